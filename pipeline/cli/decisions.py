@@ -6,35 +6,35 @@ None imports Beam, unless a directory is remote, nor numpy before its options ar
 import argparse
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
 import msgspec
 
-from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
-from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, RunDirectory, is_file_of_run, open_run
+from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
+    comparison_markdown,
+    comparison_text,
     fail_on_problems,
     nothing_common,
     ruler_problem,
     sides_of,
 )
-from turnwise.pipeline.report.gate import junit_xml, markdown, rule_line
+from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, run_rows, write_report
-from turnwise.pipeline.settings.options import OptionParser
-from turnwise.schemas.calibration import Calibration
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, Options, add_options
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.gate import GateReport
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.registry import load_plugins
-from turnwise.schemas.run import RunDocument
-from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, check_slices, compare
+from turnwise.transforms.decisions.comparison.words import ruler_changes
 from turnwise.transforms.text.dates import time_seconds
 
 
@@ -45,14 +45,14 @@ def status_parser() -> OptionParser:
         description="Says how the run in an output directory ended, and exits with the status of that run.",
         epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
     )
-    parser.add_argument("output", metavar="OUT", help="output directory of a run")
-    parser.add_argument(
-        "--after",
-        metavar="TIME",
-        help="refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
-        "another has finished",
-    )
-    add_plugin_argument(parser)
+    options: Options = (
+        ("output", {"metavar": "OUT"}, "output directory of a run"),
+        ("--after", {"metavar": "TIME"},
+         "refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
+         "another has finished"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser
 
 
@@ -72,7 +72,15 @@ def status_of_run(argv: Sequence[str]) -> int:
         raise ConfigError(f"--after {options.after}: is no time such as 2026-11-22T02:15:00Z")
     document = open_run(options.output).document
     if after is not None:
-        _check_start(options.output, document, after, options.after)
+        began = document.create_time
+        if named := RUN_FOLDER.fullmatch(document.folder):
+            began = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ").strftime("%Y-%m-%dT%H:%M:%SZ")
+        seconds = time_seconds(began)
+        if seconds is None or seconds < int(after):
+            raise ConfigError(
+                f"{options.output}: no run that began since {options.after} has finished: the current one, "
+                f"{document.run_id}, began {began}"
+            )
     for problem in document.problems:
         complain(problem)
     number = document.counts.get("results")
@@ -82,19 +90,6 @@ def status_of_run(argv: Sequence[str]) -> int:
     results = counted(number, "conversation")
     say(printable(f"{document.run_id}{ended}: {results}, exit status {document.exit_status}"))
     return document.exit_status
-
-
-def _check_start(directory: str, document: RunDocument, after: float, text: str) -> None:
-    named = RUN_FOLDER.fullmatch(document.folder)
-    began = document.create_time
-    if named:
-        began = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ").strftime("%Y-%m-%dT%H:%M:%SZ")
-    seconds = time_seconds(began)
-    if seconds is None or seconds < int(after):
-        raise ConfigError(
-            f"{directory}: no run that began since {text} has finished: the current one, {document.run_id}, "
-            f"began {began}"
-        )
 
 
 def report_runs(argv: Sequence[str]) -> int:
@@ -128,17 +123,15 @@ def report_parser() -> OptionParser:
         prog="turnwise report",
         description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
     )
-    parser.add_argument("out", nargs="+", metavar="OUT", help="output directories of finished runs")
-    parser.add_argument(
-        "--html", metavar="FILE", help=f"the file (default: {REPORT_FILE} in the first directory)"
-    )
-    parser.add_argument(
-        "--single_file",
-        action="store_true",
-        help="keep only the transcripts that the file has room for: a random sample, what did not pass, the "
-        "rest",
-    )
-    add_plugin_argument(parser)
+    options: Options = (
+        ("out", {"nargs": "+", "metavar": "OUT"}, "output directories of finished runs"),
+        ("--html", {"metavar": "FILE"}, f"the file (default: {REPORT_FILE} in the first directory)"),
+        ("--single_file", FLAG,
+         "keep only the transcripts that the file has room for: a random sample, what did not pass, the "
+         "rest"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser
 
 
@@ -150,24 +143,20 @@ def _path(file: str | None, directories: Sequence[str]) -> Path:
         path, option = Path(first) / REPORT_FILE, ""
     else:
         path, option = Path(file), "--html "
-        _check_place(path, directories)
+        if path.is_dir():
+            raise ConfigError(f"--html {path}: is a directory")
+        if not path.parent.is_dir():
+            raise ConfigError(f"--html {path}: there is no directory {path.parent}; make it first")
+        homes = {Path(directory).resolve() for directory in directories if is_local(directory)}
+        home = path.resolve().parent
+        in_folder = RUN_FOLDER.fullmatch(home.name) and home.parent in homes
+        if (home in homes or in_folder) and is_file_of_run(path.resolve().name):
+            raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
     if path.exists() and not is_report(path):
         raise ConfigError(
             f"{option}{path}: is no report of turnwise, and is not overwritten; name another file"
         )
     return path
-
-
-def _check_place(path: Path, directories: Sequence[str]) -> None:
-    if path.is_dir():
-        raise ConfigError(f"--html {path}: is a directory")
-    if not path.parent.is_dir():
-        raise ConfigError(f"--html {path}: there is no directory {path.parent}; make it first")
-    homes = {Path(directory).resolve() for directory in directories if is_local(directory)}
-    home = path.resolve().parent
-    in_folder = RUN_FOLDER.fullmatch(home.name) and home.parent in homes
-    if (home in homes or in_folder) and is_file_of_run(path.resolve().name):
-        raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
 
 
 def gate_parser() -> OptionParser:
@@ -177,23 +166,18 @@ def gate_parser() -> OptionParser:
         description="Decides by the rules of a config whether a finished run passes.",
         epilog="Exit status: 0, all rules passed; 1, one failed or could not be decided; 2, wrong input.",
     )
-    parser.add_argument("output", metavar="OUT", help="output directory of a finished run")
-    parser.add_argument(
-        "--baseline", metavar="OUT", help="output directory of the run that it is compared with"
-    )
-    parser.add_argument(
-        "--versions",
-        nargs=2,
-        metavar=("BASE", "CANDIDATE"),
-        help="app versions of the baseline and of the run; without --baseline both of this run",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="config file whose rules count (default: the config of the run)"
-    )
-    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
-    parser.add_argument("--markdown", metavar="FILE", help="write the result as Markdown for a pull request")
-    parser.add_argument("--json", metavar="FILE", help="write the result as JSON")
-    add_plugin_argument(parser)
+    options: Options = (
+        ("output", {"metavar": "OUT"}, "output directory of a finished run"),
+        ("--baseline", {"metavar": "OUT"}, "output directory of the run that it is compared with"),
+        ("--versions", {"nargs": 2, "metavar": ("BASE", "CANDIDATE")},
+         "app versions of the baseline and of the run; without --baseline both of this run"),
+        ("--config", {"metavar": "FILE"}, "config file whose rules count (default: the config of the run)"),
+        ("--junit", {"metavar": "FILE"}, "write the result as JUnit XML"),
+        ("--markdown", {"metavar": "FILE"}, "write the result as Markdown for a pull request"),
+        ("--json", {"metavar": "FILE"}, "write the result as JSON"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser
 
 
@@ -207,35 +191,19 @@ def gate(argv: Sequence[str]) -> int:
         ConfigError: An option, a directory or a rule is wrong.
     """
     options = gate_parser().parse_args(list(argv))
-    from turnwise.pipeline.report.gate import (
-        gate_report,
-        run_rules,  # numpy, which help does not need
-    )
-
     load_plugins(options.plugin)
-    _check_places(options)
+    for name in ("junit", "markdown", "json"):
+        file = getattr(options, name)
+        if file is not None and (not Path(file).parent.is_dir() or Path(file).is_dir()):
+            raise ConfigError(f"--{name} {file}: cannot be written: name a file in a directory that exists")
     run = open_run(options.output)
     report = gate_report(run, run_rules(run, options.config), options.baseline, options.versions or ())
-    writers: tuple[tuple[str | None, Callable[[GateReport], bytes]], ...] = (
-        (options.junit, junit_xml),
-        (options.markdown, lambda found: markdown(found).encode("utf-8", "replace")),
-        (options.json, lambda found: json.dumps(msgspec.to_builtins(found)).encode() + b"\n"),
-    )
-    for place, written in writers:
-        if place is not None:
-            Path(place).write_bytes(written(report))
-    _tell(report)
-    return 0 if report.status == "passed" else 1
-
-
-def _check_places(options: argparse.Namespace) -> None:
-    for name in ("junit", "markdown", "json"):
-        place = getattr(options, name)
-        if place is not None and (not Path(place).parent.is_dir() or Path(place).is_dir()):
-            raise ConfigError(f"--{name} {place}: cannot be written: name a file in a directory that exists")
-
-
-def _tell(report: GateReport) -> None:
+    if options.junit is not None:
+        Path(options.junit).write_bytes(junit_xml(report))
+    if options.markdown is not None:
+        Path(options.markdown).write_bytes(markdown(report).encode("utf-8", "replace"))
+    if options.json is not None:
+        Path(options.json).write_bytes(json.dumps(msgspec.to_builtins(report)).encode() + b"\n")
     for rule in report.rules:
         if rule.status == "passed":
             version = f" ({rule.app_version})" if rule.app_version else ""
@@ -244,6 +212,7 @@ def _tell(report: GateReport) -> None:
         complain(line)
     status = "not decided" if report.status == "undecided" else report.status
     say(f"gate: {status}, {counted(len(report.rules), 'rule')}")
+    return 0 if report.status == "passed" else 1
 
 
 _WIDTH = 120
@@ -267,6 +236,8 @@ def calibrate_run(argv: Sequence[str]) -> int:
             raise ConfigError(f"--{name} {cost:g}: must be a number above 0, at most {_HIGHEST_COST:g}")
     run = open_run(options.out)
     # Imported late: an error in the options does not wait for numpy.
+    import numpy as np
+
     from turnwise.pipeline.report.calibration import (
         calibration_json,
         calibration_text,
@@ -284,48 +255,31 @@ def calibrate_run(argv: Sequence[str]) -> int:
     rulers = run_rulers(names)
     scores = run_scores(run, names, rulers)
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
-    found = _computed(lambda: calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs))
-    earlier = _earlier(run)
-    whole = merged(earlier, found)
-    path = write_calibration(run, whole) if found.criteria else None
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            calibration = calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs)
+    except ArithmeticError:
+        raise ConfigError("values of the run or labels are too large to compute with") from None
+    try:
+        earlier = run.calibration()
+    except ConfigError:  # it is replaced
+        earlier = None
+    whole = merged(earlier, calibration)
+    path = write_calibration(run, whole) if calibration.criteria else None
     if options.format == "json":
         say(calibration_json(whole).decode().rstrip())
     else:
-        say(calibration_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(calibration_text(calibration, shutil.get_terminal_size((_WIDTH, 24)).columns))
         say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
-        list(map(say, merge_lines(earlier, found)))
-    return _status(found, None if path else run.calibration_path())
-
-
-def _earlier(run: RunDirectory) -> Calibration | None:
-    try:
-        return run.calibration()
-    except ConfigError:  # it is replaced
-        return None
-
-
-def _computed(calibrated: Callable[[], Calibration]) -> Calibration:
-    """Returns a calibration; raises ConfigError where numbers are so large that a figure is not finite."""
-    import numpy as np
-
-    try:
-        with np.errstate(over="raise", invalid="raise", divide="raise"):
-            return calibrated()
-    except ArithmeticError:
-        raise ConfigError("values of the run or labels are too large to compute with") from None
-
-
-def _status(found: Calibration, earlier: str | None) -> int:
-    wrong = sum(problem.count for problem in found.problems if problem.kind in _WRONG)
-    if not found.criteria:
-        stays = (
-            f"; {earlier} of an earlier calibration stays, and `turnwise compare` reads it: remove it if "
-            "it is wrong"
-        )
-        complain(f"no label can be used{stays if earlier else ''}")
+        list(map(say, merge_lines(earlier, calibration)))
+    wrong = sum(problem.count for problem in calibration.problems if problem.kind in _WRONG)
+    if not calibration.criteria:
+        stays = run.calibration_path()
+        hint = "of an earlier calibration stays, and `turnwise compare` reads it: remove it if it is wrong"
+        complain(f"no label can be used{f'; {stays} {hint}' if stays else ''}")
     elif wrong:
-        complain(f"{wrong} of {found.lines} lines of labels are not used")
-    return 1 if wrong or not found.criteria else 0
+        complain(f"{wrong} of {calibration.lines} lines of labels are not used")
+    return 1 if wrong or not calibration.criteria else 0
 
 
 def calibrate_parser() -> OptionParser:
@@ -335,31 +289,17 @@ def calibrate_parser() -> OptionParser:
         description="Holds the criteria of a run against human labels: agreement, thresholds and, with "
         "labels of a random sample, pass rates and means without a judge's bias.",
     )
-    parser.add_argument("out", metavar="OUT", help="output directory of a finished run")
-    parser.add_argument(
-        "--labels",
-        nargs="+",
-        action="extend",
-        required=True,
-        metavar="FILE",
-        help="labels as JSON Lines, such as the export of a report",
-    )
-    parser.add_argument(
-        "--false_pass_cost",
-        type=float,
-        default=1.0,
-        metavar="COST",
-        help="cost of a PASS that people fail, for the threshold (default: 1)",
-    )
-    parser.add_argument(
-        "--false_fail_cost",
-        type=float,
-        default=1.0,
-        metavar="COST",
-        help="cost of a FAIL that people pass (default: 1)",
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="output (default: text)")
-    add_plugin_argument(parser)
+    cost = {"type": float, "default": 1.0, "metavar": "COST"}
+    options: Options = (
+        ("out", {"metavar": "OUT"}, "output directory of a finished run"),
+        ("--labels", {"nargs": "+", "action": "extend", "required": True, "metavar": "FILE"},
+         "labels as JSON Lines, such as the export of a report"),
+        ("--false_pass_cost", cost, "cost of a PASS that people fail, for the threshold (default: 1)"),
+        ("--false_fail_cost", cost, "cost of a FAIL that people pass (default: 1)"),
+        ("--format", FORMAT, "output (default: text)"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser
 
 
@@ -384,16 +324,16 @@ def compare_runs(argv: Sequence[str]) -> int:
         from turnwise.pipeline.store.comparison import sides_of_store
 
         a, b = sides_of_store(options.store, options.app, options.versions)
-    # Imported late: an error in the options does not wait for numpy.
-    from turnwise.transforms.decisions.comparison.differences import CompareOptions, check_slices, compare
-    from turnwise.transforms.decisions.comparison.words import ruler_changes
-
     problem = "" if options.allow_different_judges else ruler_problem(ruler_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
-    slices = _slices(a, b) if options.slices is None else options.slices
-    if options.slices:
-        check_slices([a.conversations, b.conversations], options.slices)
+    slices = options.slices
+    if slices is None:
+        documents = [side.document for side in (a, b) if side.document is not None]
+        names = (name for document in documents for name in document.config.get("slices", ()))
+        slices = list(dict.fromkeys(names))
+    elif slices:
+        check_slices([a.conversations, b.conversations], slices)
     wanted = CompareOptions(
         by=options.by,
         margin=options.margin,
@@ -401,46 +341,34 @@ def compare_runs(argv: Sequence[str]) -> int:
         slices=slices,
         any_verdicts=options.allow_different_judges,
     )
-    found = compare(a, b, wanted)
-    if options.by is not None and not found.pairing.pairs + found.pairing.changed:
+    comparison = compare(a, b, wanted)
+    if options.by is not None and not comparison.pairing.pairs + comparison.pairing.changed:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
-    if nothing_common(found):
-        raise ConfigError(f"nothing to compare: {nothing_common(found)}")
-    _show(found, options)
-    problems = fail_on_problems(found, options.fail_on) if options.fail_on else []
+    if nothing_common(comparison):
+        raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
+    _show(comparison, options)
+    problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:
         complain(problem)
     return 1 if problems else 0
 
 
-def _slices(a: ComparedSide, b: ComparedSide) -> list[str]:
-    documents = [side.document for side in (a, b) if side.document is not None]
-    return list(dict.fromkeys(name for document in documents for name in document.config.get("slices", ())))
-
-
-def _show(found: Comparison, options: argparse.Namespace) -> None:
-    document = msgspec.json.format(msgspec.json.encode(found), indent=2)
+def _show(comparison: Comparison, options: argparse.Namespace) -> None:
+    document = msgspec.json.format(msgspec.json.encode(comparison), indent=2)
     if options.output:
-        _write(Path(options.output), found, document)
+        directory = Path(options.output)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            (directory / "compare.json").write_bytes(document + b"\n")
+            (directory / "compare.md").write_text(comparison_markdown(comparison), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
     if options.format == "json":
         say(document.decode())
         return
-    from turnwise.pipeline.report.comparison import comparison_text
-
-    say(comparison_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
+    say(comparison_text(comparison, shutil.get_terminal_size((_WIDTH, 24)).columns))
     if options.output:
         say(f"files: {options.output}/compare.json, compare.md")
-
-
-def _write(directory: Path, found: Comparison, document: bytes) -> None:
-    from turnwise.pipeline.report.comparison import comparison_markdown
-
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "compare.json").write_bytes(document + b"\n")
-        (directory / "compare.md").write_text(comparison_markdown(found), encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -466,35 +394,24 @@ def compare_parser() -> OptionParser:
         description="Compares two runs, or two app versions of one run, and says of every criterion whether "
         "B is better or worse than A.",
     )
-    parser.add_argument("runs", nargs="*", metavar="OUT", help="output directories of A and B, or of both")
-    parser.add_argument("--versions", nargs=2, default=[], metavar=("A", "B"), help="app versions to compare")
-    parser.add_argument("--store", metavar="URL", help="compare versions, or runs, of a store")
-    parser.add_argument("--app", metavar="APP", help="projects/P/locations/L/apps/A, of a store with several")
-    parser.add_argument("--by", choices=_BY, help="what pairs conversations (default: what pairs most cases)")
-    parser.add_argument(
-        "--margin",
-        type=float,
-        default=0.02,
-        metavar="SHARE",
-        help="largest difference that does not matter, as a share of the scale (default: 0.02)",
-    )
-    parser.add_argument(
-        "--alpha", type=float, default=0.05, metavar="P", help="level of significance (default: 0.05)"
-    )
-    parser.add_argument(
-        "--slices", nargs="*", metavar="NAME", help="slices, as in the config (default: those of the configs)"
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="output (default: text)")
-    parser.add_argument("--output", metavar="DIR", help="directory for compare.json and compare.md")
-    parser.add_argument(
-        "--fail_on",
-        choices=get_args(FailOn),
-        help="exit 1 if a criterion is worse; or unless each is shown to be better, the same or not worse",
-    )
-    parser.add_argument(
-        "--allow_different_judges",
-        action="store_true",
-        help="compare although config, judge model or prompt differ",
-    )
-    add_plugin_argument(parser)
+    options: Options = (
+        ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of A and B, or of both"),
+        ("--versions", {"nargs": 2, "default": [], "metavar": ("A", "B")}, "app versions to compare"),
+        ("--store", {"metavar": "URL"}, "compare versions, or runs, of a store"),
+        ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
+        ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),
+        ("--margin", {"type": float, "default": 0.02, "metavar": "SHARE"},
+         "largest difference that does not matter, as a share of the scale (default: 0.02)"),
+        ("--alpha", {"type": float, "default": 0.05, "metavar": "P"},
+         "level of significance (default: 0.05)"),
+        ("--slices", {"nargs": "*", "metavar": "NAME"},
+         "slices, as in the config (default: those of the configs)"),
+        ("--format", FORMAT, "output (default: text)"),
+        ("--output", {"metavar": "DIR"}, "directory for compare.json and compare.md"),
+        ("--fail_on", {"choices": get_args(FailOn)},
+         "exit 1 if a criterion is worse; or unless each is shown to be better, the same or not worse"),
+        ("--allow_different_judges", FLAG, "compare although config, judge model or prompt differ"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser

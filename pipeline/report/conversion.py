@@ -32,8 +32,8 @@ from turnwise.transforms.decisions.cases import (
     row_candidate,
     transcript_conversation,
 )
+from turnwise.transforms.decisions.conversion import Converted, RunOfConversation, Target, converted, scored
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
-from turnwise.transforms.tools.conversion import Converted, RunOfConversation, Target, converted, scored
 
 _ADK = ".adk"
 _SETS = "results of several eval sets; adk web shows them in the first one"

@@ -29,8 +29,8 @@ from turnwise.pipeline.store.database import (
     key_text,
     read_page,
     run_name,
+    version_id,
 )
-from turnwise.pipeline.store.lost import last_run, lost_of_runs
 from turnwise.pipeline.store.rows import (
     RunPart,
     VersionMetric,
@@ -40,14 +40,15 @@ from turnwise.pipeline.store.rows import (
     names_of,
     scores_of,
     verdict_counts,
-    version_id,
     version_metrics,
 )
 from turnwise.pipeline.store.runs import (
     RunState,
     count_by_evaluation,
-    count_rows,
+    counts_of,
     is_empty,
+    last_run,
+    lost_of_runs,
     run_key,
     run_state,
     run_states,
@@ -56,7 +57,7 @@ from turnwise.pipeline.store.runs import (
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.ces.tools import (
     CompareAppVersionsResponse,
     ConversationBrief,
@@ -82,11 +83,6 @@ from turnwise.transforms.statistics.tests import Interval, SampleMoments, mean_i
 
 # Tells the figures of a criterion in a run, or why there are none.
 
-_SAME = (
-    *("criterion", "level", "unit", "mean", "mean_low", "mean_high", "stddev"),
-    *("pass_rate", "pass_rate_low", "pass_rate_high", "p50", "p90", "p99"),
-)
-
 
 def gap_point(criterion: str, version: str, why: str) -> JsonObject:
     """Returns the TrendPoint of a criterion that was not measured in proto3 JSON."""
@@ -95,35 +91,32 @@ def gap_point(criterion: str, version: str, why: str) -> JsonObject:
 
 def trend_point(own: VersionMetric) -> JsonObject:
     """Returns the TrendPoint of stored figures in proto3 JSON."""
-    figures = own._asdict()
     interval = _interval(own)
     point = TrendPoint(
-        **{name: figures[name] for name in _SAME},
-        app_version_id=own.version_id,
-        gap="" if own.scored else _without_value(own),
-        score_count=own.scores,
-        scored_count=own.scored,
-        unscored_count=own.unscored,
-        error_count=own.errors,
-        pass_count=own.pass_count,
-        fail_count=own.fail_count,
+        **{name: figure for name, figure in own.items() if name in TrendPoint.model_fields},
+        app_version_id=own["version_id"],
+        gap="" if own["scored"] else _without_value(own),
+        score_count=own["count"],
+        scored_count=own["scored"],
+        unscored_count=own["unscored"],
+        error_count=own["errors"],
         mean_interval_low=interval.low if interval else None,
         mean_interval_high=interval.high if interval else None,
-        conversation_count=own.conversations or 0,
-        turn_count=own.turns or 0,
+        conversation_count=own["conversations"] or 0,
+        turn_count=own["turns"] or 0,
     )
     return point.to_value()
 
 
 def _interval(own: VersionMetric) -> Interval | None:
-    if own.mean is None or own.stddev is None:
+    if own["mean"] is None or own["stddev"] is None:
         return None
-    return mean_interval(SampleMoments(own.scored, own.mean, own.stddev**2))
+    return mean_interval(SampleMoments(own["scored"], own["mean"], own["stddev"] ** 2))
 
 
 def _without_value(own: VersionMetric) -> str:
-    errors = f"; it failed with an error {own.errors} times" if own.errors else ""
-    return f"none of {own.scores} scores has a value{errors}" if own.scores else f"no score{errors}"
+    errors = f"; it failed with an error {own['errors']} times" if own["errors"] else ""
+    return f"none of {own['count']} scores has a value{errors}" if own["count"] else f"no score{errors}"
 
 
 # The state that both interfaces of the service, MCP and REST, share.
@@ -232,12 +225,6 @@ def _listed(service: Service, request: ListEvaluationRunsRequest, told: _Told) -
     return service.store.read(work)
 
 
-def _counted(connection: Connection, row: RowMapping) -> JsonObject:
-    """Returns the counts of a run: those of its end, else of its rows as they are now."""
-    known = row["results"] is not None
-    return dict(row) if known else count_rows(connection, row["name"], row["execution"])
-
-
 def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
     lost = lost_of_runs(connection, app, [row["name"] for row in rows])
     return [_run_value(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in rows]
@@ -245,7 +232,7 @@ def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) ->
 
 def _run_value(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
     """Returns an EvaluationRun in proto3 JSON; what was lost has no result and counts as an error."""
-    counts = _counted(connection, row)
+    counts = counts_of(connection, row)
     progress = {
         "totalCount": counts["results"] + lost,
         "errorCount": lost,
@@ -286,7 +273,7 @@ def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) 
 
 
 def _summary(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
-    counts, times = _counted(connection, row), ("create", "update", "end")
+    counts, times = counts_of(connection, row), ("create", "update", "end")
     known = {
         **{name: row[name] for name in ("name", "run_id", "state", "day", "exit_status", "cost")},
         **{f"{name}_time": nanos_timestamp(row[f"{name}_nanos"]) for name in times if row[f"{name}_nanos"]},
@@ -404,12 +391,12 @@ def _elsewhere(row: RowMapping) -> str:
 def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) -> Iterator[JsonObject]:
     """Yields the points of a run; a criterion that was not measured gets one that says why."""
     configured = json.loads(row["criteria"] or "[]")
-    versions = {*json.loads(row["app_versions"] or "[]"), *(own.version_id for own in metrics)}
-    criteria = {STATUS, *configured, *(own.criterion for own in metrics)}
+    versions = {*json.loads(row["app_versions"] or "[]"), *(own["version_id"] for own in metrics)}
+    criteria = {STATUS, *configured, *(own["criterion"] for own in metrics)}
     for criterion in [wanted.criterion] if wanted.criterion else sorted(criteria):
         for version in sorted(versions) if wanted.version is None else [wanted.version]:
-            of_version = [own for own in metrics if own.version_id == version]
-            found = [own for own in of_version if own.criterion == criterion]
+            of_version = [own for own in metrics if own["version_id"] == version]
+            found = [own for own in of_version if own["criterion"] == criterion]
             yield from map(trend_point, found)
             if found:
                 continue

@@ -14,7 +14,6 @@ from turnwise.transforms.criteria.ces_conversations import Statement
 from turnwise.transforms.criteria.ces_turns import LABELS
 from turnwise.transforms.matching.calls import ParameterScore
 from turnwise.transforms.matching.expectations import ExpectationOutcome
-from turnwise.transforms.metrics.state import SumPart
 
 
 def tool_reference(name: str | None, resource: str | None) -> JsonObject:
@@ -218,21 +217,10 @@ def nanos(seconds: float) -> int:
 
 def add_spans(message: JsonObject, spans: Sequence[TimedSpan]) -> None:
     """Adds `toolCallLatencies` and `spanLatencies` to a message."""
-    calls = [_tool_call_latency(span) for span in spans if span.type == "TOOL"]
+    calls = [{"tool": _identifier(span), **_span_times(span)} for span in spans if span.type == "TOOL"]
     if calls:
         message["toolCallLatencies"] = calls
     message["spanLatencies"] = [_span_latency(span) for span in spans]
-
-
-def latency_parts(turn: int | None, spans: Sequence[TimedSpan]) -> list[SumPart]:
-    """Returns what the tool calls among timed steps add to the sums.
-
-    Args:
-        turn: Index of their turn; None: they are of a whole scenario.
-        spans: The steps.
-    """
-    tools = (span for span in spans if span.type == "TOOL")
-    return [((turn, "tool_latency", _identifier(span)), 1, nanos(span.seconds)) for span in tools]
 
 
 def _identifier(span: TimedSpan) -> str:
@@ -258,10 +246,6 @@ def _span_times(span: TimedSpan) -> JsonObject:
         if time:
             message[name] = time
     return message
-
-
-def _tool_call_latency(span: TimedSpan) -> JsonObject:
-    return {"tool": _identifier(span), **_span_times(span)}
 
 
 def _span_latency(span: TimedSpan) -> JsonObject:

@@ -1,16 +1,14 @@
 """Detects failed calls by the tool's response."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import UNKNOWN, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.effects.catalog import infer_effect, words_of
-from turnwise.transforms.effects.mentions import ToolCatalog
-from turnwise.transforms.matching.expectations import same_agent
-from turnwise.transforms.text.cleaning import is_bad_status, plain_key, states_failure
+from turnwise.transforms.text.failure_marks import is_bad_status, plain_key, states_failure
 from turnwise.transforms.text.words import word_set
 
 _DEEPEST = 4
@@ -136,7 +134,44 @@ _IRREGULAR = {
     **{"sell": "sold", "send": "sent", "undo": "undone", "withdraw": "withdrawn", "write": "written"},
 }
 _PART_END = re.compile(r"[,;–—，、。]|\s-\s|\b(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|en|maar)\b")
-_SO_BEFORE = re.compile(r"\b(?:is|are|was|were) already \w+(?: \w+){0,2}$")
+_SO_BEFORE = re.compile(r"(?:^(?:\w+ ){0,5}|\b(?:is|are|was|were|been) )already (?:been )?\w+(?: \w+){0,2}$")
+_IDLE_KEYS = frozenset((*_HOLDING_KEYS, "status", "state"))
+_LOOKING = (
+    "(?:access|check|confirm|connect|determin|fetch|find|found|get|load|locat|look|obtain|open|pull|reach|read"
+    "|retriev|search|see|tell|verif|view)"
+)
+_LOOKING_ELSEWHERE = (
+    r"[^.,;!?]{0,60}\b(?:abgerufen|abrufen|aufrufen|einsehen|ermitteln|erreichen|finden|gefunden|laden|nachsehen"
+    "|prüfen|zugreifen|trouv|retrouv|accéd|récupér|consult|vérifi|encontr|encuentr|localiz|acced|recuper|verific"
+    "|comprob|acess|trov|controll|vinden|gevonden|ophalen|opgehaald|openen|controleren|bereiken|opzoeken)"
+)
+_SYSTEM = r"(?:systems?|services?|tools?|databases?|servers?|search|look-?up|request|query|call|connection)"
+_ADMITTING = re.compile(
+    r"\b(?:(?:could|can|was|were|am|are|is|do|did|have)(?:n?['’]t| ?not) (?:[a-z]+ ){0,3}"
+    rf"(?:{_LOOKING}|have (?:access|any|information|a record))(?! (?:any )?(?:problem|issue|delay)s?\b)"
+    rf"|(?:unable|not able|failed) to {_LOOKING}"
+    r"|(?:not|nothing|no (?:\w+ ){1,4}(?:was |were )?)(?: be)? ?found\b"
+    r"|(?:does|do)(?: ?n['’]t| not) (?:\w+ to )?exist\b|there(?: is| are| was| were|['’]s) no (?:\w+ ){1,3}"
+    r"(?:with|under|matching|named|associated|registered|linked|on file|in (?:the|our) system)\b"
+    rf"|{_SYSTEM} (?:\w+ )?(?:is|are|seems?|appears?)(?: to be)? (?:\w+ )?"
+    r"(?:unavailable|unreachable|down|offline|not (?:available|responding))\b"
+    rf"|{_SYSTEM} (?:\w+ )?(?:failed|timed out|(?:is|are)n['’]t (?:available|responding))\b"
+    r"|(?:an|system|technical|unexpected) (?:\w+ )?error\b|something went wrong"
+    r"|(?:be|is|seems|appears) invalid\b|technical (?:issue|problem|difficult|glitch)"
+    r"|having (?:some )?(?:trouble|problem|issue|difficult)"
+    rf"|(?:(?:nicht|keine?n?|ne|no|não|non|niet|geen)\b|n['’]|imposs?ible d){_LOOKING_ELSEWHERE}"
+    r"|gibt (?:es )?keine?n? \w+ (?:mit|unter|zu) dies|introuvable\b"
+    r"|n['’]existe pas|no existe|não existe|non esiste|bestaat niet"
+    r"|(?:une?|eine?|een|um) (?:\w+ )?(?:fehler|erreur|error|erro|errore|fout)\b"
+    r"|technische\w* (?:problem|fehler|störung|storing)|problème technique|problema t[ée]cnico)"
+    r"|見つかりません|見つけられ|見つからな|(?:確認|取得|アクセス|接続|照会|検索)でき(?:ません|なか)|存在しません"
+    r"|該当する[^。]{0,12}(?:ございません|ありません)|エラーが|障害が"
+    r"|찾을 수 없|찾지 못|(?:확인|조회|접속|접근)(?:할 수 없|하지 못)|해당[^.]{0,12}없습니다"
+    r"|존재하지 않|오류가|장애가"
+    r"|找不到|查不到|(?:未能?|没有?|沒有?)(?:找到|查到|查询到)|不存在|出错|查[询詢]失[败敗]"
+    r"|(?:无法|無法|不能)(?:查|找|访问|訪問|获取|獲取|连|連|确认|確認)|系[统統](?:出现|发生|出現|發生)?(?:故障|错误|錯誤)"
+)
+_ASKING = re.compile(r"(?:[^.!?。！？]*[?？])+")
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
 
 
@@ -215,8 +250,20 @@ def _texts(value: JsonValue) -> frozenset[str]:
 
 def changed_nothing(response: ToolResponse | None) -> bool:
     """Returns whether a response states that nothing had to change (`it was already open`)."""
-    answer = response.response if response else None
-    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer)) is not None
+    return response is not None and _says_idle(response.response, _DEEPEST)
+
+
+def _says_idle(answer: JsonValue, depth: int) -> bool:
+    read = json_structure(answer) if isinstance(answer, str) else answer
+    if isinstance(read, dict) and depth:
+        return any(_says_idle(held, depth - 1) for key, held in read.items() if plain_key(key) in _IDLE_KEYS)
+    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer.replace("_", " "))) is not None
+
+
+def admits_failure(text: str) -> bool:
+    """Returns whether an agent says that it could not look something up, or only asks."""
+    plain = " ".join(text.casefold().split())
+    return _ADMITTING.search(plain) is not None or _ASKING.fullmatch(plain) is not None
 
 
 def _says_failure(answer: JsonValue, depth: int, call: _Call) -> bool:
@@ -357,66 +404,3 @@ def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], str | None]:
     plain = {plain_key(key): key for key in keys}
     meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
     return [plain[name] for name in _HOLDING_KEYS if name in plain], meta
-
-
-# Converts hand-offs that are recorded or expected without a tool call into equivalent calls.
-
-_TOOL, _PARAMETER = "transfer_to_agent", "agent_name"
-
-
-def recorded_handoffs(turn: Turn, catalog: ToolCatalog, wanted: Iterable[ToolCall] = ()) -> list[ToolCall]:
-    """Returns the hand-offs of a turn that have no call of their own.
-
-    Args:
-        turn: The recorded turn.
-        catalog: Effects of the tools.
-        wanted: Expected calls; a hand-off to an agent that one of them names becomes that call.
-    """
-    agents = _without_called(turn.transfers, turn.tool_calls, catalog)
-    return [_as_wanted(_call(agent), wanted, catalog) for agent in agents]
-
-
-def expected_handoffs(turn: ExpectedTurn, catalog: ToolCatalog) -> tuple[list[ToolCall], list[ToolCall]]:
-    """Returns the required and the optional hand-offs of a golden turn, beside its calls."""
-    found = [each for each in turn.expectations if each.kind == "agent_transfer"]
-    wanted = [each.target_agent or "" for each in found if not each.skip]
-    free = [*(each.target_agent or "" for each in found if each.skip), *turn.scripted_transfers]
-    must = _without_called(wanted, turn.tool_calls or (), catalog)
-    return [_call(agent) for agent in must], [_call(agent) for agent in free]
-
-
-def _call(agent: str) -> ToolCall:
-    return ToolCall(_TOOL, {_PARAMETER: agent.rsplit("/", 1)[-1]})
-
-
-def _as_wanted(made: ToolCall, wanted: Iterable[ToolCall], catalog: ToolCatalog) -> ToolCall:
-    """Returns the expected call that hands over to the same agent and has no other argument, else `made`."""
-    agent = (made.args or {})[_PARAMETER]
-    return next(
-        (c for c in wanted if len(c.args or ()) == 1 and _names(c, agent) and _hands_over(c, catalog)), made
-    )
-
-
-def _without_called(agents: Sequence[str], calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[str]:
-    """Removes agents for which there is a call: the named agent, else one agent per unnamed hand-off."""
-    left = list(agents)
-    unnamed = 0
-    for call in calls if left else ():
-        if not _hands_over(call, catalog):
-            continue
-        named = next((agent for agent in left if _names(call, agent)), None)
-        if named is not None:
-            left.remove(named)
-        elif not (call.name == _TOOL and (call.args or {}).get(_PARAMETER)):
-            unnamed += 1
-    return left[unnamed:]
-
-
-def _hands_over(call: ToolCall, catalog: ToolCatalog) -> bool:
-    return catalog.effect_of(call).effect == "handoff"
-
-
-def _names(call: ToolCall, agent: object) -> bool:
-    return any(
-        isinstance(value, str) and same_agent(value, str(agent)) for value in (call.args or {}).values()
-    )

@@ -177,11 +177,11 @@ def _expectation(message: GoldenExpectation) -> Expectation:
     )
     if message.tool_call is not None:
         expectation.tool_call = tool_call(message.tool_call)
-        check_directives(expectation.tool_call.args or {})
-    check_directives(message.updated_variables or {})
+        check_directives(expectation.tool_call.args or {}, f"the call of {expectation.tool_call.name}")
+    check_directives(message.updated_variables or {}, "updatedVariables")
     if message.tool_response is not None:
         expectation.tool_response = tool_response(message.tool_response)
-        check_directives({"response": expectation.tool_response.response})
+        check_directives({"response": expectation.tool_response.response}, "a toolResponse")
     if message.agent_response is not None:
         expectation.text = message_text(message.agent_response)
     if message.agent_transfer is not None:
@@ -212,7 +212,7 @@ def _scenario_expectation(message: ScenarioExpectation) -> Expectation:
     tool = message.tool_expectation
     if tool is not None and tool.expected_tool_call is not None:
         call = tool_call(tool.expected_tool_call)
-        check_directives(call.args or {})
+        check_directives(call.args or {}, f"the call of {call.name}")
         return Expectation(kind="tool_call", tool_call=call, wire=message.to_value())
     if message.agent_response is not None:
         text = message_text(message.agent_response)
@@ -247,10 +247,13 @@ class GoldenRows(NamedTuple):
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[EvalCase | ValueError]:
     found: list[EvalCase | ValueError] = []
     rows = list(enumerate(objects(value if isinstance(value, list) else [value], "rows"), 1))
-    for own in row_groups(rows):
+    for own in _row_groups(rows):
         try:
-            check_begun_once(own.begun_at, "row")
-            found.append(_case(golden_of_rows(own.rows), settings))
+            _check_begun_once(own.begun_at, "row")
+            golden = _golden_of_rows(own.rows)
+            case = eval_case(dump_json(golden.evaluation), settings.ces)
+            case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
+            found.append(case)
         except ValueError as error:
             found.append(error)
     return found
@@ -269,12 +272,8 @@ class RowGroup(NamedTuple):
     rows: list[JsonObject]
 
 
-def row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
-    """Returns the rows of each golden: one with a display name, and those below it without.
-
-    Args:
-        rows: The rows of a table, each with its place.
-    """
+def _row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
+    """Returns the rows of each golden: one with a display name, and those below it without."""
     groups: dict[str, RowGroup] = {}
     name = ""
     for place, row in rows:
@@ -286,7 +285,7 @@ def row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
     return list(groups.values())
 
 
-def check_begun_once(begun_at: Sequence[int], unit: str) -> None:
+def _check_begun_once(begun_at: Sequence[int], unit: str) -> None:
     """Raises ValueError if a golden begins at several places of a table, of a unit such as `line`."""
     if len(begun_at) > 1:
         places = ", ".join(map(str, begun_at[:-1]))
@@ -296,18 +295,8 @@ def check_begun_once(begun_at: Sequence[int], unit: str) -> None:
         )
 
 
-def _case(golden: GoldenRows, settings: ReadSettings) -> EvalCase:
-    case = eval_case(dump_json(golden.evaluation), settings.ces)
-    case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
-    return case
-
-
-def golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
-    """Returns the golden of a group of rows.
-
-    Raises:
-        ValueError: A row is invalid.
-    """
+def _golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
+    """Returns the golden of a group of rows; raises ValueError if a row is invalid."""
     name = rows[0].get("display_name")
     if not name:
         raise ValueError("the first row has no display_name")
@@ -324,7 +313,9 @@ def golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
             unread.add(f"rows of the type {row['action_type']}")
         else:
             steps.append(step)
-            unread |= {f"the column {key}" for key in row if row[key] and not _is_read(key)}
+            unread |= {
+                f"the column {key}" for key in row if row[key] and not (key in _READ or key.endswith(_ARGS))
+            }
     golden = {"turns": [{"steps": steps} for steps in turns.values()]}
     return GoldenRows({"displayName": name, "golden": golden}, sorted(unread))
 
@@ -334,10 +325,6 @@ def _index(row: JsonObject) -> int:
         return int(str(row.get("turn_index")))
     except ValueError:
         raise ValueError(f"turn_index: a whole number is needed, not {row.get('turn_index')!r}") from None
-
-
-def _is_read(column: str) -> bool:
-    return column in _READ or column.endswith(_ARGS)
 
 
 def _step(row: JsonObject) -> JsonObject | None:

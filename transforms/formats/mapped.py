@@ -1,10 +1,14 @@
 """Reads records of any form as conversations, by the mapping of the config."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from itertools import islice
+from typing import Any
 
-from turnwise.schemas.config import MappingConfig
+from jmespath.visitor import TreeInterpreter
+
+from turnwise.schemas.config import MappingConfig, states_no_calls
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.chat import chat_conversation, join_chunks, read_messages, read_reply
@@ -19,11 +23,10 @@ from turnwise.transforms.formats.endings import (
     stated_end,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls
+from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, Dialect, dialects_of
 from turnwise.transforms.formats.messages.streams import objects, without_nulls
-from turnwise.transforms.formats.paths import MappedRecord
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
@@ -38,6 +41,142 @@ from turnwise.transforms.formats.registry import (
     register_format,
 )
 
+# Applies a mapping's expressions to a record, and tells what none of them reads.
+
+FIELDS = (
+    *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
+    *("labels", "state", "tools", "user_id"),
+)
+
+
+@lru_cache(maxsize=64)
+def _parsed(expression: str) -> Any:
+    import jmespath
+
+    return jmespath.compile(expression).parsed
+
+
+class MappedRecord:
+    """A record, and what the expressions of a mapping read in it."""
+
+    def __init__(self, record: JsonValue) -> None:
+        self._record = record
+        self._interpreter = TracingInterpreter()
+        # Results are kept, so that no other object gets the id of one.
+        self._results: list[JsonValue] = []
+        self._own: frozenset[int] | None = None
+
+    def at(self, expression: str | None) -> JsonValue:
+        """Returns what an expression finds; None: nothing.
+
+        Raises:
+            ValueError: A function of the expression is given a value of the wrong type; one line.
+        """
+        if expression is None:
+            return None
+        from jmespath.exceptions import JMESPathError
+
+        try:
+            found = self._interpreter.visit(_parsed(expression), self._record)
+        except (JMESPathError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"mapping: {expression}: {' '.join(str(error).split())[:300]}") from None
+        self._results.append(found)
+        return found
+
+    def holds(self, found: JsonValue) -> bool:
+        """Returns whether what was found is an object of the record, and was not made by an expression."""
+        if self._own is None:
+            self._own = frozenset(_ids(self._record))
+        return id(found) in self._own
+
+    def fields(self, mapping: MappingConfig) -> JsonObject:
+        """Returns the fields of the conversation that the record states.
+
+        Raises:
+            ValueError: An expression cannot be applied; one line.
+        """
+        found = {name: self.at(getattr(mapping, name)) for name in FIELDS}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def unread(self, mapping: MappingConfig) -> list[str]:
+        """Returns the places of what may hold calls or words, and that no expression reads.
+
+        There are none where the mapping states that there are no calls.
+
+        Raises:
+            ValueError: The expression of what is left out cannot be applied; one line.
+        """
+        if states_no_calls(mapping.content):
+            return []
+        self.at(mapping.ignored)
+        whole = set(_ids(self._results)) | self._interpreter.whole
+        return list(dict.fromkeys(self._unread(self._record, "", whole)))
+
+    def _unread(self, value: JsonValue, path: str, whole: set[int]) -> Iterator[str]:
+        if id(value) in whole:
+            return
+        if isinstance(value, list):
+            for item in value:
+                yield from self._unread(item, f"{path}[]", whole)
+        elif isinstance(value, dict):
+            read = [key for key in value if (id(value), key) in self._interpreter.read]
+            if path and value and not read:
+                yield path
+                return
+            for key, item in value.items():
+                place = f"{path}.{key}" if path else key
+                if key in read:
+                    yield from self._unread(item, place, whole)
+                elif may_hold_work(key, item):
+                    yield place
+
+
+def _ids(value: JsonValue) -> Iterator[int]:
+    """Yields the ids of an object or array and of those in it."""
+    if isinstance(value, dict | list):
+        yield id(value)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _ids(item)
+
+
+# An interpreter of JMESPath that notes which values of a record it reads.
+
+
+class TracingInterpreter(TreeInterpreter):
+    """Notes what is read.
+
+    Attributes:
+        read: Id of each object and the key of it that was read.
+        whole: Ids of what was turned into text, all of which counts as read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: set[tuple[int, str]] = set()
+        self.whole: set[int] = set()
+
+    def visit_field(self, node: Any, value: Any) -> Any:
+        """Returns the value of a key."""
+        if isinstance(value, dict):
+            self.read.add((id(value), node["value"]))
+        return super().visit_field(node, value)
+
+    def visit_value_projection(self, node: Any, value: Any) -> Any:
+        """Returns what is found in all values of an object (`*`)."""
+        base = self.visit(node["children"][0], value)
+        if isinstance(base, dict):
+            self.read.update((id(base), key) for key in base)
+        return super().visit_value_projection(node, value)
+
+    def visit_function_expression(self, node: Any, value: Any) -> Any:
+        """Returns the result of a function."""
+        if node["value"] == "to_string":
+            self.whole.update(id(self.visit(child, value)) for child in node["children"])
+        return super().visit_function_expression(node, value)
+
+
+# Reads what the expressions find.
+
 MAPPING = "mapping"
 PART = "mapped_part"
 """Name of the format of a part of a conversation, and the key that holds it."""
@@ -49,12 +188,8 @@ _PLAIN = frozenset(("role", "content", "name", "id", "timestamp", "created_at"))
 _NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state it: tool_calls: `[]`"
 
 
-def part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
-    """Returns the part of a conversation that a record is, to be joined with the others.
-
-    Raises:
-        ValueError: It names no conversation, or holds nothing where the mapping points.
-    """
+def _part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
+    """Returns the part of a conversation that a record is, to be joined with the others."""
     mapped = MappedRecord(record)
     name = as_text(mapped.at(mapping.conversation_id))
     if not name:
@@ -81,10 +216,6 @@ def _states_calls(held: JsonValue, mapped: MappedRecord) -> bool:
         return False
     has_place = not held.keys() <= _PLAIN or isinstance(held.get("content"), list)
     return "tool_calls" in held or ("content" in held and (has_place or mapped.holds(held)))
-
-
-def _place(value: JsonObject) -> tuple[str, int]:
-    return str(value[PART]["conversation_id"]), -1
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -129,13 +260,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
 
 
 def _with_gaps(found: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
-    """Returns a conversation with what the mapping leaves out of it.
-
-    Args:
-        found: The conversation.
-        states_calls: Whether the mapping names calls.
-        places: Where calls or words may stand that it does not name.
-    """
+    """Returns a conversation with what the mapping leaves out of it."""
     unread = Unread()
     for place in places:
         said = f"the mapping does not read {place[:_LONGEST_PLACE]!r}; it may hold calls or results"
@@ -215,7 +340,7 @@ register_format(
         help="parts of conversations, by the mapping of the config",
         rank=190,
         recognises=lambda record: isinstance(record.get(PART), dict),
-        events=EventReader(place=_place, join=_join),
+        events=EventReader(place=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
         has_rubrics=False,
     )
 )
@@ -238,7 +363,7 @@ def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format
         return chosen is FORMATS[MAPPING] and mapping.is_part
     if mapping.when is not None:
         return any(_finds(mapping.when, row) for row in rows)
-    is_chat = bool(rows) and is_message(rows[0]) and not dialects_of({"messages": list(rows)})
+    is_chat = bool(rows) and _is_message(rows[0]) and not dialects_of({"messages": list(rows)})
     return is_chat and mapping.is_part and any(_finds(mapping.conversation_id, row) for row in rows)
 
 
@@ -273,7 +398,7 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
     """
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    part = part_of(mapping, value)
+    part = _part_of(mapping, value)
     return read_event(PART, part, record._replace(data=dump_json(part)))
 
 
@@ -310,7 +435,7 @@ def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:
     """Returns whether a value is a list of messages, or a single one that is no whole reply of a model."""
     if not isinstance(sample, dict):
         return False
-    fits = is_message(sample) or any(dialect.fits(sample) for dialect in DIALECTS.values())
+    fits = _is_message(sample) or any(dialect.fits(sample) for dialect in DIALECTS.values())
     return fits and (isinstance(value, list) or not dialects_of(sample))
 
 
@@ -346,7 +471,7 @@ def _described(record: JsonValue) -> str:
 # Chat messages, as an object.
 
 
-def is_message(value: JsonValue) -> bool:
+def _is_message(value: JsonValue) -> bool:
     """Returns whether a value is a message of a chat."""
     return isinstance(value, dict) and "role" in value
 
@@ -354,7 +479,7 @@ def is_message(value: JsonValue) -> bool:
 def is_chat(record: JsonObject) -> bool:
     """Returns whether a record holds a list of messages."""
     messages = record.get("messages", record.get("traj"))
-    return isinstance(messages, list) and (any(map(is_message, messages)) or _raised(record, messages))
+    return isinstance(messages, list) and (any(map(_is_message, messages)) or _raised(record, messages))
 
 
 def _raised(record: JsonObject, messages: list[JsonValue]) -> bool:
@@ -378,7 +503,7 @@ CHAT = register_format(
         rank=140,
         recognises=lambda record: is_chat(record) and not dialects_of(record) and not foreign_format(record),
         read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],
-        is_list=is_message,
+        is_list=_is_message,
         has_rubrics=False,
     )
 )

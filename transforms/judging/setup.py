@@ -3,11 +3,11 @@
 import asyncio
 import atexit
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Event, Lock, Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -16,8 +16,8 @@ from turnwise.schemas.jsonio import is_postgresql_url, shown_url
 from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.judge import Estimator, Judge, ReplyCache
-from turnwise.transforms.judging.judges_base import JudgeKind, find_judge
-from turnwise.transforms.judging.limits import Budget, JudgeCounts, Pace
+from turnwise.transforms.judging.judges import JudgeKind, find_judge
+from turnwise.transforms.judging.limits import Budget, JudgeCounts, JudgeUsage, Pace
 from turnwise.transforms.judging.routes import Connections, Requests, Routes
 from turnwise.transforms.judging.shared_places import (
     NOTHING,
@@ -77,23 +77,7 @@ class JudgeSettings(Struct, frozen=True):
         return f"{self.run_id}\n{self.concurrency}\n{self.only_estimates}\n{limits}\n{config}"
 
 
-class BuiltJudge(NamedTuple):
-    """A judge.
-
-    Attributes:
-        ask: The judge itself.
-        aclose: Closes it.
-        rest: Writes to the shared budget what calls took; None: there is none.
-        finish: Ends its work; see `Judge.finish`. None: it has none in flight.
-    """
-
-    ask: Ask
-    aclose: Callable[[], Awaitable[None]]
-    rest: Callable[[], Coroutine[Any, Any, None]] | None = None
-    finish: Callable[[float], Awaitable[None]] | None = None
-
-
-def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> BuiltJudge:
+def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> Ask:
     """Returns the judge that the settings name.
 
     Raises:
@@ -101,29 +85,33 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     """
     config, kind = settings.config, settings.kind
     if kind.answer:
-        return BuiltJudge(kind.answer(), _nothing)
+        return kind.answer()
     assert kind.connect
     routes = Routes(config, environ, kind)
     requests = Requests(config, routes)
     place = open_place(config.cache, min(PATIENCE_S, config.timeout_s)) if config.cache else None
     cache = ReplyCache(place) if place else None
     if settings.only_estimates:
-        estimator = Estimator(config, requests, counts, cache)
-        return BuiltJudge(estimator, estimator.aclose)
-    own = config.model_copy(update=settings.per_worker)
+        return Estimator(config, requests, counts, cache)
+    limited = config.model_copy(update=settings.per_worker)
     if settings.shares_budget and place is None:
         raise ConfigError("judge: its budget is shared, and there is no judge.cache to hold it")
     shared = place if settings.shares_budget else None
-    pace = Pace(own.requests_per_minute)
+    pace = Pace(limited.requests_per_minute)
 
     def note_retry(model: str) -> None:
-        counts.add_retry(model)
+        counts.add(model, JudgeUsage(retries=1))
         pace.charge()
 
     backend = Connections(routes, kind, environ, note_retry)
-    budget = Budget(own, settings.spent, shared, settings.run_id)
-    judge = Judge(config, backend, requests, counts, pace, budget, settings.concurrency, cache)
-    return BuiltJudge(judge, judge.aclose, judge.rest if shared else None, judge.finish)
+    budget = Budget(limited, settings.spent, shared, settings.run_id)
+    return Judge(config, backend, requests, counts, pace, budget, settings.concurrency, cache)
+
+
+async def close_judge(judge: Ask) -> None:
+    """Closes the connections and the cache of what `build_judge` gave."""
+    if isinstance(judge, Judge | Estimator):
+        await judge.aclose()
 
 
 def check_judge(
@@ -131,52 +119,31 @@ def check_judge(
 ) -> None:
     """Checks before a run, at no cost, that the judge can work.
 
-    Args:
-        settings: Settings of the judge.
-        environ: Environment with the credentials.
-        options: Models and generation settings of the judged criteria.
-
     Raises:
         ConfigError: There are no credentials, or they are refused; a model does not exist, or a generation
             setting; the API cannot be reached; the cache cannot be used; the cost is limited and a model
             has no price.
     """
-    config, kind, stated = settings.config, settings.kind, tuple(options)
+    config, kind, stated = settings.config, settings.kind, tuple(options) or (JudgeModelOptions(),)
     if kind.connect and config.max_cost is not None:
-        _check_prices(config, stated)
+        models = {option.judge_model or config.model for option in stated}
+        for model in sorted(models - config.prices.keys()):
+            raise ConfigError(f"judge.max_cost: there is no price of the model {model} in judge.prices")
     if kind.connect and config.cache:
         open_place(config.cache, patience_s=0.0).close()
     routes = Routes(config, environ, kind)
-    asked = _by_judge(routes, config, stated or (JudgeModelOptions(),))
-    for own, of_own in asked:
-        own.endpoint(routes.config(own), environ)  # an access that fails is refused here
-        with hook_errors(f"judge {own.name}: check"):
-            own.check(routes.config(own), environ, of_own)
-    if kind.access and kind not in [own for own, _ in asked]:  # it is connected, though not asked
+    asked: dict[str, tuple[JudgeKind, list[JudgeModelOptions]]] = {}
+    for option in stated:
+        route = routes.find(option.judge_model or config.model)
+        _, options_of_judge = asked.setdefault(route.kind.name, (route.kind, []))
+        options_of_judge.append(option.model_copy(update={"judge_model": route.model}))
+    for judge, options_of_judge in asked.values():
+        judge.endpoint(routes.config(judge), environ)  # an access that fails is refused here
+        with hook_errors(f"judge {judge.name}: check"):
+            judge.check(routes.config(judge), environ, options_of_judge)
+    if kind.access and kind not in [judge for judge, _ in asked.values()]:  # connected, though not asked
         with hook_errors(f"judge {kind.name}: access"):
             kind.access(config, environ)
-
-
-def _by_judge(
-    routes: Routes, config: JudgeConfig, options: Iterable[JudgeModelOptions]
-) -> list[tuple[JudgeKind, list[JudgeModelOptions]]]:
-    """Returns each judge whose models are asked, with the options of its questions, by its API's names."""
-    found: dict[str, tuple[JudgeKind, list[JudgeModelOptions]]] = {}
-    for each in options:
-        kind, model = routes.find(each.judge_model or config.model)
-        _, own = found.setdefault(kind.name, (kind, []))
-        own.append(each.model_copy(update={"judge_model": model}))
-    return list(found.values())
-
-
-def _check_prices(config: JudgeConfig, options: Iterable[JudgeModelOptions]) -> None:
-    models = {each.judge_model or config.model for each in options} or {config.model}
-    for model in sorted(models - config.prices.keys()):
-        raise ConfigError(f"judge.max_cost: there is no price of the model {model} in judge.prices")
-
-
-async def _nothing() -> None:
-    return None
 
 
 def open_place(address: str, patience_s: float = PATIENCE_S) -> ReplyPlace:
@@ -199,8 +166,6 @@ def open_place(address: str, patience_s: float = PATIENCE_S) -> ReplyPlace:
         return PostgresPlace(address, patience_s)
     return SqlitePlace(address)
 
-
-# Runs the judge of a process: one event loop, client and set of limits.
 
 T = TypeVar("T")
 WORKER_PATIENCE_S = 20.0
@@ -237,9 +202,8 @@ class JudgeWorker:
             ConfigError: There are no credentials, or the cache cannot be used.
         """
         self.counts = JudgeCounts()
-        judge = build_judge(settings, environ, self.counts)
-        self.ask: Ask = judge.ask
-        self._aclose, self._rest, self._finish = judge.aclose, judge.rest, judge.finish
+        self.ask = build_judge(settings, environ, self.counts)
+        self._shares_budget = settings.shares_budget
         self._lock = Lock()
         self._is_closed = False
         self._has_ended = Event()
@@ -265,8 +229,8 @@ class JudgeWorker:
         Raises:
             RuntimeError: The judge is closed.
         """
-        if self._rest is not None:
-            self.submit(self._rest()).result()
+        if self._shares_budget and isinstance(self.ask, Judge):
+            self.submit(self.ask.rest()).result()
 
     def close(self) -> None:
         """Ends the thread: waits `PATIENCE_S` for replies in flight, which the cache keeps; cancels the rest.
@@ -292,13 +256,13 @@ class JudgeWorker:
 
     async def _shut(self) -> None:
         try:
-            if self._finish is not None:
-                await self._finish(WORKER_PATIENCE_S)
+            if isinstance(self.ask, Judge):
+                await self.ask.finish(WORKER_PATIENCE_S)
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._aclose()
+            await close_judge(self.ask)
             await self._loop.shutdown_default_executor()
         finally:
             self._loop.stop()
@@ -310,10 +274,6 @@ _WORKERS: dict[tuple[int, str], JudgeWorker] = {}
 
 def open_judge(settings: JudgeSettings, environ: Mapping[str, str] | None = None) -> JudgeWorker:
     """Returns this process's judge for these settings, made at the first time.
-
-    Args:
-        settings: Settings of the judge.
-        environ: Environment with the credentials; None: the process's environment.
 
     Raises:
         ConfigError: There are no credentials, or the cache cannot be used.

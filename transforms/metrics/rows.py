@@ -15,6 +15,7 @@ from turnwise.schemas.rows import (
     MetricsBySliceRow,
     MetricsByTurnRow,
     ResultRow,
+    ScoreRow,
 )
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure, Score
@@ -43,7 +44,7 @@ class RowWindow(NamedTuple):
     revision: int
 
 
-def score_rows(scored: ScoredConversation, run: RunInfo) -> list[MadeScoreRow]:
+def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
     sample, conversation = scored.sample, scored.sample.conversation
     start = conversation.start_time
@@ -54,7 +55,7 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[MadeScoreRow]:
     for place, pair in enumerate(sample.pairs):
         if pair.actual is not None and pair.actual.timestamp is not None:
             times[place] = rfc3339(pair.actual.timestamp)
-    key, rows = conversation_key(sample), list[MadeScoreRow]()
+    key, rows = conversation_key(sample), list[ScoreRow]()
     for entry in scored.scores:
         name, scores = entry.criterion.name, list[tuple[int | None, Score]](entry.turns)
         if entry.overall is not None:
@@ -125,13 +126,11 @@ def _digest(texts: tuple[str | None, ...], size: int) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
-def result_row(
-    sample: Sample, verdict: Verdict, name: str, message: JsonObject, digest: str | None
-) -> ResultRow:
+def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: str | None) -> ResultRow:
     """Returns the row of an evaluation result, which holds its message and the digest of its case."""
     case, conversation = sample.eval_case, sample.conversation
     return {
-        "name": name,
+        "name": message["name"],
         "conversation_id": conversation.conversation_id,
         "eval_id": case.eval_id if case else None,
         "eval_set_id": case.eval_set_id if case else None,

@@ -14,7 +14,7 @@ from tests.store_history import read_history
 from tests.store_rows import put_rows
 from turnwise.pipeline.store.database import RESULT_ROWS
 from turnwise.pipeline.store.rows import result_columns
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
@@ -229,12 +229,6 @@ def test_head_answers_as_get_without_a_body(server: Any, one: str, path: str, co
     (_, length, text), (status, same_length, nothing) = answers
     assert (status, nothing, same_length) == (code, b"", length)
     assert len(text) == int(length) and json.loads(text)
-
-
-@pytest.mark.parametrize("query", ["alt=json", "access_token=x"])
-def test_parameters_of_the_platform_are_refused(server: Any, one: str, query: str) -> None:
-    assert refused(server.call("GET", f"{one}?{query}")) == (400, "INVALID_ARGUMENT", query.split("=")[0])
-    assert server.call("GET", f"{one}?$alt=json;enum-encoding=int") == server.call("GET", one)
 
 
 def test_the_real_client_reads_runs(client: Any, server: Any) -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolResponse
-from turnwise.transforms.effects.failures import changed_nothing, has_failed
+from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed
 
 # fmt: off
 FAILED = [
@@ -168,6 +168,9 @@ def test_what_the_call_was_about(tool, args, answer, wanted):
         ("The alarm was already enabled", True),
         ("Both are already up to date. Nothing to do.", True),
         ("The order that was already paid for in May has been sent", False),
+        ("Order 7 already cancelled.", True),
+        ({"status": "already_cancelled", "id": 7}, True),
+        ({"result": '{"message": "It has already been cancelled"}'}, True),
         ({"message": "x"}, False),
         (None, False),
     ],
@@ -175,6 +178,34 @@ def test_what_the_call_was_about(tool, args, answer, wanted):
 def test_answers_that_say_that_nothing_changed(answer, wanted):
     assert changed_nothing(ToolResponse(response=answer)) is wanted
     assert not changed_nothing(None)
+
+
+ADMITTING = """
+    I'm sorry, I couldn't find an order with that number. | I can't seem to locate your booking.
+    I was unable to retrieve it. | There's no account associated with that email. | No flights found.
+    The system is temporarily down. | Our booking system isn't responding. | Something went wrong.
+    I'm having trouble accessing your account. | An error occurred. | That number appears to be invalid.
+    Leider kann ich nicht auf Ihr Konto zugreifen. | Es gibt keine Bestellung mit dieser Nummer.
+    Je n'ai trouvé aucune réservation. | Désolé, une erreur est survenue. | No encuentro su reserva.
+    Não encontrei o pedido. | Non ho trovato nessun ordine. | Ik kan uw bestelling niet vinden.
+    Could you check the number?
+    該当する予約はございません。 | 주문을 찾을 수 없습니다. | 系统出现故障，请稍后再试。
+"""
+TELLING = """
+    It ships on Monday. Anything else?
+    There is no delay for order 7. | I can't see any problem; it ships Monday. | You have no open orders.
+    It cannot be changed any more. | The seat 14C is not available. | The error report 12 is open.
+    Sie kann nicht mehr geändert werden. | Elle ne peut pas être modifiée. | No se puede modificar.
+    No se preocupe, he verificado su pedido: llega el lunes. | Non posso modificarlo. | 変更できません。
+    변경할 수 없습니다. | 您的订单周一到达，无法更改。
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"), [*((t, True) for t in texts(ADMITTING)), *((t, False) for t in texts(TELLING))]
+)
+def test_agents_that_say_that_a_look_up_failed(said, wanted):
+    assert admits_failure(said) is wanted
 
 
 JSON = st.recursive(

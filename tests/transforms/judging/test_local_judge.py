@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolRe
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.criteria.ces_turns import INCOMPARABLE, Hallucination
 from turnwise.transforms.criteria.hallucinations import Hallucinations
-from turnwise.transforms.judging.judges_base import LOCAL_MODEL, LocalJudge
+from turnwise.transforms.judging.judges import LOCAL_MODEL, LocalJudge
 
 FOUND = ToolResponse(name="find", response={"flight": "AC457", "leaves": "14:05", "gate": "B12"})
 
@@ -119,11 +119,6 @@ def test_the_local_judge_reads_every_sentence_of_an_answer(sentences, judged, ma
     assert (round(found.overall.value, 2), found.overall.outcome) == (0.9, "PASS")
     wrong = hallucination(judged, matched, FACT * sentences + "It has 7 stops.")
     assert (wrong.overall.value, wrong.overall.outcome) == (0.0, "FAIL")
-
-
-def test_what_is_wrong_in_the_part_that_was_read_fails(judged, matched):
-    scores = hallucination(judged, matched, "It has 7 stops. " + LONG)
-    assert (scores.overall.value, scores.overall.outcome) == (0.0, "FAIL")
 
 
 @pytest.mark.parametrize(

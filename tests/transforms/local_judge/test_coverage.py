@@ -3,9 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.transforms.local_judge.claims import read_claim
-from turnwise.transforms.local_judge.coverage import coverage, probability, replaced_number
 from turnwise.transforms.local_judge.evidence import Evidence
-from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.local_judge.grounding import coverage, ground, probability, replaced_number
 
 PROSE = "The old ferry to the island leaves the harbour at noon, and it takes an hour to get there."
 TEXTS = st.lists(st.sampled_from([*PROSE.split(), "{", "W5", "5", "섬으로", "島へ", "not"]), max_size=12).map(
@@ -31,13 +30,6 @@ def covered(sentence, *pieces):
 )
 def test_coverages(sentence, piece, wanted):
     assert covered(sentence, piece) == pytest.approx(wanted, abs=0.001)
-
-
-def test_coverages_are_graded_by_the_words_that_are_known():
-    words = ["Zephyr", "quartz", "violet", "gravel", "mammoth"]
-    sentence = "The old ferry to the island leaves"
-    found = [covered(" ".join([sentence, *words[:count]]), PROSE) for count in range(6)]
-    assert found == sorted(found, reverse=True) and len(set(found)) == 6
 
 
 @settings(deadline=None)

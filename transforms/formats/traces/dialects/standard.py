@@ -1,6 +1,22 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.kinds import AGENT, USER
+from turnwise.transforms.formats.messages.parts import (
+    HIDDEN,
+    HOSTED,
+    PERHAPS_CHOICES,
+    UNKNOWN,
+    SpanMessage,
+    call_arguments,
+    is_spoken,
+)
+from turnwise.transforms.formats.messages.spellings import (
+    add_finish,
+    first_of_several,
+    only_messages,
+    read_messages,
+)
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces.calls import tool_result
 from turnwise.transforms.formats.traces.dialect import (
@@ -16,23 +32,6 @@ from turnwise.transforms.formats.traces.dialect import (
     usage_at,
     value_at,
     with_system,
-)
-from turnwise.transforms.formats.traces.message_parts import (
-    AGENT,
-    HIDDEN,
-    HOSTED,
-    PERHAPS_CHOICES,
-    UNKNOWN,
-    USER,
-    SpanMessage,
-    call_arguments,
-    is_spoken,
-)
-from turnwise.transforms.formats.traces.messages import (
-    add_finish,
-    first_of_several,
-    only_messages,
-    read_messages,
 )
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_numbered, loaded, numbered
 
@@ -66,7 +65,7 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("gen_ai.operation.name"), _STANDARD_KINDS)
     step.input = only_messages_at(held.get("gen_ai.input.messages"), USER)
-    step.output = first_choice(only_messages_at(held.get("gen_ai.output.messages"), AGENT))
+    step.output = _first_choice(only_messages_at(held.get("gen_ai.output.messages"), AGENT))
     if "gen_ai.system_instructions" in held:
         step.input = with_system(held["gen_ai.system_instructions"], step.input)
     for event in span.events:
@@ -76,7 +75,17 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
         step.output = (
             messages_at(held.get("gen_ai.completion"), AGENT) if step.output is None else step.output
         )
-    if step.kind is None and span.is_log and any(_is_of_call(event.name) for event in span.events):
+    if (
+        step.kind is None
+        and span.is_log
+        and any(
+            (
+                event.name in (*_DETAILS, _CHOICE)
+                or (event.name.startswith("gen_ai.") and event.name.endswith(".message"))
+            )
+            for event in span.events
+        )
+    ):
         step.kind = "model"
     step.name = text_at(held, *_NAMES.get(step.kind or "model", ()))
     step.target = text_at(held, "gen_ai.handoff.to_agent")
@@ -88,10 +97,6 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
         _add_tool(held, step)
     elif step.kind != "agent":
         step.usage = usage_at(held, _USAGE)
-
-
-def _is_of_call(name: str) -> bool:
-    return name in (*_DETAILS, _CHOICE) or (name.startswith("gen_ai.") and name.endswith(".message"))
 
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
@@ -140,7 +145,7 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
         if step.input is None or (given and not is_spoken(step.input)):
             step.input = [*(step.input or []), *given] if given else given
         stated = only_messages_at(held.get("gen_ai.output.messages"), AGENT)
-        step.output = step.output or first_choice(stated)
+        step.output = step.output or _first_choice(stated)
     elif name.endswith(".message") and (added := _message(name, held)):
         step.input = [*(step.input or []), *added]
     elif name == _CHOICE and not held.get("index"):
@@ -174,7 +179,7 @@ def _with_choice(before: list[SpanMessage], added: list[SpanMessage]) -> list[Sp
     ]
 
 
-def first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
+def _first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
     """Returns the first of several alternative replies; parts of one reply as they are.
 
     Alternatives have a text and a finish reason each. Some writers divide one reply into messages, too.
@@ -237,7 +242,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif has_numbered(held, _NUMBERED):
         step.input = _numbered(held, "gen_ai.prompt.", USER)
-        step.output = first_choice(_numbered(held, "gen_ai.completion.", AGENT))
+        step.output = _first_choice(_numbered(held, "gen_ai.completion.", AGENT))
         step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
 
 
@@ -304,7 +309,9 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
         if _AUTOMATIC in str(held.get("output.value")):
             # The tokens are those of the last of its requests alone.
             step.input, step.usage = _automatic(held) or step.input, None
-        step.finish = text_at(held, "llm.finish_reason") or _finish_openinference(held)
+        step.finish = text_at(held, "llm.finish_reason") or next(
+            (each.finish for each in reversed(_value(held, "output", AGENT) or ()) if each.finish), None
+        )
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
@@ -328,11 +335,6 @@ def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
     return (json_messages_at if is_json else messages_at)(held.get(f"{name}.value"), role)
 
 
-def _finish_openinference(held: JsonObject) -> str | None:
-    """Returns the finish reason in the reply itself, which the listed messages leave out."""
-    return next((each.finish for each in reversed(_value(held, "output", AGENT) or ()) if each.finish), None)
-
-
 def _reply(held: JsonObject) -> list[SpanMessage] | None:
     """Returns the reply; of a streamed one every piece is a message."""
     found = _numbered(held, "llm.output_messages.", AGENT)
@@ -340,7 +342,12 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
         found = first_of_several(found)
     # Empty arguments are left out.
     stated = (
-        _stated_hosted(held)
+        {
+            call.id: call.args
+            for message in _value(held, "output", AGENT) or ()
+            for call in message.calls
+            if call.is_hosted
+        }
         if any(call.name in HOSTED for each in found or () for call in each.calls)
         else {}
     )
@@ -368,12 +375,6 @@ def _choices(reply: JsonValue) -> int:
     """Returns how many alternatives a model's reply holds."""
     held = (reply.get("choices") or reply.get("candidates")) if isinstance(reply, dict) else None
     return len(held) if isinstance(held, list) else 1
-
-
-def _stated_hosted(held: JsonObject) -> dict[str | None, JsonValue]:
-    """Returns the arguments of hosted tools by call, which stand in the reply alone."""
-    messages = _value(held, "output", AGENT) or []
-    return {call.id: call.args for each in messages for call in each.calls if call.is_hosted}
 
 
 def _automatic(held: JsonObject) -> list[SpanMessage] | None:

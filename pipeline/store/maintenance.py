@@ -1,0 +1,546 @@
+"""Maintenance of a store: deletes runs, people and evaluations, says what is wrong, lists runs, backs up."""
+
+import json
+import os
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import lru_cache, partial
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Table,
+    and_,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
+
+from turnwise.pipeline.store.database import (
+    CONVERSATION_ROWS,
+    CURRENT,
+    DELETED_TABLES,
+    EVALUATIONS,
+    EXECUTIONS,
+    FAILURE_ROWS,
+    HISTORY,
+    METADATA,
+    RESULT_ROWS,
+    RUN_SUMMARIES,
+    RUN_TABLES,
+    RUNS,
+    SCORE_ROWS,
+    TAGS,
+    Store,
+    key_text,
+    unguarded_history,
+)
+from turnwise.pipeline.store.runs import (
+    RECENT_NANOS,
+    REMOVED,
+    count_rows,
+    counts_of,
+    delete_forgotten,
+    forget_run,
+    lock_executions,
+    lost_of_runs,
+    note_removed,
+    read_document,
+    removed_rows,
+    runs_since,
+    summed,
+)
+from turnwise.pipeline.store.urls import COMPLETED, StoreError
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.proto.scalars import nanos_timestamp
+
+
+class OldRun(NamedTuple):
+    """A run that is to be deleted.
+
+    Attributes:
+        name: Name of the run in an app.
+        state: State of the execution that wrote last.
+        nanos: When it ended or wrote last.
+    """
+
+    name: str
+    state: str
+    nanos: int
+
+
+def old_runs(connection: Connection, before: int, now: int, name: str | None = None) -> list[OldRun]:
+    """Returns the runs that ended or, if they did not, wrote last before a time, the oldest first.
+
+    Args:
+        connection: Connection to the store.
+        before: The time, nanoseconds since 1970.
+        now: The time it is: a run that may still be written is not old.
+        name: The only run to look at; None: all.
+    """
+    ended = func.coalesce(EXECUTIONS.c.end_nanos, EXECUTIONS.c.update_nanos).label("nanos")
+    query = select(EXECUTIONS.c.name, EXECUTIONS.c.home, EXECUTIONS.c.state, ended).order_by(ended)
+    if name is not None:
+        homes = select(EXECUTIONS.c.home).where(EXECUTIONS.c.name == name)
+        query = query.where(EXECUTIONS.c.home.in_(homes))
+    rows = connection.execute(query).all()
+    newest = {row.home: row for row in rows}
+    old = {row.name: newest[row.home] for row in rows if newest[row.home].nanos < before}
+    found = [OldRun(run, own.state, own.nanos) for run, own in old.items() if name in (None, run)]
+    done = [run for run in found if not runs_since(connection, run.name, now - RECENT_NANOS)]
+    return sorted(done, key=lambda run: (run.nanos, run.name))
+
+
+def prune(store: Store, before: int, now: int) -> list[OldRun]:
+    """Deletes old runs, each in one step, and rows that no run has; returns the runs. See `old_runs`."""
+    done = []
+    for run in store.read(lambda connection: old_runs(connection, before, now)):
+        if store.write(partial(_forget, run=run, before=before, now=now)):
+            delete_forgotten(store, run.name)
+            done.append(run)
+    # A deletion that was killed leaves rows that nothing reads.
+    for name in sorted(store.read(orphans)):
+        delete_forgotten(store, name)
+    return done
+
+
+def _forget(connection: Connection, run: OldRun, before: int, now: int) -> bool:
+    """Lets nothing read the rows of a run; returns False if it was written or deleted meanwhile."""
+    lock_executions(connection)
+    if run not in old_runs(connection, before, now, run.name):
+        return False
+    forget_run(connection, run.name)
+    return True
+
+
+def find_run(connection: Connection, run: str, app: str) -> list[str]:
+    """Returns the names of a run, one in each app that it wrote rows of.
+
+    Args:
+        connection: Connection to the store.
+        run: Its id, or one of its names.
+        app: An app that it wrote rows of; "": any.
+
+    Raises:
+        ConfigError: Several runs have that id.
+    """
+    is_it = or_(EXECUTIONS.c.name == run, EXECUTIONS.c.run_id == key_text(run))
+    query = select(EXECUTIONS.c.home).where(is_it, *([EXECUTIONS.c.app == app] if app else []))
+    homes = sorted(set(connection.execute(query).scalars()))
+    if len(homes) > 1:
+        raise ConfigError(f"{len(homes)} runs have the id {run}: give the name of one: {', '.join(homes)}")
+    names = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home.in_(homes)).distinct()
+    return sorted(connection.execute(names).scalars())
+
+
+def delete_run(store: Store, names: Sequence[str], now: int) -> None:
+    """Deletes a run with all of its rows.
+
+    Raises:
+        ConfigError: It may still be written.
+    """
+
+    def forget(connection: Connection) -> None:
+        lock_executions(connection)
+        for name in names:
+            if runs_since(connection, name, now - RECENT_NANOS):
+                raise ConfigError(f"{name}: has not ended, and wrote within the last 24 hours")
+        for name in names:
+            forget_run(connection, name)
+
+    store.write(forget)
+    for name in names:
+        delete_forgotten(store, name)
+
+
+def orphans(connection: Connection) -> dict[str, int]:
+    """Returns run -> number of rows that belong to no execution of it."""
+    found: dict[str, int] = {}
+    for table in DELETED_TABLES:
+        own = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
+        has_none = ~select(EXECUTIONS.c.name).where(*own).exists()
+        query = select(table.c.evaluation_run, func.count()).where(has_none).group_by(table.c.evaluation_run)
+        for run, count in connection.execute(query):
+            found[run] = found.get(run, 0) + count
+    return found
+
+
+def count_rows_of(connection: Connection, runs: Sequence[str]) -> dict[str, int]:
+    """Returns table -> number of the rows of runs, by name."""
+    counts: dict[str, int] = {}
+    for table in RUN_TABLES:
+        query = select(func.count()).select_from(table)
+        each = (connection.execute(query.where(table.c.evaluation_run == run)).scalar_one() for run in runs)
+        counts[table.name] = sum(each)
+    return counts
+
+
+# Deletes conversations, users and evaluations.
+
+_HOLDING = (RESULT_ROWS, SCORE_ROWS, CONVERSATION_ROWS)
+"""Tables whose rows are of a conversation, results first: which ones are its own, its rows say."""
+_KEPT_OF_FAILURES = ("run_id", "stage", "error_type", "criterion", "app_version", "turn_index", "replaced")
+_PIECE = 500
+_WORD = re.compile(r"[\w-]+")
+
+
+class ConversationKey(NamedTuple):
+    """A conversation of an app, as the columns of the store name it."""
+
+    app: str
+    conversation_id: str
+
+
+class Subject(NamedTuple):
+    """A conversation or a user.
+
+    Attributes:
+        keys: The conversations, sorted.
+        ids: The texts that name it where there is no column for that, such as in a record that was not read.
+    """
+
+    keys: list[ConversationKey]
+    ids: frozenset[str]
+
+
+def find_conversation(connection: Connection, name: str, app: str) -> Subject:
+    """Returns a conversation.
+
+    Args:
+        connection: Connection to the store.
+        name: Its id, or its name in a run.
+        app: Its app; "": any.
+
+    Raises:
+        ConfigError: Several apps have a conversation of that id.
+    """
+    columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
+    named = connection.execute(select(*columns).where(CONVERSATION_ROWS.c.name == name)).first()
+    if named:
+        return _subject(connection, [ConversationKey(*named)], [])
+    # A result is in the app of its case, so that the rows of conversations say the app, where there are any.
+    for tables in ((CONVERSATION_ROWS,), _HOLDING):
+        apps = {
+            own
+            for table in tables
+            for own in connection.execute(
+                select(table.c.app).where(table.c.conversation_id == key_text(name)).distinct()
+            ).scalars()
+            if app in ("", own)
+        }
+        if len(apps) > 1:
+            raise ConfigError(
+                f"{len(apps)} apps have a conversation {name}: name one by --app: {', '.join(sorted(apps))}"
+            )
+        if apps:
+            break
+    return _subject(connection, [ConversationKey(own, key_text(name)) for own in apps], [name])
+
+
+def find_user(connection: Connection, user: str) -> Subject:
+    """Returns a user with all conversations, in all apps."""
+    columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
+    query = select(*columns).where(CONVERSATION_ROWS.c.user_id == key_text(user)).distinct()
+    keys = sorted(ConversationKey(*row) for row in connection.execute(query))
+    return _subject(connection, keys, [user])
+
+
+def _subject(connection: Connection, keys: list[ConversationKey], named: Sequence[str]) -> Subject:
+    """Returns a subject with the ids that its conversations have in their logs, which columns may shorten."""
+    ids = {*named, *(key.conversation_id for key in keys)}
+    for app, names in _pieces(keys):
+        own = _is_of(CONVERSATION_ROWS, app, names), func.length(CONVERSATION_ROWS.c.conversation_id) >= 200
+        for content in connection.execute(select(CONVERSATION_ROWS.c.content).where(*own)).scalars():
+            ids.add((read_document(content) or {}).get("conversation_id") or "")
+    return Subject(keys, frozenset(ids - {""}))
+
+
+def _pieces(keys: Sequence[ConversationKey]) -> Iterator[tuple[str, list[str]]]:
+    """Yields app and some ids of sorted keys: a statement has a largest number of values."""
+    for app, group in groupby(keys, key=lambda key: key.app):
+        ids = [key.conversation_id for key in group]
+        for start in range(0, len(ids), _PIECE):
+            yield app, ids[start : start + _PIECE]
+
+
+def _is_of(table: Table, app: str, ids: Sequence[str]) -> ColumnElement[bool]:
+    """Returns the condition of the rows of conversations of an app."""
+    of_app = table.c.app == app
+    if table is RESULT_ROWS:
+        # A result is in the app of its case, which may be another one than that of its conversation.
+        other = select(CONVERSATION_ROWS.c.name).where(
+            CONVERSATION_ROWS.c.app == table.c.app,
+            CONVERSATION_ROWS.c.conversation_id == table.c.conversation_id,
+        )
+        of_app = or_(of_app, ~other.exists())
+    return and_(table.c.conversation_id.in_(ids), of_app)
+
+
+def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
+    """Deletes a conversation or a user from all runs.
+
+    The failures that name it stay without their record, message and place: they count what was lost.
+
+    Returns:
+        Table -> number of its rows that were deleted or emptied.
+    """
+    done: Counter[str] = Counter()
+    changed: set[str] = set()
+    for app, ids in _pieces(subject.keys):
+        own = {table: _is_of(table, app, ids) for table in _HOLDING}
+        note_removed(connection, summed(removed_rows(connection, *each) for each in own.items()))
+        for table, condition in own.items():
+            runs = select(table.c.evaluation_run).where(condition).distinct()
+            changed.update(connection.execute(runs).scalars())
+            done[table.name] += connection.execute(delete(table).where(condition)).rowcount
+    changed |= _empty_failures(connection, subject.ids, done)
+    _shorten_documents(connection, subject.ids, done)
+    for run in sorted(changed):
+        connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run == run))
+        # Servers compute the figures of a run anew when its time has changed.
+        later = {"update_nanos": EXECUTIONS.c.update_nanos + 1}
+        connection.execute(update(EXECUTIONS).where(EXECUTIONS.c.name == run).values(later))
+    return +done
+
+
+def _empty_failures(connection: Connection, ids: frozenset[str], done: Counter[str]) -> set[str]:
+    """Removes record, message and place from the failures that name one of some ids; returns their runs."""
+    changed: set[str] = set()
+    for row in connection.execute(select(FAILURE_ROWS)).all():
+        failure = read_document(row.content)
+        texts = [row.content] if failure is None else [each for each in failure.values() if type(each) is str]
+        if row.conversation_id not in ids and not any(_names(text, ids) for text in texts):
+            continue
+        kept = {key: value if key in _KEPT_OF_FAILURES else None for key, value in (failure or {}).items()}
+        content = dump_json({**kept, "message": "deleted"}).decode()
+        is_it = FAILURE_ROWS.c.name == row.name, FAILURE_ROWS.c.execution == row.execution
+        emptied = {"conversation_id": "", "source": "", "content": content}
+        connection.execute(update(FAILURE_ROWS).where(*is_it).values(emptied))
+        done[FAILURE_ROWS.name] += 1
+        changed.add(row.evaluation_run)
+    return changed
+
+
+def _shorten_documents(connection: Connection, ids: frozenset[str], done: Counter[str]) -> None:
+    """Removes from `to_read` of the documents of runs, which quotes what was said, what names some ids."""
+    columns = EXECUTIONS.c.name, EXECUTIONS.c.execution, EXECUTIONS.c.content
+    for name, execution, content in connection.execute(select(*columns)).all():
+        document = read_document(content) or {}
+        entries = document.get("to_read") or []
+        kept = [entry for entry in entries if not _names(json.dumps(entry, ensure_ascii=False), ids)]
+        if len(kept) < len(entries):
+            is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution
+            shorter = dump_json({**document, "to_read": kept}).decode()
+            connection.execute(update(EXECUTIONS).where(*is_it).values(content=shorter))
+            done["to_read"] += len(entries) - len(kept)
+
+
+def _names(text: str, ids: frozenset[str]) -> bool:
+    """Returns whether a text holds one of some ids: as a word, or, if it is none, in whatever place.
+
+    JSON within a text may spell it otherwise.
+    """
+    return not ids.isdisjoint(_WORD.findall(text)) or any(one in text for one in _odd(ids))
+
+
+@lru_cache(maxsize=1)
+def _odd(ids: frozenset[str]) -> list[str]:
+    """Returns the spellings of ids that are no words of letters, digits, _ and -."""
+    spelt = {json.dumps(one, ensure_ascii=is_ascii)[1:-1] for one in ids for is_ascii in (False, True)}
+    return [one for one in ids | spelt if not _WORD.fullmatch(one)]
+
+
+def evaluations_naming(connection: Connection, ids: frozenset[str]) -> list[str]:
+    """Returns the evaluations of which a revision holds one of some ids."""
+    rows = connection.execute(select(HISTORY.c.evaluation, HISTORY.c.content))
+    return sorted({name for name, content in rows if _names(content, ids)})
+
+
+def delete_evaluation(connection: Connection, name: str) -> Counter[str]:
+    """Deletes an evaluation with its whole history; its results stay. Returns table -> number of rows."""
+    own = ((TAGS, TAGS.c.evaluation), (EVALUATIONS, EVALUATIONS.c.name), (HISTORY, HISTORY.c.evaluation))
+    with unguarded_history(connection):
+        return +Counter({t.name: connection.execute(delete(t).where(c == name)).rowcount for t, c in own})
+
+
+def overwrite_deleted(store: Store) -> bool:
+    """Overwrites what was deleted; PostgreSQL only makes its space free.
+
+    Returns:
+        Whether nothing of it is left in SQLite's files: another process may still read its log.
+
+    Raises:
+        StoreError: The store is in use, or does not answer.
+    """
+
+    def work(connection: Connection) -> bool:
+        if not store.is_sqlite:
+            connection.exec_driver_sql(f"VACUUM {', '.join(sorted(METADATA.tables))}")
+            return True
+        # Other programs may have deleted rows without `secure_delete`.
+        connection.exec_driver_sql("VACUUM")
+        return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+
+    return store.alone(work)
+
+
+# Says what is wrong with a store.
+
+_CHECKING_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures", "lost")
+
+
+def problems_of(store: Store) -> dict[str, list[str]]:
+    """Returns check -> what it found, one line each; a check that cannot be made says so."""
+    checks = {"pages of the file": _pages} if store.is_sqlite else {}
+    checks |= {"rows and their runs": _lost_rows, "counts of runs": _counts}
+    return {name: _found(store, check) for name, check in checks.items()}
+
+
+def _found(store: Store, check: Callable[[Connection], Iterator[str]]) -> list[str]:
+    try:
+        return store.read(lambda connection: list(check(connection)))
+    except (StoreError, ValueError, TypeError, LookupError) as error:  # damage can put anything into a row
+        return [f"could not be checked: {error}"]
+
+
+def _pages(connection: Connection) -> Iterator[str]:
+    for line in connection.exec_driver_sql("PRAGMA integrity_check").scalars():
+        if line != "ok":
+            yield str(line)
+    for table, _row, parent, _key in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+        yield f"a row of {table} refers to a row of {parent} that is not there"
+
+
+def _lost_rows(connection: Connection) -> Iterator[str]:
+    for run, count in orphans(connection).items():
+        yield f"{run}: {count} rows belong to no execution; turnwise store prune deletes them"
+    is_it = EXECUTIONS.c.name == CURRENT.c.name, EXECUTIONS.c.execution == CURRENT.c.execution
+    lost = select(CURRENT.c.name).where(~select(EXECUTIONS.c.name).where(*is_it).exists())
+    for name in connection.execute(lost).scalars():
+        yield f"{name}: the execution that is read is not there"
+
+
+def _counts(connection: Connection) -> Iterator[str]:
+    """Yields which complete executions have other numbers of rows than they counted at their end."""
+    complete = select(EXECUTIONS).where(EXECUTIONS.c.state == COMPLETED)
+    for row in connection.execute(complete).mappings().all():
+        document = read_document(row["content"])
+        if document is None:
+            yield f"{row['name']}: its run.json cannot be read"
+            continue
+        there = count_rows(connection, row["name"], row["execution"])
+        for name in _CHECKING_COUNTS:
+            total = there[name] + document.get(REMOVED, {}).get(name, 0)
+            if row[name] != total:
+                yield f"{row['name']}: counted {row[name]} {name}, but {total} are there or were deleted"
+
+
+# Lists the runs of a store for a person.
+
+_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures")
+
+
+class ListedRun(NamedTuple):
+    """A run of an app, as `evaluation_runs` has it.
+
+    Attributes:
+        update_time: When something of it was last written.
+        cost: Cost of the judge over all apps; None: not known.
+    """
+
+    name: str
+    app: str
+    run_id: str
+    state: str
+    day: str | None
+    update_time: str
+    app_versions: list[str]
+    conversations: int
+    results: int
+    passes: int
+    fails: int
+    undecided: int
+    failures: int
+    lost: int
+    cost: float | None
+    exit_status: int | None
+    error: str | None
+
+
+def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
+    """Returns the runs of an app ("": of all apps), by app, the newest first."""
+    query = select(RUNS).order_by(RUNS.c.app, RUNS.c.create_nanos.desc(), RUNS.c.name)
+    query = query.where(RUNS.c.app == app) if app else query
+    rows = connection.execute(query).mappings().all()
+    found = []
+    for own, of_app in groupby(rows, lambda row: row["app"]):
+        of_own = list(of_app)
+        lost = lost_of_runs(connection, own, [row["name"] for row in of_own])
+        found += [_listed(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in of_own]
+    return found
+
+
+def _listed(connection: Connection, row: RowMapping, lost: int) -> ListedRun:
+    counts = counts_of(connection, row)
+    return ListedRun(
+        **{name: row[name] for name in ("name", "app", "run_id", "state", "cost", "exit_status", "error")},
+        **{name: counts[name] for name in _COUNTS},
+        lost=lost,
+        day=row["day"],
+        update_time=nanos_timestamp(row["update_nanos"]),
+        app_versions=json.loads(counts["app_versions"]),
+    )
+
+
+def back_up(store: Store, path: str) -> int:
+    """Writes a copy of a store as it is at one time; the file is there when it is whole and was checked.
+
+    Returns:
+        Its size in bytes.
+
+    Raises:
+        ConfigError: The file exists, or its directory does not.
+        StoreError: The copy is damaged, or could not be made.
+    """
+    if Path(path).exists():
+        raise ConfigError(f"{path}: exists already")
+    if not Path(path).absolute().parent.is_dir():
+        raise ConfigError(f"{path}: no such directory")
+    partial = Path(f"{path}.part")
+    partial.unlink(missing_ok=True)
+    try:
+        store.read(lambda connection: _copy(connection, partial))
+        with open(partial, "rb") as file:
+            os.fsync(file.fileno())
+        # Unlike a renaming, a link does not replace what another process made meanwhile.
+        os.link(partial, path)
+    except FileExistsError:
+        raise ConfigError(f"{path}: exists already") from None
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return Path(path).stat().st_size
+
+
+def _copy(connection: Connection, partial: Path) -> None:
+    source = connection.connection.driver_connection
+    assert isinstance(source, sqlite3.Connection)
+    with closing(sqlite3.connect(partial)) as target:
+        # All pages in one step: they are of one time, whatever is written meanwhile.
+        source.backup(target)
+        # A copy in one file, without those of the write-ahead log.
+        target.execute("PRAGMA journal_mode = DELETE")
+        found = target.execute("PRAGMA integrity_check").fetchone()[0]
+    if found != "ok":
+        raise StoreError(f"the copy is damaged: {found}")

@@ -1,0 +1,346 @@
+"""Conversions: the registry of targets, and what a target does not hold of a conversation or case."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, ExpectedOutcome, Turn
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.registry import Registry
+from turnwise.schemas.rows import ScoreRow
+from turnwise.transforms.matching.sample import contained_case, played_case, recorded_case
+
+T = TypeVar("T", Conversation, EvalCase)
+
+
+class Codec(Struct, Generic[T], frozen=True, kw_only=True):
+    """How one kind of thing is written as a record, and read back.
+
+    Attributes:
+        write: Returns the record; raises ValueError if the format cannot hold it.
+        read: Returns what such a record holds.
+        made: Fields that the record or its reader adds and that say nothing new (`turns.tool_calls.id`).
+
+    >>> import turnwise
+    >>> def write(log):
+    ...     return {"call": log.conversation_id, "said": log.turns[0].user}
+    >>> def read(record):
+    ...     return turnwise.Conversation(record["call"], turns=[turnwise.Turn(user=record["said"])])
+    >>> turnwise.Codec(write=write, read=read).read({"call": "c1", "said": "Hi"}).turns[0].user
+    'Hi'
+    """
+
+    write: Callable[[T], JsonObject]
+    read: Callable[[JsonObject], T]
+    made: frozenset[str] = field(default_factory=frozenset)
+
+
+class RunOfConversation(NamedTuple):
+    """A conversation that was scored.
+
+    Attributes:
+        conversation: What was said and called, with what was expected of the turns.
+        verdict: PASS or FAIL; None: not decided.
+        scores: Rows of its scores; their turns are those of the conversation.
+        app_name: Name of the agent.
+    """
+
+    conversation: Conversation
+    verdict: str | None
+    scores: Sequence[ScoreRow]
+    app_name: str
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """A format that conversations or eval cases can be written in.
+
+    Attributes:
+        name: Its name for `--to`; that of the input format that reads it.
+        help: What it is, in one line.
+        is_for_cases: Whether its files are read as eval cases, so that a conversation becomes one.
+        conversation: How a conversation is written; None: as the case that expects what it holds.
+        case: How an eval case is written; None: as the conversation in which it is met.
+        scored: How a conversation of a finished run is written, with its scores; None: not at all.
+        document: Returns the text before and after all records of a file, which commas separate, by the
+            file's name and the first record ({}: not known yet); raises ValueError if the file cannot have
+            that name. None: the file is JSON Lines.
+        key: Key of a record by which a file has each once; None: there is none.
+
+    >>> import turnwise
+    >>> def write(log):
+    ...     return {"call": log.conversation_id, "said": log.turns[0].user}
+    >>> def read(record):
+    ...     return turnwise.Conversation(record["call"], turns=[turnwise.Turn(user=record["said"])])
+    >>> codec = turnwise.Codec(write=write, read=read)
+    >>> turnwise.Target(name="call", help="calls", conversation=codec).is_for_cases
+    False
+    """
+
+    name: str
+    help: str
+    is_for_cases: bool = False
+    conversation: Codec[Conversation] | None = None
+    case: Codec[EvalCase] | None = None
+    scored: "Callable[[RunOfConversation], JsonObject] | None" = None
+    document: Callable[[str, JsonObject], tuple[str, str]] | None = None
+    key: str | None = None
+
+
+def _fault(item: object) -> str | None:
+    if not isinstance(item, Target):
+        return "it is no Target"
+    return None if item.conversation or item.case else "it writes neither conversations nor eval cases"
+
+
+TARGETS: Registry[Target] = Registry(
+    "target", "turnwise.targets", "turnwise.transforms.decisions.targets", _fault
+)
+"""Name -> target."""
+
+
+def register_target(item: Target) -> Target:
+    """Adds a target, for this process, and returns it.
+
+    Raises:
+        TypeError: It is no `Target`, writes nothing, or its name is taken.
+
+    >>> import turnwise
+    >>> def write(log):
+    ...     return {"call": log.conversation_id, "said": log.turns[0].user}
+    >>> def read(record):
+    ...     return turnwise.Conversation(record["call"], turns=[turnwise.Turn(user=record["said"])])
+    >>> codec = turnwise.Codec(write=write, read=read)
+    >>> turnwise.register_target(turnwise.Target(name="call", help="calls", conversation=codec)).name
+    'call'
+    """
+    return TARGETS.add(item)
+
+
+# Converts conversations and eval cases, and finds what the target cannot hold by reading it back.
+
+
+class Converted(NamedTuple):
+    """A converted conversation or case.
+
+    Attributes:
+        record: The record.
+        not_held: Field -> how often the target does not hold it, or holds something else.
+        added: Field -> how often the target states it and the original does not.
+    """
+
+    record: JsonObject
+    not_held: Counter[str]
+    added: Counter[str]
+
+
+def converted(item: Conversation | EvalCase, target: Target) -> Converted:
+    """Converts a conversation or an eval case.
+
+    A conversation becomes a case that expects what its record expects of the turns or, where that expects
+    nothing, what it holds itself. A golden case becomes the conversation in which it is met.
+
+    Raises:
+        ValueError: The target cannot hold it; one line.
+    """
+    if isinstance(item, EvalCase):
+        return _written(item, target.case) if target.case else _as_conversation(item, target)
+    own = contained_case(item) if target.is_for_cases else None
+    if target.conversation is not None and not (own and own.turns):
+        return _written(item, target.conversation)
+    if target.case is None:
+        raise ValueError(f"{target.name} holds no eval cases")
+    return _as_case(item, own, target.case)
+
+
+def _as_conversation(case: EvalCase, target: Target) -> Converted:
+    if target.conversation is None or not case.turns:
+        raise ValueError(f"the case {case.eval_id} has no turns, which {target.name} needs")
+    record, back = _and_back(played_case(case), target.conversation)
+    return _compared(record, case, recorded_case(back), target.conversation.made)
+
+
+def scored(run: RunOfConversation, target: Target) -> Converted:
+    """Converts a conversation of a run with its scores.
+
+    Raises:
+        ValueError: The target holds no scores, or cannot hold the conversation; one line.
+    """
+    if target.scored is None or target.conversation is None:
+        raise ValueError(f"{target.name} holds no scores")
+    record = target.scored(run)
+    back = target.conversation.read(record)
+    return _compared(record, run.conversation, back, target.conversation.made)
+
+
+def _and_back(item: T, codec: Codec[T]) -> tuple[JsonObject, T]:
+    record = codec.write(item)
+    try:
+        return record, codec.read(record)
+    except ValueError as error:
+        raise ValueError(f"it cannot be read back: {error}") from None
+
+
+def _written(item: T, codec: Codec[T]) -> Converted:
+    record, back = _and_back(item, codec)
+    return _compared(record, item, back, codec.made)
+
+
+def _compared(record: JsonObject, before: T, after: T, made: frozenset[str]) -> Converted:
+    found = Differences().compare(before, after)
+    added = Counter({path: count for path, count in found.added.items() if path not in made})
+    return Converted(record, found.not_held, added)
+
+
+def _as_case(item: Conversation, own: EvalCase | None, codec: Codec[EvalCase]) -> Converted:
+    case = own or recorded_case(item)
+    record, back = _and_back(case, codec)
+    return _compared(record, item, _expecting(back) if own else played_case(back), codec.made)
+
+
+def _expecting(case: EvalCase) -> Conversation:
+    """Returns a conversation that holds nothing but what a case expects."""
+    outcome = ExpectedOutcome(
+        actions=case.actions,
+        outputs=case.outputs,
+        rubric=[rubric.text for rubric in case.rubrics],
+        user_actions=case.user_actions,
+        final_session_state=case.final_session_state,
+        unread=case.unread,
+    )
+    return Conversation(
+        conversation_id=case.eval_id,
+        eval_id=case.eval_id,
+        eval_set_id=case.eval_set_id,
+        language=case.language,
+        tags=case.tags,
+        turns=[Turn(turn_index=i, user=turn.user, expected=turn) for i, turn in enumerate(case.turns)],
+        expected=None if outcome == ExpectedOutcome() else outcome,
+        tools=case.tools,
+    )
+
+
+# Names the fields in which two canonical objects differ.
+
+BLANK = (None, "")
+_OF_READING = frozenset(("adk_reads",))
+"""Fields that say how an object was read, and hold nothing of it."""
+
+
+class Differences:
+    """Fields that differ, each with its number.
+
+    Attributes:
+        not_held: Fields that the second object lacks, or has otherwise.
+        added: Fields that only the second object has.
+    """
+
+    def __init__(self) -> None:
+        self.not_held: Counter[str] = Counter()
+        self.added: Counter[str] = Counter()
+
+    def compare(self, before: msgspec.Struct, after: msgspec.Struct, path: str = "") -> "Differences":
+        """Adds the fields in which two objects of one class differ, and returns itself."""
+        for name, required, default in _field_defaults(type(before)):
+            if name in _OF_READING:
+                continue
+            left, right = getattr(before, name), getattr(after, name)
+            if left is right or (type(left) is type(right) and _is_plainly_equal(left, right)):
+                continue
+            self._value(left, right, f"{path}{name}", BLANK if required else (*BLANK, default))
+        return self
+
+    def _value(self, left: Any, right: Any, path: str, blanks: tuple[Any, ...]) -> None:
+        if _same(left, right):
+            return
+        left_blank, right_blank = (any(_same(value, blank) for blank in blanks) for value in (left, right))
+        if left_blank and right_blank:
+            return
+        if left_blank:
+            self.added[path] += _number(right)
+        elif isinstance(left, msgspec.Struct) and type(left) is type(right):
+            self.compare(left, right, f"{path}.")
+        elif _is_objects(left) and isinstance(right, list):
+            self._objects(left, right, path)
+        else:
+            self.not_held[path] += _number(left)
+
+    def _objects(self, left: list[Any], right: list[Any], path: str) -> None:
+        for before, after in zip(left, right, strict=False):
+            self.compare(before, after, f"{path}.")
+        if len(left) > len(right):
+            self.not_held[path] += len(left) - len(right)
+        elif len(right) > len(left):
+            self.added[path] += len(right) - len(left)
+
+
+def _is_plainly_equal(left: Any, right: Any) -> bool:
+    """Returns whether two values of one type are equal as far as that is seen at once."""
+    return left == right if isinstance(left, str | float) else not left and not right
+
+
+def _is_objects(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, msgspec.Struct) for v in value)
+
+
+def _number(value: object) -> int:
+    return len(value) if _is_objects(value) and isinstance(value, list) else 1
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Returns whether two values are equal; true is not 1, and 1 is 1.0."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(item, right[key]) for key, item in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return bool(left == right)
+
+
+# Canonical objects as JSON, without what is default.
+
+
+def plain(item: msgspec.Struct) -> JsonObject:
+    """Returns the fields of an object that are not their defaults."""
+    found: JsonObject = {}
+    for name, required, default in _field_defaults(type(item)):
+        value = getattr(item, name)
+        if required or value != default:
+            found[name] = _plain(value)
+    return found
+
+
+@cache
+def _field_defaults(kind: type[msgspec.Struct]) -> list[tuple[str, bool, Any]]:
+    return [(f.name, f.required, _default(f)) for f in msgspec.structs.fields(kind)]
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+
+
+def _plain(value: Any) -> JsonValue:
+    if isinstance(value, msgspec.Struct):
+        return plain(value)
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+def earlier_texts(turn: Turn) -> list[str]:
+    """Returns what the agent said before its final response; nothing if that is all its texts in one."""
+    texts = turn.agent_messages
+    if len(texts) > 1 and turn.agent == "\n".join(texts):
+        return []
+    return texts[:-1] if texts and texts[-1] == turn.agent else texts
+
+
+def with_texts(turns: Iterable[Turn]) -> list[Turn]:
+    """Returns turns whose final response is all that the agent said, unless they hold other texts."""
+    found = list(turns)
+    for turn in found:
+        turn.agent_messages = turn.agent_messages or ([turn.agent] if turn.agent else [])
+    return found

@@ -1,0 +1,474 @@
+"""Inspects a file: which mapping would read it, what it holds, and which criteria could score it."""
+
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from turnwise.schemas.case import EvalCase, UserFact
+from turnwise.schemas.config import MappingConfig, named_keys
+from turnwise.schemas.conversation import Conversation, Expectation, Record, Rubric, ToolCall, ToolResponse
+from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Noted
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.score import Failure
+from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.messages.kinds import snake
+from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
+from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
+from turnwise.transforms.matching.calls import pair_responses
+from turnwise.transforms.matching.sample import Sample, inline_case, recorded_case
+from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open_pairs
+from turnwise.transforms.scoring.selection import Criteria
+
+_IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",
+        "conv_id", "conversation", "session", "thread", "chat", "conv", "id")  # fmt: skip
+_CALLS = ("tool_calls", "calls", "actions", "tools", "tools_used", "function_calls", "functions", "steps")
+_TOOLS = ("name", "fn", "tool", "tool_name", "function", "function_name", "action")
+_ARGS = ("args", "arguments", "params", "parameters", "input", "inputs", "kwargs", "tool_input")
+_CALL_IDS = ("id", "call_id", "tool_call_id", "tool_use_id")
+_RESULTS = ("result", "results", "output", "outputs", "returned", "response", "observation")
+_USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer")
+_AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion")
+_ROLES = ("role", "from", "sender", "speaker", "author", "who")
+_TEXTS = ("content", "text", "message", "body", "value", "utterance")
+_OTHERS = {
+    "app_version": ("app_version", "version", "release", "agent_version"),
+    "language": ("language", "language_code", "locale", "lang"),
+    "start_time": ("start_time", "started_at", "created_at"),
+}
+_BY_USER = ("user", "human", "customer", "client", "caller")
+_DEEPEST = 3
+_LAST_KEY = re.compile(r"\w+(?=\W*$)")
+
+
+def suggested_mapping(record: JsonObject) -> MappingConfig | None:
+    """Returns a mapping that finds words of a user and of an agent in a record; None: none is seen.
+
+    It is a proposal by names: a person has to look at what it reads.
+    """
+    content = next(_contents(record), None)
+    if content is None:
+        return None
+    found = {"conversation_id": _path(record, _IDS)}
+    found |= {name: _path(record, names) for name, names in _OTHERS.items()}
+    stated = {name: path for name, path in found.items() if path is not None}
+    if content[0] in ("turn", "message") and "conversation_id" not in stated:
+        return None
+    return MappingConfig.model_validate({**stated, content[0]: content[1]})
+
+
+def _contents(record: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yields where conversations may stand: lists first, then the record itself."""
+    for path, items in _lists(record, ""):
+        keys = list(dict.fromkeys(key for item in items for key in item))
+        role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
+        user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
+        if role and text:
+            yield "messages", f"{path}[*].{_message(role, text, items)}"
+        elif user and agent:
+            yield "turns", f"{path}[*].{_turn(user, agent, items)}"
+    keys = list(record)
+    user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
+    role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
+    if user and agent:
+        yield "turn", _turn(user, agent, [record])
+    elif role and text:
+        yield "message", _message(role, text, [record])
+
+
+def _turn(user: str, agent: str, items: Sequence[JsonObject]) -> str:
+    """Returns the expression of a turn, with its calls where shapes show them."""
+    return f"{{user: {_quoted(user)}, agent: {_quoted(agent)}{_calls(items, with_results=True)}}}"
+
+
+def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
+    """Returns the part of an expression that finds calls, and what they returned; empty: none are seen."""
+    places: dict[str, list[JsonObject]] = {}
+    for item in items:
+        for path, held in (*_lists(item, ""), *_objects(item)):
+            places.setdefault(path, []).extend(held)
+    found = [(path, _call_fields(held)) for path, held in places.items()]
+    named = sorted((each for each in found if each[1]), key=lambda each: _last_key(each[0]) not in _CALLS)
+    if not named:
+        return ""
+    path, fields = named[0]
+    called = ", ".join(f"{name}: {key}" for name, key in fields.items() if name != "response")
+    said = f", tool_calls: {path}[*].{{{called}}}"
+    if "response" in fields and with_results:
+        answered = ", ".join(f"{name}: {key}" for name, key in fields.items() if name != "args")
+        said += f", tool_responses: {path}[*].{{{answered}}}"
+    return said
+
+
+def _call_fields(held: Sequence[JsonObject]) -> dict[str, str]:
+    """Returns which keys of objects name the fields of calls; empty: they are no calls."""
+    keys = list(dict.fromkeys(key for each in held for key in each))
+    names = (("id", _CALL_IDS), ("name", _TOOLS), ("args", _ARGS), ("response", _RESULTS))
+    found = {field: key for field, known in names if (key := _named(keys, known))}
+    return {field: _quoted(key) for field, key in found.items()} if {"name", "args"} <= found.keys() else {}
+
+
+def _objects(item: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
+    """Yields the objects directly in an object as lists of one."""
+    for key, held in item.items():
+        if isinstance(held, dict):
+            yield f"[{_quoted(key)}]", [held]
+
+
+def _last_key(path: str) -> str:
+    found = _LAST_KEY.search(path)
+    return snake(found.group()) if found else path
+
+
+def unread_keys(record: JsonObject, mapping: MappingConfig) -> list[str]:
+    """Returns the keys of a record, and of objects in its lists, that a mapping does not name."""
+    named = named_keys(mapping)
+    found = {key: None for key in record if key not in named}
+    for path, items in _lists(record, ""):
+        for item in items:
+            found |= {f"{path}[].{key}": None for key in unread_keys(item, mapping)}
+    return list(found)
+
+
+def _message(role: str, text: str, items: Sequence[JsonObject]) -> str:
+    said = sorted({str(item.get(role)) for item in items})
+    user = next((name for name in said if name.lower() in _BY_USER), "user")
+    if "'" in user or "`" in user:
+        user = "user"
+    is_user = f"{_quoted(role)} == '{user}' && 'user' || 'assistant'"
+    return f"{{role: {is_user}, content: {_quoted(text)}{_calls(items, with_results=False)}}}"
+
+
+def _lists(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, list[JsonObject]]]:
+    """Yields the lists of objects in a record with their paths, the outer ones first."""
+    deeper: list[tuple[str, JsonObject]] = []
+    for key, item in value.items():
+        place = f"{path}.{_quoted(key)}" if path else _quoted(key)
+        if isinstance(item, list) and item and all(isinstance(each, dict) for each in item):
+            yield place, item
+        elif isinstance(item, dict):
+            deeper.append((place, item))
+    for place, inner in deeper if depth < _DEEPEST else ():
+        yield from _lists(inner, place, depth + 1)
+
+
+def _path(record: JsonObject, names: Sequence[str]) -> str | None:
+    """Returns the path of the first of some keys, at the top or one object below."""
+    key = _named([key for key, item in record.items() if _is_plain(item)], names)
+    if key is not None:
+        return _quoted(key)
+    for outer, inner in record.items():
+        if isinstance(inner, dict):
+            below = _named([key for key, item in inner.items() if _is_plain(item)], names)
+            if below is not None:
+                return f"{_quoted(outer)}.{_quoted(below)}"
+    return None
+
+
+def _is_plain(value: JsonValue) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _named(keys: Sequence[str], names: Sequence[str]) -> str | None:
+    by_name = {snake(key): key for key in keys}
+    return next((by_name[name] for name in names if name in by_name), None)
+
+
+def _quoted(key: str) -> str:
+    """Returns a key as JMESPath writes it."""
+    if key.isidentifier() and key.isascii():
+        return key
+    return '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# Adds up what a file holds.
+
+MOST_KINDS = 20
+"""Number of different messages that are kept of a file."""
+_REST = "others"
+_TRIED, _TRIED_WITH_CASES = 50, 3
+
+
+class FileCollector:
+    """Adds up what one file holds; its size does not grow with the file.
+
+    Attributes:
+        inspection: The sums so far.
+    """
+
+    def __init__(self, path: str, criteria: Sequence[Criterion]) -> None:
+        self.inspection = FileInspection(path)
+        self._criteria = criteria
+        self._uses: dict[str, CriterionUse] = {}
+
+    def add_record(self, read: ReadRecord) -> None:
+        """Adds what a record holds; an event counts as joined, its conversation comes later."""
+        found = self.inspection
+        found.records += 1
+        found.formats[read.format or ""] = found.formats.get(read.format or "", 0) + 1
+        for one in read.found:
+            if isinstance(one, ConversationEvent):
+                found.joined += 1
+            elif isinstance(one, Failure):
+                self.add_failure(one)
+            elif isinstance(one, FoundCase):
+                self._add_case(one.case)
+            else:
+                self.add_conversation(one)
+
+    def add_failure(self, failure: Failure) -> None:
+        """Adds what could not be read."""
+        place = (failure.source or self.inspection.path, failure.position or 0)
+        noted = Noted(failure.error_type, failure.message, 0, *place)
+        if failure.stage == "check":
+            _note(self.inspection.findings, noted)
+        else:
+            _note(self.inspection.not_read, noted, by_message=True)
+
+    def _add_case(self, case: EvalCase) -> None:
+        found = self.inspection
+        found.cases += 1
+        if found.example is None:
+            found.example = _case_example(case)
+
+    def add_conversation(self, logged: LoggedConversation) -> None:
+        """Adds a conversation, and tries the criteria on the first ones."""
+        found, conversation = self.inspection, logged.conversation
+        found.conversations += 1
+        found.turns += len(conversation.turns)
+        for turn in conversation.turns:
+            found.calls += len(turn.tool_calls)
+            found.results += len(turn.tool_responses)
+        self._add_findings(logged)
+        if found.example is None:
+            found.example = _conversation_example(conversation)
+        if found.tried < _TRIED:
+            self._try(conversation, logged)
+
+    def _add_findings(self, logged: LoggedConversation) -> None:
+        place = (logged.record.source, logged.record.position)
+        for turn in logged.conversation.turns:
+            for problem in turn.findings:
+                message = f"turn {turn.turn_index}: {problem.message}"
+                _note(self.inspection.findings, Noted(problem.kind, message, 0, *place))
+
+    def _try(self, conversation: Conversation, logged: LoggedConversation) -> None:
+        with_cases = self.inspection.tried < _TRIED_WITH_CASES
+        self.inspection.tried += 1
+        for name, trial in try_criteria(conversation, logged.record, self._criteria, with_cases).items():
+            add_use(self._uses, CriterionUse(name, trial.applies, 1, trial.why))
+        self.inspection.criteria = list(self._uses.values())
+
+
+def add_use(uses: dict[str, CriterionUse], use: CriterionUse) -> None:
+    """Adds a use of a criterion to others, in place: of different needs the least counts."""
+    known = uses.get(use.criterion)
+    if known is None or ORDER.index(use.applies) < ORDER.index(known.applies):
+        uses[use.criterion] = CriterionUse(use.criterion, use.applies, use.conversations, use.why)
+    elif use.applies == known.applies:
+        known.conversations += use.conversations
+
+
+def _note(notes: list[Noted], first: Noted, by_message: bool = False) -> None:
+    """Counts something under its kind, or under kind and message."""
+    alike = (n for n in notes if n.what == first.what and (not by_message or n.message == first.message))
+    known = next(alike, None)
+    if known is None and len(notes) > MOST_KINDS:
+        known = notes[-1]
+    elif known is None:
+        known = first
+        if len(notes) == MOST_KINDS:
+            known = Noted(_REST, first.message, 0, first.source, first.position)
+        notes.append(known)
+    known.count += 1
+
+
+# Tries every criterion on a conversation: as it is, with a judge, and with eval cases.
+
+ORDER: tuple[Applies, ...] = ("scored", "judge", "cases", "no")
+"""What a criterion needs, the least first."""
+_NOTHING = "the logs hold nothing that it measures"
+_STATEMENT = "The agent helps."
+_RUBRIC_TYPES = ("FINAL_RESPONSE_QUALITY", "TOOL_USE_QUALITY", "TRAJECTORY_QUALITY")
+
+
+class Trial(NamedTuple):
+    """What a criterion needs to score a conversation.
+
+    Attributes:
+        why: Why it is not scored; None: it is, or a judge would be asked.
+    """
+
+    applies: Applies
+    why: str | None = None
+
+
+class _AskedJudge:
+    """A judge that only notes that it was asked."""
+
+    def __init__(self) -> None:
+        self.was_asked = False
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Returns no usable answer."""
+        self.was_asked = True
+        return [JudgeSample(None, NO_JUDGE)] * len(samples)
+
+
+def all_criteria(configured: Sequence[Criterion] = ()) -> list[Criterion]:
+    """Returns every criterion of the registry: as it is configured, or else with its defaults.
+
+    A criterion that cannot be without fields of its own, and is not configured, is left out.
+    """
+    named = {criterion.name: criterion for criterion in configured}
+    found = []
+    for name in sorted({*CRITERIA, *named}):
+        try:
+            found.append(named[name] if name in named else CRITERIA[name]())
+        except ValueError:
+            continue
+    return found
+
+
+def try_criteria(
+    conversation: Conversation, record: Record, criteria: Sequence[Criterion], with_cases: bool
+) -> dict[str, Trial]:
+    """Returns what each criterion needs to score a conversation.
+
+    Args:
+        conversation: The conversation; what its own record expects is its eval case.
+        record: The record it was read from.
+        criteria: The criteria.
+        with_cases: Whether those that do not apply are tried with supposed eval cases, too.
+    """
+    sample = Sample(conversation, inline_case(conversation), record)
+    trials = asyncio.run(_trials(sample, criteria))
+    for case in _supposed_cases(conversation) if with_cases else ():
+        left = [criterion for criterion in criteria if trials[criterion.name].applies == "no"]
+        supposed = asyncio.run(_trials(Sample(conversation, case, record), left))
+        for name, trial in supposed.items():
+            if trial.applies != "no":
+                trials[name] = Trial("cases", trials[name].why)
+    return trials
+
+
+async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Trial]:
+    measured = [c for c in criteria if isinstance(c, MeasuredCriterion)]
+    scored, _ = evaluate(sample, Criteria(measured))
+    found = {each.criterion.name: _trial(each, bool(open_pairs(each))) for each in scored.scores}
+    for criterion in criteria:
+        if isinstance(criterion, JudgedCriterion):
+            judge = _AskedJudge()
+            scored, asking = evaluate(sample, Criteria((), [criterion]), judge)
+            if asking is not None:
+                await asking
+            found[criterion.name] = _trial(scored.scores[0], judge.was_asked)
+    return found
+
+
+def _trial(scores: CriterionScores, was_asked: bool) -> Trial:
+    given = [score for _, score in scores.turns] + ([scores.overall] if scores.overall else [])
+    if any(score.value is not None for score in given):
+        return Trial("scored")
+    if was_asked:
+        return Trial("judge")
+    reason = next((score.reason for score in given if score.reason), None)
+    if scores.errors:
+        reason = "it raised an error"
+    return Trial("no", reason or _needed(scores.criterion))
+
+
+def _needed(criterion: Criterion) -> str:
+    return f"needs {criterion.needs}" if criterion.needs else _NOTHING
+
+
+def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
+    """Yields eval cases of every kind that the conversation might be held against: it would meet them all."""
+    golden = recorded_case(conversation)
+    golden.rubrics = [Rubric(rubric_id=kind, text=_STATEMENT, type=kind) for kind in _RUBRIC_TYPES]
+    calls = [call for turn in golden.turns for call in turn.tool_calls or ()]
+    golden.actions, golden.final_session_state = calls, dict(conversation.state) or {"key": "value"}
+    golden.outputs = [turn.response for turn in golden.turns if turn.response][-1:]
+    yield golden
+    ces = recorded_case(conversation)
+    ces.dialect, ces.evaluation_expectations = "ces", [_STATEMENT]
+    for turn in ces.turns:
+        turn.expectations = [Expectation(kind="tool_call", tool_call=call) for call in turn.tool_calls or ()]
+        if turn.response:
+            turn.expectations.append(Expectation(kind="agent_response", text=turn.response))
+    directive: JsonObject = {"$matchType": "semantic", "$matchValue": _STATEMENT}
+    for expectation in (e for turn in ces.turns for e in turn.expectations if e.tool_call is not None):
+        if expectation.tool_call is not None and expectation.tool_call.args:
+            expectation.tool_call.args = dict.fromkeys(expectation.tool_call.args, directive)
+    yield ces
+    yield EvalCase(
+        eval_id=golden.eval_id,
+        kind="scenario",
+        dialect="ces",
+        task=_STATEMENT,
+        user_facts=[UserFact(name="name", value="value")],
+        rubrics=list(golden.rubrics),
+        expectations=[Expectation(kind="agent_response", text=_STATEMENT, comparison="CONTAINS")],
+        evaluation_expectations=[_STATEMENT],
+        user_behaviors=[_STATEMENT],
+    )
+
+
+# Shortens a conversation or a case to an example.
+
+_TURNS, _EXAMPLE_CALLS = 2, 3
+_MORE = "..."
+
+
+def _conversation_example(conversation: Conversation) -> JsonObject:
+    """Returns the first two turns of a conversation, each with at most three calls, as short texts.
+
+    Returns:
+        `kind`, `id`, `app_version`, `turns` (number) and `lines`: who, and what they said or called.
+    """
+    lines: list[list[str]] = []
+    for turn in conversation.turns[:_TURNS]:
+        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls, turn.tool_responses), turn.agent)
+    return {
+        "kind": "conversation",
+        "id": conversation.conversation_id,
+        "app_version": conversation.app_version,
+        "turns": len(conversation.turns),
+        "lines": _ended(lines, len(conversation.turns)),
+    }
+
+
+def _case_example(case: EvalCase) -> JsonObject:
+    lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
+    for turn in case.turns[:_TURNS]:
+        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls or (), ()), turn.response)
+    if not case.turns:
+        lines += _call_lines(case.actions or (), ())
+    lines = _ended(lines, len(case.turns))
+    return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
+
+
+def _turn_lines(user: str | None, calls: list[list[str]], answer: str | None) -> list[list[str]]:
+    asked = [] if user is None else [["user", value_text(user)]]
+    return [*asked, *calls, *([["agent", value_text(answer)]] if answer else [])]
+
+
+def _ended(lines: list[list[str]], turns: int) -> list[list[str]]:
+    return [*lines, [_MORE, f"{turns - _TURNS} more turns"]] if turns > _TURNS else lines
+
+
+def _call_lines(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
+    paired = pair_responses(list(calls), list(responses))
+    lines = [
+        ["calls", call_text(call) + (f" -> {_answer(response)}" if response else "")]
+        for call, response in zip(calls[:_EXAMPLE_CALLS], paired, strict=False)
+    ]
+    if len(calls) > _EXAMPLE_CALLS:
+        lines.append([_MORE, f"{len(calls) - _EXAMPLE_CALLS} more calls"])
+    return lines
+
+
+def _answer(response: ToolResponse) -> str:
+    return f"error {value_text(response.error)}" if response.error else value_text(response.response)

@@ -1,0 +1,671 @@
+"""The targets that turnwise has: CES evaluations, google-adk's results and eval sets, chats, its own."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from turnwise.schemas.adk import AdkEvalCase
+from turnwise.schemas.case import CaseThresholds, EvalCase
+from turnwise.schemas.ces.conversation import CesToolResponse
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.conversation import (
+    APP_DETAILS,
+    Conversation,
+    Expectation,
+    ExpectedTurn,
+    Rubric,
+    ToolCall,
+    ToolDeclaration,
+    ToolResponse,
+    Turn,
+    TurnThresholds,
+    Usage,
+)
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.rows import ScoreRow
+from turnwise.transforms.ces.messages import (
+    agent_message,
+    case_thresholds,
+    golden_expectation,
+    scenario_expectation,
+    tool_call,
+    tool_response,
+)
+from turnwise.transforms.decisions.conversion import (
+    Codec,
+    RunOfConversation,
+    Target,
+    earlier_texts,
+    plain,
+    register_target,
+    with_texts,
+)
+from turnwise.transforms.formats.adk_cases import eval_cases, invocation_turn, turn_context
+from turnwise.transforms.formats.adk_formats import eval_result_conversations
+from turnwise.transforms.formats.canonical import read_case, read_conversation
+from turnwise.transforms.formats.ces_cases import eval_case
+from turnwise.transforms.formats.ces_conversations import tool_response as read_response
+from turnwise.transforms.formats.chat import chat_conversation
+from turnwise.transforms.formats.endings import context_tools
+from turnwise.transforms.formats.problems import checked, one_line_problems
+from turnwise.transforms.matching.calls import pair_responses
+from turnwise.transforms.text.dates import time_seconds
+
+_EVENT, _EVENT_END = "<event>", "</event>"
+_GOALS = {"REJECTED": "USER_GOAL_REJECTED", "IGNORED": "USER_GOAL_IGNORED"}
+_MADE_TURNS = ("turns.agent_messages", "turns.expectations", "turns.expected.expectations")
+_MADE = frozenset(("eval_id", "display_name", "dialect", *_MADE_TURNS))
+
+
+def _read_ces_case(record: JsonObject) -> EvalCase:
+    return eval_case(dump_json(record), CesConfig())
+
+
+def _named(eval_id: str, display_name: str | None) -> JsonObject:
+    """Returns the names of an Evaluation: a resource name, or else a display name."""
+    if "/" in eval_id:
+        return {"name": eval_id, **({"displayName": display_name} if display_name else {})}
+    return {"displayName": eval_id}
+
+
+def _write_ces_conversation(conversation: Conversation) -> JsonObject:
+    """Returns a golden that expects what was said and called; results are those of the fake tools."""
+    record = _named(conversation.conversation_id, None)
+    if conversation.tags:
+        record["tags"] = conversation.tags
+    return {**record, "golden": {"turns": [{"steps": _recorded_steps(turn)} for turn in conversation.turns]}}
+
+
+def _recorded_steps(turn: Turn) -> list[JsonObject]:
+    expected: list[JsonObject] = [{"toolCall": tool_call(call)} for call in turn.tool_calls]
+    if not turn.tool_calls and not turn.unknown_calls:
+        expected.append({"noToolCalls": True})
+    expected += [{"mockToolResponse": _answer(response)} for response in turn.tool_responses]
+    expected += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.transfers]
+    texts = turn.agent_messages or ([turn.agent] if turn.agent else [])
+    expected += [{"agentResponse": agent_message(text)} for text in texts]
+    return [*_said(turn.user), *({"expectation": each} for each in expected)]
+
+
+def _answer(response: ToolResponse) -> JsonObject:
+    message = tool_response(response)
+    return message if response.response is not None else {k: v for k, v in message.items() if k != "response"}
+
+
+def _said(text: str | None) -> list[JsonObject]:
+    if text is None:
+        return []
+    if text.startswith(_EVENT) and text.endswith(_EVENT_END):
+        return [{"userInput": {"event": {"event": text[len(_EVENT) : -len(_EVENT_END)]}}}]
+    return [{"userInput": {"text": text}}]
+
+
+def _read_ces_conversation(record: JsonObject) -> Conversation:
+    case = _read_ces_case(record)
+    turns = [_played(i, turn) for i, turn in enumerate(case.turns)]
+    return Conversation(conversation_id=case.eval_id, tags=case.tags, turns=turns)
+
+
+def _played(index: int, expected: ExpectedTurn) -> Turn:
+    """Returns the turn that meets all expectations."""
+    texts = [e.text for e in expected.expectations if e.text is not None]
+    mocked = [e.wire for e in expected.expectations if e.wire and "mockToolResponse" in e.wire]
+    return Turn(
+        turn_index=index,
+        user=expected.user,
+        agent="\n".join(texts) or None,
+        agent_messages=texts,
+        tool_calls=list(expected.tool_calls or ()),
+        tool_responses=[
+            read_response(CesToolResponse.from_value(message["mockToolResponse"])) for message in mocked
+        ],
+        transfers=[e.target_agent for e in expected.expectations if e.target_agent is not None],
+    )
+
+
+def _write_ces_case(case: EvalCase) -> JsonObject:
+    record = _named(case.eval_id, case.display_name)
+    if case.tags:
+        record["tags"] = case.tags
+    if case.thresholds != CaseThresholds():
+        record["evaluationMetricsThresholdOverride"] = case_thresholds(case.thresholds)
+    switches = _switches(case)
+    if switches:
+        record["evaluationMetricsConfigOverride"] = switches
+    if case.kind == "scenario":
+        return {**record, "scenario": _scenario(case)}
+    if not case.turns:
+        raise ValueError(f"the case {case.eval_id} has no turns, which a CES golden needs")
+    golden: JsonObject = {"turns": [_golden_turn(turn) for turn in case.turns]}
+    if case.evaluation_expectations:
+        golden["evaluationExpectations"] = case.evaluation_expectations
+    return {**record, "golden": golden}
+
+
+def _golden_turn(turn: ExpectedTurn) -> JsonObject:
+    steps: list[JsonObject] = _said(turn.user)
+    steps += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.scripted_transfers]
+    stated = turn.expectations or _expectations(turn)
+    message: JsonObject = {"steps": [*steps, *({"expectation": golden_expectation(e)} for e in stated)]}
+    own = turn.thresholds
+    if own is not None:
+        message |= _turn_thresholds(own)
+    return message
+
+
+def _expectations(turn: ExpectedTurn) -> list[Expectation]:
+    """Returns the calls and texts of a turn of another dialect as expectations."""
+    made = [Expectation(kind="tool_call", tool_call=call) for call in turn.tool_calls or ()]
+    if turn.tool_calls == []:
+        made.append(Expectation(kind="no_tool_calls", wire={"noToolCalls": True}))
+    texts = [*turn.intermediate_responses, *([turn.response] if turn.response else [])]
+    return made + [Expectation(kind="agent_response", text=text) for text in texts]
+
+
+def _turn_thresholds(own: TurnThresholds) -> JsonObject:
+    limits = {
+        "semanticSimilaritySuccessThreshold": own.semantic_similarity,
+        "overallToolInvocationCorrectnessThreshold": own.tool_invocation,
+    }
+    stated = {name: value for name, value in limits.items() if value is not None}
+    message: JsonObject = {"turnLevelMetricsThresholdsOverride": stated}
+    if own.hallucination is not None:
+        message["hallucinationMetricBehaviorOverride"] = own.hallucination
+    return message
+
+
+def _switches(case: EvalCase) -> JsonObject:
+    """Returns the metrics that a case switches off; those of a golden are stated together."""
+    if not case.user_goal_enabled:
+        return {"scenarioMetricsConfig": {"userGoalMetMetricsConfig": {"enableUserGoalMetMetrics": False}}}
+    tools, steps = case.tool_correctness_enabled, case.step_tool_correctness_enabled
+    if case.similarity_enabled and tools and steps:
+        return {}
+    return {
+        "goldenMetricsConfig": {
+            "semanticSimilarityMetricsConfig": {"enableSemanticSimilarityMetrics": case.similarity_enabled},
+            "toolCorrectnessMetricsConfig": {"enableToolCorrectnessMetrics": tools},
+            "stepToolCorrectnessMetricsConfig": {"enableToolCorrectnessMetrics": steps},
+        }
+    }
+
+
+def _scenario(case: EvalCase) -> JsonObject:
+    message: JsonObject = {
+        "task": case.task or "",
+        "userFacts": [{"name": fact.name, "value": fact.value} for fact in case.user_facts],
+        "rubrics": [rubric.text for rubric in case.rubrics],
+        "scenarioExpectations": [scenario_expectation(e) for e in case.expectations],
+        "evaluationExpectations": case.evaluation_expectations,
+        "userGoalBehavior": _GOALS.get(case.user_goal, ""),
+    }
+    return {name: value for name, value in message.items() if value}
+
+
+CES_EVALUATION = Target(
+    name="ces_evaluation",
+    help="CES Evaluation (proto3 JSON)",
+    is_for_cases=True,
+    conversation=Codec(write=_write_ces_conversation, read=_read_ces_conversation, made=_MADE),
+    case=Codec(write=_write_ces_case, read=_read_ces_case, made=_MADE),
+)
+"""Evaluations of the CES API."""
+
+register_target(CES_EVALUATION)
+
+
+# google-adk's eval results as a target, which `adk web` shows.
+
+_SUFFIX = ".evalset_result.json"
+_USER = "user"
+_STATUS = {"PASS": 1, "FAIL": 2}
+_NOT_EVALUATED, _INFORMATIONAL = 3, 4
+_ADK_RESULTS_MADE = frozenset(
+    ("turns.inference_calls", "turns.agent_messages", "ended", "labels", "meta", "eval_id", "source", "state")
+)
+
+
+def _write_adk_result(conversation: Conversation) -> JsonObject:
+    """Returns a conversation that was not scored as an EvalCaseResult."""
+    return _case_result(RunOfConversation(conversation, None, (), "turnwise"))
+
+
+def _case_result(run: RunOfConversation) -> JsonObject:
+    """Returns a scored conversation as an EvalCaseResult."""
+    conversation = run.conversation
+    overall = [row for row in run.scores if row["turn_index"] is None]
+    details = conversation.meta.get(APP_DETAILS)
+    agents = [*(details if isinstance(details, list) else []), *([None] * len(conversation.turns))]
+    pairs = [
+        {
+            "actual_invocation": {
+                **_recorded_invocation(turn, agent),
+                "invocation_id": _invocation_id(turn),
+            },
+            "expected_invocation": _expected(turn),
+            "eval_metric_results": [
+                _metric(row) for row in run.scores if row["turn_index"] == turn.turn_index
+            ],
+        }
+        for turn, agent in zip(conversation.turns, agents, strict=False)
+    ]
+    return {
+        "eval_set_id": conversation.eval_set_id or "",
+        "eval_id": conversation.eval_id or conversation.conversation_id,
+        "final_eval_status": _STATUS.get(run.verdict or "", _NOT_EVALUATED),
+        "overall_eval_metric_results": [_metric(row) for row in overall],
+        "eval_metric_result_per_invocation": pairs,
+        "session_id": conversation.conversation_id,
+        "session_details": _session(conversation, run.app_name),
+        "user_id": _USER,
+    }
+
+
+def _invocation_id(turn: Turn) -> str:
+    return f"turn-{turn.turn_index}"
+
+
+def _expected(turn: Turn) -> JsonObject | None:
+    expected = turn.expected
+    if expected is None:
+        return None
+    user = turn.user if expected.user is None else expected.user
+    stated = ExpectedTurn(**{name: getattr(expected, name) for name in ExpectedTurn.__struct_fields__})
+    stated.user = user
+    return expected_invocation(stated)
+
+
+def _metric(row: ScoreRow) -> JsonObject:
+    """Returns a score as an EvalMetricResult; why it fails or is missing is the rationale of a rubric."""
+    name = f"{row['criterion']} ({row['label']})" if row["label"] else row["criterion"]
+    status = _STATUS.get(row["outcome"] or "")
+    if status is None:
+        informs = row["value"] is not None and row["threshold"] is None
+        status = _INFORMATIONAL if informs else _NOT_EVALUATED
+    metric: JsonObject = {"metric_name": name, "score": row["value"], "eval_status": status}
+    if row["threshold"] is not None:
+        metric |= {"threshold": row["threshold"], "criterion": {"threshold": row["threshold"]}}
+    why = row["explanation"] or row["reason"]
+    rubrics = [{"rubric_id": row["criterion"], "rationale": why, "score": row["value"]}] if why else None
+    return {**metric, "details": {"rubric_scores": rubrics}}
+
+
+def _session(conversation: Conversation, app_name: str) -> JsonObject:
+    """Returns the session that `adk web` shows."""
+    events = [event for turn in conversation.turns for event in _events(turn)]
+    state = dict(conversation.state)
+    if conversation.app_version is not None:
+        state.setdefault("app_version", conversation.app_version)
+    session = {"id": conversation.conversation_id, "app_name": app_name, "user_id": _USER}
+    ended = max((event["timestamp"] for event in events), default=0.0)
+    return {**session, "state": state, "events": events, "last_update_time": ended}
+
+
+def _events(turn: Turn) -> Iterator[JsonObject]:
+    said: list[tuple[str, JsonObject]] = []
+    if turn.user:
+        said.append((_USER, content("user", {"text": turn.user})))
+    said += [("agent", each) for each in _step_contents(turn)]
+    said += [("agent", content("model", {"text": text})) for text in earlier_texts(turn)]
+    if turn.agent:
+        said.append(("agent", content("model", {"text": turn.agent})))
+    stamp = time_seconds(turn.timestamp) or 0.0
+    for place, (author, message) in enumerate(said):
+        name = f"{_invocation_id(turn)}-{place}"
+        event = {"id": name, "invocation_id": _invocation_id(turn), "author": author, "timestamp": stamp}
+        yield {**event, "content": message}
+
+
+def _read_adk_result(record: JsonObject) -> Conversation:
+    (conversation,) = eval_result_conversations(record)
+    conversation.turns = with_texts(conversation.turns)
+    return conversation
+
+
+def _results_document(name: str, first: JsonObject) -> tuple[str, str]:
+    if not name.endswith(_SUFFIX):
+        raise ValueError(f"adk web lists files whose names end in {_SUFFIX}")
+    stem = name.removesuffix(_SUFFIX)
+    about = {
+        "eval_set_result_id": stem,
+        "eval_set_result_name": stem,
+        "eval_set_id": first.get("eval_set_id", ""),
+        "creation_timestamp": first.get("session_details", {}).get("last_update_time", 0.0),
+    }
+    return f'{json.dumps(about)[:-1]}, "eval_case_results": [\n', "\n]}\n"
+
+
+register_target(
+    Target(
+        name="adk_eval_result",
+        help="ADK eval result (.evalset_result.json), of logs or of the output directory of a run",
+        conversation=Codec(write=_write_adk_result, read=_read_adk_result, made=_ADK_RESULTS_MADE),
+        scored=_case_result,
+        document=_results_document,
+    )
+)
+
+
+# google-adk's eval sets as a target.
+
+_OWN_NAME = "turnwise"
+_PROMPT, _PERSONA = "starting_prompt", "user_persona"
+_PERSONAS = ("EXPERT", "NOVICE", "EVALUATOR")
+_ADK_MADE = frozenset(("turns.inference_calls", "turns.agent_messages", "eval_id", "user_facts", "dialect"))
+
+
+def _write_adk_conversation(conversation: Conversation) -> JsonObject:
+    """Returns a conversation as google-adk adds a session to an eval set: what was said is expected."""
+    details = conversation.meta.get(APP_DETAILS)
+    by_turn = details if isinstance(details, list) else []
+    agents = [*by_turn, *([None] * len(conversation.turns))]
+    turns = [_recorded_invocation(*pair) for pair in zip(conversation.turns, agents, strict=False)]
+    return {"eval_id": conversation.conversation_id, "conversation": turns}
+
+
+def _read_adk_conversation(record: JsonObject) -> Conversation:
+    with one_line_problems("not an ADK eval case"):
+        case = AdkEvalCase.model_validate(record)
+    invocations = case.conversation or []
+    context = turn_context(invocations)
+    return Conversation(
+        conversation_id=case.eval_id,
+        turns=with_texts(invocation_turn(invocation, i) for i, invocation in enumerate(invocations)),
+        meta=context,
+        tools=context_tools(context.get(APP_DETAILS)),
+    )
+
+
+def _write_adk_case(case: EvalCase) -> JsonObject:
+    record: JsonObject = {"eval_id": case.eval_id}
+    if case.kind == "scenario":
+        record["conversation_scenario"] = _adk_scenario(case)
+    elif case.turns:
+        record["conversation"] = [expected_invocation(turn) for turn in case.turns]
+    else:
+        raise ValueError(f"the case {case.eval_id} has no turns, which an ADK eval set needs")
+    if case.session_state:
+        record["session_input"] = {"app_name": _OWN_NAME, "user_id": _OWN_NAME, "state": case.session_state}
+    if case.rubrics:
+        record["rubrics"] = rubrics(case.rubrics)
+    if case.final_session_state:
+        record["final_session_state"] = case.final_session_state
+    return record
+
+
+def _adk_scenario(case: EvalCase) -> JsonObject:
+    facts = {fact.name: fact.value for fact in case.user_facts}
+    scenario = {_PROMPT: facts.get(_PROMPT, case.task or ""), "conversation_plan": case.task or ""}
+    if facts.get(_PERSONA) in _PERSONAS:
+        scenario[_PERSONA] = facts[_PERSONA]
+    return scenario
+
+
+def _eval_set_document(name: str, first: JsonObject) -> tuple[str, str]:
+    stem = name.split(".")[0]
+    return f'{{"eval_set_id": {json.dumps(stem)}, "name": {json.dumps(stem)}, "eval_cases": [\n', "\n]}\n"
+
+
+register_target(
+    Target(
+        name="adk_eval_set",
+        help="ADK eval set",
+        is_for_cases=True,
+        conversation=Codec(write=_write_adk_conversation, read=_read_adk_conversation, made=_ADK_MADE),
+        case=Codec(write=_write_adk_case, read=lambda record: eval_cases(record)[0], made=_ADK_MADE),
+        document=_eval_set_document,
+        key="eval_id",
+    )
+)
+
+
+# OpenAI chat messages as a target.
+
+_NAMED = (
+    "source",
+    "app_version",
+    "language",
+    "eval_id",
+    "eval_set_id",
+    "user_id",
+    "tags",
+    "start_time",
+    "ended",
+)
+_OF_META = ("task_id", "trial")
+_OPENAI_MADE = frozenset(
+    (
+        *("source", "turns.agent_messages", "turns.tool_calls.id", "turns.tool_responses.id"),
+        *("turns.tool_responses.name", "turns.user_tool_calls.id", "turns.user_tool_responses.id"),
+        "turns.user_tool_responses.name",
+    )
+)
+
+
+def _write_chat(conversation: Conversation) -> JsonObject:
+    """Returns the record of a chat: messages, and beside them what the log says of the conversation."""
+    record: JsonObject = {"conversation_id": conversation.conversation_id}
+    record["messages"] = [m for i, turn in enumerate(conversation.turns) for m in _messages(turn, i)]
+    stated = {name: getattr(conversation, name) for name in (*_NAMED, "ended_detail")}
+    record |= {name: value for name, value in stated.items() if value}
+    record |= {name: conversation.meta[name] for name in _OF_META if name in conversation.meta}
+    if "reward" in conversation.labels:
+        record["reward"] = conversation.labels["reward"]
+    if conversation.tools:
+        record["tools"] = [_tool(tool) for tool in conversation.tools]
+    return record
+
+
+def _read_chat(record: JsonObject) -> Conversation:
+    conversation = checked(chat_conversation(record, ""))
+    conversation.turns = with_texts(conversation.turns)
+    return conversation
+
+
+def _messages(turn: Turn, index: int) -> list[JsonObject]:
+    """Returns the messages of a turn: the user's, earlier answers, calls, results, the final answer."""
+    made = list(_made(turn.user_tool_calls, turn.user_tool_responses, "user", f"user_{index}"))
+    if turn.user is not None:
+        made.append({"role": "user", "content": turn.user})
+    made += [{"role": "assistant", "content": text} for text in earlier_texts(turn)]
+    made += _made(turn.tool_calls, turn.tool_responses, "assistant", f"call_{index}")
+    usage = {} if turn.usage is None else {"usage": _usage(turn.usage)}
+    if turn.agent or usage:
+        made.append({"role": "assistant", "content": turn.agent or "", **usage})
+    if made and turn.timestamp is not None:
+        made[0]["timestamp"] = turn.timestamp
+    return made
+
+
+def _made(calls: list[ToolCall], responses: list[ToolResponse], role: str, name: str) -> Iterator[JsonObject]:
+    """Yields the calls of one side, and their results; every call needs an id."""
+    if not calls and not responses:
+        return
+    ids = [call.id or f"{name}_{place}" for place, call in enumerate(calls)]
+    if calls:
+        made = [_call(call, key) for call, key in zip(calls, ids, strict=True)]
+        yield {"role": role, "content": None, "tool_calls": made}
+    paired = {id(r): key for key, r in zip(ids, pair_responses(calls, responses), strict=True) if r}
+    requestor = {"requestor": "user"} if role == "user" else {}
+    for response in responses:
+        yield {**_chat_answer(response, paired.get(id(response))), **requestor}
+
+
+def _call(call: ToolCall, key: str) -> JsonObject:
+    function: JsonObject = {"name": call.name}
+    if call.args is not None:
+        function["arguments"] = json.dumps(call.args, ensure_ascii=False)
+    return {"id": key, "type": "function", "function": function}
+
+
+def _chat_answer(response: ToolResponse, key: str | None) -> JsonObject:
+    message: JsonObject = {"role": "tool", "tool_call_id": response.id or key}
+    message["content"] = _content(response.response)
+    if response.name is not None:
+        message["name"] = response.name
+    return message if response.error is None else {**message, "error": response.error}
+
+
+def _content(value: JsonValue) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _usage(usage: Usage) -> JsonObject:
+    counts: JsonObject = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+    if usage.cached_tokens is not None:
+        counts["prompt_tokens_details"] = {"cached_tokens": usage.cached_tokens}
+    if usage.reasoning_tokens is not None:
+        counts["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    return counts
+
+
+def _tool(tool: ToolDeclaration) -> JsonObject:
+    """Returns a declaration in OpenAI's form, or in turnwise's where it states an effect."""
+    stated = plain(tool)
+    if tool.origin != "openai" or tool.effect is not None:
+        return {name: value for name, value in stated.items() if name != "origin"}
+    function = {key: stated[key] for key in ("name", "description") if key in stated}
+    return {"type": "function", "function": function}
+
+
+register_target(
+    Target(
+        name="openai_chat",
+        help="OpenAI chat messages",
+        conversation=Codec(
+            write=_write_chat,
+            read=_read_chat,
+            made=_OPENAI_MADE,
+        ),
+    )
+)
+
+
+# turnwise's own JSON as a target.
+
+
+def _write_canonical(conversation: Conversation) -> JsonObject:
+    """Returns a conversation with `turns`, by which its record is recognised."""
+    return {"turns": [], **plain(conversation)}
+
+
+register_target(
+    Target(
+        name="turnwise",
+        help="turnwise's own canonical JSON",
+        conversation=Codec(write=_write_canonical, read=lambda value: read_conversation(dump_json(value))),
+        case=Codec(write=plain, read=lambda value: read_case(dump_json(value))),
+    )
+)
+
+
+# google-adk's contents, invocations and rubrics as JSON, in snake case.
+
+_AGENT = "agent"
+
+
+def content(role: str, *parts: JsonObject) -> JsonObject:
+    """Returns a Content."""
+    return {"role": role, "parts": list(parts)}
+
+
+def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject:
+    """Returns a recorded turn as an Invocation: calls, results and earlier texts are its steps."""
+    steps: list[JsonObject] = [{"author": _AGENT, "content": each} for each in _step_contents(turn)]
+    steps += [_step("model", {"text": text}) for text in earlier_texts(turn)]
+    _add_usage(steps, turn)
+    invocation = _invocation(turn.user, turn.agent, turn.adk_text, steps)
+    if isinstance(turn.timestamp, int | float):
+        invocation["creation_timestamp"] = turn.timestamp
+    for name, value in (("", turn.latency_ms), ("model_", turn.model_ms), ("tool_", turn.tool_ms)):
+        if value is not None:
+            invocation[f"{name}duration"] = value / 1000
+    if isinstance(app_details, dict):
+        agents = {name: {"name": name, **each} for name, each in app_details.items()}
+        invocation["app_details"] = {"agent_details": agents}
+    return invocation
+
+
+def _step_contents(turn: Turn) -> list[JsonObject]:
+    """Returns the calls of a turn and their results as Contents."""
+    calls = [{"function_call": _adk_call(call)} for call in turn.tool_calls]
+    answers = [{"function_response": _adk_answer(response)} for response in turn.tool_responses]
+    stated = (("model", calls), ("user", answers))
+    return [content(role, *parts) for role, parts in stated if parts]
+
+
+def expected_invocation(turn: ExpectedTurn) -> JsonObject:
+    """Returns an expected turn as an Invocation."""
+    parts = [{"function_call": _adk_call(call)} for call in turn.tool_calls or ()]
+    steps = [_step("model", *parts)] if parts else []
+    steps += [_step("model", {"text": text}) for text in turn.intermediate_responses]
+    invocation = _invocation(turn.user, turn.response, turn.adk_text, steps)
+    if turn.rubrics:
+        invocation["rubrics"] = rubrics(turn.rubrics)
+    return invocation
+
+
+def rubrics(stated: Sequence[Rubric]) -> list[JsonObject]:
+    """Returns rubrics."""
+    return [
+        {
+            "rubric_id": rubric.rubric_id,
+            "rubric_content": {"text_property": rubric.text},
+            **({"type": rubric.type} if rubric.type else {}),
+        }
+        for rubric in stated
+    ]
+
+
+def _invocation(
+    user: str | None, agent: str | None, adk_text: str | None, steps: list[JsonObject]
+) -> JsonObject:
+    said = [{"text": user}] if user else []
+    invocation: JsonObject = {"invocation_id": "", "user_content": content("user", *said)}
+    thought = (adk_text or "").removesuffix(agent or "").removesuffix("\n")
+    parts = [{"text": thought, "thought": True}] if thought else []
+    parts += [{"text": agent}] if agent else []
+    if parts:
+        invocation["final_response"] = content("model", *parts)
+    invocation["intermediate_data"] = {"invocation_events": steps}
+    return invocation
+
+
+def _step(role: str, *parts: JsonObject) -> JsonObject:
+    return {"author": _AGENT, "content": content(role, *parts)}
+
+
+def _add_usage(steps: list[JsonObject], turn: Turn) -> None:
+    """Adds tokens and the number of model calls to the steps, in place; each call of a model is one step."""
+    number = turn.inference_calls if turn.inference_calls is not None else int(turn.usage is not None)
+    while len(steps) < number:
+        steps.append({"author": _AGENT})
+    for place, step in enumerate(steps[:number]):
+        step["usage_metadata"] = _adk_usage(turn.usage) if turn.usage and not place else {}
+
+
+def _adk_usage(usage: Usage) -> JsonObject:
+    spoken = usage.output_tokens
+    if spoken is not None and usage.reasoning_tokens is not None:
+        spoken -= usage.reasoning_tokens
+    counts = {
+        "prompt_token_count": usage.input_tokens,
+        "candidates_token_count": spoken,
+        "thoughts_token_count": usage.reasoning_tokens,
+        "cached_content_token_count": usage.cached_tokens,
+    }
+    return {name: count for name, count in counts.items() if count is not None}
+
+
+def _adk_call(call: ToolCall) -> JsonObject:
+    stated = {"id": call.id, "name": call.name, "args": call.args}
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def _adk_answer(response: ToolResponse) -> JsonObject:
+    """Returns a FunctionResponse; an answer that is no object stands under `result`, as in google-adk."""
+    value = response.response
+    answer = value if isinstance(value, dict | None) else {"result": value}
+    stated = {"id": response.id, "name": response.name, "response": answer}
+    return {name: item for name, item in stated.items() if item is not None}

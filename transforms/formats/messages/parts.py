@@ -1,0 +1,518 @@
+"""Reads the parts of messages in the spellings of OpenTelemetry and of the model APIs."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.chat import OF_PARTS
+from turnwise.transforms.formats.endings import as_text, error_mark, failure_mark
+from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
+from turnwise.transforms.formats.messages.anthropic import BLOCK_KEYS
+from turnwise.transforms.formats.messages.bedrock import block_text
+from turnwise.transforms.formats.messages.dialogue import OPEN_CALL
+from turnwise.transforms.formats.messages.gemini import RUN, RUN_RESULT, run_code, run_result
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    CALL,
+    GEMINI_PARTS,
+    RESULT,
+    SYSTEM,
+    TEXT,
+    THOUGHT,
+    USER,
+    part_kind,
+    part_types,
+    snake,
+)
+from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
+from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
+from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.vercel import StatedCall, stated_call
+from turnwise.transforms.formats.traces.span import loaded
+
+# A message of a model call, independent of the library that wrote it.
+
+UNKNOWN = "unknown"
+"""Role of a message that states a role or type which no reader has: it is nobody's."""
+CONTENT_OFF = "ContentNotRecorded"
+HOSTED = {
+    f"{name}_call": name
+    for name in ("file_search", "web_search", "code_interpreter", "image_generation", "tool_search")
+}
+"""Type of a call to a tool that the model's service runs -> name of the tool."""
+TRANSFER = "transfer_to_"
+"""How names of calls begin that hand over to another agent."""
+HIDDEN = frozenset(
+    ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
+)
+"""What writers put in the place of a content that they hide."""
+HIDDEN_TEXT = "text that the writer left out"
+"""Type of a part of a message of which the writer recorded no content."""
+OBJECT = "object of a program"
+"""Type of a part that is the text of a Python object."""
+PERHAPS_CHOICES = "texts that are parts of a reply, or alternatives"
+"""Type of a part that stands for texts of which it is not stated what they are."""
+NOT_DONE = "the call "
+"""How a part begins that stands for the state of a call without a result."""
+FURTHER_CHOICE = "further choice"
+"""Type of a part that stands for an alternative reply to the same request."""
+_MARKS = {
+    HIDDEN_TEXT: (CONTENT_OFF, "the words of a message are not in the log"),
+    FURTHER_CHOICE: (UNREAD, "the reply has alternatives; the first one is read"),
+    PERHAPS_CHOICES: (
+        "SeveralAnswers",
+        "the reply has several texts, and the trace does not say whether they are alternatives",
+    ),
+}
+"""Type of a part that stands for what is left out -> kind and text of its finding."""
+
+
+class MessageCall(msgspec.Struct, gc=False):
+    """A call that a model asks for; arguments as they are written.
+
+    Attributes:
+        name: Name of the tool.
+        args: Arguments.
+        id: Id of the call.
+        is_hosted: Whether the model's service runs the tool itself, so that the reply goes on after it.
+    """
+
+    name: str | None = None
+    args: JsonValue = None
+    id: str | None = None
+    is_hosted: bool = False
+
+
+class MessageResult(msgspec.Struct, gc=False):
+    """A result that is given to a model."""
+
+    response: JsonValue = None
+    id: str | None = None
+    name: str | None = None
+    error: bool | str | None = None
+
+
+class SpanMessage(msgspec.Struct, gc=False):
+    """A message.
+
+    Attributes:
+        role: `user`, `assistant`, `tool` or `system`; `unknown`: it states another.
+        texts: Texts in order.
+        calls: Calls in order.
+        results: Results in order.
+        parts: Types of the parts that are neither, such as media.
+        keys: Its keys that are not read and may hold calls, results or words.
+        stated_role: What a message of an unknown role states as its role or type; None: nothing.
+        finish: Finish reason of the choice; None: not stated.
+        answer_from: How many texts stand before the last call that the model's service ran.
+    """
+
+    role: str
+    texts: list[str] = []
+    calls: list[MessageCall] = []
+    results: list[MessageResult] = []
+    parts: list[str] = []
+    keys: list[str] = []
+    stated_role: str | None = None
+    finish: str | None = None
+    answer_from: int = 0
+    _is_users: bool | None = None
+
+    @property
+    def text(self) -> str:
+        """All texts, one a line."""
+        return "\n".join(self.texts)
+
+    @property
+    def is_users(self) -> bool:
+        """Whether a user wrote it: it is no result, no other agent's act and no note to try again.
+
+        It is found out once, when the message is complete, because every model call repeats the history.
+        """
+        if self._is_users is None:
+            self._is_users = self._found_users()
+        return self._is_users
+
+    def _found_users(self) -> bool:
+        if self.role != USER or self.results or not (self.texts or self.parts):
+            return False
+        text = self.text.strip()
+        return bool(text or self.parts) and not (_is_retry(text) or _is_context(self.texts, bool(self.calls)))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing of it is left unread."""
+        return not (self.parts or self.keys or self.role == UNKNOWN)
+
+    def add_unread(self, unread: Unread, by_agent: bool | None = None) -> None:
+        """Adds what is not read of it, or unknown of it; None: by its role, whether the agent sent it."""
+        by_agent = self.role in (AGENT, UNKNOWN) if by_agent is None else by_agent
+        if self.role == UNKNOWN:
+            unread.role(self.stated_role, by_agent)
+        for part in self.parts:
+            if part.startswith(NOT_DONE):
+                unread.add(OPEN_CALL, part, calls=True)
+            elif part in _MARKS:
+                unread.add(*_MARKS[part], words=by_agent and part != FURTHER_CHOICE)
+            else:
+                unread.part(part, by_agent)
+        for key in self.keys:
+            unread.key(key, by_agent)
+
+    @property
+    def sign(self) -> tuple[str, str, int, int]:
+        """What is compared of two spellings of one message: no ids."""
+        return self.role, self.text.strip(), len(self.calls), len(self.results)
+
+
+def is_spoken(messages: Iterable[SpanMessage]) -> bool:
+    """Returns whether messages hold more than instructions and what is nobody's."""
+    return any(each.role not in (SYSTEM, UNKNOWN) for each in messages)
+
+
+_WORDS = ("text", "content", "refusal", "value")
+_THOUGHT_KEYS = frozenset(("thought", "thought_signature", "thoughtSignature", "reasoningContent",
+                           "reasoning", "cachePoint", "text"))  # fmt: skip
+_OTHER_TYPES = ("custom", "tool_call_chunk", "custom_tool_call", "tool-invocation")
+"""Types of entries of `tool_calls`, beside those of parts."""
+_ARGS = ("arguments", "args", "input", "kwargs", "parameters", "server_tool_call", "tool_kwargs")
+_CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
+_NAMES = ("name", "toolName", "tool_name", "toolName")
+_VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response",
+           "tool_result", "tool_output")  # fmt: skip
+STEPS = [name for each in (*part_types(GEMINI_PARTS, CALL, HOSTED_PART, RESULT), "toolUse", "toolResult",
+                            "toolCallResult") for name in (each, snake(each))]  # fmt: skip
+_NESTED = ("tool_call", "toolCall", "function", "custom")
+"""Keys under which a part holds its call, beside the id of it."""
+_PART_KEYS = OF_PARTS | BLOCK_KEYS | frozenset((
+    *_WORDS, *_ARGS, *_CALL_IDS, *_NAMES, *_VALUES, *STEPS, *_THOUGHT_KEYS, "block_type", "state",
+    "errorText", "approval", "rawInput", "title", "guardContent", "citationsContent",
+    "message_content", "tool_call", "function", "toolInvocation", "origin", "custom", "extra", "extras",
+    "providerOptions", "providerMetadata", "provider_details", "inlineData", "fileData", "file_data",
+    "videoMetadata", "video_metadata", "partMetadata", "part_metadata", "is_error", "index",
+))  # fmt: skip
+"""Keys of parts; another that may hold calls or results is not read."""
+_OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
+_OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
+_OF_VERCEL = ("text", "json", "content", "error-text", "error-json")
+
+
+def first_of(value: JsonObject, names: tuple[str, ...]) -> JsonValue:
+    """Returns the first value of some keys that is not None."""
+    for name in names:
+        found = value.get(name)
+        if found is not None:
+            return found
+    return None
+
+
+def add_part(message: SpanMessage, part: JsonValue) -> None:
+    """Adds a part of a message's content; of one that is not read, its type."""
+    if isinstance(part, str):
+        add_text(message, part)
+    elif isinstance(part, dict):
+        part = stated(part)
+        kind = part.get("type", part.get("block_type"))
+        inner = part.get("message_content")
+        if isinstance(inner, dict):
+            add_part(message, {**inner, "tool_call": part["tool_call"]} if "tool_call" in part else inner)
+        elif not isinstance(kind, str):
+            _add_untyped(message, part)
+        elif (known := part_kind(kind)) == TEXT:
+            _add_typed_text(message, part)
+        elif known in (CALL, HOSTED_PART):
+            add_call(message, part)
+        elif known == RESULT:
+            message.results.append(result_of(part))
+        elif (both := stated_call(part)) is not None:
+            _add_both(message, both)
+        elif known != THOUGHT:
+            message.parts.append(kind)
+        if not part.keys() <= _PART_KEYS:
+            others = ((name, item) for name, item in part.items() if name not in _PART_KEYS)
+            message.keys += [name for name, item in others if may_hold_work(name, item)]
+    elif part is not None:
+        message.parts.append(type(part).__name__)
+
+
+def add_calls(message: SpanMessage, calls: JsonValue) -> None:
+    """Adds the calls that stand beside the content of a message, unless the content holds them already."""
+    calls = loaded(calls)
+    if not isinstance(calls, list):
+        message.keys += [] if calls in (None, "", {}) else ["tool_calls"]
+        return
+    known = {call.id for call in message.calls if call.id}
+    for each in calls:
+        kind = each.get("type") if isinstance(each, dict) else None
+        is_call = kind in (None, *_OTHER_TYPES) or (
+            isinstance(kind, str) and part_kind(kind) in (CALL, HOSTED_PART)
+        )
+        if not isinstance(each, dict) or not is_call:
+            message.parts += [] if each is None else [f"tool_calls: {kind or type(each).__name__}"]
+        elif (read := call_of(stated(each))) and not (read.id and read.id in known):
+            message.calls.append(read)
+
+
+def add_call(message: SpanMessage, part: JsonObject) -> None:
+    """Adds a call; what stands before one that the model's service runs is no answer."""
+    call = call_of(part)
+    call.is_hosted = part_kind(str(part.get("type"))) == HOSTED_PART or part.get("providerExecuted") is True
+    if call.is_hosted:
+        message.answer_from = len(message.texts)
+    message.calls.append(call)
+
+
+def _add_both(message: SpanMessage, both: StatedCall) -> None:
+    """Adds a call of Vercel's messages with its result, or with the state in which it is not done."""
+    message.calls.append(MessageCall(both.name, both.args, both.id))
+    if both.state is None:
+        message.results.append(MessageResult(both.result, both.id, both.name, error_mark(both.error) or None))
+    elif both.state:
+        message.parts.append(f"{NOT_DONE}{both.name!r} is not done: its state is {both.state!r}")
+
+
+def _add_typed_text(message: SpanMessage, part: JsonObject) -> None:
+    """Adds a part that is a text; one without any content was left out by the writer."""
+    if part.keys().isdisjoint(_WORDS):
+        message.parts.append(HIDDEN_TEXT)
+    else:
+        add_text(message, first_of(part, _WORDS))
+
+
+def add_text(message: SpanMessage, text: JsonValue) -> None:
+    """Adds a text that is not empty, or that the writer hid."""
+    if isinstance(text, str) and text:
+        (message.parts if text in HIDDEN else message.texts).append(HIDDEN_TEXT if text in HIDDEN else text)
+
+
+def call_of(call: JsonObject) -> MessageCall:
+    """Returns a call: flat, or nested under `function` or `tool_call`."""
+    outer = call
+    for key in ("tool_call", "function", "functionCall", "function_call", "custom"):
+        inner = call.get(key)
+        if isinstance(inner, dict):
+            call = {**call, **stated(inner)}
+        elif key == "function" and isinstance(inner, str):
+            call = {"name": inner, **call}
+    args = first_of(call, _ARGS)
+    if args is None and call.get("type") == "custom_tool_call":
+        args = outer.get("input")
+    args = None if isinstance(args, str) and args in HIDDEN else args
+    return MessageCall(
+        as_text(first_of(call, _NAMES)), args, as_text(first_of(call, _CALL_IDS[::-1][:1] + _CALL_IDS))
+    )
+
+
+def hosted_call(item: JsonObject) -> MessageCall:
+    """Returns a call to a tool that the model's service ran, as an item of the Responses API."""
+    kind = str(item.get("type"))
+    given = {key: item[key] for key in HOSTED_ITEMS[kind] if item.get(key) is not None}
+    inner = next(iter(given.values()), None) if len(given) == 1 else None
+    name = kind.removesuffix("_call")
+    return MessageCall(name, inner if isinstance(inner, dict) else given, as_text(item.get("id")), True)
+
+
+def call_arguments(value: JsonValue) -> JsonValue:
+    """Returns the arguments in a recorded call of a Python function, or of a tool of LangChain or CrewAI."""
+    if not isinstance(value, dict):
+        return value
+    is_langchain = "input_str" in value and value.keys() <= _OF_LANGCHAIN
+    inner = value.get("inputs")
+    if is_langchain and isinstance(inner, dict) and inner:
+        return inner
+    asked = value.get("calling")
+    if "tool_string" in value and isinstance(asked, dict) and "arguments" in asked:
+        return loaded(asked["arguments"])
+    named, placed = value.get("kwargs"), value.get("args")
+    if isinstance(named, dict) and value.keys() <= _OF_CALLS:
+        return named if not placed else {**named, "args": placed}
+    return value["input_str"] if is_langchain else value
+
+
+def result_of(result: JsonObject) -> MessageResult:
+    """Returns a result with its error mark."""
+    origin = result.get("origin")
+    result = {**origin, **result} if isinstance(origin, dict) else result
+    value = first_of(result, _VALUES)
+    found = _plain_result(value)
+    bad = isinstance(value, dict) and str(value.get("type")).startswith("error-")
+    name = as_text(first_of(result, _NAMES))
+    error = True if bad or failure_mark(result) else None
+    return MessageResult(found, as_text(first_of(result, _CALL_IDS)), name, error)
+
+
+def _plain_result(value: JsonValue) -> JsonValue:
+    """Returns the text of a result that is one block of text; structured results as they are."""
+    value = loaded(value)
+    if isinstance(value, str) and value in HIDDEN:
+        return None
+    if isinstance(value, dict) and value.keys() == {"type", "value"} and value["type"] in _OF_VERCEL:
+        return value["value"]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        block = value[0]
+        if block.keys() <= {"type", "text", "annotations"} and isinstance(block.get("text"), str):
+            return loaded(block["text"])
+        if block.keys() == {"json"}:
+            return block["json"]
+    return value
+
+
+def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
+    """Adds a part that its keys name, as Gemini's, Bedrock's and Haystack's do."""
+    held = [(key, part_kind(key), item) for key, item in part.items() if isinstance(item, dict)]
+    steps = [step for step in held if step[1] in (CALL, HOSTED_PART, RESULT) and step[0] not in _NESTED]
+    for key, kind, item in steps:
+        if kind == RESULT:
+            message.results.append(result_of(run_result(item) if snake(key) == RUN_RESULT else item))
+        elif kind == HOSTED_PART:
+            message.calls.append(MessageCall(RUN, run_code(item), as_text(item.get("id")), True))
+        else:
+            message.calls.append(call_of(item))
+    if steps:
+        return
+    if isinstance(part.get("tool_call"), dict) or (
+        "toolCallId" in part or "tool_kwargs" in part or part.keys() >= {"name", "arguments"}
+    ):
+        add_call(message, part)
+    elif text := _bedrock_text(part):
+        add_text(message, text)
+    elif part.get("thought") is not True and isinstance(part.get("text"), str):
+        add_text(message, part["text"])
+    elif "text" not in part and isinstance(part.get("content"), str):
+        add_text(message, part["content"])
+    elif part and not part.keys() & _THOUGHT_KEYS:
+        message.parts.append(next(iter(part)))
+
+
+def _bedrock_text(part: JsonObject) -> str:
+    """Returns a text that is marked for the guardrail, or has citations."""
+    try:
+        return "" if "text" in part else block_text(part)
+    except ValueError:
+        return ""
+
+
+# What the users of a conversation wrote, of the messages that a model is given.
+
+
+def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
+    """Returns what the user newly wrote: all that follows the known history, or else the last messages."""
+    found = news(first, known) or _last_users(first)
+    if not found:
+        return None
+    texts = [text for each in found for text in each.texts]
+    return SpanMessage(
+        USER,
+        texts,
+        parts=[part for each in found for part in each.parts],
+        keys=[key for each in found for key in each.keys],
+    )
+
+
+def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
+    """Returns the user's last messages that follow each other.
+
+    A note to try again, which an agent writes after a reply, is the user's where nothing but it opens a turn.
+    """
+    found: list[SpanMessage] = []
+    for each in reversed(messages):
+        if each.is_users or (not found and each.role == USER and _is_retry(each.text.strip())):
+            found.insert(0, each)
+        elif found and each.role != SYSTEM:
+            break
+    return found
+
+
+def news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:
+    """Returns the user's messages after the known history; None: the messages do not begin with one."""
+    spoken = [each for each in first if each.role != SYSTEM]
+    before = [each.sign for each in known if each.role != SYSTEM]
+    if not before or [each.sign for each in spoken[: len(before)]] != before:
+        return None
+    return [each for each in spoken[len(before) :] if each.is_users]
+
+
+def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
+    """Returns the texts of all messages of users."""
+    return tuple(each.text for each in messages if each.is_users)
+
+
+# Objects of Python that a writer left as their text: calls of OpenAI Agents, messages of LlamaIndex.
+
+_START = "ResponseFunctionToolCall("
+_LONGEST = 100_000
+_OBJECTS = re.compile(
+    r"""<[\w.]+(\ object\b|\ at\ 0x|\().*>             # <async_generator object f at 0x7f>, <TextNode(id_=1)>
+    |[A-Z]\w*\(\w+=['"<\[({A-Z\d].*\)                # ChatMessage(role=<MessageRole.USER: 'user'>, ...)
+    |[A-Z]\w*\(\w+=[A-Z]\w*\(\w+=.*\.\.\.             # StopEvent(result=AgentOutput(response=ChatMessag...
+    |\w+='[^']*'(\ \w+=(['"<\[({\d]|None).*){2}(?<=['">\])}\de])  # id='4f' source='user' metadata={} ...
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def repr_calls(texts: Iterable[str]) -> Iterator[MessageCall]:
+    """Yields the calls in texts that are such representations; they are parsed, never evaluated."""
+    for text in texts:
+        if is_repr_call(text):
+            found = _keywords(text)
+            if found.get("name"):
+                yield MessageCall(found.get("name"), found.get("arguments"), found.get("call_id"))
+
+
+def is_repr_call(text: str) -> bool:
+    """Returns whether a text is the representation of a call."""
+    return text.startswith(_START) and len(text) <= _LONGEST
+
+
+def is_object(text: str) -> bool:
+    """Returns whether a text is how Python writes an object, and so nobody's words."""
+    return _OBJECTS.fullmatch(text.strip()) is not None and not is_repr_call(text)
+
+
+def _keywords(text: str) -> dict[str, str]:
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return {}
+    if not isinstance(tree, ast.Call):
+        return {}
+    named = {key.arg: key.value for key in tree.keywords if key.arg}
+    return {k: v.value for k, v in named.items() if isinstance(v, ast.Constant) and isinstance(v.value, str)}
+
+
+# What frameworks write in the user's place: another agent's acts, and notes to try again.
+
+_CONTEXT = re.compile(
+    r"For context:(?: below is a transcript of what another agent did, quoted between <<<[^\[]*)?\s*"
+)
+_ACT = re.compile(
+    r"\[[^\]\n]+\] (?:(?:said|thought): ?|called tool `?\S+`? with parameters:|`?\S+`? tool returned result:)"
+)
+AGAIN = "\n\nFix the errors and try again."
+"""How Pydantic AI ends a note to try again."""
+_RETRY = re.compile(
+    r"(?:Validation feedback:\n|\d+ validation errors?:(?: \[|\n```json\n)|Unknown tool name: '|"
+    r"Responses without text or tool calls are|Plain text responses are not permitted, please ).*"
+    + re.escape(AGAIN)
+    + r"|Your previous response failed the application's validation \(this is automated feedback[^\n]*:\n"
+    r"<pyai:(validation_errors|retry_feedback)>\n.*\n</pyai:\1>",
+    re.DOTALL,
+)
+
+
+def _is_context(texts: Sequence[str], has_code: bool) -> bool:
+    """Returns whether a message is google-adk's report of another agent's acts."""
+    opening = _CONTEXT.match(texts[0]) if texts else None
+    if opening is None:
+        return False
+    acts = [each for each in (texts[0][opening.end() :], *texts[1:]) if each.strip()]
+    return all(map(_ACT.match, acts)) and (bool(acts) or has_code)
+
+
+def _is_retry(text: str) -> bool:
+    """Returns whether a text is Pydantic AI's note that a reply was not valid."""
+    return text.endswith((AGAIN, ">")) and _RETRY.fullmatch(text) is not None

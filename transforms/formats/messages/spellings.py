@@ -1,0 +1,566 @@
+"""Reads lists of messages, model requests and model replies in the spellings of many libraries."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.chat import KEYS as OF_CHATS
+from turnwise.transforms.formats.endings import stated_reason
+from turnwise.transforms.formats.fields import may_hold_work
+from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    RESULT,
+    SYSTEM,
+    TOOL,
+    USER,
+    is_work,
+    part_kind,
+    role_of,
+)
+from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
+from turnwise.transforms.formats.messages.langchain import finish_reason
+from turnwise.transforms.formats.messages.messages_base import (
+    ATTRIBUTES,
+    Dialect,
+    messages_in,
+    register_dialect,
+)
+from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
+from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
+from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS
+from turnwise.transforms.formats.messages.parts import (
+    AGAIN,
+    FURTHER_CHOICE,
+    OBJECT,
+    STEPS,
+    UNKNOWN,
+    MessageResult,
+    SpanMessage,
+    add_call,
+    add_calls,
+    add_part,
+    add_text,
+    call_of,
+    first_of,
+    hosted_call,
+    is_object,
+    result_of,
+)
+from turnwise.transforms.formats.messages.streams import decoded, listed, objects, stated
+from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
+from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
+
+_EXECUTED = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
+_THOUGHT, _SPOKEN, _OF_SOURCE = "ThoughtEvent", "TextMessage", "UserMessage"
+"""Types of messages of AutoGen: several results; a thought, what `source` said, and what a model is told."""
+_LISTS = ("messages", "contents", "input_messages", "new_messages", "generations", "choices", "candidates",
+          "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
+          "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs",
+          "prompts", "input_args", "answer", "user_msg", "raw")  # fmt: skip
+_GIVEN = frozenset(("input", "prompt", "question", "query", "user_input", "user_message", "task", "inputs",
+                    "prompts", "input_args", "user_msg"))  # fmt: skip
+"""Keys of what a model or agent was given, which its output may repeat."""
+_BESIDE_TEXT = frozenset(("text", "type", "role", "id", "name", "model", "usage", "finish_reason", "index",
+                          "stop_reason", "logprobs", "metadata", "annotations", "message", "generation_info",
+                          "input", "question", "query", "chat_history", "history"))  # fmt: skip
+"""Keys of a reply that is a text; an object with others is a structured answer."""
+_ALTERNATIVES = ("choices", "candidates", "generations")
+_REPLIED = ("content", "parts", "message", "output", "text")
+"""Keys under which a reply holds its message, beside its finish reason."""
+_EVENT = "event.name"
+_OF_OTEL = frozenset(("role", "parts", "finish_reason"))
+_ITEMS = ("function_call", "custom_tool_call", "mcp_call")
+_HOSTED = tuple(HOSTED_ITEMS)
+_TYPED = (*_ITEMS, *OUTPUTS, *_HOSTED, "message", "reasoning")
+_HOLDERS = ("parts", "contents", "blocks", "content", "text")
+"""Keys that hold the content of a message; a list of parts goes before a text that may repeat it."""
+_SKIPPED = (_THOUGHT, *STEPLESS)
+"""Types of what is no step of a conversation."""
+_WRAPPERS = (
+    "message",
+    "constructor",
+    "generation",
+    "generationchunk",
+    "chatgeneration",
+    "chatgenerationchunk",
+)
+"""Types of what holds a message, in small letters; they say nothing of whose it is."""
+_KEYS = frozenset((*OF_CHATS, *OF_ANTHROPIC, *OF_LANGCHAIN, *OF_RESPONSES, *OF_VERCEL, *_HOLDERS,
+                   "message", "data", "kwargs", "body", "lc", "index", "source", "thought", "generation_info"
+                   ))  # fmt: skip
+"""Keys of messages in any spelling; another that may hold calls or words is not read."""
+_PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, "retry-prompt": USER,
+             "text": AGENT, "tool-call": AGENT, "builtin-tool-call": AGENT, "builtin-tool-return": AGENT,
+             "thinking": AGENT, "file": AGENT}  # fmt: skip
+"""Kind of a part of Pydantic AI's own messages -> role."""
+_RETRY = "Validation feedback:\n"
+_UNTYPED = frozenset(("text", "toolCallId", *STEPS))
+_OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
+_MOST_DEPTH = 6
+
+
+def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessage]:
+    """Returns the messages that a value holds: a list, a request, a reply, JSON of them, or a plain text.
+
+    Args:
+        value: The value.
+        role: The role of what states none.
+        depth: How deep the value stands.
+    """
+    value = loaded(value)
+    if depth > _MOST_DEPTH or value is None or value == "":
+        return []
+    if isinstance(value, str):
+        return [_spoken(role, [value])]
+    if isinstance(value, list):
+        if value and all(map(_is_otel, value)):
+            return _given([_of_otel(each) for each in value])
+        if value and not any(isinstance(each, dict | list) for each in value):
+            texts = [each for each in value if isinstance(each, str)]
+            inner = [loaded(text) for text in texts]
+            if inner and all(isinstance(each, dict) and _is_message(each) for each in inner):
+                return read_messages(inner, role, depth + 1)
+            pair = role_of(texts[0]) if len(texts) == len(value) == 2 else None
+            return [_spoken(pair, texts[1:]) if pair else _spoken(role, texts)]
+        is_parts = bool(value) and all(map(_is_part, value))
+        if is_parts and any(_is_known(each.get("type")) for each in value):
+            return read_message({"parts": value}, role)
+        are_messages = [isinstance(each, dict) and _is_message(each) for each in value]
+        is_chat = is_parts or any(are_messages)
+        return [
+            found
+            for each, is_message in zip(value, are_messages, strict=True)
+            for found in (
+                read_message(each, role) if is_message else _element(each, role, depth + 1, is_chat)
+            )
+        ]
+    if not isinstance(value, dict) or value.get("type") in _SKIPPED:
+        return []
+    if _is_message(value):
+        return read_message(value, role)
+    names = (name for name in _LISTS if role != AGENT or name not in _GIVEN)
+    key = next((name for name in names if value.get(name) not in (None, "", [], {})), None)
+    if key is None or (key == "text" and role == AGENT and not value.keys() <= _BESIDE_TEXT):
+        return []
+    found = read_messages(value[key], role, depth + 1)
+    add_finish(found, value if key in _REPLIED else {})
+    return [*_system_of(value), *(first_of_several(found) if key in _ALTERNATIVES else found)]
+
+
+def first_of_several(messages: list[SpanMessage]) -> list[SpanMessage]:
+    """Returns the first of several alternative replies, marked; one reply as it is."""
+    if len(messages) < 2:
+        return messages
+    first = messages[0]
+    return [replace(first, parts=[*first.parts, FURTHER_CHOICE])]
+
+
+def _spoken(role: str, texts: list[str]) -> SpanMessage:
+    """Returns a message of texts, of which those of Python objects are nobody's words."""
+    words = [text for text in texts if not is_object(text)]
+    return SpanMessage(role, words, parts=[OBJECT] if len(words) < len(texts) else [])
+
+
+def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
+    """Returns the messages of what holds nothing but messages: one of nobody if none of it can be read."""
+    found, value = read_messages(value, role), loaded(value)
+    held = value if isinstance(value, list) else [value]
+    is_empty = all(
+        not each
+        or isinstance(each, str)
+        or (
+            isinstance(each, dict)
+            and (_is_message(each) or (each.get("type") in _SKIPPED or not each.keys().isdisjoint(_LISTS)))
+        )
+        for each in held
+    )
+    return found or ([] if is_empty else [SpanMessage(UNKNOWN)])
+
+
+def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[SpanMessage]:
+    """Returns the messages in an element of a list; among messages, what is none is nobody's."""
+    if not is_chat or value in (None, "", {}, []) or isinstance(value, str | list):
+        return read_messages(value, role, depth)
+    if not isinstance(value, dict):
+        return [SpanMessage(UNKNOWN)]
+    value = stated(value)
+    kind = value.get("type")
+    if kind in _SKIPPED:
+        return []
+    if isinstance(kind, str) and _is_known(kind):
+        return read_messages([value], role, depth)
+    return [SpanMessage(UNKNOWN, stated_role=kind if isinstance(kind, str) else None)]
+
+
+def _of_pydantic(value: JsonObject) -> list[SpanMessage]:
+    """Returns the messages in one of Pydantic AI's own, whose parts are of different roles.
+
+    For example `{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}`.
+    """
+    found: list[SpanMessage] = []
+    for part in value["parts"]:
+        held = stated(part) if isinstance(part, dict) else {}
+        kind = str(held.get("part_kind"))
+        role = _PYDANTIC.get(kind, AGENT if value["kind"] == "response" else UNKNOWN)
+        if kind == "retry-prompt" and "tool_name" in held:
+            role = TOOL
+        if not found or found[-1].role != role:
+            found.append(SpanMessage(role))
+        _add_pydantic(found[-1], kind, held)
+    return found
+
+
+def _add_pydantic(message: SpanMessage, kind: str, part: JsonObject) -> None:
+    content = part.get("content")
+    if kind in ("tool-call", "builtin-tool-call"):
+        add_call(
+            message, {**part, "type": "server_tool_call" if kind == "builtin-tool-call" else "tool_call"}
+        )
+    elif message.role == TOOL or kind == "builtin-tool-return":
+        is_bad = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
+        message.results.append(result_of({**part, "is_error": is_bad}))
+    elif kind == "retry-prompt":
+        add_text(message, f"{_RETRY}{content}{AGAIN}")
+    elif kind not in _PYDANTIC:
+        message.parts.append(kind)
+    elif kind != "thinking":
+        for each in content if isinstance(content, list) else [content]:
+            inner = each.get("kind") if isinstance(each, dict) else None
+            add_part(message, {"type": "file" if inner == "binary" else inner} if inner else each)
+
+
+def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
+    """Returns the message that a value of any spelling is, in several if its parts are of several roles."""
+    if role == USER and _lacks_role(value):
+        role = UNKNOWN
+    value = stated(value)
+    if value.get("type") in _SKIPPED:
+        return []
+    if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
+        return _given(_of_pydantic(value))
+    outer, value = value, stated(_inner(value))
+    found = SpanMessage(_role(value, outer, role))
+    if found.role not in (USER, AGENT, TOOL, SYSTEM):
+        found.role, found.stated_role = UNKNOWN, None if found.role == UNKNOWN else found.role
+    found.finish = _finish({**outer, **value})
+    kind = value.get("type")
+    if kind in _ITEMS or kind in _HOSTED:
+        found.role = AGENT
+        found.calls.append(call_of(value) if kind in _ITEMS else hosted_call(value))
+    elif kind in OUTPUTS:
+        found.role = TOOL
+        found.results.append(result_of({**value, "id": None}))
+    elif kind in _EXECUTED and isinstance(value.get("content"), list):
+        found.results += [result_of(each) for each in value["content"] if isinstance(each, dict)]
+    elif found.role == TOOL and not isinstance(value.get("parts"), list) and not _has_results(value):
+        result, name = result_of({**value, "name": value.get("name")}), value.get("name")
+        result.name = name if isinstance(name, str) else None
+        found.results.append(result)
+    else:
+        _add_content(found, value)
+    found.keys += [name for name, item in value.items() if name not in _KEYS and may_hold_work(name, item)]
+    return _given([found])
+
+
+def _lacks_role(value: JsonObject) -> bool:
+    """Returns whether a message that has to state a role does not: it is empty, or the parts have types.
+
+    Gemini's parts have no type, and a content of them without a role is the user's.
+    """
+    parts = value.get("parts")
+    typed = isinstance(parts, list) and any(isinstance(p, dict) and p.get("type") for p in parts)
+    role = value.get("role", "" if typed else None)
+    return ("role" in value or typed) and not (isinstance(role, str) and role) and (typed or parts is None)
+
+
+def _finish(holder: JsonObject) -> str | None:
+    """Returns the finish reason that a message or its wrapper states, or the metadata of the reply."""
+    info = holder.get("generation_info")
+    given = stated_reason(holder) or finish_reason(holder)
+    found = given or (stated_reason(info) if isinstance(info, dict) else None)
+    return found if isinstance(found, str) else None
+
+
+def add_finish(found: list[SpanMessage], reply: JsonObject) -> None:
+    """Adds the finish reason of a reply to its last message, if that states none."""
+    if found and not found[-1].finish:
+        found[-1].finish = _finish(reply)
+
+
+def _is_otel(value: JsonValue) -> bool:
+    if not isinstance(value, dict) or not value.keys() <= _OF_OTEL:
+        return False
+    role = value.get("role")
+    return role_of(role) is not None and isinstance(value.get("parts"), list)
+
+
+def _of_otel(value: JsonObject) -> SpanMessage:
+    """Returns a message in OpenTelemetry's spelling, as `read_message` does, without looking for others."""
+    finish = value.get("finish_reason")
+    found = SpanMessage(
+        role_of(value["role"]) or UNKNOWN, finish=finish if isinstance(finish, str) and finish else None
+    )
+    for part in value["parts"]:
+        add_part(found, part)
+    if found.role == TOOL and found.texts and not found.results:
+        found.results, found.texts = [MessageResult(found.text)], []
+    if found.results and found.role == USER and not found.texts:
+        found.role = TOOL
+    return found
+
+
+def _add_content(found: SpanMessage, value: JsonObject) -> None:
+    held = {key: value[key] for key in _HOLDERS if value.get(key) not in (None, "", [], {})}
+    used = next((key for key, item in held.items() if isinstance(item, list)), next(iter(held), ""))
+    content = held.pop(used, None)
+    if isinstance(content, dict):
+        content = stated(content).get("parts", [content])
+    for part in content if isinstance(content, list) else _blocks(content):
+        add_part(found, part)
+    found.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
+    extra = value.get("additional_kwargs")
+    add_calls(
+        found, value.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None)
+    )
+    legacy = loaded(value.get("function_call"))
+    if isinstance(legacy, dict) and not found.calls:
+        found.calls.append(call_of(legacy))
+    elif legacy and not isinstance(legacy, dict):
+        found.keys.append("function_call")
+    add_text(found, value.get("refusal"))
+    if found.results and found.role == USER and not found.texts:
+        found.role = TOOL
+    if found.role == TOOL and found.texts and not found.results:
+        # Its texts are the result.
+        found.results.append(result_of({**value, "content": found.text}))
+        found.texts = []
+
+
+def _blocks(content: JsonValue) -> list[JsonValue]:
+    """Returns the blocks that a text spells in JSON, or the text itself."""
+    if (
+        isinstance(content, str)
+        and content[:1] == "["
+        and ('"type"' in content or '"text"' in content or '"tool' in content)
+    ):
+        blocks = loaded(content)
+        if blocks is content and is_cut(content):
+            return [{"type": CUT}]
+        if isinstance(blocks, list) and all(map(_is_part, blocks)) and any(map(_is_block, blocks)):
+            return blocks
+    return [content]
+
+
+def _is_block(value: JsonObject) -> bool:
+    """Returns whether a part is a block of content, and not an object that a model wrote as its answer."""
+    kind = value.get("type")
+    if kind is None:
+        return len(value) == 1
+    names_call = "name" in value and not value.keys().isdisjoint(("input", "args", "arguments"))
+    return _is_known(kind) or is_work(kind) or names_call
+
+
+def _has_results(value: JsonObject) -> bool:
+    content = value.get("content")
+    return isinstance(content, list) and any(
+        isinstance(part, dict)
+        and (any(part_kind(key) == RESULT for key in part) or part_kind(str(part.get("type"))) == RESULT)
+        for part in content
+    )
+
+
+def _inner(value: JsonObject) -> JsonObject:
+    """Returns what a wrapper of a message holds; Haystack's older messages have keys such as `_role`."""
+    if "_role" in value:
+        return {key.removeprefix("_"): item for key, item in value.items()}
+    for key in ("message", "data", "kwargs", "body"):
+        inner = value.get(key)
+        if isinstance(inner, dict) and (key != "data" or "type" in value):
+            return {"type": value.get("type"), **_inner(inner)} if key == "data" else _inner(inner)
+    return value
+
+
+def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
+    """Returns whose a message is: `role` if it does not say, and what it says if that is unknown."""
+    if value.get("type") in (_SPOKEN, _OF_SOURCE) and isinstance(value.get("source"), str):
+        source, is_told = value["source"], value["type"] == _OF_SOURCE
+        return USER if source.lower() == USER else f"{_OF_SOURCE} of {source}" if is_told else AGENT
+    event, lc = outer.get(_EVENT), outer.get("id")
+    names = [value.get("role"), outer.get("role"), value.get("type"), outer.get("type")]
+    if isinstance(event, str) and event.startswith("gen_ai."):
+        names.insert(2, "assistant" if event == "gen_ai.choice" else event.split(".")[1])
+    if outer.get("lc") and isinstance(lc, list) and lc:
+        names.insert(0, lc[-1])
+    for name in names:
+        if known := role_of(name):
+            return known
+        if name not in (None, "", *_TYPED) and str(name).lower() not in _WRAPPERS:
+            return str(name)
+    return role
+
+
+def _is_known(kind: JsonValue) -> bool:
+    """Returns whether a part of this type is known, or of none."""
+    return kind is None or (isinstance(kind, str) and part_kind(kind) is not None)
+
+
+def _is_role(kind: JsonValue) -> bool:
+    """Returns whether a type is that of messages; AutoGen has one for texts of anybody."""
+    return kind == _SPOKEN or role_of(kind) is not None
+
+
+def _is_message(value: JsonObject) -> bool:
+    if _lacks_role(value) or (
+        value.get("role")
+        or value.get("_role")
+        or value.get("lc")
+        or _EVENT in value
+        or value.get("type") in _TYPED
+    ):
+        return True
+    if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
+        return True
+    kind = value.get("type")
+    if _is_role(kind) and value.keys() & {"content", "data"}:
+        return True
+    inner = next((value[key] for key in ("message", "kwargs") if isinstance(value.get(key), dict)), None)
+    is_message = "tool_calls" in value and not isinstance(value.get("response"), dict)
+    return is_message or (inner is not None and _is_message(inner))
+
+
+def _is_part(value: JsonValue) -> bool:
+    if (
+        not isinstance(value, dict)
+        or not _OF_MESSAGES.isdisjoint(value)
+        or ("content" in value and "type" not in value)
+    ):
+        return False
+    kind = value.get("type")
+    if isinstance(kind, str):
+        return not _is_role(kind) and kind not in _TYPED and "data" not in value
+    return not _UNTYPED.isdisjoint(value)
+
+
+def _system_of(value: JsonObject) -> list[SpanMessage]:
+    config = value.get("config")
+    inner = config.get("system_instruction") if isinstance(config, dict) else None
+    said = inner or first_of(value, ("system", "instructions", "system_instruction"))
+    return [SpanMessage(SYSTEM, [said])] if isinstance(said, str) and said else []
+
+
+def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
+    return [each for each in messages if each.texts or each.calls or each.results or not each.is_read]
+
+
+# Reads the histories that every model call repeats: what an earlier text held is not read again.
+
+_KEPT = 8
+_SHORTEST = 64
+
+
+class HistoryReader:
+    """Reads messages of JSON texts. Messages are shared between the results, so nobody may change them."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[str, str, list[SpanMessage]]] = []
+
+    def clear(self) -> None:
+        """Forgets all texts."""
+        self._known = []
+
+    def read(self, text: str, role: str) -> list[SpanMessage]:
+        """Returns the messages of a text as `read_messages` does."""
+        if len(text) < _SHORTEST or text[0] != "[" or text[-1] != "]":
+            return read_messages(text, role)
+        found = None
+        for known, given, messages in reversed(self._known):
+            if given == role and text.startswith(known):
+                found = self._rest(text[len(known) :], messages, role)
+                break
+        if found is None:
+            found = read_messages(text, role)
+        self._known = [*self._known[-_KEPT:], (text[:-1], role, found)]
+        return found
+
+    def _rest(self, rest: str, messages: list[SpanMessage], role: str) -> list[SpanMessage] | None:
+        """Returns messages with those of the rest of a list; None: it is no such rest."""
+        rest = rest.lstrip()
+        if rest == "]":
+            return messages
+        if rest[0] != "," or not messages:
+            return None
+        return [*messages, *read_messages(f"[{rest[1:]}", role)]
+
+
+HISTORIES = HistoryReader()
+"""The reader of this process; it is cleared after every conversation."""
+
+
+# Messages of OpenTelemetry's conventions for generative AI, outside of spans.
+
+_OUTPUTS = ("output_messages", "outputMessages", "output")
+_CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
+
+
+def _parts(message: JsonObject) -> list[JsonObject]:
+    parts = message.get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _fits(message: JsonObject) -> bool:
+    return "role" in message and any(
+        part.get("type") in _CALLS or (isinstance(part.get("type"), str) and "content" in part)
+        for part in _parts(message)
+    )
+
+
+def _outputs(record: JsonObject) -> JsonValue:
+    """Returns the messages that a model answered with; None: they do not stand beside the others."""
+    found = [record.get(key) for key in _OUTPUTS]
+    if messages_in(record)[0] == ATTRIBUTES[0]:
+        found.append(decoded(record.get(ATTRIBUTES[1])))
+    lists = (each for each in found if isinstance(each, list))
+    return next((each for each in lists if any(isinstance(one, dict) and _fits(one) for one in each)), None)
+
+
+def _read_messages(messages: list[JsonValue], log: Dialogue) -> None:
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
+    for value in objects(messages, "messages"):
+        listed(value.get("parts"), "parts")
+        for message in read_message(value, USER):
+            if message.role != SYSTEM:
+                _add(message, log)
+            if message.role == AGENT:
+                log.said(value)
+
+
+def _add(message: SpanMessage, log: Dialogue) -> None:
+    by_user = message.role in (USER, TOOL) and bool(message.texts or message.parts or not message.results)
+    for result in message.results if by_user else ():
+        log.result(result.response, result.id, result.name, result.error)
+    if message.role == USER and by_user and (message.is_users or message.results or not message.texts):
+        log.user(message.text)
+    elif message.role == AGENT:
+        log.agent(message.text)
+    for call in message.calls:
+        log.call(call.name, call.args, call.id)
+    for result in () if by_user else message.results:
+        log.result(result.response, result.id, result.name, result.error)
+    message.add_unread(log.unread, message.role != USER)
+    log.finish = message.finish
+
+
+register_dialect(
+    Dialect(
+        name="genai_messages",
+        keys=(("input_messages", "output_messages"),),
+        help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
+        fits=_fits,
+        read=_read_messages,
+        reply=lambda record, log: _read_messages(listed(_outputs(record), "output_messages"), log),
+        is_reply=lambda record: _outputs(record) is not None,
+    )
+)
