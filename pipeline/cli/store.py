@@ -86,7 +86,7 @@ _LONGEST = 48
 
 
 def _list_runs(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import listed_runs
+    from turnwise.pipeline.store.maintenance import listed_runs
 
     with _opened(options, read_only=True) as store:
         runs = store.read(lambda connection: listed_runs(connection, options.app))
@@ -122,7 +122,7 @@ _AGE = re.compile(r"([1-9][0-9]{0,4})d")
 
 
 def _prune(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import count_rows_of, old_runs, prune
+    from turnwise.pipeline.store.maintenance import count_rows_of, old_runs, prune
     from turnwise.schemas.proto.scalars import nanos_timestamp
 
     age = _AGE.fullmatch(options.older_than)
@@ -148,7 +148,7 @@ def _prune(options: Namespace) -> int:
 
 def _overwrite(store: "Store") -> list[str]:
     """Overwrites what was deleted; returns where it is left, one line each."""
-    from turnwise.pipeline.store.erasure import overwrite_deleted
+    from turnwise.pipeline.store.maintenance import overwrite_deleted
     from turnwise.pipeline.store.urls import StoreError
 
     try:
@@ -190,17 +190,18 @@ def _delete(options: Namespace) -> int:
 
 def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str]]:
     """Deletes what is named; returns table -> number of rows, and what of it is left, one line each."""
-    from turnwise.pipeline.store.erasure import (
+    from turnwise.pipeline.store.maintenance import (
+        count_rows_of,
         delete_evaluation,
+        delete_run,
         delete_subject,
         evaluations_naming,
         find_conversation,
+        find_run,
         find_user,
     )
 
     if options.kind == "run":
-        from turnwise.pipeline.store.pruning import count_rows_of, delete_run, find_run
-
         names = store.read(partial(find_run, run=options.id, app=options.app))
         counts = store.read(lambda connection: count_rows_of(connection, names))
         if not options.dry_run:
@@ -219,7 +220,7 @@ def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str
 
 
 def _back_up(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import back_up
+    from turnwise.pipeline.store.maintenance import back_up
 
     if not is_sqlite_url(options.store):
         raise ConfigError("backup: is for SQLite; copy PostgreSQL by pg_dump")
@@ -230,7 +231,7 @@ def _back_up(options: Namespace) -> int:
 
 
 def _check(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import problems_of
+    from turnwise.pipeline.store.maintenance import problems_of
 
     with _opened(options, read_only=True) as store:
         problems_by_check = problems_of(store)

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
-from turnwise.pipeline.io.containers import check_container
+from turnwise.pipeline.io.containers import check_container, check_database, database_texts
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.listing import KIND_BYTES, buffered, check_text
 from turnwise.pipeline.io.records import (
@@ -84,8 +84,6 @@ def _patterns_of(path: str) -> list[str]:
     if is_sqlite_url(path):
         path = path.partition(":///")[2]
     elif is_store_url(path):
-        from turnwise.pipeline.io.databases import check_database
-
         check_database(path)
         return [path]
     if not is_local(path):
@@ -179,8 +177,6 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
         IncompleteReadError: It has become shorter since it was listed or opened.
     """
     if is_store_url(path):
-        from turnwise.pipeline.io.databases import database_texts
-
         yield from contained_records(database_texts(path), limit)
         return
     if is_bigquery(path):

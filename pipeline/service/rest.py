@@ -50,11 +50,11 @@ from turnwise.schemas.ces.resources import (
     CreateEvaluationRequest,
     DeleteEvaluationRequest,
     GetEvaluationResultRequest,
+    GetEvaluationRunRequest,
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
     UpdateEvaluationRequest,
 )
-from turnwise.schemas.ces.run import GetEvaluationRunRequest
 from turnwise.schemas.ces.tools import GetEvaluationWithResults, ListEvaluationRunsRequest
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.transforms.criteria.base import CRITERIA

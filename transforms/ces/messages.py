@@ -214,7 +214,7 @@ def nanos(seconds: float) -> int:
 
 def add_spans(message: JsonObject, spans: Sequence[TimedSpan]) -> None:
     """Adds `toolCallLatencies` and `spanLatencies` to a message."""
-    calls = [_tool_call_latency(span) for span in spans if span.type == "TOOL"]
+    calls = [{"tool": _identifier(span), **_span_times(span)} for span in spans if span.type == "TOOL"]
     if calls:
         message["toolCallLatencies"] = calls
     message["spanLatencies"] = [_span_latency(span) for span in spans]
@@ -243,10 +243,6 @@ def _span_times(span: TimedSpan) -> JsonObject:
         if time:
             message[name] = time
     return message
-
-
-def _tool_call_latency(span: TimedSpan) -> JsonObject:
-    return {"tool": _identifier(span), **_span_times(span)}
 
 
 def _span_latency(span: TimedSpan) -> JsonObject:

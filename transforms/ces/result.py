@@ -90,12 +90,14 @@ def _error(sample: Sample, verdict: Verdict) -> JsonObject:
 
 
 def _display_name(sample: Sample) -> str:
-    """Returns a name for people: of the case, of the run where it has several, and of the conversation."""
+    """Returns a name for people: of the case, its trial where it has several, version and conversation."""
     golden, conversation = sample.eval_case, sample.conversation
     display = (golden.display_name or golden.eval_id) if golden else conversation.conversation_id
     trial = conversation.meta.get("trial")
     run = "" if trial is None or sample.run_of is None else f", trial {trial}"
-    return f"{display} result{run} - {conversation.conversation_id}"
+    version = conversation.app_version
+    measured = f" ({version.rsplit('/', 1)[-1]})" if version else ""
+    return f"{display} result{run}{measured} - {conversation.conversation_id}"
 
 
 def _judgements(scored: ScoredConversation) -> Judgements | None:

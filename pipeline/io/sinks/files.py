@@ -12,7 +12,7 @@ from turnwise.schemas.rows import avro_schema, json_columns, score_lines, with_j
 
 _BLOCK = 256 * 1024
 _RESULTS = "results"
-_NAME_MARK = re.compile(r" result(?:, trial \S+)? - ")
+_NAME_MARK = re.compile(r" result(?:, trial \S+)?(?: \(.*?\))? - ")
 
 
 class JsonLinesWriter:
@@ -51,9 +51,11 @@ def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
 
 def _result_row(result: JsonObject) -> JsonObject:
     """Returns the columns of a result from its line of JSON."""
-    name = _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
-    status = result.get("evaluationStatus")
-    return {"result": result, "conversation_id": name, "evaluation_status": status}
+    turns = result.get("goldenResult", {}).get("turnReplayResults")
+    own = turns[0] if turns else result.get("scenarioResult", {})
+    # One that holds no result says it in its name alone.
+    name = own.get("conversation") or _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
+    return {"result": result, "conversation_id": name, "evaluation_status": result.get("evaluationStatus")}
 
 
 register_sink(SinkKind(name=DEFAULT_OUTPUT_FORMAT, help="JSON Lines", writer=JsonLinesWriter, read=_rows))
