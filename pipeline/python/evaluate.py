@@ -63,7 +63,7 @@ from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
 from turnwise.transforms.judging.judges import NONE, JudgeKind
 from turnwise.transforms.judging.limits import JudgeCounts
-from turnwise.transforms.judging.setup import JudgeSettings, build_judge, run_loop
+from turnwise.transforms.judging.setup import JudgeSettings, build_judge, close_judge, run_loop
 from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
@@ -498,11 +498,11 @@ async def score_with_judge(
         await asyncio.to_thread(try_judge, settings)
     except ConfigError as error:
         raise type(error)(in_python(str(error))) from error
-    built = build_judge(settings.judge, os.environ, counts)
+    judge = build_judge(settings.judge, os.environ, counts)
     try:
-        await score_all(samples, settings.selection, built.ask, settings.judge.most_waiting, receiver)
+        await score_all(samples, settings.selection, judge, settings.judge.most_waiting, receiver)
     finally:
-        await built.aclose()
+        await close_judge(judge)
     return counts.take()
 
 

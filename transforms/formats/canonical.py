@@ -12,7 +12,6 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     APP_DETAILS,
     Conversation,
-    Expectation,
     ExpectedOutcome,
     ExpectedTurn,
     ToolCall,
@@ -123,12 +122,8 @@ def _number(turns: Sequence[Turn]) -> None:
             add_leap(turn, before, stated[i])
 
 
-def read_recording(data: bytes) -> Conversation:
-    """Parses a record as `read_conversation` does, and rejects one that holds only expectations.
-
-    Raises:
-        ValueError: It is no conversation, or holds expectations without recorded answers.
-    """
+def _read_recording(data: bytes) -> Conversation:
+    """Parses a record as `read_conversation` does, and rejects one that holds only expectations."""
     conversation = read_conversation(data)
     turns = conversation.turns
     was_run = any(turn.agent is not None or turn.tool_calls or turn.agent_messages for turn in turns)
@@ -147,7 +142,7 @@ def read_case(data: bytes) -> EvalCase:
     """
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
-        return strict_case(_with_canonical_tools(value))
+        return _strict_case(_with_canonical_tools(value))
     conversation = read_conversation(data)
     case = contained_case(conversation)
     if case is None:
@@ -189,7 +184,7 @@ def _repaired(data: bytes) -> Conversation:
             shown = ", ".join(list(raw)[:8])
             raise ValueError(f"{_CANONICAL_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
         unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
-        unread_work(turn, raw, unread)
+        _unread_work(turn, raw, unread)
         own, users = ([own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
         add_own_results(turn, own, users, unread)
         _unread_times(turn, raw, unread)
@@ -198,7 +193,7 @@ def _repaired(data: bytes) -> Conversation:
             unread.add("UnreadTokens", f"usage: {wrong[:60]} is no number of tokens, 0 or more")
         unread.add_to(turn)
     Unread().keys(value, _with_expectations(value, _FIELDS)).add_to_all(conversation.turns)
-    add_unread_expectations(conversation, value)
+    _add_unread_expectations(conversation, value)
     return conversation
 
 
@@ -253,19 +248,16 @@ def _turn(value: JsonObject) -> JsonObject:
 
 
 def _expected_turn(value: JsonObject) -> JsonObject:
-    fields = read_fields(value, ExpectedTurn)
+    fields = _read_fields(value, ExpectedTurn)
     _repair_each(fields, call_fields, "tool_calls")
-    _repair_each(fields, _expectation, "expectations")
+    for expectation in fields.get("expectations") or ():
+        if isinstance(expectation, dict):
+            _repair(expectation, call_fields, "tool_call")
     return fields
 
 
-def _expectation(value: JsonObject) -> JsonObject:
-    _repair(value, call_fields, "tool_call")
-    return value
-
-
 def _outcome(value: JsonObject) -> JsonObject:
-    fields = read_fields(value, ExpectedOutcome)
+    fields = _read_fields(value, ExpectedOutcome)
     _repair_each(fields, call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
         stated = fields["actions"]
@@ -275,7 +267,7 @@ def _outcome(value: JsonObject) -> JsonObject:
 
 
 def _response(value: JsonObject) -> JsonObject:
-    fields = read_fields(value, ToolResponse)
+    fields = _read_fields(value, ToolResponse)
     fields["error"] = failure_mark(value) or error_mark(fields.get("error"))
     fields["id"] = as_text(fields.get("id"))
     return fields
@@ -373,7 +365,7 @@ def joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> C
     faults = list(_faults(later, numbered))
     if faults and not turns:
         raise ValueError(faults[0])
-    found = read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
+    found = _read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
     gaps(MISSING, faults).add_to_all(found.turns)
     return found
 
@@ -424,7 +416,7 @@ register_format(
         recognises=lambda record: "conversation_id" in record and "turns" in record,
         recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
         looks_right=looks_canonical,
-        read_text=read_recording,
+        read_text=_read_recording,
         read_cases=lambda value, record, settings: [read_case(record.data)],
     )
 )
@@ -459,13 +451,8 @@ _HOLDERS = {
 }
 
 
-def strict_case(value: JsonObject) -> EvalCase:
-    """Returns an eval case; null counts as absent.
-
-    Raises:
-        ValueError: An unknown field, a value of a wrong type or out of its range, an expectation without what
-            it expects, or a wrong regular expression; one line with the path.
-    """
+def _strict_case(value: JsonObject) -> EvalCase:
+    """Returns an eval case; null counts as absent."""
     unknown = next(unknown_fields(value, EvalCase), None)
     if unknown is not None:
         raise ValueError(f"{_WHAT}: {unknown.problem(_NEAR)}")
@@ -476,7 +463,9 @@ def strict_case(value: JsonObject) -> EvalCase:
         is_stated = holder is None or expectation.wire is not None or getattr(expectation, holder) is not None
         if not is_stated:
             raise ValueError(f"{_WHAT}: an expectation of the kind {expectation.kind} needs {holder}")
-    for call in _calls(case, expectations):
+    stated = [call for turn in case.turns for call in turn.tool_calls or ()]
+    made = [e.tool_call for e in expectations if e.tool_call is not None]
+    for call in (*stated, *made, *(case.actions or ())):
         check_directives(call.args or {}, f"the call of {call.name}")
     texts = (*case.outputs, *case.evaluation_expectations, *(rubric.text for rubric in case.rubrics))
     if not all(map(str.strip, texts)):
@@ -503,12 +492,6 @@ def _expects_something(case: EvalCase) -> bool:
     return any(of_turns) or case.actions is not None or any(of_whole)
 
 
-def _calls(case: EvalCase, expectations: list[Expectation]) -> list[ToolCall]:
-    stated = [call for turn in case.turns for call in turn.tool_calls or ()]
-    made = [e.tool_call for e in expectations if e.tool_call is not None]
-    return [*stated, *made, *(case.actions or ())]
-
-
 # Finds misspelt and unread keys in the expectations of canonical records.
 
 NEAR = 0.8
@@ -533,18 +516,14 @@ _EXPECTED_HOLDERS = (
 )
 
 
-def read_fields(value: JsonObject, kind: type[msgspec.Struct]) -> JsonObject:
+def _read_fields(value: JsonObject, kind: type[msgspec.Struct]) -> JsonObject:
     """Returns the fields of a part of a record that are not null, and other spellings of calls."""
     found: JsonObject = known_fields(value, kind, _SPELLINGS)
     return found
 
 
-def check_names(value: JsonObject, fields: frozenset[str], path: str = "") -> Iterator[str]:
-    """Yields the keys of a record, or of a turn, that may expect something and are not read.
-
-    Raises:
-        ValueError: A key is like `expected`, or the name of a case in another spelling; one line.
-    """
+def _check_names(value: JsonObject, fields: frozenset[str], path: str = "") -> Iterator[str]:
+    """Yields the keys of a record, or of a turn, that may expect something and are not read."""
     for name, item in value.items():
         if name in fields or not item:
             continue
@@ -571,12 +550,8 @@ def _not_read(unknown: UnknownField) -> str:
     return f"the key {unknown.path!r} is not read; it may expect something"
 
 
-def add_unread_expectations(conversation: Conversation, value: JsonObject) -> None:
-    """Adds to what a conversation expects the keys of its record that may expect more and are not read.
-
-    Raises:
-        ValueError: A key is misspelt; one line with its path.
-    """
+def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> None:
+    """Adds to what a conversation expects the keys of its record that may expect more and are not read."""
     try:
         _add(conversation, value)
     except ValueError as error:
@@ -585,7 +560,7 @@ def add_unread_expectations(conversation: Conversation, value: JsonObject) -> No
 
 def _add(conversation: Conversation, value: JsonObject) -> None:
     of_whole = [
-        *check_names(value, frozenset(Conversation.__struct_fields__)),
+        *_check_names(value, frozenset(Conversation.__struct_fields__)),
         *_unread(value.get(_EXPECTED), ExpectedOutcome, f"{_EXPECTED}."),
     ]
     if of_whole:
@@ -595,7 +570,7 @@ def _add(conversation: Conversation, value: JsonObject) -> None:
     for place, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
         path = f"turns.{place}."
         found = [
-            *check_names(raw, fields, path),
+            *_check_names(raw, fields, path),
             *_unread(raw.get(_EXPECTED), ExpectedTurn, f"{path}{_EXPECTED}."),
         ]
         if found:
@@ -603,7 +578,7 @@ def _add(conversation: Conversation, value: JsonObject) -> None:
             turn.expected.unread = turn.expected.unread or found[0]
 
 
-def unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
+def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
     """Adds the keys of calls without arguments, and of results without a value, that may hold them."""
     for key, kind, held in _EXPECTED_HOLDERS:
         for made, given in zip(getattr(turn, key), raw.get(key) or (), strict=True):

@@ -247,10 +247,13 @@ class GoldenRows(NamedTuple):
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[EvalCase | ValueError]:
     found: list[EvalCase | ValueError] = []
     rows = list(enumerate(objects(value if isinstance(value, list) else [value], "rows"), 1))
-    for own in row_groups(rows):
+    for own in _row_groups(rows):
         try:
-            check_begun_once(own.begun_at, "row")
-            found.append(_case(golden_of_rows(own.rows), settings))
+            _check_begun_once(own.begun_at, "row")
+            golden = _golden_of_rows(own.rows)
+            case = eval_case(dump_json(golden.evaluation), settings.ces)
+            case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
+            found.append(case)
         except ValueError as error:
             found.append(error)
     return found
@@ -269,12 +272,8 @@ class RowGroup(NamedTuple):
     rows: list[JsonObject]
 
 
-def row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
-    """Returns the rows of each golden: one with a display name, and those below it without.
-
-    Args:
-        rows: The rows of a table, each with its place.
-    """
+def _row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
+    """Returns the rows of each golden: one with a display name, and those below it without."""
     groups: dict[str, RowGroup] = {}
     name = ""
     for place, row in rows:
@@ -286,7 +285,7 @@ def row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
     return list(groups.values())
 
 
-def check_begun_once(begun_at: Sequence[int], unit: str) -> None:
+def _check_begun_once(begun_at: Sequence[int], unit: str) -> None:
     """Raises ValueError if a golden begins at several places of a table, of a unit such as `line`."""
     if len(begun_at) > 1:
         places = ", ".join(map(str, begun_at[:-1]))
@@ -296,13 +295,7 @@ def check_begun_once(begun_at: Sequence[int], unit: str) -> None:
         )
 
 
-def _case(golden: GoldenRows, settings: ReadSettings) -> EvalCase:
-    case = eval_case(dump_json(golden.evaluation), settings.ces)
-    case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
-    return case
-
-
-def golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
+def _golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
     """Returns the golden of a group of rows; raises ValueError if a row is invalid."""
     name = rows[0].get("display_name")
     if not name:

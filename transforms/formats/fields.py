@@ -11,6 +11,7 @@ import msgspec
 from turnwise.schemas.conversation import Problem, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, part_kind, snake
+from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.matching.calls import without_call
 
 Extra = Mapping[type[msgspec.Struct], Mapping[str, Any]]
@@ -118,12 +119,10 @@ _MEDIA = re.compile(
     r"(input_|output_)?(image|audio|video|media|file|document|blob|pdf|inline_data)s?"
     r"(_(url|uri|data|id|file|block))?"
 )
-_HARMLESS = frozenset(
-    (
-        *("metadata", "meta", "custom_metadata", "response_metadata", "usage_metadata", "cache_metadata"),
-        *("usage", "annotations", "logprobs", "labels", "tags", "citations", "scores", "feedback"),
-        *("provider_specific_fields", "thinking_blocks", "reasoning_details", "raw_data", "cache_control"),
-    )
+_HARMLESS = key_set(
+    "metadata meta custom_metadata response_metadata usage_metadata cache_metadata usage annotations "
+    "logprobs labels tags citations scores feedback provider_specific_fields thinking_blocks "
+    "reasoning_details raw_data cache_control"
 )
 _SPELT_CALL = re.compile(
     r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|python_tag\|>"
@@ -150,7 +149,7 @@ def may_hold_work(name: str, item: JsonValue) -> bool:
     return not isinstance(item, str) or is_work(name) or item.lstrip().startswith(("{", "["))
 
 
-def spells_calls(text: str) -> bool:
+def _spells_calls(text: str) -> bool:
     """Returns whether a text spells calls or results: in a model's own marks, or as JSON inside of JSON."""
     if ("<" in text or "[" in text or "```" in text) and _SPELT_CALL.search(text):
         return True
@@ -290,7 +289,7 @@ def check_calls(turns: Iterable[Turn]) -> None:
     earlier: set[str | None] = set()
     for turn in turns:
         said = (turn.user, turn.agent, *turn.agent_messages)
-        if any([text and spells_calls(text) for text in said]):
+        if any([text and _spells_calls(text) for text in said]):
             gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
         calls, responses = turn.tool_calls, turn.tool_responses
         without = without_call(calls, responses, earlier) if responses else ()

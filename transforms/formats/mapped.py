@@ -188,12 +188,8 @@ _PLAIN = frozenset(("role", "content", "name", "id", "timestamp", "created_at"))
 _NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state it: tool_calls: `[]`"
 
 
-def part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
-    """Returns the part of a conversation that a record is, to be joined with the others.
-
-    Raises:
-        ValueError: It names no conversation, or holds nothing where the mapping points.
-    """
+def _part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
+    """Returns the part of a conversation that a record is, to be joined with the others."""
     mapped = MappedRecord(record)
     name = as_text(mapped.at(mapping.conversation_id))
     if not name:
@@ -220,10 +216,6 @@ def _states_calls(held: JsonValue, mapped: MappedRecord) -> bool:
         return False
     has_place = not held.keys() <= _PLAIN or isinstance(held.get("content"), list)
     return "tool_calls" in held or ("content" in held and (has_place or mapped.holds(held)))
-
-
-def _place(value: JsonObject) -> tuple[str, int]:
-    return str(value[PART]["conversation_id"]), -1
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -348,7 +340,7 @@ register_format(
         help="parts of conversations, by the mapping of the config",
         rank=190,
         recognises=lambda record: isinstance(record.get(PART), dict),
-        events=EventReader(place=_place, join=_join),
+        events=EventReader(place=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
         has_rubrics=False,
     )
 )
@@ -371,7 +363,7 @@ def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format
         return chosen is FORMATS[MAPPING] and mapping.is_part
     if mapping.when is not None:
         return any(_finds(mapping.when, row) for row in rows)
-    is_chat = bool(rows) and is_message(rows[0]) and not dialects_of({"messages": list(rows)})
+    is_chat = bool(rows) and _is_message(rows[0]) and not dialects_of({"messages": list(rows)})
     return is_chat and mapping.is_part and any(_finds(mapping.conversation_id, row) for row in rows)
 
 
@@ -406,7 +398,7 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
     """
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    part = part_of(mapping, value)
+    part = _part_of(mapping, value)
     return read_event(PART, part, record._replace(data=dump_json(part)))
 
 
@@ -443,7 +435,7 @@ def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:
     """Returns whether a value is a list of messages, or a single one that is no whole reply of a model."""
     if not isinstance(sample, dict):
         return False
-    fits = is_message(sample) or any(dialect.fits(sample) for dialect in DIALECTS.values())
+    fits = _is_message(sample) or any(dialect.fits(sample) for dialect in DIALECTS.values())
     return fits and (isinstance(value, list) or not dialects_of(sample))
 
 
@@ -479,7 +471,7 @@ def _described(record: JsonValue) -> str:
 # Chat messages, as an object.
 
 
-def is_message(value: JsonValue) -> bool:
+def _is_message(value: JsonValue) -> bool:
     """Returns whether a value is a message of a chat."""
     return isinstance(value, dict) and "role" in value
 
@@ -487,7 +479,7 @@ def is_message(value: JsonValue) -> bool:
 def is_chat(record: JsonObject) -> bool:
     """Returns whether a record holds a list of messages."""
     messages = record.get("messages", record.get("traj"))
-    return isinstance(messages, list) and (any(map(is_message, messages)) or _raised(record, messages))
+    return isinstance(messages, list) and (any(map(_is_message, messages)) or _raised(record, messages))
 
 
 def _raised(record: JsonObject, messages: list[JsonValue]) -> bool:
@@ -511,7 +503,7 @@ CHAT = register_format(
         rank=140,
         recognises=lambda record: is_chat(record) and not dialects_of(record) and not foreign_format(record),
         read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],
-        is_list=is_message,
+        is_list=_is_message,
         has_rubrics=False,
     )
 )

@@ -130,7 +130,9 @@ class LogReader:
         if kind.read_text:
             return [with_turns(_named(kind.read_text(record.data), record))]
         if kind.splitter:
-            return _split(kind.splitter, value, record, self._settings)
+            if isinstance(value, dict) and FORMATS[kind.splitter.into].recognises(value):
+                return [read_event(kind.splitter.into, value, record)]
+            return _events(kind.splitter.split(value, self._settings), kind.splitter, record)
         if kind.events:
             return [read_event(kind.name, value, record)]
         if kind.read_log is None:
@@ -229,15 +231,6 @@ def _of_array(value: JsonValue) -> JsonObject | None:
         return None
     read = (each.from_array for each in FORMATS.values() if each.from_array)
     return next((found for one in read if (found := one(value)) is not None), None)
-
-
-def _split(
-    splitter: Splitter, value: JsonValue, record: Record, settings: ReadSettings
-) -> list[ConversationEvent | ValueError]:
-    """Returns the events of a record; of a record that is such an event already, that one."""
-    if isinstance(value, dict) and FORMATS[splitter.into].recognises(value):
-        return [read_event(splitter.into, value, record)]
-    return _events(splitter.split(value, settings), splitter, record)
 
 
 def _events(

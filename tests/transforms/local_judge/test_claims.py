@@ -29,6 +29,10 @@ def verdict(sentence):
         ("またのご利用をお待ちしております。", COURTESY),
         ("If you have any more questions or need further assistance, feel free to ask!", COURTESY),
         ("감사합니다.", COURTESY),
+        ("That's really interesting!", COURTESY),
+        ("Das ist verständlich.", COURTESY),
+        ("네, 정말 좋아해요!", COURTESY),
+        ("Do you know who owns the cinema?", QUESTION),
         ("Vielen Dank für Ihre Geduld.", COURTESY),
         ("Bitte nennen Sie mir Ihre Passnummer.", REQUEST),
     ],
@@ -45,24 +49,14 @@ def test_what_claims_nothing(sentence, reason):
         "Also noteworthy, free champagne:",
         "The owner was murdered?",
         "Please confirm the free parking in the cellar.",
-    ],
-)
-def test_what_may_be_a_claim_is_one(sentence):
-    assert verdict(sentence).label == "unsupported"
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
         "Feel free to ask the owner Elvis Presley.",
         "Should you want some free champagne feel free to use the rooftop pool.",
         "If you need any champagne just ask the owner Elvis Presley.",
         "Please contact Elvis Presley who owns the hotel.",
     ],
 )
-def test_a_request_or_an_offer_with_more_in_it_is_a_claim(sentence):
-    (found,) = ground([sentence], ["The Grand is a hotel in Rome."])
-    assert found.label == "unsupported"
+def test_what_may_be_a_claim_is_one(sentence):
+    assert verdict(sentence).label == "unsupported"
 
 
 MUSEUM = ["The museum was founded by Anna Huber in 1912 and has a large garden with 300 roses."]
@@ -103,19 +97,6 @@ def test_talk_around_a_fact_is_no_content(sentence, evidence):
 def test_talk_around_what_is_not_known_supports_nothing(sentence, evidence):
     (found,) = ground([sentence], evidence)
     assert found.label in ("unsupported", "contradictory")
-
-
-@pytest.mark.parametrize(
-    "sentence", ["That's really interesting!", "Cool!", "Das ist verständlich.", "네, 정말 좋아해요!"]
-)
-def test_a_reaction_claims_nothing(sentence):
-    (found,) = ground([sentence], MUSEUM)
-    assert found.label == "not_applicable"
-
-
-def test_a_question_about_what_somebody_knows_is_one():
-    (found,) = ground(["Do you know who owns the cinema?"], MUSEUM)
-    assert (found.label, found.reason) == ("not_applicable", QUESTION)
 
 
 @pytest.mark.parametrize(

@@ -108,11 +108,6 @@ def test_the_same_in_another_spelling_is_no_contradiction(sentence, evidence):
     assert verdict(sentence, [evidence]).label != "contradictory"
 
 
-@pytest.mark.parametrize("sentence", ["Guests may cancel until noon.", "The deposit is refunded until noon."])
-def test_no_contradiction_on_shaky_ground(sentence):
-    assert verdict(sentence).label != "contradictory"
-
-
 def test_words_must_stand_together():
     filler = [f"Paragraph {number} treats of something else entirely, at length." for number in range(40)]
     parts = ("The ferry", "leaves", "Naples", "every Tuesday", "at sunset", "without stopping")
@@ -121,13 +116,6 @@ def test_words_must_stand_together():
     together = "Every Tuesday at sunset the ferry leaves Naples without stopping."
     assert verdict(sentence, [scattered]).label == "unsupported"
     assert verdict(sentence, [scattered, together]).label == "supported"
-
-
-def test_one_verdict_a_sentence_in_order():
-    sentences = ["Hello!", "The hotel allows pets.", "The total is $1,200.50."]
-    labels = [found.label for found in ground(sentences, EVIDENCE)]
-    assert labels == ["not_applicable", "contradictory", "supported"]
-    assert ground([], EVIDENCE) == []
 
 
 @settings(deadline=None)
@@ -230,11 +218,6 @@ def test_omissions_cost_more_the_more_they_are():
     assert [compare_answers(whole, part).score for part in (parts[1], whole)] == [1, 4]
 
 
-def test_more_information_costs_less_than_an_omission():
-    short, long = "The pool is open daily.", "The pool is open daily. Breakfast costs extra."
-    assert answer_similarity(short, long) > answer_similarity(long, short)
-
-
 def test_missing_numbers_are_named():
     expected = "You have 3 bags, of which 2 are free, and each other bag costs $50, as the airline says."
     found = compare_answers(
@@ -249,10 +232,3 @@ def test_missing_numbers_are_named():
 def test_a_text_is_fully_consistent_with_itself(text):
     assert answer_similarity(text, text) == 1.0
     assert compare_answers(text, f"  {text}\n").score == 4
-
-
-@pytest.mark.parametrize("piece", ["The order W1 ships on May 5. ", "1", "?", "'a", "。"])
-def test_huge_answers(piece):
-    text = (piece * 100_000)[:100_000]
-    assert compare_answers(text, text).score == 4
-    assert compare_answers(text, text[5:]).score in range(5)

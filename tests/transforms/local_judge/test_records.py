@@ -143,6 +143,11 @@ def test_flags_in_other_forms(sentence, evidence, said):
         ("Im Hotel fehlt ein Pool.", '{"hotel":"Grand","pool":false}'),
         ("Your order A-7 has yet to be paid.", '{"order":"A-7","paid":false}'),
         ("The gift option was off for order A-7.", '{"order":"A-7","gift":false}'),
+        ("The wifi is off.", '{"hotel":"Grand","wifi":false}'),
+        ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}\nThe bar lacks a terrace.'),
+        ("Im Hotel fehlt der Pool.", '{"hotel":"Grand","pool":false}\nIm Zimmer fehlt der Balkon.'),
+        ("Parking is free.", '{"parking":false,"hotel":"Grand"}\nBreakfast is free.'),
+        ("Order A-7 is only shipped in part.", '{"order_id":"A-7","status":"not shipped"}'),
     ],
 )
 def test_what_is_said_in_other_words_is_not_refuted(sentence, evidence):

@@ -140,7 +140,7 @@ class SpanMessage(msgspec.Struct, gc=False):
         if self.role != USER or self.results or not (self.texts or self.parts):
             return False
         text = self.text.strip()
-        return bool(text or self.parts) and not (is_retry(text) or is_context(self.texts, bool(self.calls)))
+        return bool(text or self.parts) and not (_is_retry(text) or _is_context(self.texts, bool(self.calls)))
 
     @property
     def is_read(self) -> bool:
@@ -419,7 +419,7 @@ def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
     """
     found: list[SpanMessage] = []
     for each in reversed(messages):
-        if each.is_users or (not found and each.role == USER and is_retry(each.text.strip())):
+        if each.is_users or (not found and each.role == USER and _is_retry(each.text.strip())):
             found.insert(0, each)
         elif found and each.role != SYSTEM:
             break
@@ -504,13 +504,8 @@ _RETRY = re.compile(
 )
 
 
-def is_context(texts: Sequence[str], has_code: bool) -> bool:
-    """Returns whether a message is google-adk's report of another agent's acts.
-
-    Args:
-        texts: Texts of the message: a preamble and the acts, or all in one text.
-        has_code: Whether it holds code that the other agent ran.
-    """
+def _is_context(texts: Sequence[str], has_code: bool) -> bool:
+    """Returns whether a message is google-adk's report of another agent's acts."""
     opening = _CONTEXT.match(texts[0]) if texts else None
     if opening is None:
         return False
@@ -518,6 +513,6 @@ def is_context(texts: Sequence[str], has_code: bool) -> bool:
     return all(map(_ACT.match, acts)) and (bool(acts) or has_code)
 
 
-def is_retry(text: str) -> bool:
+def _is_retry(text: str) -> bool:
     """Returns whether a text is Pydantic AI's note that a reply was not valid."""
     return text.endswith((AGAIN, ">")) and _RETRY.fullmatch(text) is not None

@@ -20,9 +20,8 @@ from turnwise.transforms.formats.messages.parts import (
 )
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
-from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.span import loaded, numbered
-from turnwise.transforms.formats.traces.tree import SpanNode
+from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine
 
 _ASKING = ("tool_calls", "tool_call", "tool_use", "function_call", "function_calls")
 _TARGETS = ("agent_name", "agentName", "agent")
