@@ -17,8 +17,8 @@ from turnwise.pipeline.store.database import (
     SCORE_COLUMNS,
     SCORES,
     key_text,
+    version_id,
 )
-from turnwise.pipeline.store.rows import version_id
 from turnwise.pipeline.store.urls import COMPLETED
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError

@@ -10,8 +10,8 @@ from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.runs import Service, find_run, run_summaries
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.version_verdict import ComparedPair, EvaluationPair, Verdicts, changes_page
-from turnwise.pipeline.store.database import EVALUATIONS, key_text
-from turnwise.pipeline.store.rows import EvaluationFigures, version_id
+from turnwise.pipeline.store.database import EVALUATIONS, key_text, version_id
+from turnwise.pipeline.store.rows import EvaluationFigures
 from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
 from turnwise.pipeline.store.summaries import Summaries
 from turnwise.schemas.ces.names import checked_name

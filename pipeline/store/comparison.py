@@ -25,13 +25,15 @@ from turnwise.pipeline.store.database import (
     UNASSIGNED,
     key_text,
     open_store,
+    version_id,
 )
-from turnwise.pipeline.store.lost import RunLoss, lost_records
-from turnwise.pipeline.store.rows import COMPLETED, version_id
+from turnwise.pipeline.store.rows import COMPLETED
 from turnwise.pipeline.store.runs import (
     REMOVED,
     REPLACED,
+    RunLoss,
     is_counted,
+    lost_records,
     read_document,
     run_key,
     runs_with_rows,
