@@ -67,14 +67,7 @@ def store_parser(name: str) -> OptionParser:
 
 
 class StoreCommand(NamedTuple):
-    """One subcommand, which imports the store late, so that help is fast.
-
-    Attributes:
-        summary: Its line in the help.
-        options: Its options beside `--store`.
-        run: Runs it with its options and returns the exit status.
-        epilog: The end of its own help.
-    """
+    """A subcommand, which imports the store late: help line, options, what runs it, end of its help."""
 
     summary: str
     options: Options

@@ -277,25 +277,14 @@ def names_nothing(path: str) -> bool:
 
 
 class OpenedFile(NamedTuple):
-    """A file whose records follow.
-
-    Attributes:
-        path: The file.
-        failure: Why it cannot be read at all; None: its records follow.
-    """
+    """A file whose records follow, or why it cannot be read at all."""
 
     path: str
     failure: Failure | None = None
 
 
 class JoinedEvents(NamedTuple):
-    """A conversation that was joined of events, or why they could not be joined.
-
-    Attributes:
-        format: Name of the events' format.
-        found: The conversation, or failures.
-        sources: The files of its events, in order.
-    """
+    """A conversation of events of one format, or failures; with the files of the events, in order."""
 
     format: str
     found: Sequence[LoggedConversation | Failure]

@@ -322,8 +322,6 @@ def _repair_each(fields: JsonObject, repair: Callable[[JsonObject], JsonObject],
             fields[key] = [repair(item) if isinstance(item, dict) else item for item in fields[key]]
 
 
-# turnwise's own events: one turn of a conversation, or something about it, a record.
-
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _UNKNOWN = -1
 _MERGED = ("state", "labels", "meta")
@@ -434,8 +432,6 @@ def _first_time(events: Sequence[JsonObject]) -> str | None:
     return None if first is None else rfc3339(first)
 
 
-# turnwise's own formats, as objects.
-
 _OF_CASES = frozenset({"kind", "dialect", "turns", "task", "actions", "rubrics"})
 _OF_TURN_EVENTS = frozenset({"turn", "turn_index", "event_id", "event_time", "end", "ended"})
 
@@ -445,6 +441,7 @@ def _is_turn_event(record: JsonObject) -> bool:
     return "conversation_id" in record and bool(record.keys() & _OF_TURN_EVENTS) and not holds_messages
 
 
+# For example {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello", "tool_calls": []}]}
 register_format(
     Format(
         name="turnwise",
@@ -458,6 +455,7 @@ register_format(
         read_cases=lambda value, record, settings: [read_case(record.data)],
     )
 )
+# For example {"conversation_id": "c", "turn_index": 0, "turn": {"user": "Hi", "agent": "Hello"}}
 register_format(
     Format(
         name="turn_event",
@@ -474,8 +472,6 @@ register_format(
     )
 )
 
-
-# Reads canonical eval cases strictly; unknown keys are errors.
 
 _WHAT = "not an eval case"
 _NEAR = 0.5
@@ -529,8 +525,6 @@ def _expects_something(case: EvalCase) -> bool:
     )
     return any(of_turns) or case.actions is not None or any(of_whole)
 
-
-# Finds misspelt and unread keys in the expectations of canonical records.
 
 NEAR = 0.8
 """Minimum similarity of names (difflib's ratio) of a misspelt field."""

@@ -106,8 +106,6 @@ def _element(kind: Any) -> Any:
     return inner[0] if inner and _model(inner[0]) else None
 
 
-# Collects unread parts of turns, and the resulting gaps (calls, words).
-
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"
 NO_NAME = "CallWithoutName"

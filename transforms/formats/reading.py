@@ -298,8 +298,6 @@ def is_one_file(lines: Sequence[object]) -> bool:
     return any(test(line) for line in held for test in tests)
 
 
-# Records to canonical conversations and eval cases, with a failure for whatever cannot be read.
-
 _PLACES_SHOWN = 3
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f]")
 
@@ -440,9 +438,6 @@ def distinct_case(
 
 def _named_parsing(key: CaseKey) -> str:
     return f"eval id {key.eval_id!r}" + (f" of the set {key.eval_set_id!r}" if key.eval_set_id else "")
-
-
-# Reads records of which it is not known whether they are logs or eval cases.
 
 
 class FoundCase(NamedTuple):

@@ -194,13 +194,7 @@ class _Piece:
 
 
 class EvidencePassage(NamedTuple):
-    """The part of a piece of evidence that covers most of a claim.
-
-    Attributes:
-        weight: Weight of the claim's content that stands together there, more than 0.
-        piece: The piece.
-        window: Number of the window in it.
-    """
+    """The window of a piece of evidence that covers most of a claim, and the weight that it covers."""
 
     weight: float
     piece: _Piece
