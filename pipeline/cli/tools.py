@@ -462,19 +462,23 @@ def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[Fil
 
 
 def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int:
-    found = suggest_mapping(paths, reader, config)
-    if found is None:
-        said = "no mapping can be proposed: either a format fits every record, or no key names words of both"
-        say(f"{said} a user and an agent", sys.stderr)
+    proposal = suggest_mapping(paths, reader, config)
+    if proposal is None:
+        problem = (
+            "no mapping can be proposed: either a format fits every record, or no key names words of both"
+        )
+        say(f"{problem} a user and an agent", sys.stderr)
         return 1
-    say(json.dumps({"mapping": found.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
-    read = f"{counted(found.conversations, 'conversation')}, {counted(found.turns, 'turn')}"
-    say(f"proposed by names of keys; with it {read} are read, and {found.lost} records are not", sys.stderr)
-    if found.unread:
-        say(f"not read by it: {', '.join(map(printable, found.unread))}", sys.stderr)
-    if not found.has_calls:
+    say(json.dumps({"mapping": proposal.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
+    read = f"{counted(proposal.conversations, 'conversation')}, {counted(proposal.turns, 'turn')}"
+    say(
+        f"proposed by names of keys; with it {read} are read, and {proposal.lost} records are not", sys.stderr
+    )
+    if proposal.unread:
+        say(f"not read by it: {', '.join(map(printable, proposal.unread))}", sys.stderr)
+    if not proposal.has_calls:
         say(_NO_CALLS, sys.stderr)
-    return 0 if found.turns and not found.lost else 1
+    return 0 if proposal.turns and not proposal.lost else 1
 
 
 def convert(argv: Sequence[str]) -> int:
