@@ -92,26 +92,29 @@ _OBSERVED: dict[str, tuple[str, Any]] = {
 }
 
 
-def golden_outcome(outcome: ExpectationOutcome) -> JsonObject:
-    """Returns a GoldenExpectationOutcome."""
-    message: JsonObject = {}
-    expectation, parameters = outcome.expectation, outcome.parameters
-    if expectation is not None:
-        message["expectation"] = golden_expectation(expectation)
-    if outcome.observed_as is not None:
-        key, convert = _OBSERVED[outcome.observed_as]
-        message[key] = convert(outcome.observed)
-    if parameters is not None:
-        is_called = outcome.observed is not None
-        result = _parameter_result(parameters, outcome.parameter_outcome, is_called)
-        if is_called and expectation is not None and expectation.wire is None:
-            # The order of the keys is that of results written so far.
+def golden_outcomes(outcomes: Sequence[ExpectationOutcome]) -> list[JsonObject]:
+    """Returns GoldenExpectationOutcomes."""
+    found = []
+    for outcome in outcomes:
+        message: JsonObject = {}
+        expectation, parameters, observed = outcome.expectation, outcome.parameters, outcome.observed
+        if expectation is not None:
+            message["expectation"] = golden_expectation(expectation)
+        if outcome.observed_as is not None:
+            key, convert = _OBSERVED[outcome.observed_as]
+            message[key] = convert(observed)
+        if parameters is not None:
+            is_called = observed is not None
+            result = _parameter_result(parameters, outcome.parameter_outcome, is_called)
+            if is_called and expectation is not None and expectation.wire is None:
+                # The order of the keys is that of results written so far.
+                message["toolInvocationResult"] = result
+        if outcome.outcome:
+            message["outcome"] = outcome.outcome
+        if parameters is not None:
             message["toolInvocationResult"] = result
-    if outcome.outcome:
-        message["outcome"] = outcome.outcome
-    if parameters is not None:
-        message["toolInvocationResult"] = result
-    return message
+        found.append(message)
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -137,7 +137,7 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
             replay = sample.replay(pair)
             outcomes = judgements.golden_outcomes(sample, pair) if judgements else replay.outcomes
             if outcomes:
-                message["expectationOutcome"] = [messages.golden_outcome(outcome) for outcome in outcomes]
+                message["expectationOutcome"] = messages.golden_outcomes(outcomes)
             if replay.tool_score is not None and not replay.is_partial:
                 ordered = replay.ordered_score or 0.0
                 message |= messages.tool_scores(replay.tool_score, ordered, replay.tool_outcome)

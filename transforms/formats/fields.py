@@ -106,8 +106,6 @@ def _element(kind: Any) -> Any:
     return inner[0] if inner and _model(inner[0]) else None
 
 
-# Collects unread parts of turns, and the resulting gaps (calls, words).
-
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"
 NO_NAME = "CallWithoutName"
@@ -288,14 +286,20 @@ def check_calls(turns: Iterable[Turn]) -> None:
     """
     earlier: set[str | None] = set()
     for turn in turns:
-        said = (turn.user, turn.agent, *turn.agent_messages)
-        if any([text and _spells_calls(text) for text in said]):
-            gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+        for text in (turn.user, turn.agent, *turn.agent_messages):
+            # Most texts have no mark that a call is spelt with.
+            may_spell = text and ("<" in text or "[" in text or "{" in text or "```" in text)
+            if text and may_spell and _spells_calls(text):
+                gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+                break
         calls, responses = turn.tool_calls, turn.tool_responses
         without = without_call(calls, responses, earlier) if responses else ()
-        if without or not all([call.name for call in calls]):
+        are_named = True
+        for call in calls:
+            are_named = are_named and bool(call.name)
+            earlier.add(call.id or call.name)
+        if without or not are_named:
             _incomplete_calls(calls, without).add_to(turn, adk_ignores=True)
-        earlier.update([call.id or call.name for call in calls])
 
 
 def _incomplete_calls(calls: Sequence[ToolCall], without: Iterable[ToolResponse]) -> Unread:

@@ -22,8 +22,6 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-# Streams of Amazon Bedrock's Converse API.
-
 _EVENTS = (
     "messageStart",
     "contentBlockStart",
@@ -174,6 +172,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stopReason")
 
 
+# For example {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Bonn"}]}}]}
 register_dialect(
     Dialect(
         name="bedrock_converse",

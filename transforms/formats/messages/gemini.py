@@ -17,8 +17,6 @@ from turnwise.transforms.formats.messages.kinds import (
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import as_object, joined_texts, objects, text_at
 
-# Gemini's `contents`: messages of parts.
-
 _CALLS, _RESULTS, _ABOUT, _OTHERS = (
     frozenset(map(snake, part_types(GEMINI_PARTS, *kinds)))
     for kinds in ((CALL, HOSTED), (RESULT,), (THOUGHT,), (MEDIA,))
@@ -206,6 +204,7 @@ def _finish(reason: JsonValue) -> JsonValue:
     return f"FINISH_REASON_{reason}"
 
 
+# For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
 register_dialect(
     Dialect(
         name="gemini_contents",

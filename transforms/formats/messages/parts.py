@@ -33,8 +33,6 @@ from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.messages.vercel import StatedCall, stated_call
 from turnwise.transforms.formats.traces.span import loaded
 
-# A message of a model call, independent of the library that wrote it.
-
 UNKNOWN = "unknown"
 """Role of a message that states a role or type which no reader has: it is nobody's."""
 CONTENT_OFF = "ContentNotRecorded"
@@ -395,9 +393,6 @@ def _bedrock_text(part: JsonObject) -> str:
         return ""
 
 
-# What the users of a conversation wrote, of the messages that a model is given.
-
-
 def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
     """Returns what the user newly wrote: all that follows the known history, or else the last messages."""
     found = news(first, known) or _last_users(first)
@@ -440,8 +435,6 @@ def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
     return tuple(each.text for each in messages if each.is_users)
 
 
-# Objects of Python that a writer left as their text: calls of OpenAI Agents, messages of LlamaIndex.
-
 _START = "ResponseFunctionToolCall("
 _LONGEST = 100_000
 _OBJECTS = re.compile(
@@ -483,8 +476,6 @@ def _keywords(text: str) -> dict[str, str]:
     named = {key.arg: key.value for key in tree.keywords if key.arg}
     return {k: v.value for k, v in named.items() if isinstance(v, ast.Constant) and isinstance(v.value, str)}
 
-
-# What frameworks write in the user's place: another agent's acts, and notes to try again.
 
 _CONTEXT = re.compile(
     r"For context:(?: below is a transcript of what another agent did, quoted between <<<[^\[]*)?\s*"

@@ -455,8 +455,6 @@ def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
     return [each for each in messages if each.texts or each.calls or each.results or not each.is_read]
 
 
-# Reads the histories that every model call repeats: what an earlier text held is not read again.
-
 _KEPT = 8
 _SHORTEST = 64
 
@@ -498,8 +496,6 @@ class HistoryReader:
 HISTORIES = HistoryReader()
 """The reader of this process; it is cleared after every conversation."""
 
-
-# Messages of OpenTelemetry's conventions for generative AI, outside of spans.
 
 _OUTPUTS = ("output_messages", "outputMessages", "output")
 _CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
@@ -553,6 +549,7 @@ def _add(message: SpanMessage, log: Dialogue) -> None:
     log.finish = message.finish
 
 
+# For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
 register_dialect(
     Dialect(
         name="genai_messages",
