@@ -116,7 +116,11 @@ _NOT_AFTER = re.compile(
 )
 _LONGEST_NOT = 32
 _MARKUP = re.compile(r"\*\*|__|`")
-_DASHES = str.maketrans({"−": "-", "–": "-", "٫": ".", "٬": ","})
+_PRINTED = str.maketrans(
+    {**dict.fromkeys("\u2010\u2011\u2012\u2212\ufe63\uff0d", "-"), "’": "'", "ʼ": "'", "\u00ad": ""}
+)
+_JOINING_DASH = re.compile(r"(?<=\w)–(?=\w)|(?<!\w)–(?=\d)|(?<=\d:\d\d) ?[–—] ?(?=\d)")
+_DASHES = str.maketrans({"–": "-", "٫": ".", "٬": ","})
 _GROUPS = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _SPACED_GROUPS = re.compile(r"(?<![\d,.])[1-9]\d{0,2}(?: \d{3})+(?!\d)")
 _PERHAPS_GROUPS = re.compile(r"(?<![\w,.:/])(?<!\d-)(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,15}(?![\w:/-])")
@@ -178,9 +182,14 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
     return Passage(between, found)
 
 
+def with_plain_signs(text: str) -> str:
+    """Writes hyphens, joining dashes and apostrophes of print as those of a keyboard."""
+    return text if text.isascii() else _JOINING_DASH.sub("-", text.translate(_PRINTED))
+
+
 def normalized(text: str, language: str | None) -> str:
     """Returns the text that the offsets of mentions are in: without markup, with plain digits and spaces."""
-    text = _GROUPS.sub("", with_ascii_digits(text).translate(_DASHES))
+    text = _GROUPS.sub("", with_plain_signs(with_ascii_digits(text)).translate(_DASHES))
     if language_root(language) not in GROUPED_BY_SPACE:
         text = _PERHAPS_GROUPS.sub(lambda found: found[0].replace(" ", "_"), text)
     text = " ".join(unicodedata.normalize("NFKC", _MARKUP.sub("", text)).split())

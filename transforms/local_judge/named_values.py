@@ -47,6 +47,10 @@ _UNITS = (
     "ft foot feet",
     "inch inches zoll インチ 인치",
     "liter liters litre litres litern リットル 리터",
+    "ml milliliter milliliters millilitre millilitres",
+    "µg μg mcg microgram micrograms mikrogramm",
+    "oz ounce ounces",
+    "night nights nacht nächte nächten nuit nuits noche noches",
     "celsius °c ℃",
     "fahrenheit °f ℉",
 )
