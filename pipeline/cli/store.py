@@ -21,7 +21,7 @@ from turnwise.pipeline.io.terminal import (
     say,
 )
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import FLAG, OptionParser, Options, add_options
+from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows, add_options
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
 
@@ -67,17 +67,10 @@ def store_parser(name: str) -> OptionParser:
 
 
 class StoreCommand(NamedTuple):
-    """One subcommand, which imports the store late, so that help is fast.
-
-    Attributes:
-        summary: Its line in the help.
-        options: Its options beside `--store`.
-        run: Runs it with its options and returns the exit status.
-        epilog: The end of its own help.
-    """
+    """A subcommand, which imports the store late: help line, options, what runs it, end of its help."""
 
     summary: str
-    options: Options
+    options: OptionRows
     run: Callable[[Namespace], int]
     epilog: str = ""
 

@@ -43,7 +43,10 @@ from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, columns
 
 SCHEMA_VERSION = 18
-"""Increase it with every change of a table, view or index: a store of another version is refused."""
+"""Increase it with every change of a table, view or index: a store of another version is refused.
+
+A new column of scores or metrics that is a text or a number is one: `SCORE_COLUMNS` and `METRIC_COLUMNS`.
+"""
 
 METADATA = MetaData()
 # An index entry of PostgreSQL holds 2,700 bytes.

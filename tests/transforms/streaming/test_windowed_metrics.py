@@ -20,8 +20,7 @@ from turnwise.transforms.beam.windows import (
     WindowedMetrics,
     revise,
 )
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 
 RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0)
 GIVEN = {}
