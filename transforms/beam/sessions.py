@@ -273,11 +273,6 @@ class Sessions(msgspec.Struct, array_like=True):
     now: float = 0.0
     room: int = 1
 
-    @classmethod
-    def with_room(cls, room: int) -> "Sessions":
-        """Returns no sessions, with a multiple of the limits of stored ones."""
-        return cls(room=room)
-
     def add(
         self,
         event: ConversationEvent,

@@ -263,10 +263,6 @@ def ignored_outcome(receipts: tuple[Receipt, ...]) -> RecordOutcome:
     return RecordOutcome(None, None, [], [], [], receipts)
 
 
-HORIZON = 32_000
-"""Maximum number of counted conversations that a stream in this process stores; the oldest go first."""
-
-
 class Counted(msgspec.Struct, frozen=True, array_like=True):
     """A counted contribution in state.
 

@@ -21,7 +21,6 @@ from turnwise.transforms.beam.alerts import AlertRaiser, RaisedWindows
 from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
 from turnwise.transforms.beam.stream import StreamScorer, known_watermark
 from turnwise.transforms.beam.windows import (
-    HORIZON,
     Contribution,
     Counted,
     CountedLookup,
@@ -59,6 +58,10 @@ class AdvanceClock(NamedTuple):
 
 
 StreamEvent: TypeAlias = Elements | AdvanceWatermark | AdvanceClock
+
+
+HORIZON = 32_000
+"""Maximum number of counted conversations in memory; the oldest are removed first."""
 
 
 class CountedOnce:
@@ -182,6 +185,10 @@ class Windows:
         return pane
 
 
+_ROOM = 64
+"""How many times as many closed sessions and groups are kept as in the state of one key on other runners."""
+
+
 class StreamLoop:
     """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again."""
 
@@ -190,7 +197,7 @@ class StreamLoop:
         rules, earlier = settings.stream.rules, runtime.store.earlier
         self._rules, self._runtime, self._run_id = rules, runtime, settings.run.run_id
         self._reader = LogReader(settings.input_format, settings.config)
-        self._sessions, self._groups = Sessions.with_room(_ROOM), Sessions.with_room(_ROOM)
+        self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
         self._scorer = StreamScorer(settings.selection, settings.run, settings.judge)
         self._counted, self._windows = CountedOnce(rules, earlier.counted), Windows(rules, sums)
         self._raiser = AlertRaiser(rules, settings.config.alerts)
@@ -289,10 +296,6 @@ class StreamLoop:
         alerts, self._raised[pane.app_version] = self._raiser.raised(pane, self._raised.get(pane.app_version))
         failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
         return [failed_outcome(failure, self._run_id) for failure in failures]
-
-
-_ROOM = 64
-"""How many times as many closed sessions and groups are kept as in the state of one key on other runners."""
 
 
 def _visit(sessions: Sessions) -> float:

@@ -10,10 +10,9 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.pipeline.streaming.build import WindowSum
-from turnwise.pipeline.streaming.local.loop import CountedOnce, Windows
+from turnwise.pipeline.streaming.local.loop import HORIZON, CountedOnce, Windows
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.windows import (
-    HORIZON,
     Contribution,
     CountOnce,
     RecordOutcome,
