@@ -48,7 +48,8 @@ from turnwise.schemas.registry import error_text, is_file, load_plugins
 _IN_PROCESS = "FnApiRunner"
 _OTHERS_SHOWN = 5
 _NOT_BEGUN = "interrupted, or not begun"
-_STREAMS_IN_PROCESS = "turnwise.pipeline.streaming.executor.StreamRunner"
+_STREAMS_IN_PROCESS = "DirectRunner"
+"""Beam's name; a stream in this process is a loop of turnwise, without a runner."""
 
 
 class EvalOptions(PipelineOptions):
