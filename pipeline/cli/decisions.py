@@ -15,7 +15,6 @@ import msgspec
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
 from turnwise.pipeline.io.listing import RUN_FOLDER
-from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, RunDirectory, is_file_of_run, open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
@@ -26,6 +25,7 @@ from turnwise.pipeline.report.comparison import (
 )
 from turnwise.pipeline.report.gate import junit_xml, markdown, rule_line
 from turnwise.pipeline.report.html import compare_versions, is_report, run_rows, write_report
+from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, RunDirectory, is_file_of_run, open_run
 from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison, PairedBy
@@ -381,7 +381,7 @@ def compare_runs(argv: Sequence[str]) -> int:
     if options.store is None:
         a, b = sides_of(options.runs, options.versions)
     else:
-        from turnwise.pipeline.store.comparison import sides_of_store
+        from turnwise.pipeline.runs.store import sides_of_store
 
         a, b = sides_of_store(options.store, options.app, options.versions)
     # Imported late: an error in the options does not wait for numpy.

@@ -7,8 +7,8 @@ from textwrap import wrap
 import msgspec
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.run_reader import CALIBRATION_FILE, RunDirectory
 from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
+from turnwise.pipeline.runs.directory import CALIBRATION_FILE, RunDirectory
 from turnwise.schemas.calibration import (
     Calibration,
     Corrected,

@@ -9,8 +9,8 @@ from typing import Literal, cast
 
 from msgspec import Struct, field
 
-from turnwise.pipeline.io.run_reader import FinishedRun, RunDirectory, open_run
 from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
+from turnwise.pipeline.runs.directory import FinishedRun, RunDirectory, open_run
 from turnwise.schemas.comparison import (
     Comparison,
     CriterionComparison,

@@ -10,8 +10,8 @@ from typing import BinaryIO, TypeAlias, cast
 
 from turnwise.pipeline.io.files import read_files, whole_items
 from turnwise.pipeline.io.listing import join_path, path_exists
-from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.pipeline.io.terminal import counted, printable, wrapped
+from turnwise.pipeline.runs.directory import RunDirectory, open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError

@@ -8,9 +8,9 @@ from typing import NamedTuple, cast
 
 from pydantic import ValidationError
 
-from turnwise.pipeline.io.run_reader import RunDirectory, open_run, written_run
 from turnwise.pipeline.io.terminal import LONGEST_PLACE, counted, names_text, printable
 from turnwise.pipeline.report.comparison import problems_of, sides_of_runs
+from turnwise.pipeline.runs.directory import RunDirectory, open_run, written_run
 from turnwise.pipeline.settings.run import RunSettings, read_config
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.io.run_reader import REPORT_DATA, FinishedRun
 from turnwise.pipeline.report.comparison import VersionSides, read_versions
+from turnwise.pipeline.runs.directory import REPORT_DATA, FinishedRun
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.report import Report

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, select
 
+from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.computed_fields import read_paging
 from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.runs import Service, find_run, run_summaries
@@ -13,7 +14,6 @@ from turnwise.pipeline.service.version_verdict import ComparedPair, EvaluationPa
 from turnwise.pipeline.store.database import EVALUATIONS, key_text
 from turnwise.pipeline.store.rows import EvaluationFigures, version_id
 from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
-from turnwise.pipeline.store.summaries import Summaries
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareEvaluationRunsRequest
 from turnwise.schemas.jsonio import JsonObject
@@ -65,12 +65,12 @@ def _read_versions(service: Service, app: str, evaluation_filter: str, versions:
 
     def work(connection: Connection) -> _Stored:
         found = {name: display_name for name, display_name in connection.execute(query)}
-        summaries = Summaries(connection, app)
-        figures = service.cache.read_all(connection, app, summaries)
+        runs = StoredRuns(connection, app)
+        figures = service.cache.read_all(connection, app, runs)
         figures = {name: own for name, own in figures.items() if name in found or not conditions}
         _check_versions(figures, versions)
         pair = ComparedPair(app, "version", *versions, frozenset(found) if conditions else None)
-        return figures, found, service.verdicts.read(connection, pair, service.store.url, summaries)
+        return figures, found, service.verdicts.read(connection, pair, service.store.url, runs)
 
     service.keep_summaries(app)
     return service.store.read(work)
@@ -189,7 +189,7 @@ def _read_runs(service: Service, app: str, evaluation_filter: str, names: tuple[
         ]
         ids = [name.rsplit("/", 1)[-1] for name in names]
         pair = ComparedPair(app, "run", ids[0], ids[1], frozenset(display_names) if conditions else None)
-        verdict = service.verdicts.read(connection, pair, service.store.url, Summaries(connection, app))
+        verdict = service.verdicts.read(connection, pair, service.store.url, StoredRuns(connection, app))
         told = run_summaries(connection, app, rows)
         return _StoredRuns(told[0], told[1], pairs, display_names, verdict)
 

@@ -7,12 +7,11 @@ from typing import Literal, NamedTuple
 from sqlalchemy import Connection
 
 from turnwise.pipeline.report.comparison import nothing_common, ruler_problem
+from turnwise.pipeline.runs.store import SideKind, SideName, StoredRuns
 from turnwise.pipeline.service.computed_fields import Paging, next_token
 from turnwise.pipeline.service.serve import ServiceError
-from turnwise.pipeline.store.comparison import SideKind, SideName, read_sides
 from turnwise.pipeline.store.database import LOCAL_APP, Position
 from turnwise.pipeline.store.runs import RunsStamp, runs_stamp
-from turnwise.pipeline.store.summaries import Summaries, UnsummarisedError
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Side, Undecided
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
@@ -50,7 +49,7 @@ class VerdictCache:
         self._lock = Lock()
 
     def read(
-        self, connection: Connection, pair: ComparedPair, source: str, summaries: Summaries
+        self, connection: Connection, pair: ComparedPair, source: str, runs: StoredRuns
     ) -> Callable[[], JsonObject]:
         """Reads what a verdict rests on.
 
@@ -66,7 +65,7 @@ class VerdictCache:
             return lambda: verdict
         names = SideName(pair.base, pair.kind), SideName(pair.candidate, pair.kind)
         try:
-            sides = _sides(connection, pair, names, source, summaries)
+            sides = runs.sides(names, source, pair.evaluations)
         except ConfigError as error:
             raise ServiceError("NOT_FOUND", str(error)) from None
         return lambda: self._keep(pair, stamp, version_verdict(*sides))
@@ -78,15 +77,6 @@ class VerdictCache:
             if len(self._kept) > _MOST_KEPT:
                 del self._kept[next(iter(self._kept))]
         return verdict
-
-
-def _sides(
-    connection: Connection, pair: ComparedPair, names: Sequence[SideName], source: str, summaries: Summaries
-) -> tuple[ComparedSide, ComparedSide]:
-    try:
-        return read_sides(connection, pair.app, names, source, pair.evaluations, summaries)
-    except UnsummarisedError:
-        return read_sides(connection, pair.app, names, source, pair.evaluations)
 
 
 def version_verdict(a: ComparedSide, b: ComparedSide) -> JsonObject:

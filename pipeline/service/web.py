@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from turnwise.pipeline.io.stored_run import StoredRun, read_stored_run
 from turnwise.pipeline.report.html import compare_versions, report_page, run_rows
+from turnwise.pipeline.runs.store import StoredRun, read_stored_run
 from turnwise.pipeline.service.chart import (
     HEADERS,
     UNKNOWN_FIGURE,

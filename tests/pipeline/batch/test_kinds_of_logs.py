@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from tests.pipeline.logs import log, write
-from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.store.database import RESULTS, open_store
 
 WANTED = "Your bill is paid."

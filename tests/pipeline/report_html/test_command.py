@@ -9,8 +9,8 @@ from tests.pipeline.report_html.made_run import conversation, score, write_rows,
 from tests.pipeline.report_html.test_page import report
 from tests.tables import file_of, files_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.report.html import run_rows
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.transforms.decisions.report.collect import collect
 
 
@@ -110,8 +110,8 @@ def test_a_run_without_transcripts_says_so(tmp_path):
 
 @pytest.mark.parametrize(("room", "is_whole"), [(15_000, False), (5_000_000, True)])
 def test_a_single_file_leaves_out_only_what_has_no_room(room, is_whole, tmp_path):
-    from turnwise.pipeline.io.run_reader import open_run
     from turnwise.pipeline.report.html import run_rows, write_report
+    from turnwise.pipeline.runs.directory import open_run
     from turnwise.transforms.decisions.report.figures import Compared
 
     rows = [conversation(f"c{i}", "FAIL" if i % 3 == 0 else "PASS") for i in range(900)]

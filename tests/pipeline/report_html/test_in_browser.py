@@ -12,8 +12,8 @@ from tests.pipeline.report_html.made_run import Row, conversation, score, turn, 
 from tests.pipeline.report_html.test_page import attacked_run
 from tests.tables import files_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.report.html import run_rows, write_report
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.calibration import LabelDraw, parse_label
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.decisions.report.figures import Compared

@@ -182,8 +182,8 @@ def test_a_version_cannot_break_out_of_the_title(tmp_path):
 
 
 def test_a_small_limit_puts_chunks_beside_the_page(tmp_path):
-    from turnwise.pipeline.io.run_reader import open_run
     from turnwise.pipeline.report.html import run_rows, write_report
+    from turnwise.pipeline.runs.directory import open_run
     from turnwise.transforms.decisions.report.figures import Compared
 
     rows = [conversation(f"c{i}", "FAIL", 2, tags=[f"{i}" * 100_000]) for i in range(10)]

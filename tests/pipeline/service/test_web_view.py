@@ -14,9 +14,9 @@ from sqlalchemy import delete
 from tests.pipeline.report_html.attacks import ATTACKS
 from tests.pipeline.report_html.made_run import conversation, write_run
 from tests.stored_runs import put_run
-from turnwise.pipeline.io.run_reader import FinishedRun, open_run
-from turnwise.pipeline.io.stored_run import read_stored_run
 from turnwise.pipeline.report.html import compare_versions, run_rows
+from turnwise.pipeline.runs.directory import FinishedRun, open_run
+from turnwise.pipeline.runs.store import read_stored_run
 from turnwise.pipeline.service.chart import el, joined
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import ServiceError

@@ -12,7 +12,7 @@ import pytest
 import turnwise
 from tests.tables import as_earlier_version, document_of, file_of, folder_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import TABLES
 
