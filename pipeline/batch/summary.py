@@ -73,7 +73,7 @@ def report_batch(settings: RunSettings) -> int:
     """
     document = _own_document(settings)
     try:
-        rows = list(written_run(settings.output, document).metrics_by_app_version())
+        rows = written_run(settings.output, document).metrics()
     except ConfigError as error:  # what was written cannot be read back: no fault of the options
         raise OSError(str(error)) from None
     return report(settings, _figures(document), rows, document)

@@ -24,7 +24,7 @@ from turnwise.pipeline.report.comparison import (
     sides_of,
 )
 from turnwise.pipeline.report.gate import junit_xml, markdown, rule_line
-from turnwise.pipeline.report.html import compare_versions, is_report, run_rows, write_report
+from turnwise.pipeline.report.html import compare_versions, is_report, write_report
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, RunDirectory, is_file_of_run, open_run
 from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.calibration import Calibration
@@ -112,9 +112,7 @@ def report_runs(argv: Sequence[str]) -> int:
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
     runs = [open_run(directory) for directory in options.out]
-    report = write_report(
-        path, [run_rows(run) for run in runs], compare_versions(runs), single_file=options.single_file
-    )
+    report = write_report(path, runs, compare_versions(runs), single_file=options.single_file)
     files = report.chunks - report.inline_chunks
     beside = f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else ""
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""

@@ -50,10 +50,8 @@ from turnwise.pipeline.store.summaries import (
     summarised,
 )
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
-from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ResultRow, ScoreRow
+from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ScoreRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.collect import raised_errors
 from turnwise.transforms.decisions.comparison.sides import (
@@ -71,6 +69,7 @@ from turnwise.transforms.decisions.comparison.sides import (
     stacked,
     stacked_criteria,
 )
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.scoring.evaluate import STATUS
 
 SideKind = Literal["version", "run", "either"]
@@ -608,56 +607,7 @@ _OF_SCORE = (
 _CONVERSATIONS = "conversations"
 
 
-class StoredRun(msgspec.Struct, frozen=True):
-    """A run of a store with its rows of all apps.
-
-    Attributes:
-        directory: Its id, by which texts name it.
-        document: Content of `run.json`.
-        gaps: What is missing, one sentence each.
-    """
-
-    directory: str
-    document: RunDocument
-    gaps: Sequence[str]
-    _conversations: Sequence[ConversationRow]
-    _scores: Sequence[ScoreRow]
-    _failures: Sequence[FailureRow]
-    _metrics: Sequence[MetricsByAppVersionRow]
-
-    def has(self, table: str) -> bool:
-        """Returns whether it is the table of conversations, which every run of a store has."""
-        return table == _CONVERSATIONS
-
-    def rows(self, table: str) -> Sequence[JsonObject]:
-        """Returns the conversations."""
-        return cast("Sequence[JsonObject]", self._conversations) if table == _CONVERSATIONS else ()
-
-    def scores(self) -> Iterator[ScoreRow]:
-        """Yields the scores."""
-        return iter(self._scores)
-
-    def results(self) -> Iterator[ResultRow]:
-        """Yields nothing: the conversations have the verdicts."""
-        return iter(())
-
-    def failures(self) -> Iterator[FailureRow]:
-        """Yields failures and findings."""
-        return iter(self._failures)
-
-    def metrics_by_app_version(self) -> Iterator[MetricsByAppVersionRow]:
-        """Yields the metrics of the app versions; the figures of windows and repeats are not in the store."""
-        return iter(self._metrics)
-
-    def calibration(self) -> Calibration | None:
-        """Returns None: a store holds none."""
-        return None
-
-    def check_results(self) -> None:
-        """Does nothing: `gaps` says what is missing."""
-
-
-def read_stored_run(connection: Connection, name: str, most: int) -> StoredRun:
+def read_stored_run(connection: Connection, name: str, most: int) -> Run:
     """Returns a run of a store.
 
     Args:
@@ -687,21 +637,22 @@ def read_stored_run(connection: Connection, name: str, most: int) -> StoredRun:
     return _read(connection, row.run_id, document, names)
 
 
-def _read(connection: Connection, run_id: str, document: RunDocument, names: Any) -> StoredRun:
+def _read(connection: Connection, run_id: str, document: RunDocument, names: Any) -> Run:
     of_run = CONVERSATIONS.c.evaluation_run.in_(names)
     found = connection.execute(select(CONVERSATIONS.c.name, CONVERSATIONS.c.content).where(of_run)).all()
     rows = ((name, json.loads(content)) for name, content in found if content)
     known: dict[str, ConversationRow] = dict(sorted(rows, key=_place))
     conversations = list(known.values())
-    return StoredRun(
-        run_id,
-        document,
-        _gaps(document, len(found), len(conversations)),
-        conversations,
-        _in_order(_scores(connection, names, known), document, list(known)),
-        [json.loads(text) for text in _contents(connection, FAILURES, names)],
-        [_metric(row, _left_out(conversations)) for row in _metric_rows(connection, names)],
-    )
+    tables: dict[str, list[Any]] = {
+        _CONVERSATIONS: conversations,
+        "scores": _in_order(_scores(connection, names, known), document, list(known)),
+        "failures": [json.loads(text) for text in _contents(connection, FAILURES, names)],
+        "metrics_by_app_version": [
+            _metric(row, _left_out(conversations)) for row in _metric_rows(connection, names)
+        ],
+    }
+    gaps = _gaps(document, len(found), len(conversations))
+    return Run(run_id, document, lambda table: tables.get(table, ()), gaps=gaps)
 
 
 def _gaps(document: RunDocument, rows: int, with_content: int) -> list[str]:

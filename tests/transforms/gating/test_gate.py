@@ -24,6 +24,7 @@ from turnwise.transforms.decisions.comparison.collect import (
     ScoredId,
     add_errors,
 )
+from turnwise.transforms.decisions.comparison.sides import columns_of
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of, unrecorded_cases
 from turnwise.transforms.decisions.gate.rules import apply_rules
 
@@ -54,7 +55,7 @@ def conversations(outcomes: Any, criterion: str = STATUS, cases: Any = None) -> 
 def version(
     found: list[ComparedConversation], rows: Any = (), comparison: Comparison | None = None
 ) -> GatedVersion:
-    return GatedVersion("v1", found, list(rows), comparison)
+    return GatedVersion("v1", columns_of(found), list(rows), comparison)
 
 
 def gone(number: int) -> Lost:
