@@ -184,7 +184,9 @@ def oversized_error(limit: int) -> OversizedRecordError:
 
 def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
     record = Record(path, position, start[:KEPT_RECORD_BYTES])
-    return record_failure("read", oversized_error(limit), record)
+    error = oversized_error(limit)
+    # NUL bytes are what a crash leaves in the place of lines.
+    return record_failure("read", IncompleteReadError(error) if b"\0" in start else error, record)
 
 
 def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:

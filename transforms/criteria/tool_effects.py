@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import BaseModel, Field, PrivateAttr
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import UNKNOWN, Conversation, ExpectedTurn, ToolCall, ToolSetting
+from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
@@ -29,7 +29,7 @@ from turnwise.transforms.effects.changes import (
     value_text,
     wrong_details,
 )
-from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, may_spell_moment
+from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent
 from turnwise.transforms.effects.failures import expected_handoffs
 from turnwise.transforms.effects.mentions import (
     ToolCatalog,
@@ -38,7 +38,6 @@ from turnwise.transforms.effects.mentions import (
     conversation_tools,
     sort_settings,
 )
-from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
     directive_text,
@@ -125,7 +124,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
 
     A tool whose effect is unknown may be a look-up or destructive. A call of it that is made as expected is
     right. One that is extra, missing or has other arguments leaves the conversation without a score, unless
-    it fails whatever the tool does.
+    it fails whatever the tool does. Nor is there a score if an expected look-up failed, was not repeated with
+    success, and the agent does not say that it failed: what it says may be invented.
 
     When to use: The effects of calls matter, and not the read calls on the way.
 
@@ -197,21 +197,26 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return overall
 
     def _compare(self, work: Changes, catalog: ToolCatalog) -> Score:
+        """Returns no score where the agent may have invented what a failed look-up did not return."""
+        score = self._compare_changes(work, catalog)
+        if score.value is None or not work.lookups or self.gated(score).outcome == "FAIL":
+            return score
+        calls = "; ".join(listed(list(map(call_text, work.lookups))))
+        reason = f"an expected look-up failed, and the agent does not say so: {calls}"
+        return Score(None, reason=reason, explanation=score.explanation, details=score.details)
+
+    def _compare_changes(self, work: Changes, catalog: ToolCatalog) -> Score:
         """Scores what is certain; there is no score where a judge's answer could change it."""
         score = self._score(work, catalog, False)
-        if score.value == 1.0 or not any(_needs_judge(item.call) for item in (*work.expected, *work.actual)):
+        if score.value == 1.0:
             return score
         best = self._score(work, catalog, True)
         pairs, best.pairs = best.pairs, ()
         is_certain = (best.value, best.outcome) == (score.value, score.outcome)
-        return best if is_certain or self.gated(best).outcome == "FAIL" else self._left_open(best, pairs)
-
-    def _left_open(self, best: Score, pairs: tuple[OpenPair, ...]) -> OpenScore:
-        """Returns the score of a conversation whose best possible score rests on values of other wording."""
-        details = best.details or {}
-        unclear = details.get("not_compared")
-        reason = JUDGE_NEEDED
-        if isinstance(unclear, list):
+        if is_certain or self.gated(best).outcome == "FAIL":
+            return best
+        details, reason = best.details or {}, JUDGE_NEEDED
+        if isinstance(unclear := details.get("not_compared"), list):
             names = ", ".join(map(str, unclear))
             reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
         details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
@@ -259,16 +264,16 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
                 matching.wrong.remove(pair)
                 matching.missing.append(pair.expected)
                 matching.extra.append(pair.actual)
-        wanted = [*matching.missing, *(pair.expected for pair in matching.wrong)]
+        extra, missing = _unexpected(matching), [*matching.missing, *(p.expected for p in matching.wrong)]
         found = {}
         for name, calls, all_calls, effect in (
-            ("extra_handoffs", matching.extra, _unexpected(matching), "handoff"),
-            ("extra_writes", matching.extra, _unexpected(matching), "write"),
-            ("missing_handoffs", matching.missing, wanted, "handoff"),
+            ("extra_handoffs", matching.extra, extra, "handoff"),
+            ("extra_writes", matching.extra, extra, "write"),
+            ("missing_handoffs", matching.missing, missing, "handoff"),
         ):
             mode = getattr(self, name)
-            tools = [(d, catalog.effect_of(d.call)) for d in (all_calls if mode == "fail" else calls)]
             if mode != "weigh" or name == "extra_handoffs":
+                tools = [(d, catalog.effect_of(d.call)) for d in (all_calls if mode == "fail" else calls)]
                 found[name] = [d for d, tool in tools if tool.effect == effect and not tool.destructive]
         return found
 
@@ -280,20 +285,19 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         The value counts matched calls of such tools as writes and leaves out all others, which is the highest
         possible: it fails whatever the tools do if it is below the threshold.
         """
-        value, threshold = _f1(matching, catalog), self.threshold
+        threshold = self.threshold
+        if threshold is not None and _f1(matching, catalog) < threshold:
+            return None
         known = [pair for pair in matching.matched if not _is_unknown(pair.expected, catalog)]
         if unclear:
-            told = [f"{how}: {', '.join(dict.fromkeys(map(_tool, calls)))}" for how, calls in unclear.items()]
-            if threshold is not None and value < threshold:
-                return None
-        elif (
-            threshold is None
-            or value < threshold
-            or threshold <= _f1(matching._replace(matched=known), catalog)
-        ):
+            tools = {
+                how: dict.fromkeys(called_tool(one.call) for one in calls) for how, calls in unclear.items()
+            }
+            told = [f"{how}: {', '.join(names)}" for how, names in tools.items()]
+        elif threshold is None or threshold <= _f1(matching._replace(matched=known), catalog):
             return None
         else:
-            told = sorted({_tool(pair.expected) for pair in matching.matched if pair not in known})
+            told = sorted({called_tool(p.expected.call) for p in matching.matched if p not in known})
         return (
             f"it is unknown what a tool does ({'; '.join(told)}): state its effect in `tools` of the config"
         )
@@ -322,21 +326,6 @@ def _states_words(case: EvalCase) -> bool:
     return bool(of_turns or case.outputs or case.expectations or case.evaluation_expectations or case.rubrics)
 
 
-def _needs_judge(call: ToolCall) -> bool:
-    """Returns whether a call holds what only a judge may be able to compare, as texts and objects."""
-    return any(_may_be_open(value) for value in (call.args or {}).values())
-
-
-def _may_be_open(value: JsonValue) -> bool:
-    if isinstance(value, list):
-        return any(map(_may_be_open, value))
-    if isinstance(value, dict):
-        return True
-    if not isinstance(value, str):
-        return False
-    return may_be_reworded(value) or len(value.split()) > 1 or may_spell_moment(value)
-
-
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
     """Returns the required and optional calls and hand-offs of a golden turn."""
     if turn is None:
@@ -353,29 +342,26 @@ def _unexpected(matching: Matching) -> list[ActorCall]:
 
 def _take_unclear(matching: Matching, catalog: ToolCatalog) -> dict[str, list[ActorCall]]:
     """Removes the calls that are not as expected and whose tool's effect is unknown, and returns them."""
-    found: dict[str, list[ActorCall]] = {}
-    for how, calls in (("not expected", matching.extra), ("missing", matching.missing)):
-        found[how] = [item for item in calls if _is_unknown(item, catalog)]
-        calls[:] = [item for item in calls if not _is_unknown(item, catalog)]
     wrong = [pair for pair in matching.wrong if _is_unknown(pair.expected, catalog)]
+    found = {
+        "not expected": [item for item in matching.extra if _is_unknown(item, catalog)],
+        "missing": [item for item in matching.missing if _is_unknown(item, catalog)],
+        "with other arguments": [pair.actual for pair in wrong],
+    }
+    _drop(matching, [*found["not expected"], *found["missing"]])
     matching.wrong[:] = [pair for pair in matching.wrong if not _is_unknown(pair.expected, catalog)]
-    found["with other arguments"] = [pair.actual for pair in wrong]
     return {how: calls for how, calls in found.items() if calls}
 
 
 def _drop(matching: Matching, calls: Sequence[ActorCall]) -> None:
     """Removes extra and missing calls from a matching."""
     dropped = set(map(id, calls))
-    for side in (matching.extra, matching.missing) if dropped else ():
+    for side in (matching.extra, matching.missing):
         side[:] = [item for item in side if id(item) not in dropped]
 
 
 def _is_unknown(item: ActorCall, catalog: ToolCatalog) -> bool:
     return catalog.effect_of(item.call).effect == UNKNOWN
-
-
-def _tool(item: ActorCall) -> str:
-    return called_tool(item.call)
 
 
 def _is_handoff(item: ActorCall, catalog: ToolCatalog) -> bool:
@@ -399,18 +385,17 @@ def _weight(made: Sequence[ActorCall], catalog: ToolCatalog) -> float:
 
 def _details(matching: Matching, compare: ArgumentComparison, work: Changes) -> JsonObject:
     matched, wrong = len(matching.matched), len(matching.wrong)
-    details: JsonObject = {
+    return {
         "expected": matched + wrong + len(matching.missing),
         "actual": matched + wrong + len(matching.extra),
         "matched": listed(texts([pair.expected for pair in matching.matched])),
         "missing": listed(texts(matching.missing)),
         "extra": listed(texts(matching.extra)),
         "wrong_arguments": wrong_details(matching.wrong, compare),
-    }
-    return details | _if_any(
+    } | _if_any(
         made_by_the_other=by_other_actor(matching),
         undone=listed(texts(work.undone)),
-        failed=listed(list(map(call_text, work.failed))),
+        failed=listed(list(map(call_text, [*work.failed, *work.lookups]))),
         guessed=work.guesses,
     )
 
@@ -460,7 +445,10 @@ class FinalState(MeasuredCriterion, LeavesOpen):
         golden = sample.eval_case
         if golden is None or not golden.final_session_state:
             return None
-        shown = _state_shown(sample.conversation)
+        shown: JsonObject = {}
+        for turn in sample.conversation.turns:
+            shown |= turn.variables
+        shown |= sample.conversation.state
         if not shown:
             return Score(None, reason=NO_STATE)
         return self._compare(golden.final_session_state, golden.session_state | shown)
@@ -491,14 +479,6 @@ class FinalState(MeasuredCriterion, LeavesOpen):
         if pairs and (self.threshold is None or share >= self.threshold):
             return OpenScore(None, JUDGE_NEEDED, explanation=explanation, details=details, pairs=tuple(pairs))
         return Score(share, explanation=explanation, details=details)
-
-
-def _state_shown(conversation: Conversation) -> JsonObject:
-    """Returns the logged state at the end: the changes of the turns, and the state itself."""
-    state: JsonObject = {}
-    for turn in conversation.turns:
-        state |= turn.variables
-    return state | conversation.state
 
 
 def _open_pair(path: str, wanted: JsonValue, found: JsonValue) -> OpenPair:

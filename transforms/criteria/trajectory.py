@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import ClassVar, TypeVar
 
 from pydantic import Field, StrictBool, field_validator
@@ -11,7 +12,7 @@ from turnwise.schemas.conversation import ToolCall, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, calls_apart, calls_text, turn_mismatch
-from turnwise.transforms.effects.failures import has_failed
+from turnwise.transforms.effects.failures import changed_nothing, has_failed
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
@@ -32,8 +33,8 @@ class ToolTrajectory(ComparesTurns):
     """1.0 if a turn's tool calls are the expected ones, else 0.0; partial credit is in the details.
 
     The details hold precision, recall and F1. A case that states only the calls of the whole conversation
-    gets one score for the whole. A failed call that was made again and then succeeded counts once
-    (`details.retried`), except against a case of google-adk, which counts both.
+    gets one score for the whole. A call that failed or changed nothing does not count if the same call
+    succeeded in this or an earlier turn (`details.retried`), except against a case of google-adk.
 
     When to use: The agent must follow a script: the same calls, or certain calls in order.
 
@@ -93,7 +94,7 @@ class ToolTrajectory(ComparesTurns):
         is_adk = self.adk_compat or (sample.eval_case is not None and sample.eval_case.dialect == "adk")
         if score.value == 1.0 or is_adk:
             return score
-        retried = [call for turn in turns for call in retried_calls(turn)]
+        retried = retried_calls(turns, sample.conversation.turns)
         if retried:
             left_out = set(map(id, retried))
             score = self._compare(expected, [call for call in made if id(call) not in left_out])
@@ -212,16 +213,20 @@ def _hashed(key: _CallKey) -> Hashable:
     return key[0], frozen(key[1])
 
 
-def retried_calls(turn: Turn) -> list[ToolCall]:
-    """Returns the failed calls of a turn that were made again later in it, and then did not fail."""
-    calls = turn.tool_calls
-    responses = pair_responses(calls, turn.tool_responses)
-    failed = [has_failed(r, c.name or "", c.args) for c, r in zip(calls, responses, strict=True)]
-    if not any(failed):
-        return []
-    keys = [_hashed((call.name, call.args or None)) for call in calls]
-    last_success = {key: i for i, key in enumerate(keys) if not failed[i]}
-    return [call for i, call in enumerate(calls) if failed[i] and last_success.get(keys[i], -1) > i]
+def retried_calls(turns: Sequence[Turn], recorded: Sequence[Turn]) -> list[ToolCall]:
+    """Returns the calls of some turns without effect that succeeded in one of them, or in an earlier turn."""
+    before = list(takewhile(lambda turn: turn is not turns[0], recorded)) if turns else []
+    succeeded: set[Hashable] = set()
+    idle: list[tuple[Hashable, ToolCall]] = []
+    for place, turn in enumerate((*before, *turns)):
+        calls = turn.tool_calls
+        for call, response in zip(calls, pair_responses(calls, turn.tool_responses), strict=True):
+            key = _hashed((call.name, call.args or None))
+            if not (changed_nothing(response) or has_failed(response, call.name or "", call.args)):
+                succeeded.add(key)
+            elif place >= len(before):
+                idle.append((key, call))
+    return [call for key, call in idle if key in succeeded]
 
 
 def credit(matched: int, expected: int, actual: int) -> JsonObject:

@@ -192,6 +192,7 @@ PHRASES = {
     ("collect", "payment"): "charge",
     ("convert", "lead"): "update",
     ("convert", "trial"): "update",
+    ("dry", "run"): "dryrun",
     ("find", "replace"): "replace",
     ("truncate", "message"): "summarize",
     ("truncate", "number"): "round",
@@ -302,6 +303,9 @@ _WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "�
 _SHORTEST_RUN_ON = 5
 _LONGEST_UNSPACED = 8
 _LONGEST_DESCRIPTION = 80
+_CLOSING = word_set("close deactivate disable schliessen fermer cerrar fechar encerrar chiudere sluiten")
+_ACCOUNTS = word_set("account accounts membership konto compte cuenta conta rekening")
+_MARKETS = frozenset(("sale", "rent", "lease", "auction", "hire"))
 
 
 def _plain(text: str) -> str:
@@ -408,7 +412,11 @@ def infer_effect(name: str, description: str | None = None) -> ToolEffect:
     effect, verb = _named(name) or _described(description) or (UNKNOWN, "")
     words = lexicon()
     is_idempotent = effect in ("read", "handoff") or verb in words.idempotent
-    destroys = verb in words.destructive or (verb in _RESETTING and _names_store(verb, name))
+    destroys = (
+        verb in words.destructive
+        or (verb in _RESETTING and _names_store(verb, name))
+        or (verb in _CLOSING and not _ACCOUNTS.isdisjoint(words_of(name)))
+    )
     return ToolEffect(effect, is_idempotent, effect == "write" and destroys, GUESS)
 
 
@@ -500,9 +508,15 @@ def _parts_of(run: str) -> list[str]:
 
 def _read(words: Sequence[str]) -> InferredVerb | None:
     """Returns the effect of the words of a name; None: they hold no known verb."""
+    if words[-1] == "plan" and len(words) > 1:  # a thing that is changed, as in `switch_plan`
+        words = [*words[:-1], "plans"]
     head, last, known = words[0], words[-1], lexicon()
     if _hands_over(words):
         return InferredVerb("handoff", head)
+    if "dryrun" in words:
+        return InferredVerb("read", "")
+    if head == "list" and words[-2:-1] == ["for"] and last in _MARKETS and not words[1].endswith("s"):
+        return None  # `list_car_for_sale` offers it
     if head in PREPARING and last in TOOLS:
         return InferredVerb("read", "")
     if len(words) > 1 and (head in _WEAK or last in _WEAK_LAST):

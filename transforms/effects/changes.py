@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from math import isfinite
 from typing import Literal, NamedTuple, TypeVar
 
@@ -11,11 +12,17 @@ from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.catalog import is_toggle, words_of
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, key_of, nodes
-from turnwise.transforms.effects.failures import changed_nothing, has_failed, recorded_handoffs
+from turnwise.transforms.effects.failures import (
+    admits_failure,
+    changed_nothing,
+    has_failed,
+    recorded_handoffs,
+)
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches
 from turnwise.transforms.matching.calls import frozen, pair_responses, same_tool
+from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.sentences import single_spaced
 
 # Calls with their actor (agent or user), without repetitions and without pairs that undo each other.
@@ -95,15 +102,11 @@ def without_undone(
 
 def _is_toggle(call: ToolCall, catalog: ToolCatalog) -> bool:
     """Returns whether a call toggles a state; a call with an argument for the new state sets it instead."""
-    if not is_toggle(called_tool(call)) or _states_target(call.args or {}):
+    tool, args = catalog.effect_of(call), call.args or {}
+    if not is_toggle(called_tool(call)) or tool.effect != "write" or tool.idempotent:
         return False
-    tool = catalog.effect_of(call)
-    return tool.effect == "write" and not tool.idempotent
-
-
-def _states_target(args: JsonObject) -> bool:
-    names = {word for name in args for word in words_of(name)}
-    return bool(names & _NAMES_OF_STATES) or any(
+    names_state = any(word in _NAMES_OF_STATES for name in args for word in words_of(name))
+    return not names_state and not any(
         isinstance(value, bool) or any(equivalent(state, value) for state in _STATES)
         for value in args.values()
     )
@@ -279,62 +282,32 @@ def _similarity(want: ActorCall, item: ActorCall, compare: ArgumentComparison) -
     return similarity if want.actor == item.actor else similarity * _OTHER_ACTOR_FACTOR
 
 
-class AppliedChanges(NamedTuple):
-    """Calls of tools that write or hand over, by their outcome.
-
-    Attributes:
-        succeeded: Calls that had an effect, in order.
-        failed: Calls whose response is an error.
-        no_ops: Calls whose response states that nothing had to change.
-    """
+class _Applied(NamedTuple):
+    """Calls of tools that write or hand over: those with an effect, failed ones, and those without effect."""
 
     succeeded: list[ToolCall]
     failed: list[ToolCall]
     no_ops: list[ToolCall]
 
-
-def agent_changes(
-    turns: Sequence[Turn], catalog: ToolCatalog, wanted: Sequence[ToolCall] = ()
-) -> AppliedChanges:
-    """Returns the changes that the agent made in some turns, including hand-offs without a call.
-
-    Args:
-        turns: The recorded turns.
-        catalog: Effects of the tools.
-        wanted: Expected calls; a hand-off without a call takes its name and arguments from a matching one.
-    """
-    applied = _applied([(turn.tool_calls, turn.tool_responses) for turn in turns], catalog)
-    for turn in turns:
-        if turn.transfers:
-            applied.succeeded.extend(changing_calls(recorded_handoffs(turn, catalog, wanted), catalog))
-    return applied
+    def of_tools(self, names: set[str | None]) -> "_Applied":
+        return _Applied(*([call for call in calls if call.name in names] for calls in self))
 
 
-def user_changes(turns: Iterable[Turn], catalog: ToolCatalog) -> AppliedChanges:
-    """Returns the changes that the user made with their own tools."""
-    return _applied([(turn.user_tool_calls, turn.user_tool_responses) for turn in turns], catalog)
-
-
-def _applied(
-    turns: Sequence[tuple[list[ToolCall], list[ToolResponse]]], catalog: ToolCatalog
-) -> AppliedChanges:
-    applied = AppliedChanges([], [], [])
-    for calls, responses in turns:
-        if any(catalog.effect_of(call).effect != "read" for call in calls):
+def _applied(pairs: Iterable[tuple[list[ToolCall], list[ToolResponse]]], catalog: ToolCatalog) -> _Applied:
+    applied = _Applied([], [], [])
+    for calls, responses in pairs:
+        if _changing(calls, catalog):
             for call, response in zip(calls, pair_responses(calls, responses), strict=True):
-                if catalog.effect_of(call).effect != "read":
-                    _list_for(applied, call, response).append(call)
+                if catalog.effect_of(call).effect == "read":
+                    continue
+                if has_failed(response, called_tool(call), call.args):
+                    applied.failed.append(call)
+                else:
+                    (applied.no_ops if changed_nothing(response) else applied.succeeded).append(call)
     return applied
 
 
-def _list_for(applied: AppliedChanges, call: ToolCall, response: ToolResponse | None) -> list[ToolCall]:
-    if has_failed(response, called_tool(call), call.args):
-        return applied.failed
-    return applied.no_ops if changed_nothing(response) else applied.succeeded
-
-
-def changing_calls(calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
-    """Returns the calls whose tools write or hand over."""
+def _changing(calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
     return [call for call in calls if catalog.effect_of(call).effect != "read"]
 
 
@@ -359,6 +332,7 @@ class Changes(NamedTuple):
         idle: Calls that had nothing to change.
         undone: Calls that undid each other.
         failed: Calls whose response is an error.
+        lookups: Failed look-ups on which the agent's words may rest, see `_failed_lookups`.
         counts_extra: Whether unexpected calls of the agent count.
         guesses: Tool -> its effect, for inferred effects.
     """
@@ -369,6 +343,7 @@ class Changes(NamedTuple):
     no_ops: list[ActorCall]
     undone: list[ActorCall]
     failed: list[ToolCall]
+    lookups: list[ToolCall]
     counts_extra: bool
     guesses: dict[str, str]
 
@@ -380,45 +355,63 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
     or was called by the agent.
     """
     by_agent = expected.by_agent or ()
-    wanted = [*_expected("agent", by_agent, catalog), *_expected("user", expected.by_user, catalog)]
-    wanted, _ = without_undone(wanted, catalog)
-    names, agents = {item.call.name for item in wanted}, agent_changes(turns, catalog, by_agent)
+
+    def distinct(agents: Iterable[ToolCall], users: Iterable[ToolCall]) -> list[ActorCall]:
+        kept = (without_repeats(_changing(calls, catalog), catalog) for calls in (agents, users))
+        return [*calls_by("agent", next(kept)), *calls_by("user", next(kept))]
+
+    wanted, _ = without_undone(distinct(by_agent, expected.by_user), catalog)
+    names = {item.call.name for item in wanted}
+    agents = _applied([(turn.tool_calls, turn.tool_responses) for turn in turns], catalog)
+    for turn in turns:
+        if turn.transfers:
+            agents.succeeded.extend(recorded_handoffs(turn, catalog, by_agent))
     if expected.by_agent is None:
-        agents = _of_tools(names, agents)
+        agents = agents.of_tools(names)
     names.update(call.name for call in agents.succeeded)
-    users = _NOTHING
-    if any(turn.user_tool_calls for turn in turns):
-        users = _of_tools(names, user_changes(turns, catalog))
-    made, undone = without_undone(_distinct(agents.succeeded, users.succeeded, catalog), catalog)
+    users = _applied([(turn.user_tool_calls, turn.user_tool_responses) for turn in turns], catalog)
+    users = users.of_tools(names)
+    made, undone = without_undone(distinct(agents.succeeded, users.succeeded), catalog)
     called = (call for turn in turns for call in turn.tool_calls)
     return Changes(
         wanted,
         calls_by("agent", expected.optional),
         made,
-        _distinct(agents.no_ops, users.no_ops, catalog),
+        distinct(agents.no_ops, users.no_ops),
         undone,
         [*agents.failed, *users.failed],
+        _failed_lookups(by_agent, turns, catalog),
         expected.by_agent is not None,
         catalog.guesses(map(called_tool, (*by_agent, *expected.by_user, *called, *users.succeeded))),
     )
 
 
-_NOTHING = AppliedChanges([], [], [])
+def _failed_lookups(
+    expected: Sequence[ToolCall], turns: Sequence[Turn], catalog: ToolCatalog
+) -> list[ToolCall]:
+    """Returns the calls of expected look-ups that never succeeded, unless the agent says so in that turn.
 
-
-def _distinct(
-    by_agent: Sequence[ToolCall], by_user: Sequence[ToolCall], catalog: ToolCatalog
-) -> list[ActorCall]:
-    agents, users = without_repeats(by_agent, catalog), without_repeats(by_user, catalog)
-    return [*calls_by("agent", agents), *calls_by("user", users)]
-
-
-def _expected(by: Actor, calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ActorCall]:
-    return calls_by(by, without_repeats(changing_calls(calls, catalog), catalog))
-
-
-def _of_tools(names: set[str | None], done: AppliedChanges) -> AppliedChanges:
-    return AppliedChanges(*([call for call in calls if call.name in names] for calls in done))
+    A look-up that was made with other arguments than expected only counts if no later one succeeded.
+    """
+    reads = [call for call in expected if catalog.effect_of(call).effect == "read"]
+    made = [
+        (turn, call, has_failed(response, called_tool(call), call.args))
+        for turn in (turns if reads else ())
+        for call, response in zip(
+            turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True
+        )
+        if catalog.effect_of(call).effect == "read"
+    ]
+    found = {}
+    for want in reads if any(failed for *_, failed in made) else ():
+        tried = [i for i, (_, call, _) in enumerate(made) if call.name == want.name]
+        same = [i for i in tried if call_key(made[i][1]) == call_key(want)]
+        rest = same or (range(tried[0], len(made)) if tried else [])
+        if rest and all(made[i][2] for i in rest):
+            turn, call, _ = made[(same or tried)[-1]]
+            if not any(map(admits_failure, turn_texts(turn))):
+                found[id(call)] = call
+    return list(found.values())
 
 
 def match_changes(work: Changes, catalog: ToolCatalog, compare: ArgumentComparison) -> Matching:
@@ -446,30 +439,24 @@ def match_changes(work: Changes, catalog: ToolCatalog, compare: ArgumentComparis
 
 def _drop_repetitions(matching: Matching, catalog: ToolCatalog, compare: ArgumentComparison) -> None:
     """Removes idempotent extra and missing calls that a matched call of the other actor repeats."""
+
+    def repeats(item: ActorCall, other: ActorCall) -> bool:
+        if item.actor == other.actor or item.call.name != other.call.name:
+            return False
+        return catalog.effect_of(item.call).idempotent and call_key(item.call) == call_key(other.call)
+
     pairs = matching.matched
-    if pairs and matching.extra:
-        matching.extra[:] = [
-            item for item in matching.extra if not any(_repeats(item, pair.actual, catalog) for pair in pairs)
-        ]
-    if pairs and matching.missing:
-        matching.missing[:] = [
-            item
-            for item in matching.missing
-            if not any(
-                _repeats(item, pair.expected, catalog)
-                and not compare.differences(item.call, pair.actual.call)
-                for pair in pairs
-            )
-        ]
-
-
-def _repeats(item: ActorCall, other: ActorCall, catalog: ToolCatalog) -> bool:
-    return (
-        item.actor != other.actor
-        and item.call.name == other.call.name
-        and catalog.effect_of(item.call).idempotent
-        and call_key(item.call) == call_key(other.call)
-    )
+    matching.extra[:] = [
+        item for item in matching.extra if not any(repeats(item, pair.actual) for pair in pairs)
+    ]
+    matching.missing[:] = [
+        item
+        for item in matching.missing
+        if not any(
+            repeats(item, pair.expected) and not compare.differences(item.call, pair.actual.call)
+            for pair in pairs
+        )
+    ]
 
 
 # Renders calls and their differences as text for explanations and details.
@@ -483,21 +470,16 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 def value_text(value: JsonValue) -> str:
     """Returns a value in one line, at most 160 characters."""
-    text = value if isinstance(value, str) else _as_text(value)
+    if value is None or isinstance(value, bool):
+        text = {None: "nothing", True: "true", False: "false"}[value]
+    elif isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
+        text = str(value)
+    else:
+        try:
+            text = _encode(value)
+        except (TypeError, ValueError):
+            text = repr(value)
     return clipped_value(single_spaced(text, _LONGEST_VALUE))
-
-
-def _as_text(value: JsonValue) -> str:
-    if value is None:
-        return "nothing"
-    kind = type(value)
-    if kind is bool:
-        return "true" if value else "false"
-    is_plain = kind is int or (kind is float and isfinite(value))
-    try:
-        return str(value) if is_plain else _encode(value)
-    except (TypeError, ValueError):
-        return repr(value)
 
 
 def clipped_value(text: str) -> str:
@@ -535,25 +517,23 @@ def wrong_details(wrong: Sequence[Pair], compare: ArgumentComparison) -> list[Js
 
 
 def not_compared(matching: Matching, compare: ArgumentComparison) -> list[str]:
-    """Returns the arguments whose wording differs and was not compared, as `parameter of tool`, each once."""
+    """Returns the arguments whose wording differs and was not compared, as `parameter of tool`."""
     names = (
-        f"{name} of {pair.expected.call.name}"
-        for pair in (*matching.matched, *matching.wrong)
-        if pair.expected.call.args != pair.actual.call.args
-        for name in compare.not_compared(pair.expected.call, pair.actual.call)
+        f"{name} of {want.name}"
+        for want, made in _reworded(*matching.matched, *matching.wrong)
+        for name in compare.not_compared(want, made)
     )
     return list(dict.fromkeys(names))
 
 
 def open_pairs(matching: Matching, compare: ArgumentComparison) -> tuple[OpenPair, ...]:
     """Returns the values of matched calls that only a judge can compare."""
-    pairs = (
-        pair
-        for each in matching.matched
-        if each.expected.call.args != each.actual.call.args
-        for pair in compare.open_pairs(each.expected.call, each.actual.call)
-    )
-    return tuple(dict.fromkeys(pairs))
+    pairs = (compare.open_pairs(want, made) for want, made in _reworded(*matching.matched))
+    return tuple(dict.fromkeys(chain.from_iterable(pairs)))
+
+
+def _reworded(*pairs: Pair) -> Iterable[tuple[ToolCall, ToolCall]]:
+    return ((a.call, b.call) for a, b in pairs if a.call.args != b.call.args)
 
 
 def by_other_actor(matching: Matching) -> list[JsonObject]:
@@ -586,41 +566,26 @@ def summary(
         skipped: Arguments whose wording was not compared.
     """
     wanted = len(matching.matched) + len(matching.missing) + len(matching.wrong)
+    changes = f"{wanted} expected change{'s' * (wanted != 1)} made"
     if matching.missing or matching.extra or matching.wrong or any(notes.values()):
-        parts = [
-            f"{len(matching.matched)} of {_changes(wanted)} made." if wanted else "No change was expected."
-        ]
+        parts = [f"{len(matching.matched)} of {changes}." if wanted else "No change was expected."]
     else:
-        made = f"{_changes(wanted)} made, and no other."
-        parts = [made if wanted else "Nothing was to be changed, and nothing was."]
-    parts += _sentence("Missing", matching.missing, _text)
-    parts += _sentence("Not expected", matching.extra, _text)
-    parts += _sentence("Wrong arguments", matching.wrong, partial(_wrong_text, compare))
-    for head, calls in notes.items():
-        parts += _sentence(head, calls, _text)
-    parts += _sentence("Done and undone", undone, _text)
-    parts += _sentence("Wording not compared", skipped, str)
+        parts = [f"{changes}, and no other." if wanted else "Nothing was to be changed, and nothing was."]
+    wrong = [_wrong_text(compare, p) if i < _SHOWN else "" for i, p in enumerate(matching.wrong)]
+    heads = {"Missing": matching.missing, "Not expected": matching.extra}
+    parts += [_sentence(head, texts(calls)) for head, calls in heads.items()]
+    parts += [_sentence("Wrong arguments", wrong)]
+    parts += [_sentence(head, texts(calls)) for head, calls in notes.items()]
+    parts += [_sentence("Done and undone", texts(undone)), _sentence("Wording not compared", skipped)]
     for made_by, other in (("agent", "user"), ("user", "agent")):
-        others = [
-            pair.actual
-            for pair in matching.matched
-            if (pair.actual.actor, pair.expected.actor) == (made_by, other)
-        ]
-        parts += _sentence(f"By the {made_by} in place of the {other}", others, _text)
-    return " ".join(parts)
+        others = [a for e, a in matching.matched if (a.actor, e.actor) == (made_by, other)]
+        parts.append(_sentence(f"By the {made_by} in place of the {other}", texts(others)))
+    return " ".join(filter(None, parts))
 
 
-def _text(item: ActorCall) -> str:
-    return call_text(item.call)
-
-
-def _changes(number: int) -> str:
-    return f"{number} expected change{'s' * (number != 1)}"
-
-
-def _sentence(head: str, things: Sequence[T], text: Callable[[T], str]) -> list[str]:
+def _sentence(head: str, things: Sequence[str]) -> str:
     more = f"; and {len(things) - _SHOWN} more" if len(things) > _SHOWN else ""
-    return [f"{head}: {'; '.join(map(text, things[:_SHOWN]))}{more}."] if things else []
+    return f"{head}: {'; '.join(things[:_SHOWN])}{more}." if things else ""
 
 
 def _wrong_text(compare: ArgumentComparison, wrong: Pair) -> str:

@@ -10,18 +10,19 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, field, structs
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, key_twice
+from turnwise.transforms.effects.mentions import read_passage
 from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
     contradicts,
-    have_same_words,
-    is_in_order,
     is_structured,
     is_version,
+    may_be_forms,
     may_be_reworded,
+    order_of,
 )
-from turnwise.transforms.effects.prose_values import likeness_of_moments, with_digits
+from turnwise.transforms.effects.prose_values import likeness_of_moments, spell_alike
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
@@ -31,18 +32,27 @@ from turnwise.transforms.matching.calls import (
     value_matches,
 )
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
-from turnwise.transforms.text.dates import DateReading, are_swapped, epoch_date, read_dates, same_date
+from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, likeness_of_dates, read_dates
+from turnwise.transforms.text.words import word_set
 
 _MOST_PAIRS = 20_000
 _NODE_LENGTH = 4
 _LONGEST_MOMENT = 48
 _LETTERS, _DIGITS_OF_A_CODE = 3, 7
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+_NORWAY = "NO"
+"""In capitals it may be false or the code of a country."""
+_CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
+_DECIMAL_COMMA = re.compile(r"(\D{0,4}\d{1,3}(?:[. '’]?\d{3})*),(\d\d)(\D{0,5})")
 Prose = Literal["unmet", "met", "ignored", "free"]
 """How prose counts that only a judge can compare: as different or as the same. Ignored: any prose is equal to
 any other, but not commands, code and the like; free: these too."""
 FurtherKeys = Literal["free", "names", "none"]
-"""Which keys beside the expected ones are ignored: all, those of short texts, or none."""
+"""Which keys beside the expected ones are ignored: all, those that describe an entry, or none."""
+_DESCRIBING = word_set(
+    "airline airport arrival author brand carrier city country departure description destination from label",
+    "name origin title to",
+)
 
 
 def equivalent(
@@ -54,11 +64,10 @@ def equivalent(
 ) -> bool:
     """Returns whether two values mean the same.
 
-    Numbers are compared by value (`"5"`, `5`, `5.0`, `"$5.00"`; a leading zero makes a text an identifier),
-    dates and times by instant, other texts without regard to case, white space and width, `"true"` and
-    `"yes"` as true, lists without regard to order, objects by the expected keys, JSON texts by their value.
-    Empty values (null, false, an empty text, list or object) equal an absent value. Prose is compared by
-    `compare_texts`.
+    Numbers are compared by value (`"5"`, `5`, `5.0`; a leading zero makes a text an identifier), dates and
+    times by instant, other texts without regard to case, white space and width, `"true"` and `"yes"` as true,
+    lists as `order_of` says, objects by the expected keys, JSON texts by their value. Empty values (null,
+    false, an empty text, list or object) equal an absent value. Prose is compared by `compare_texts`.
 
     Args:
         expected: The expected value.
@@ -67,7 +76,7 @@ def equivalent(
         name: Name of the parameter; "": unknown.
         further: Which keys of objects that are not expected leave it unclear, unless they are empty.
     """
-    if type(expected) is type(actual) and expected == actual:
+    if are_equal(expected, actual):
         return True
     left, right = _structure(expected), _structure(actual)
     if is_empty(left) or is_empty(right):
@@ -75,23 +84,40 @@ def equivalent(
     if isinstance(left, dict) and isinstance(right, dict):
         keys = dict.fromkeys(left)
         if prose == "unmet" and further != "free":
-            # It may change what is written; a name beside those of an entry describes the entry.
-            keys |= {key: None for key, value in right.items() if further == "none" or not _is_name(value)}
+            # It may change what is written.
+            keys |= {key: None for key in right if further == "none" or not _describes(key, right[key])}
         inside: FurtherKeys = further if further == "free" else "none"
         return all(equivalent(left.get(key), right.get(key), prose, key, inside) for key in keys)
     if isinstance(left, list) and isinstance(right, list):
-        further = further if further == "free" else "names"
-        if is_in_order(name):
-            pairs = zip(left, right, strict=False)
-            return len(left) == len(right) and all(equivalent(*pair, prose, name, further) for pair in pairs)
-        return len(left) == len(right) and None not in pair_equivalent(left, right, prose, name, further)
+        if len(left) != len(right):
+            return False
+        further, order = further if further == "free" else "names", order_of(name, left)
+        if order == "fixed" or (order == "open" and prose == "unmet"):
+            pairs = zip(left, right, strict=True)
+            return all(equivalent(*pair, prose, name, further) for pair in pairs)
+        return None not in pair_equivalent(left, right, prose, name, further)
     if isinstance(left, dict | list) or isinstance(right, dict | list):
         return False
-    return _scalars_equivalent(left, right, prose, name)
+    is_exact = False
+    if isinstance(left, str) and isinstance(right, str) and prose in ("ignored", "free"):
+        is_exact = is_structured(left, name) or is_structured(right, name)
+        if may_be_reworded(left) or may_be_reworded(right):
+            if prose == "free":
+                return not contradicts(left, right)
+            if not is_exact:
+                return True
+    likeness = _compare_scalars(left, right, name)
+    return likeness == "same" or (likeness == "unclear" and prose != "unmet" and not is_exact)
 
 
-def _is_name(value: JsonValue) -> bool:
-    return isinstance(value, str) and _structure(value) is value and not may_be_reworded(value)
+def are_equal(left: JsonValue, right: JsonValue) -> bool:
+    """Returns whether two values are equal and of the same types: `0` is not false, as it is in Python."""
+    return left == right and repr(left) == repr(right)
+
+
+def _describes(key: str, value: JsonValue) -> bool:
+    is_short = isinstance(value, str) and _structure(value) is value and not may_be_reworded(value)
+    return is_short and key.lower().rpartition("_")[2] in _DESCRIBING
 
 
 def is_empty(value: JsonValue) -> bool:
@@ -108,7 +134,7 @@ def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
     one without the other is different.
     """
     if _is_nothing(left) and _is_nothing(right):
-        return True
+        return prose != "unmet" or _NORWAY not in (left, right)
     if not (may_be_reworded(left) or may_be_reworded(right)):
         return False
     return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
@@ -169,85 +195,105 @@ def key_of(value: JsonValue, name: str = "") -> Hashable:
         return frozenset((key, key_of(item, key)) for key, item in value.items() if not is_empty(item))
     if isinstance(value, list):
         keys = [key_of(item, name) for item in value]
-        return ("in order", *keys) if is_in_order(name) else ("list", frozenset(Counter(keys).items()))
+        is_free = order_of(name, value) == "free"
+        return ("list", frozenset(Counter(keys).items())) if is_free else ("in order", *keys)
     if isinstance(value, bool):
         return value, "truth"
     if isinstance(value, str) and is_structured(value, name):
         return "exact", value.strip()
-    number = amount(value)
+    number = _amount(value)
     if number is not None:
         return number
     return _key_of_text(value) if isinstance(value, str) else repr(value)
 
 
 def _key_of_text(text: str) -> Hashable:
-    if may_be_reworded(text):
+    if may_be_reworded(text) or _CAMEL_CASE.fullmatch(text):
         return "prose", text
     read = read_dates(plain(text))
     return read[0].key if len(read) == 1 else plain(text)
 
 
 def _structure(value: JsonValue) -> JsonValue:
-    """Returns the object or list that a text spells, and any other value as it is."""
+    """Returns the object or list that a text spells without a key twice, and any other value as it is."""
     found = json_structure(value) if isinstance(value, str) else None
-    return value if found is None else found
+    return value if found is None or key_twice(str(value).encode(), found) else found
 
 
-def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: str) -> bool:
-    if isinstance(left, str) and isinstance(right, str):
-        if may_spell_moment(left) and may_spell_moment(right) and not is_version(name):
-            if are_swapped(read_dates(plain(left)), read_dates(plain(right))):
-                return False
-            likeness = likeness_of_moments(left, right)
-            if likeness == "same" or (likeness == "unclear" and prose != "unmet"):
-                return True
-        if may_be_reworded(left) or may_be_reworded(right):
-            return _texts_equivalent(left, right, prose, name)
+def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
+    texts = (left, right) if isinstance(left, str) and isinstance(right, str) else None
+    if texts and all(map(_may_spell_moment, texts)) and not is_version(name):
+        likeness = likeness_of_moments(*texts)
+        if likeness in ("same", "unclear") or (likeness and all(read_dates(plain(text)) for text in texts)):
+            return likeness
+    if texts and any(map(may_be_reworded, texts)):
+        return compare_texts(*texts, name)
     if isinstance(left, bool) or isinstance(right, bool):
         truth = _truth(left)
-        return truth is not None and truth == _truth(right)
-    if is_version(name) and isinstance(left, str) and isinstance(right, str):
-        return left.strip() == right.strip()
-    first, second = amount(left), amount(right)
+        is_open = _NORWAY in (left, right)
+        return "different" if truth is None or truth != _truth(right) else "unclear" if is_open else "same"
+    if texts and is_version(name):
+        return "same" if texts[0].strip() == texts[1].strip() else "different"
+    first, second = _amount(left), _amount(right)
     if first and second:
-        return same_amount(first, second)
-    if same_date(_dates(left, first), _dates(right, second)):
-        return True
-    if isinstance(left, str) and isinstance(right, str):
-        if is_structured(left, name) or is_structured(right, name):
-            likeness = compare_structured(left, right)
-            return likeness == "same" or (likeness == "unclear" and prose == "met")
-        if _spelled(left) == _spelled(right) or ((code := _code(left)) is not None and code == _code(right)):
-            return True
-        if " " not in left and " " not in right:
-            return False
+        if same_amount(first, second):
+            return "same" if bool(first.currency) == bool(second.currency) else "unclear"
+        return "unclear" if _may_be(left, second) or _may_be(right, first) else "different"
+    likeness = likeness_of_dates(_dates(left, first), _dates(right, second))
+    if likeness == "different" and (_may_be(left, second) or _may_be(right, first)):
+        return "unclear"
+    if likeness != "different" or texts is None:
+        return "same" if plain(left) == plain(right) else likeness
+    return _compare_short_texts(*texts, name)
+
+
+def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
+    if is_structured(left, name) or is_structured(right, name):
+        return compare_structured(left, right)
+    if plain(left) == plain(right):
+        return "unclear" if _CAMEL_CASE.fullmatch(left) or _CAMEL_CASE.fullmatch(right) else "same"
+    if _spelled(left) == _spelled(right) or ((code := _code(left)) is not None and code == _code(right)):
+        return "same"
+    if " " in f"{left}{right}" or not left.isascii():
         likeness = compare_texts(left, right, name)
-        is_open = likeness == "unclear" and have_same_words(left, right)
-        return likeness == "same" or (is_open and prose != "unmet")
-    return plain(left) == plain(right)
+        if likeness != "unclear":
+            return likeness
+    return "unclear" if may_be_forms(left, right) else "different"
 
 
-def may_spell_moment(text: str) -> bool:
+def _may_spell_moment(text: str) -> bool:
     """Returns whether a text is as short as a date or time, has a digit, and is no plain number or code."""
     is_code = text.isascii() and text.isalnum()
     return len(text) <= _LONGEST_MOMENT and not is_code and any(map(str.isdecimal, text))
 
 
-def _texts_equivalent(left: str, right: str, prose: Prose, name: str) -> bool:
-    if prose == "free":
-        return not contradicts(left, right)
-    if prose == "ignored" and not (is_structured(left, name) or is_structured(right, name)):
-        return True
-    likeness = compare_texts(left, right, name)
-    return likeness == "same" or (likeness == "unclear" and prose == "met")
-
-
 def _spelled(text: str) -> str:
-    """Returns a short text with its numbers in digits, and without the sign that ends a sentence."""
-    return with_digits(plain(text).rstrip(".!。！")) or text
+    """Returns a short text in one spelling, with spaces between its words (`one_way`, `oneWay`)."""
+    parts = re.sub(r"(?<=[^\W\d_])[_-]+(?=[^\W\d_])|(?<=[a-z])(?=[A-Z][a-z])", " ", text)
+    return plain(spell_alike(parts)).rstrip(".!,。！ ") or text
 
 
-_SIGNED = re.compile(r"(?:^|\W)-\d|^\(\d+\)$")
+def _amount(value: JsonValue) -> Amount | None:
+    """Parses a number as `amount` does, also with a decimal comma."""
+    comma = _DECIMAL_COMMA.fullmatch(value.strip()) if isinstance(value, str) else None
+    return amount(value if comma is None else re.sub(r"(?<=\d)\D", "", comma[1]) + "." + comma[2] + comma[3])
+
+
+def _may_be(value: JsonValue, number: Amount | None) -> bool:
+    """Returns whether a text may state a number with words or other separators (`5 kg`, `1.250`)."""
+    if number is None or not isinstance(value, str) or value.isdecimal() or len(value) > _LONGEST_MOMENT:
+        return False
+    stated = [read_passage(value, language).mentions for language in (None, "de")]
+    return any(
+        len(found) == 1
+        and found[0].amount is not None
+        and not found[0].is_denied
+        and same_amount(found[0].amount, number)
+        for found in stated
+    )
+
+
+_SIGNED = re.compile(r"(?:^|\W|UTC|GMT)-\d|^\(\d+\)$", re.IGNORECASE)
 
 
 def _code(text: str) -> str | None:
@@ -330,7 +376,7 @@ class ArgumentComparison(Struct, frozen=True):
         parameters are compared.
         """
         wanted, given = expected.args or {}, actual.args or {}
-        if wanted == given:
+        if are_equal(wanted, given):
             return []
         if expected.compare_args is not None:
             wanted = {name: wanted.get(name) for name in expected.compare_args}
@@ -379,8 +425,7 @@ class ArgumentComparison(Struct, frozen=True):
             met = self._is_met(want, value, name in given, matchers.get(name))
             if met is None and name in ordered and isinstance(want, list) and isinstance(value, list):
                 met = len(want) == len(value) and all(
-                    equivalent(one, other, prose, name, "names")
-                    for one, other in zip(want, value, strict=True)
+                    equivalent(*pair, prose, name, "names") for pair in zip(want, value, strict=True)
                 )
             if not (equivalent(want, value, prose, name, "none") if met is None else met):
                 found.append(Difference(name, want, value))
@@ -414,7 +459,7 @@ def _parallel_lists(wanted: JsonObject, names: set[str]) -> list[list[str]]:
     """Groups lists of scalars of equal length (2 or more); entries at one index form a row."""
     by_length: dict[int, list[str]] = {}
     for name, value in wanted.items():
-        if name in names and _is_plain_list(value) and len(value) > 1:
+        if name in names and _is_plain_list(value) and len(value) > 1 and order_of(name, value) != "fixed":
             by_length.setdefault(len(value), []).append(name)
     return [group for group in by_length.values() if len(group) > 1]
 

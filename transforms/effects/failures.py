@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
-from turnwise.transforms.effects.catalog import words_of
+from turnwise.transforms.effects.catalog import infer_effect, words_of
 from turnwise.transforms.effects.mentions import ToolCatalog
 from turnwise.transforms.matching.expectations import same_agent
 from turnwise.transforms.text.cleaning import is_bad_status, plain_key, states_failure
@@ -24,18 +24,28 @@ _OPENING = re.compile(
     r"|(?:access|permission) denied|no such\b|not found\b|insufficient\b"
     r"|not (?:allowed|permitted|possible|authori[sz]ed)\b|http\S* [45]\d\d\b"
     r"|time ?out\b|connection (?:refused|reset|aborted|closed)|(?:service )?unavailable\b"
-    r"|internal server error\b"
+    r"|internal server error\b|(?:http )?status(?: code)?[:=]? ?[45]\d\d$"
+    r"|(?:\w+ ){0,3}(?:limit|quota) (?:exceeded|reached)|rate limit|too many requests"
+    r"|(?:please )?(?:re)?try again\b"
     r"|(?:http\S* |status(?: code)?:? ?)?[45]\d\d (?:[a-z-]+ ){0,3}"
-    r"(?:error|request|unauthori[sz]ed|forbidden|found|conflict|gone|unavailable|timeout|gateway)\b"
+    r"(?:error|request|unauthori[sz]ed|forbidden|found|conflict|gone|unavailable|timeout|gateway|such)\b"
     r"|fehler\b|erreur\b|échec\b|fallo\b|오류|실패|에러|エラー|失敗|错误|失败|錯誤)"
 )
 _SAYING = re.compile(
-    r"\b(?:unable to|can ?not|can['’]t|could ?n['’]t|could not|not found|does ?n['’]t exist|does not exist"
+    r"\b(?:unable to|can ?not|can['’]t|could ?n['’]t|could not|not found(?! to\b)"
+    r"|does ?n['’]t exist|does not exist"
     r"|(?:do|does|did)(?: not|n['’]t) have(?! to\b)"
     r"|fehlgeschlagen|konnten? nicht|nicht möglich|fall(?:ó|aron|ado)|no se (?:pudo|puede)|échoué"
     r"|n['’]a pas pu|não foi possível|falhou|non riuscit[oa]|fallit[oa]|mislukt"
-    r"|not (?:allowed|permitted|authori[sz]ed)|failed|denied|timed out|is invalid|are invalid|not valid)\b"
+    r"|not (?:allowed|permitted|authori[sz]ed)|unsuccessful|timed out|is invalid|are invalid|not valid)\b"
+    r"|\b(?P<state>failed|denied|declined|rejected|refused)\b"
 )
+_BEFORE_ADJECTIVE = word_set(
+    "the a an your my our their his her its this that any all every each previous last der die das dein ihr"
+)
+_NO_NOUN = word_set("to with because due by on in at for and or as since when while until again")
+_NOT = re.compile(r"(?:\b(?:not|never|can ?not|unable to|without|nicht)|n['’]t)(?: \w+){0,2} ?$")
+_WAS_NOT = re.compile(r"(?:(?<!can )\b(?:not|never)|(?<!ca)n['’]t)(?: \w+)? ?$")
 _SAYING_UNSPACED = re.compile(r"失敗|できません(?:でした)?|실패|할 수 없|失败|无法|無法")
 _SUCCEEDING = re.compile(
     r"\b(?:success(?:ful|fully)?|succeeded|completed|erfolgreich|abgeschlossen"
@@ -59,6 +69,12 @@ _DONE = (
     "|gebucht|bestätigt|erstellt|gespeichert|gesendet|behoben|aktualisiert|gelöscht|storniert|réservé|confirmé|créé"
     "|enregistré|envoyé|corrigé|corrigée|reservado|reservada|confirmado|confirmada|creado|creada|guardado|enviado"
     "|corregido|criado|salvo|prenotato|confermato|creato|salvato|inviato|geboekt|bevestigd|aangemaakt|opgeslagen"
+)
+_DONE_WORD = re.compile(rf"\b(?:{_DONE})\b")
+_REFUSING = re.compile(
+    r"\bno (?:\w+ ){1,3}(?:is |are )?(?:available|left)\b|\b(?:fully booked|sold out|out of stock)\b"
+    r"|\balready (?:exists?|taken|in use)\b|\b(?:is taken|(?:is|has|are|have) expired)\b|^\w+ expired$"
+    r"|^nothing to \w+"
 )
 _DONE_TO_NOUN = re.compile(
     r"(?!.*[:(!])(?!s? \d)(?! ?(?:in|on|at|with|of)\b)"
@@ -86,8 +102,77 @@ _TERM = re.compile(
     r"|returned|transferred|withdrawn)\b"
 )
 _CREATING = word_set("add book buy create make order pay place purchase register reserve schedule")
+_HTTP_ERRORS = frozenset(
+    map(str, (400, 401, 403, 404, 405, 408, 409, 410, 422, 429, 500, 501, 502, 503, 504))
+)
+_STATE_WORDS = word_set("status state outcome availability stock")
+_LONG_CLAUSE = 4
+_EXITED = re.compile(
+    r"(?:[\w ]{0,40}\b)?exit(?:ed)?(?: with)?(?: an?)?(?: non-?zero)?(?: exit)? (?:code|status)(?: of)?"
+    r"[:=]? ?-?[1-9]\d*\.?"
+)
+_CHANGED = "affected|changed|modified|updated|upserted|deleted|removed|inserted|matched"
+_NOTHING_DONE = re.compile(
+    r"(?:query ok, )?(?:no|0|zero|none of the) (?:\w+ )?(?:rows?|records?|documents?|entries|items?|objects?"
+    r"|files?|lines?|orders?|bookings?|reservations?|users?|accounts?|changes?) "
+    r"(?:(?:were|was|ha(?:ve|s) been) )?"
+    rf"(?:{_CHANGED}|added|created|made|cancell?ed|saved|booked|sent)\b"
+    rf"|nothing (?:was |has been )?(?:{_CHANGED}|done|saved|sent)\b|(?:update|delete|merge) 0$|insert 0 0$"
+)
+_COUNT_KEY = re.compile(
+    r"(?:num|number|total)?(?:of)?(?:rows?|records?|documents?|items?)?"
+    rf"(?:{_CHANGED})(?:rows?|records?|documents?|items?)?(?:count)?|rowcount"
+)
+_ERRORS = re.compile(r"(?!last|previous)\w+errors")
+_IS = re.compile(r"^(?:is|was|has|hasbeen)(?=\w{4})")
+_DONE_KEYS = frozenset(("executed", "performed", "applied"))
+_PARTICIPLE = re.compile(r"(?:[dt]|[aiu][dt][oa]|ée?|en)$")
+_PART_STATUS = re.compile(
+    r"(?!previous|old|last|former|initial|original|prior|from|current)\w+(?:status|state|outcome|result)"
+)
+_IRREGULAR = {
+    **{verb: verb for verb in ("set", "put", "reset", "cut")},
+    **{"buy": "bought", "do": "done", "give": "given", "hold": "held", "make": "made", "pay": "paid"},
+    **{"sell": "sold", "send": "sent", "undo": "undone", "withdraw": "withdrawn", "write": "written"},
+}
 _PART_END = re.compile(r"[,;–—，、。]|\s-\s|\b(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|en|maar)\b")
-_SO_BEFORE = re.compile(r"\b(?:is|are|was|were) already \w+(?: \w+){0,2}$")
+_SO_BEFORE = re.compile(r"(?:^(?:\w+ ){0,5}|\b(?:is|are|was|were|been) )already (?:been )?\w+(?: \w+){0,2}$")
+_IDLE_KEYS = frozenset((*_HOLDING_KEYS, "status", "state"))
+_LOOKING = (
+    "(?:access|check|confirm|connect|determin|fetch|find|found|get|load|locat|look|obtain|open|pull|reach|read"
+    "|retriev|search|see|tell|verif|view)"
+)
+_LOOKING_ELSEWHERE = (
+    r"[^.,;!?]{0,60}\b(?:abgerufen|abrufen|aufrufen|einsehen|ermitteln|erreichen|finden|gefunden|laden|nachsehen"
+    "|prüfen|zugreifen|trouv|retrouv|accéd|récupér|consult|vérifi|encontr|encuentr|localiz|acced|recuper|verific"
+    "|comprob|acess|trov|controll|vinden|gevonden|ophalen|opgehaald|openen|controleren|bereiken|opzoeken)"
+)
+_SYSTEM = r"(?:systems?|services?|tools?|databases?|servers?|search|look-?up|request|query|call|connection)"
+_ADMITTING = re.compile(
+    r"\b(?:(?:could|can|was|were|am|are|is|do|did|have)(?:n?['’]t| ?not) (?:[a-z]+ ){0,3}"
+    rf"(?:{_LOOKING}|have (?:access|any|information|a record))(?! (?:any )?(?:problem|issue|delay)s?\b)"
+    rf"|(?:unable|not able|failed) to {_LOOKING}"
+    r"|(?:not|nothing|no (?:\w+ ){1,4}(?:was |were )?)(?: be)? ?found\b"
+    r"|(?:does|do)(?: ?n['’]t| not) (?:\w+ to )?exist\b|there(?: is| are| was| were|['’]s) no (?:\w+ ){1,3}"
+    r"(?:with|under|matching|named|associated|registered|linked|on file|in (?:the|our) system)\b"
+    rf"|{_SYSTEM} (?:\w+ )?(?:is|are|seems?|appears?)(?: to be)? (?:\w+ )?"
+    r"(?:unavailable|unreachable|down|offline|not (?:available|responding))\b"
+    rf"|{_SYSTEM} (?:\w+ )?(?:failed|timed out|(?:is|are)n['’]t (?:available|responding))\b"
+    r"|(?:an|system|technical|unexpected) (?:\w+ )?error\b|something went wrong"
+    r"|(?:be|is|seems|appears) invalid\b|technical (?:issue|problem|difficult|glitch)"
+    r"|having (?:some )?(?:trouble|problem|issue|difficult)"
+    rf"|(?:(?:nicht|keine?n?|ne|no|não|non|niet|geen)\b|n['’]|imposs?ible d){_LOOKING_ELSEWHERE}"
+    r"|gibt (?:es )?keine?n? \w+ (?:mit|unter|zu) dies|introuvable\b"
+    r"|n['’]existe pas|no existe|não existe|non esiste|bestaat niet"
+    r"|(?:une?|eine?|een|um) (?:\w+ )?(?:fehler|erreur|error|erro|errore|fout)\b"
+    r"|technische\w* (?:problem|fehler|störung|storing)|problème technique|problema t[ée]cnico)"
+    r"|見つかりません|見つけられ|見つからな|(?:確認|取得|アクセス|接続|照会|検索)でき(?:ません|なか)|存在しません"
+    r"|該当する[^。]{0,12}(?:ございません|ありません)|エラーが|障害が"
+    r"|찾을 수 없|찾지 못|(?:확인|조회|접속|접근)(?:할 수 없|하지 못)|해당[^.]{0,12}없습니다"
+    r"|존재하지 않|오류가|장애가"
+    r"|找不到|查不到|(?:未能?|没有?|沒有?)(?:找到|查到|查询到)|不存在|出错|查[询詢]失[败敗]"
+    r"|(?:无法|無法|不能)(?:查|找|访问|訪問|获取|獲取|连|連|确认|確認)|系[统統](?:出现|发生|出現|發生)?(?:故障|错误|錯誤)"
+)
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
 
 
@@ -95,15 +180,19 @@ class _Call(NamedTuple):
     """What a call is about, by which an answer that seems to state a failure may state none.
 
     Attributes:
+        words: Words of the tool's name.
+        effect: Effect of the tool by its name.
         texts: Texts in lower case that its answer may repeat: its arguments, and `denied` if it denies.
-        is_creating: Whether it makes something, whose terms its answer may state.
     """
 
-    texts: frozenset[str]
-    is_creating: bool
+    words: tuple[str, ...]
+    effect: str
+    texts: frozenset[str] = frozenset()
 
-
-_UNKNOWN_CALL = _Call(frozenset(), False)
+    @property
+    def is_creating(self) -> bool:
+        """Whether it makes something, whose terms its answer may state."""
+        return self.words[:1] != () and self.words[0] in _CREATING
 
 
 def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject | None = None) -> bool:
@@ -111,8 +200,12 @@ def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject |
 
     A text is a failure if it starts like an error (`Error: ...`, `ValueError: ...`, `404 Not Found`) or if
     its first clause states one (`order not found`), and not terms for later (`it cannot be cancelled later`).
-    An object is a failure by `error`, `isError`, `success`, `ok`, a status of 400 or more or a status or
-    state such as `failed`, at the top or inside `result`, `content` and similar keys.
+    An object is a failure by `error`, `isError`, `success`, `ok`, an exit code, a status of 400 or more or a
+    status or state such as `failed`, at the top or inside `result`, `content` and similar keys.
+
+    The name of the tool says what its answer speaks of. The answer of a write is a failure, too, if it says
+    that it was not done (`{"cancelled": false}` of `cancel_order`, `{"rows_affected": 0}`, `false`). A record
+    that a read returns may have a bad state (`{"payment_id": 7, "status": "declined"}`).
 
     Args:
         response: The response; None (not recorded) counts as success.
@@ -124,44 +217,53 @@ def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject |
         return False
     if response.error:
         return True
-    if not _says_failure(response.response, _DEEPEST, _UNKNOWN_CALL):
+    call = _call_of(tool)
+    if not _says_failure(response.response, _DEEPEST, call):
         return False
-    call = _Call(_DENIED.get(_denying(tool), frozenset()) | _texts(args or {}), _creates(tool))
-    return call == _UNKNOWN_CALL or _says_failure(response.response, _DEEPEST, call)
+    denied = frozenset(_DENIED[word] for word in call.words if word in _DENIED)
+    call = call._replace(texts=denied | _texts(args or {}))
+    return not call.texts or _says_failure(response.response, _DEEPEST, call)
 
 
-_DENIED = {
-    verb: frozenset((status,))
-    for verb, status in zip(
+_DENIED = dict(
+    zip(
         ["deny", "reject", "refuse", "decline", "fail", "abort"],
         ["denied", "rejected", "refused", "declined", "failed", "aborted"],
         strict=True,
     )
-}
+)
 """Verb of a tool -> the status of what it did."""
 
 
 @lru_cache(maxsize=4096)
-def _denying(tool: str) -> str:
-    return next((word for word in words_of(tool) if word in _DENIED), "")
-
-
-@lru_cache(maxsize=4096)
-def _creates(tool: str) -> bool:
-    return next(iter(words_of(tool)), "") in _CREATING
+def _call_of(tool: str) -> _Call:
+    return _Call(tuple(words_of(tool)), infer_effect(tool).effect if tool else UNKNOWN)
 
 
 def _texts(value: JsonValue) -> frozenset[str]:
-    """Returns the texts of arguments, in lower case."""
+    """Returns the texts of arguments, in lower case; `false` is one."""
     if isinstance(value, dict | list):
         return frozenset().union(*map(_texts, value.values() if isinstance(value, dict) else value))
+    if value is False:
+        return frozenset(("false",))
     return frozenset((value.strip().casefold(),)) if isinstance(value, str) else frozenset()
 
 
 def changed_nothing(response: ToolResponse | None) -> bool:
     """Returns whether a response states that nothing had to change (`it was already open`)."""
-    answer = response.response if response else None
-    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer)) is not None
+    return response is not None and _says_idle(response.response, _DEEPEST)
+
+
+def _says_idle(answer: JsonValue, depth: int) -> bool:
+    read = json_structure(answer) if isinstance(answer, str) else answer
+    if isinstance(read, dict) and depth:
+        return any(_says_idle(held, depth - 1) for key, held in read.items() if plain_key(key) in _IDLE_KEYS)
+    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer.replace("_", " "))) is not None
+
+
+def admits_failure(text: str) -> bool:
+    """Returns whether an agent says that it could not look something up (`I could not find this order`)."""
+    return _ADMITTING.search(" ".join(text.casefold().split())) is not None
 
 
 def _says_failure(answer: JsonValue, depth: int, call: _Call) -> bool:
@@ -177,20 +279,56 @@ def _says_failure(answer: JsonValue, depth: int, call: _Call) -> bool:
             isinstance(part, dict | str) and _says_failure(part, depth - 1, call)
             for part in answer[:_MOST_PARTS]
         )
-    return False
+    return call.effect == "write" and _is_refusal(answer, call)
+
+
+def _is_refusal(answer: JsonValue, call: _Call) -> bool:
+    """Returns whether the whole answer of a write, `false` or an HTTP status, says that it was not done."""
+    text = str(answer).strip().casefold()
+    return (text == "false" or text in _HTTP_ERRORS) and text not in call.texts
 
 
 def _text_says_failure(text: str, call: _Call) -> bool:
     plain, clause = _plain(text), _first_clause(text)
     if plain and " " not in plain and is_bad_status(plain):
-        return plain not in call.texts
-    if _SUCCEEDING.search(clause):
+        is_state = call.effect == "read" and not _STATE_WORDS.isdisjoint(call.words)
+        return plain not in call.texts and not is_state
+    if any(map(_EXITED.fullmatch, map(str.strip, text[:_LONGEST_TEXT].casefold().splitlines()))):
+        return True
+    if call.effect == "write" and (_is_refusal(plain, call) or _refuses(clause)):
+        return True
+    successes = [_NOT.search(clause[: found.start()]) for found in _SUCCEEDING.finditer(clause)]
+    if successes and not all(successes):
         return False
     opening = _OPENING.match(plain)
     if opening and not _DONE_TO_NOUN.match(clause, opening.end()):
         return True
+    if successes and call.effect != "read" and " yet" not in clause:
+        return True
     said = [*_SAYING.finditer(clause), *(() if clause.isascii() else _SAYING_UNSPACED.finditer(clause))]
-    return any(found[0] not in call.texts and not _states_terms(clause, found, call) for found in said)
+    return any(found[0] not in call.texts and not _says_no_failure(clause, found, call) for found in said)
+
+
+def _refuses(clause: str) -> bool:
+    """Returns whether the answer of a write says that nothing was done, or why it cannot be done."""
+    if _NOTHING_DONE.match(clause) or _REFUSING.search(clause):
+        return True
+    done = [_WAS_NOT.search(clause[: found.start()]) for found in _DONE_WORD.finditer(clause)]
+    return all(done) and " yet" not in clause if done else clause.startswith("sorry")
+
+
+def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
+    """Returns whether the words of a failure speak of something else than the call.
+
+    They are the terms of what was done, or the state of a thing: `your failed payment was removed`, and in
+    the answer of a read any longer sentence with `failed`.
+    """
+    if said.groupdict().get("state"):
+        before, after = clause[: said.start()].split(), clause[said.end() :].split()
+        is_adjective = before[-1:] and before[-1] in _BEFORE_ADJECTIVE and after and after[0] not in _NO_NOUN
+        is_told = call.effect == "read" and not clause.startswith(":", said.end())
+        return bool(is_adjective) or (is_told and len(before) + len(after) >= _LONG_CLAUSE)
+    return _states_terms(clause, said, call)
 
 
 def _states_terms(clause: str, said: re.Match[str], call: _Call) -> bool:
@@ -212,10 +350,48 @@ def _first_clause(text: str) -> str:
 
 
 def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
-    marked = states_failure(answer, call.texts)
+    marked = states_failure(answer, call.texts, is_lookup=call.effect == "read")
     if marked is not None:
         return marked
+    if call.effect == "write" and _says_not_done(answer, call):
+        return True
+    held = next((answer[key] for key in answer if plain_key(key) in ("metadata", "meta")), None)
+    if isinstance(held, dict) and states_failure({k: v for k, v in held.items() if "exit" in k.lower()}):
+        return True
     return any(_says_failure(answer[key], depth - 1, call) for key in _holding_keys(tuple(answer)))
+
+
+def _says_not_done(answer: JsonObject, call: _Call) -> bool:
+    """Returns whether an object says that a write was not done.
+
+    Its own verb is false or 0 (`{"cancelled": false}`), all its counts of changes are 0, or a status that is
+    named after a part of it is bad (`payment_status`).
+    """
+    counts = []
+    for key, value in answer.items():
+        plain = plain_key(key)
+        if _COUNT_KEY.fullmatch(plain) and isinstance(value, int):
+            counts.append(value)
+        elif value in (False, "false"):  # or 0
+            if "false" not in call.texts and _says_done(plain, call.words):
+                return True
+        elif isinstance(value, list | dict) and value and _ERRORS.fullmatch(plain):
+            return True
+        elif isinstance(value, str) and _PART_STATUS.fullmatch(plain):
+            is_new = value.strip().casefold() not in call.texts
+            if is_new and is_bad_status(value):
+                return True
+    return bool(counts) and not any(counts)
+
+
+@lru_cache(maxsize=4096)
+def _says_done(key: str, words: tuple[str, ...]) -> bool:
+    """Returns whether a key in plain form says that a verb of a tool was done: `iscancelled` of `cancel`."""
+    done = _IS.sub("", key)
+    if done in _DONE_KEYS or any(done == _IRREGULAR.get(word) for word in words):
+        return True
+    starts = (word[: max(3, len(word) - 3)] for word in words if len(word) > 2)
+    return any(map(done.startswith, starts)) and _PARTICIPLE.search(done) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -62,7 +62,7 @@ _DAY = (
     r"|\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
 )
 _DAY_IN_WORDS = (
-    rf"\d{{1,2}}(?:st|nd|rd|th|\.)?[- ](?:of )?(?:{_MONTH}),?[- ]\d{{4}}"
+    rf"\d{{1,2}}(?:st|nd|rd|th|\.)?[- ](?:of |de )?(?:{_MONTH}),?[- ](?:del? )?\d{{4}}"
     rf"|(?:{_MONTH})\.? \d{{1,2}}(?:st|nd|rd|th)?,?[- ]\d{{4}}"
 )
 _HALF = r"\s?[ap](?:m\b|\.m\.)"
@@ -207,12 +207,10 @@ def _mentions(text: str, language: str | None, finder: re.Pattern[str]) -> Itera
 
 
 def _date(found: re.Match[str], language: str | None) -> Mention:
-    """Reads a date or a time of day; a date with ambiguous day and month is an identifier."""
+    """Reads a date or a time of day, with both readings where the language leaves day and month open."""
     readings = read_dates(plain(found[0]))
-    if len(readings) > 1:
-        first = "day" if "." in found[0] else first_of_day_and_month(language)
-        if first is None:
-            return Mention(*found.span(), code=re.sub(r"(?<!\d)0", "", plain(found[0])))
+    first = first_of_day_and_month(language) if len(readings) > 1 else None
+    if first is not None:
         readings = readings[:1] if first == "month" else readings[1:]
     return Mention(*found.span(), dates=readings, code="" if readings else plain(found[0]))
 

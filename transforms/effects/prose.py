@@ -12,10 +12,12 @@ from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word,
 from turnwise.transforms.effects.mentions import Mention, normalized, read_passage
 from turnwise.transforms.effects.prose_values import (
     NUMBERS_IN_WORDS,
+    STREETS,
     addresses_in,
     codes_in,
+    compact,
     compare_codes,
-    with_digits,
+    spell_alike,
     without_codes,
 )
 from turnwise.transforms.local_judge.named_values import (
@@ -24,6 +26,7 @@ from turnwise.transforms.local_judge.named_values import (
     with_single_negations,
 )
 from turnwise.transforms.text.cleaning import plain
+from turnwise.transforms.text.dates import Likeness, likeness_of_dates
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import (
     CHARACTER_SCRIPTS,
@@ -35,8 +38,6 @@ from turnwise.transforms.text.words import (
     word_set,
     words,
 )
-
-Likeness = Literal["same", "different", "unclear"]
 
 _PROSE_WORDS = 6
 _SENTENCE_WORDS = 4
@@ -104,10 +105,19 @@ def _is_german(text: str, found: Sequence[str]) -> bool:
 _PHRASE = FUNCTION_WORDS | NUMBERS_IN_WORDS.keys() | {"no", "not", "nicht", "kein", "keine"}
 
 _EXACT_NAMES = word_set(
-    "cmd command commands cron expr expression file filename filepath formula id ids path paths pattern",
-    "hash passphrase passwd password regex regexp script secret selector shell sql token uri url urls xpath",
+    "bucket cmd column command cron expr expression field file filename filepath formula handle hash id",
+    "identifier key login namespace passphrase passwd password path pattern regex regexp repo repository",
+    "script secret selector shell slug sql token uri url username variable xpath",
 )
-_IN_ORDER = word_set("args argv arguments cmd command")
+_CODE_NAMES = word_set("code snippet source")
+_IN_ORDER = word_set(
+    "arg argv argument cmd command direction instruction procedure queue ranking route sequence stage step",
+    "waypoint",
+)
+_IN_ANY_ORDER = word_set(
+    "account category code day floor hour id index indices item line member month number option order page",
+    "port product quantity room row seat size slot table tag user weekday year",
+)
 _SQL = re.compile(
     r"\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
     r"(?:\s*,\s*[\w.*]+(?:\s*\([^()]*\))?)*)"
@@ -128,14 +138,17 @@ _MAY_BE_COMMANDS = _COMMANDS | word_set(
     "touch var while yarn",
 )
 _PROSE_SIGN = re.compile(
-    r"^--?[a-z][\w-]*(?:=.*)?$|^[=<>+*|&/]+$|[!=<>]=|[-=]>|&&|\|\||[{}\\^~|]|\w=\w|=$|^=|\$[a-z_{(]"
-    r"|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]|\w;$"
+    r"^--?[a-z][\w-]*(?:=.*)?$|^(?:\*|[=<>+*|&/]{2,})$|[!=<>]=|[-=]>|&&|\|\||[{}\\^|]|^~/|\w=\w|=$|^=|\$[{(]"
+    r"|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]"
     r"|\w\.[a-z]\w{0,4}[,;:\"')]*$",
     re.IGNORECASE,
 )
+_SOFT_SIGN = re.compile(r"(?<!\S)[+&/=<>|](?!\S)|[\w)+-];(?!\S)|\$[a-z_]", re.IGNORECASE)
+"""Signs of code that prose has, too: they count only beside others."""
 _NOT_A_SIGN = re.compile(r"[$#]\s?\d\S*|</?[a-z][^<>]{0,200}>|[\"“”]")
 _PATH = re.compile(
-    r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}",
+    r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}"
+    r"|--?[a-z][\w-]*(?:=\S*)?",
     re.IGNORECASE,
 )
 _LONGEST_PATH = 1_000
@@ -143,9 +156,17 @@ _MOST_VALUES, _MOST_COMPARED = 100, 1_000
 _SIGNS_IN_CODE = 0.25
 
 
-def is_in_order(name: str) -> bool:
-    """Returns whether the entries of a list of this name have an order, as the words of a command have."""
-    return _last_word(name) in _IN_ORDER
+def order_of(name: str, values: Sequence[object]) -> Literal["fixed", "open", "free"]:
+    """Returns whether the order of a list counts, as it does for the words of a command and for steps.
+
+    It is open for numbers and prose, which may be coordinates and instructions, unless the name is one of
+    sets (`ids`, `seats`), and free for anything else.
+    """
+    word = _last_word(name).removesuffix("s")
+    if word in _IN_ORDER:
+        return "fixed"
+    may_count = any(isinstance(one, float) or type(one) is int or may_be_reworded(one) for one in values)
+    return "open" if may_count and word not in _IN_ANY_ORDER else "free"
 
 
 def is_version(name: str) -> bool:
@@ -170,12 +191,15 @@ def is_structured(text: str, name: str = "") -> bool:
         bare = bare.replace(address, " ")
     tokens = bare.split()
     signs = sum(_PROSE_SIGN.search(token) is not None for token in tokens)
+    soft = len(_SOFT_SIGN.findall(bare))
     first = tokens[0] if len(tokens) > 1 else ""
-    if first in _COMMANDS or (first in _MAY_BE_COMMANDS and (signs or all(map(str.isdecimal, tokens[1:])))):
+    is_shell = signs or "$" in bare or all(map(str.isdecimal, tokens[1:]))
+    if first in _COMMANDS or (first in _MAY_BE_COMMANDS and is_shell):
         return True
-    if _last_word(name) in _EXACT_NAMES:
+    word = _last_word(name).removesuffix("s")
+    if word in _EXACT_NAMES or (word in _CODE_NAMES and soft):
         return signs > 0 or not may_be_reworded(text)
-    return len(tokens) > 1 and signs >= _SIGNS_IN_CODE * len(tokens)
+    return len(tokens) > 1 and signs > 0 and signs + soft >= _SIGNS_IN_CODE * len(tokens)
 
 
 def _addresses(text: str) -> list[str]:
@@ -187,8 +211,11 @@ _NO_ADDRESS = re.compile(r"\S{300,}")
 
 
 def _last_word(name: str) -> str:
-    parts = [part for part in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name) if part]
-    return parts[-1].lower() if parts else ""
+    """Returns the last word of a name, and the one before in `field_name`."""
+    parts = [part.lower() for part in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name) if part]
+    if parts[-1:] == ["name"] and parts[-2:-1] and parts[-2] in _EXACT_NAMES:
+        parts.pop()
+    return parts[-1] if parts else ""
 
 
 def compare_structured(expected: str, actual: str) -> Likeness:
@@ -247,7 +274,8 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
     if _are_replaced(wanted.tokens, made.tokens) or _values_differ(wanted, made):
         return "different"
     shared = common_content(expected, actual)
-    if not shared and max(len(text.split()) for text in (expected, actual)) <= _PHRASE_WORDS:
+    is_phrase = max(len(text.split()) for text in (expected, actual)) <= _PHRASE_WORDS
+    if not shared and is_phrase and not may_be_forms(expected, actual):
         return "different"
     if _denials(expected) != _denials(actual):
         return "different" if shared >= _SAME_CONTENT else "unclear"
@@ -263,17 +291,28 @@ def contradicts(expected: str, actual: str) -> bool:
     return not (expected.strip() and actual.strip()) or common_content(expected, actual) >= _SAME_CONTENT
 
 
-def have_same_words(expected: str, actual: str) -> bool:
-    """Returns whether phrases have the same words but for order and endings.
+def may_be_forms(expected: str, actual: str) -> bool:
+    """Returns whether phrases have the same words but for order and endings, or one compounds the other's.
 
-    As `flight delay` and `delayed flight`. Phrases with digits or signs have none in common.
+    As `flight delay` and `delayed flight`, or `Flugverspätung` and `Flug verspätet`. Phrases with digits or
+    signs have none in common, and neither have names, but `2 days` may be `48 hours`.
     """
+    texts = (mark_named_values(spell_alike(text), {}) for text in (expected, actual))
+    units, other_units = (set(_UNIT.findall(text)) for text in texts)
+    if units and other_units and units != other_units:
+        return True
     if not (_ONLY_WORDS.fullmatch(expected.strip()) and _ONLY_WORDS.fullmatch(actual.strip())):
         return False
     left, right = (
         [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in FUNCTION_WORDS]
         for text in (expected, actual)
     )
+    are_names = len(left) == len(right) == 1 and expected.istitle() and actual.istitle()
+    for one, others in ((left, right), (right, left)):
+        if len(one) == 1 and any(_is_in(word, one[0], are_names) for word in others):
+            return True
+    if are_names:
+        return False
     for word in left:
         partner = next((other for other in right if _are_forms(word, other)), None)
         if partner is None:
@@ -283,6 +322,17 @@ def have_same_words(expected: str, actual: str) -> bool:
 
 
 _ONLY_WORDS = re.compile(r"(?:[^\W\d]|[ ,'’-]){1,200}")
+
+
+def _is_in(word: str, compound: str, is_whole: bool) -> bool:
+    """Returns whether a compound holds a word or its stem behind another word, or begins with it."""
+    stem = word if is_whole else word[: max(4, math.ceil(0.6 * len(word)))]
+    place = compound.find(stem)
+    is_behind = place >= 4 and compound[:place] not in _OPPOSING
+    return len(word) >= 4 and len(compound) >= len(stem) + 4 and (place == 0 or is_behind)
+
+
+_OPPOSING = word_set("anti counter inter over super trans ultra under unter über gegen rück sobre contre")
 
 
 def _are_forms(one: str, other: str) -> bool:
@@ -336,12 +386,7 @@ _DETERMINERS = {
 """Language -> determiners and polite words, which change nothing where one text leaves them out."""
 _DROPPED = re.compile(
     r"(?<=[^\W\d_])-(?=[^\W_])"
-    r"|[.,;:!…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
-)
-_ABBREVIATED = (
-    (re.compile(r"\bcan(?:['’]t|not)\b", re.IGNORECASE), "can not"),
-    (re.compile(r"\bwon['’]t\b", re.IGNORECASE), "will not"),
-    (re.compile(r"n['’]t\b", re.IGNORECASE), " not"),
+    r"|[.,;:!¿¡…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
 )
 _CHARACTER = f"[{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
 _PROSE_TOKEN = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})[^\W_])+(?:['’][^\W_]+)*|[^\w\s]|_")
@@ -349,6 +394,7 @@ _NAME = re.compile(r"(?<=[^\W_] )[A-Z][\w-]+")
 _NO_NAMES = word_set("mr mrs ms miss dr prof sir madam monsieur madame señor señora herr frau herrn")
 _THOUSANDS = re.compile(r"\d[.,'’ ]\d{3}(?!\d)")
 _MARKED = re.compile(r"zq(month|weekday|unit|half)\d\d")
+_UNIT = re.compile(r"zqunit\d\d")
 _ONES = word_set("one ein eine einen einem einer un une una uno um uma 한 一")
 
 
@@ -366,19 +412,21 @@ class _TextValue(NamedTuple):
         mention = self.mention
         if mention.amount is not None:
             return float(mention.amount.value), mention.amount.currency, mention.is_share, mention.is_denied
-        return mention.dates[0].key if mention.dates else mention.code
+        return ("date", *(reading.key for reading in mention.dates)) if mention.dates else mention.code
 
     def may_be(self, other: "_TextValue") -> bool:
         """Returns whether two values are the same, or may be: `LH 452` and `LH452`, `3` and `15:00`."""
         if self.mention.means(other.mention):
             return True
+        if self.mention.dates and other.mention.dates:
+            return likeness_of_dates(self.mention.dates, other.mention.dates) != "different"
         if self.kind == other.kind == "number":
             same_digits = self.digits == other.digits
             return same_digits and any(map(_THOUSANDS.search, (self.spelled, other.spelled)))
         if self.kind == other.kind and self.kind != "code":
             return False
         if "code" in (self.kind, other.kind):
-            short, long = sorted((_compact(self.spelled), _compact(other.spelled)), key=len)
+            short, long = sorted((compact(self.spelled), compact(other.spelled)), key=len)
             in_parts = sorted(self.parts) == sorted(other.parts)
             is_end = long.endswith(short) or ("number" in (self.kind, other.kind) and long.startswith(short))
             is_part = (len(short) > 2 and is_end) or short.lstrip("0") == long.rstrip(
@@ -419,20 +467,15 @@ _VERSION = re.compile(
 )
 
 
-def _compact(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
-
-
 class _TextReading:
     """A text as words and values, in order."""
 
     def __init__(self, text: str, language: str | None) -> None:
         self.text, self.words = text, words(text)
-        spelled = text
-        for found, full in _ABBREVIATED if "n" in text else ():
-            spelled = found.sub(full, spelled)
-        spelled = _VERSION.sub(_version, with_digits(normalize("NFKC", spelled)))
-        passage, shown = read_passage(spelled, language), normalized(spelled, language)
+        spelled = _VERSION.sub(_version, spell_alike(text))
+        # English alone does not tell whether the month or the day comes first in 05/06/2024.
+        region = None if language == "en" else language
+        passage, shown = read_passage(spelled, region), normalized(spelled, region)
         self.values = [_value(mention, shown[mention.start : mention.end]) for mention in passage.mentions]
         self.tokens: list[object] = []
         for place, part in enumerate(passage.between):
@@ -483,7 +526,7 @@ def _apart(tokens: Sequence[object], language: str) -> tuple[list[object], list[
     for token in tokens:
         if token in determiners:
             gaps[-1].append(token)
-        elif token not in articles:
+        elif token not in articles or (len(tokens) == 2 and _is_value(tokens[1])):  # not in `A 1`
             kept.append(token)
             gaps.append([])
     return kept, gaps
@@ -494,7 +537,18 @@ def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
     apart = [pair for pair in zip(wanted, made, strict=False) if pair[0] != pair[1]]
     if len(wanted) != len(made) or not any(map(_is_value, (token for pair in apart for token in pair))):
         return False
+    if any(_may_be_one(*pair) for pair in apart):
+        return False
     return all(token in _ONES or _is_value(token) for pair in apart for token in pair)
+
+
+def _may_be_one(one: object, other: object) -> bool:
+    """Returns whether two keys may be one value: dates by the order of day and month, `1,000` and `1.000`."""
+    if not (isinstance(one, tuple) and isinstance(other, tuple)):
+        return False
+    if one[0] == other[0] == "date":
+        return len(one) != len(other) and bool({*one[1:]} & {*other[1:]})
+    return "date" not in (one[0], other[0]) and one[0] in (1_000 * other[0], other[0] / 1_000)
 
 
 def _is_value(token: object) -> bool:
@@ -576,10 +630,6 @@ _PERSONS = word_set(
     "guest passenger customer person recipient attendee patient contact user client surname first last full"
 )
 _KINDS = word_set("ending class room seat size shipping delivery color colour meal")
-_SHORT = {
-    **{"st": "street", "ave": "avenue", "rd": "road", "blvd": "boulevard", "ln": "lane", "dr": "drive"},
-    **{"apt": "apartment", "ct": "court", "pl": "place", "sq": "square", "hwy": "highway", "ste": "suite"},
-}
 _LEAST_SUFFIX, _LEAST_LONG = 4, 7
 
 
@@ -693,7 +743,7 @@ def _folded(word: str) -> str:
 
 def _is_alike(left: str, right: str) -> bool:
     """Returns whether two words are equal, with `ue` for `ü` and `st` for `street`."""
-    return _SHORT.get(left, left) == _SHORT.get(right, right) or _plain(left) == _plain(right)
+    return STREETS.get(left, left) == STREETS.get(right, right) or _plain(left) == _plain(right)
 
 
 def _plain(word: str) -> str:

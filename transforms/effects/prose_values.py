@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
-from itertools import product
-from typing import Literal, NamedTuple
+from itertools import product, starmap
+from typing import NamedTuple
 from unicodedata import normalize
 
 from turnwise.schemas.jsonio import JsonValue
@@ -17,6 +17,8 @@ from turnwise.transforms.text.dates import (
     WEEKDAY_CHARACTERS,
     WEEKDAY_IN_CHARACTERS,
     WEEKDAYS,
+    Likeness,
+    likeness_of_dates,
     read_dates,
     weekdays_in,
 )
@@ -50,7 +52,7 @@ _DATES = [
     )
 ]
 _TIMES = [
-    re.compile(pattern)
+    re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?P<half>午前|午後|上午|下午|오전|오후)?\s?(?P<h>\d{1,2})\s?[時时点시](?![間间간])"
         r"(?:\s?(?:(?P<n>\d{1,2})\s?[分분]|(?P<thirty>[半반])))?",
@@ -147,8 +149,6 @@ def _minutes(found: dict[str, str]) -> tuple[int, ...]:
 def given_moments(argument: str) -> list[Moment]:
     """Returns the readings of an argument that is a date, a time or both; empty: it is neither."""
     readings = read_dates(plain(argument))
-    if len(readings) > 1 and "." in argument:
-        readings = readings[1:]
     found = [
         Moment(
             (reading.day.year,) if reading.day else (),
@@ -167,20 +167,27 @@ def given_moments(argument: str) -> list[Moment]:
 
 
 @lru_cache(maxsize=4096)
-def likeness_of_moments(expected: str, actual: str) -> Literal["same", "different", "unclear"] | None:
+def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
     """Compares texts that spell a date or time, as `5. Mai`, `05.05.` and `May 5` do; None: one spells none.
 
-    It is unclear where one states a part that the other leaves out (`2026-05-05` and `May 5`).
+    It is unclear where one states a part that the other leaves out (`2026-05-05` and `May 5`), and where only
+    the order of day and month in one of them decides.
     """
-    found = {_same(*pair) for pair in product(_moments(expected), _moments(actual))}
+    dates = [read_dates(plain(text)) for text in (expected, actual)]
+    if all(dates):
+        return likeness_of_dates(*dates)
+    left, right = _moments(expected), _moments(actual)
+    found = set(map(_same, left, right) if len(left) == len(right) else starmap(_same, product(left, right)))
     if not found:
         return None
-    return "same" if True in found else "unclear" if None in found else "different"
+    return "same" if found == {True} else "different" if found == {False} else "unclear"
 
 
 @lru_cache(maxsize=4096)
 def _moments(text: str) -> Sequence[Moment]:
-    return given_moments(text)
+    """Returns the moments that a text may spell, one for every reading of day and month."""
+    found = given_moments(text)
+    return [one._replace(days=(day,)) for one in found for day in one.days] or found
 
 
 def _same(one: Moment, other: Moment) -> bool | None:
@@ -188,8 +195,6 @@ def _same(one: Moment, other: Moment) -> bool | None:
     weekdays = (one.weekdays, other.weekdays)
     if any(left and right and not set(left) & set(right) for left, right in (*parts, weekdays)):
         return False
-    if len(one.days) > 1 and len(other.days) > 1 and one.days != other.days:
-        return False  # both are written alike, so that 5/6 is not 6/5
     same_clock = one.minutes[:1] == other.minutes[:1]
     return True if same_clock and all(bool(left) == bool(right) for left, right in parts) else None
 
@@ -316,13 +321,14 @@ def is_named(identifier: str, text: str) -> bool:
         return any(wanted == value.strip(_AROUND) for value in text.split(" | "))
     if re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
         return True
-    found = set(map(_joined, _IDENTIFIER.findall(text)))
+    found = set(map(compact, _IDENTIFIER.findall(text)))
     codes = codes_in(wanted) if " " in wanted else []
-    return _joined(wanted) in found or (bool(codes) and found.issuperset(codes))
+    return compact(wanted) in found or (bool(codes) and found.issuperset(codes))
 
 
-def _joined(identifier: str) -> str:
-    return "".join(filter(str.isalnum, identifier))
+def compact(text: str) -> str:
+    """Returns the letters and digits of a text, in lower case."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 # Compares the numbers and amounts of money that an agent states with those of a call.
@@ -559,6 +565,7 @@ NUMBERS_IN_WORDS = {
     },
     **{f"{unit}hundert": 100 * value for value, unit in enumerate(_GERMAN_UNITS, 1)},
     **{word: value for value, word in enumerate(_TWENTIES.split(), 21)},
+    "veintiún": 21,
     "one": 1,
     "hundert": 100,
 }
@@ -692,3 +699,101 @@ def _value(words: list[str]) -> int:
         else:
             current += NUMBERS_IN_WORDS[word]
     return total + current
+
+
+# Writes texts that may be spelled in several ways in one of them.
+
+STREETS = {
+    **{"st": "street", "ave": "avenue", "rd": "road", "blvd": "boulevard", "ln": "lane", "dr": "drive"},
+    **{"apt": "apartment", "ct": "court", "pl": "place", "sq": "square", "hwy": "highway", "ste": "suite"},
+    "str": "strasse",
+}
+"""Abbreviation of a part of an address -> the word."""
+_OUR = (
+    "arm|behavi|cand|clam|col|demean|endeav|fav|flav|harb|hon|hum|lab|neighb|od|parl|rig|rum|sav|splend|tum"
+    "|val|vap|vig"
+)
+_SPELLINGS = [
+    (re.compile(pattern, re.IGNORECASE), written)
+    for pattern, written in (
+        (r"\bcan(?:['’]t|not)\b", "can not"),
+        (r"\bwon['’]t\b", "will not"),
+        (r"n['’]t\b", " not"),
+        (r"(?<=\w{4})is(?=(?:e[sdr]?|ers?|ing|ations?|ational)\b)", "iz"),
+        (r"(?<=\w{3})ys(?=(?:e[sdr]?|ing)\b)", "yz"),
+        (
+            rf"\b((?:dis|mis)?(?:{_OUR}))our(?=(?:s|ed|ing|able|ably|ful|ite|ites|less|hood|hoods|ly)?\b)",
+            r"\1or",
+        ),
+        (r"\b(cent|theat|lit|fib|calib|somb|spect|(?:kilo|centi|milli)?met)re(?=s?\b)", r"\1er"),
+        (r"(?<=\w[aeiou][b-df-hj-np-tv-z])([aeiou])ll(?=(?:ed|ing|er|ers|ations?)\b)", r"\1l"),
+        (r"(?<=\w[aeiou][b-df-hj-np-tv-z]{2})([aeiou])ll(?=(?:ed|ing|er|ers|ations?)\b)", r"\1l"),
+        (r"\b(enro|fulfi|insta)ll(?=s?\b|ment)", r"\1l"),
+        (r"\b(catal|dial|anal|monol)ogue(?=s?\b)", r"\1og"),
+        (r"\b(licen|defen|offen|preten|practi)[cs]e(?=[sd]?\b)", r"\1se"),
+        (r"\bgrey(?=s?\b)", "gray"),
+        (r"\b(ag|judg|acknowledg)e(?=ing\b|ment)", r"\1"),
+        (r"\bprogramme(?=s?\b)", "program"),
+        (r"\b(?-i:D)r\.?(?= ?(?-i:[A-Z])\w)", "doctor"),
+        (r"\b(?-i:P)rof\.?(?= ?(?-i:[A-Z])\w)", "professor"),
+        (r"(?<=\w)(?:straße|strasse|str\.)", "strasse"),
+        # 1.5 hours, ranges
+        (r"\b(?:anderthalb|eineinhalb)\b", "1.5"),
+        (r"(?<!\S)(?:an?|une?|una|1) (\w+) (?:and a half|et demie?|y medi[ao])\b", r"1.5 \1"),
+        (r"(?<![\d.,])(\d{1,3})(?: and a half| ?½)(?!\w)", r"\1.5"),
+        (r"(?<!\S)half an? (\w+)", r"0.5 \1"),
+        (r"(?<![\d.,])(\d{1,3})( ?(?:時間|시간|か月|ヶ月|개월|小时)) ?[半반]", r"\1.5\2"),
+        (r"(?<![\w#])#(?=[\w-]*\d)", ""),
+        (
+            rf"(?<![\w-])(?!(?:UTC|GMT|{CURRENCY_CODES.pattern})-)((?-i:[A-Z]){{1,4}})-(?=\d{{2,}}(?![\w-]))",
+            r"\1",
+        ),
+        (r"(?<![\w-])(\d{1,4})-(?=(?-i:[a-z]{3}))", r"\1 "),
+        (
+            r"(?<![\d.,])(\d{1,9}),(?=\d\d? ?(?:[€%]|(?:eur|euros?|chf|prozent|kg|km|[gml]|liter|litres?"
+            r"|litros?|meter|stunden|heures?|horas?|tage|jours|d[ií]as)\b))",
+            r"\1.",
+        ),
+        (r"(?<=\d:\d\d) ?Uhr\b", ""),
+    )
+]
+_STREET = re.compile(rf"(?<=\w )({'|'.join(STREETS)})\b\.?(?=\s*(?:$|[,;\d]))", re.IGNORECASE)
+_RANGE = re.compile(
+    r"(?a)(?<![\w.,/:-])(\d{1,3})(?:[-–~〜]| [-–~〜a] | ?(?:to|bis|à|から|에서|到) ?)"
+    r"(?=(\d{1,3})(?![\w/:-]|[.,]\d))"
+)
+_PHONE = re.compile(r"(?a)(?<![\w.,/-])(?:\+|00)?\(?\d(?:[ ()./-]{0,2}\d){7,15}(?![\w/:-]|[.,]\d)")
+_DECIMALS_OR_DATE = re.compile(r"\d+\.\d+$|\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d\d)\b")
+_US_PHONE = re.compile(r"\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}|(?:\d{4}[ -]){3}\d{4}")
+
+
+@lru_cache(maxsize=512)
+def spell_alike(text: str) -> str:
+    """Writes a text in one of several spellings that mean the same.
+
+    Numbers in digits, English as in the United States, titles and streets in full, ranges as `5 to 10`, phone
+    and card numbers without spaces, codes without signs (`#W-123`).
+    """
+    text = with_digits(re.sub(r"(?<=\w)einhalb\b", " and a half", normalize("NFKC", text)))
+    text = _PHONE.sub(_without_gaps, text)
+    for pattern in (_TIMES[0], _TIMES[3]):
+        text = pattern.sub(_clock, text)
+    for found, written in _SPELLINGS:
+        text = found.sub(written, text)
+    text = _STREET.sub(lambda found: STREETS[found[1].lower()], text)
+    return _RANGE.sub(lambda found: f"{found[1]} to " if int(found[1]) < int(found[2]) else found[0], text)
+
+
+def _clock(found: re.Match[str]) -> str:
+    """Writes a time after noon, or of which half of the day it is in, as `14:00`; `2 Uhr` may be another."""
+    groups = {name: value for name, value in found.groupdict().items() if value}
+    minutes = _minutes(groups)
+    is_sure = minutes and ("half" in groups or minutes[0] >= 720)
+    return f" {minutes[0] // 60}:{minutes[0] % 60:02} " if is_sure else found[0]
+
+
+def _without_gaps(found: re.Match[str]) -> str:
+    number = found[0]
+    is_one = number.startswith(("+", "0", "(0")) or _US_PHONE.fullmatch(number)
+    is_other = _DECIMALS_OR_DATE.match(number)
+    return re.sub(r"[ ()./-]", "", number) if is_one and not is_other else number

@@ -60,7 +60,6 @@ from turnwise.transforms.formats.fields import (
     snake,
     unknown_fields,
 )
-from turnwise.transforms.formats.mapped import is_chat
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.matching.calls import check_directives
@@ -412,7 +411,8 @@ _OF_TURN_EVENTS = frozenset({"turn", "turn_index", "event_id", "event_time", "en
 
 
 def _is_turn_event(record: JsonObject) -> bool:
-    return "conversation_id" in record and bool(record.keys() & _OF_TURN_EVENTS) and not is_chat(record)
+    holds_messages = any(isinstance(record.get(key), list) for key in ("messages", "contents", "traj"))
+    return "conversation_id" in record and bool(record.keys() & _OF_TURN_EVENTS) and not holds_messages
 
 
 register_format(
@@ -477,7 +477,7 @@ def strict_case(value: JsonObject) -> EvalCase:
         if not is_stated:
             raise ValueError(f"{_WHAT}: an expectation of the kind {expectation.kind} needs {holder}")
     for call in _calls(case, expectations):
-        check_directives(call.args or {})
+        check_directives(call.args or {}, f"the call of {call.name}")
     texts = (*case.outputs, *case.evaluation_expectations, *(rubric.text for rubric in case.rubrics))
     if not all(map(str.strip, texts)):
         raise ValueError(f"{_WHAT}: {case.eval_id} expects an empty text")

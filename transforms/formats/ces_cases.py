@@ -177,11 +177,11 @@ def _expectation(message: GoldenExpectation) -> Expectation:
     )
     if message.tool_call is not None:
         expectation.tool_call = tool_call(message.tool_call)
-        check_directives(expectation.tool_call.args or {})
-    check_directives(message.updated_variables or {})
+        check_directives(expectation.tool_call.args or {}, f"the call of {expectation.tool_call.name}")
+    check_directives(message.updated_variables or {}, "updatedVariables")
     if message.tool_response is not None:
         expectation.tool_response = tool_response(message.tool_response)
-        check_directives({"response": expectation.tool_response.response})
+        check_directives({"response": expectation.tool_response.response}, "a toolResponse")
     if message.agent_response is not None:
         expectation.text = message_text(message.agent_response)
     if message.agent_transfer is not None:
@@ -212,7 +212,7 @@ def _scenario_expectation(message: ScenarioExpectation) -> Expectation:
     tool = message.tool_expectation
     if tool is not None and tool.expected_tool_call is not None:
         call = tool_call(tool.expected_tool_call)
-        check_directives(call.args or {})
+        check_directives(call.args or {}, f"the call of {call.name}")
         return Expectation(kind="tool_call", tool_call=call, wire=message.to_value())
     if message.agent_response is not None:
         text = message_text(message.agent_response)

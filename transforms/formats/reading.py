@@ -1,5 +1,6 @@
 """One reader for logs and one for eval cases, of all formats."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -12,7 +13,7 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
-from turnwise.schemas.score import KEPT_RECORD_BYTES, RAISED, Failure, record_failure
+from turnwise.schemas.score import KEPT_RECORD_BYTES, RAISED, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats.events import (
     ConversationEvent,
     add_clashes,
@@ -323,6 +324,7 @@ def is_one_file(lines: Sequence[object]) -> bool:
 # Records to canonical conversations and eval cases, with a failure for whatever cannot be read.
 
 _PLACES_SHOWN = 3
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f]")
 
 
 class LoggedConversation(NamedTuple):
@@ -346,7 +348,7 @@ def parse_record(
         return [record_failure("check", error, record)]
     except RAISED as error:
         counts["lost_records"] += 1
-        return [record_failure("parse", error, record)]
+        return [record_failure("parse", _damage(record) or error, record)]
     counts["parsed_records"] += 1
     parts: list[LoggedConversation | ConversationEvent | Failure] = []
     for part, one in enumerate(found):
@@ -362,6 +364,20 @@ def parse_record(
         else:
             parts.append(LoggedConversation(one, own))
     return parts
+
+
+def _damage(record: Record) -> IncompleteReadError | None:
+    """Returns the error of a record in whose place there are bytes of no text; None: it is text.
+
+    A crash or a bad disk leaves NUL bytes or noise where several records, with their line ends, were.
+    """
+    is_noise = b"\0" in record.data
+    if not is_noise and _CONTROL.search(record.data):
+        try:
+            record.data.decode()
+        except UnicodeDecodeError:
+            is_noise = True
+    return IncompleteReadError("the file is damaged here: it holds bytes of no text") if is_noise else None
 
 
 def parse_conversation(
@@ -411,7 +427,7 @@ def parse_case(
     try:
         cases = reader.read(record)
     except RAISED as error:
-        cases = [error]
+        cases = [_damage(record) or error]
     held = record._replace(data=record.data[: KEPT_RECORD_BYTES // max(1, len(cases))])
     for case in cases:
         if isinstance(case, BaseException):

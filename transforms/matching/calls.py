@@ -373,17 +373,28 @@ def frozen(value: JsonValue) -> Hashable:
     return tuple(map(frozen, value)) if isinstance(value, list) else value
 
 
-def check_directives(arguments: JsonObject) -> None:
-    """Raises ValueError for a directive of an unknown type, and for a `regexp` without a right pattern."""
-    for value in arguments.values():
-        if not is_directive(value):
-            continue
-        _check_type(value["$matchType"])
-        if value["$matchType"] == "regexp":
-            pattern = value.get("$matchValue", value.get("value"))
-            if not isinstance(pattern, str):
-                raise ValueError("a regexp directive needs its pattern under $matchValue")
-            check_pattern(pattern)
+def check_directives(arguments: JsonObject, holder: str) -> None:
+    """Raises ValueError for a directive of an unknown type, and for a `regexp` without a right pattern.
+
+    Args:
+        arguments: Names and values.
+        holder: What has these arguments, for the message.
+    """
+    for name, value in arguments.items():
+        if is_directive(value):
+            try:
+                _check_directive(value)
+            except ValueError as error:
+                raise ValueError(f"{name} of {holder}: {error}") from None
+
+
+def _check_directive(value: JsonObject) -> None:
+    _check_type(value["$matchType"])
+    if value["$matchType"] == "regexp":
+        pattern = value.get("$matchValue", value.get("value"))
+        if not isinstance(pattern, str):
+            raise ValueError("a regexp directive needs its pattern under $matchValue")
+        check_pattern(pattern)
 
 
 def _check_type(kind: JsonValue) -> None:

@@ -10,13 +10,27 @@ from unicodedata import category, normalize
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 
-_ERROR_KEYS = frozenset(("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror"))
-_SUCCESS_KEYS = frozenset(("success", "succeeded", "successful", "ok", "issuccess"))
+_ERROR_KEYS = frozenset(
+    ("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror", "errcode", "errno",
+     "errmsg", "errormsg", "errordescription", "errordetails", "faultstring", "faultcode", "fehler",
+     "fehlermeldung", "erreur", "erro", "errore", "fout", "エラー", "오류", "错误", "錯誤")
+)  # fmt: skip
+_SUCCESS_KEYS = frozenset(
+    ("success", "succeeded", "successful", "ok", "issuccess", "erfolg", "erfolgreich", "succès", "succes",
+     "réussi", "exito", "éxito", "sucesso", "successo", "gelukt", "成功", "是否成功", "성공", "성공여부")
+)  # fmt: skip
 _STATUS_KEYS = frozenset(
     ("status", "state", "outcome", "statuscode", "statustext", "httpstatus", "httpstatuscode", "responsecode",
      "resultcode", "resultstatus", "callstatus", "requeststatus", "executionstatus", "operationstatus")
 )  # fmt: skip
-_CLEANING_MARKS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS
+_EXIT_KEYS = frozenset(
+    ("exitcode", "exitstatus", "returncode", "retcode", "rc", "grpcstatus", "grpcstatuscode")
+)
+_FLAG_KEYS = frozenset(("failed", "isfailed", "hasfailed", "haserror", "haserrors"))
+_MARK_KEYS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS | _EXIT_KEYS | _FLAG_KEYS
+_TELLING_KEYS = _MARK_KEYS | {"message", "msg", "detail", "details", "reason", "description", "text", "title",
+                              "code", "type", "timestamp", "requestid", "traceid", "hint"}  # fmt: skip
+"""Keys that speak of the call. An object with another one is a record of something."""
 _NO_ERROR = frozenset(
     ("", "0", "-", "none", "null", "false", "no", "ok", "n/a", "no error", "no errors", "none found",
      "success", "nein", "kein", "keine", "kein fehler", "keine fehler", "aucun", "aucune", "aucune erreur",
@@ -29,6 +43,7 @@ _BAD_WORDS = (
     "|forbidden|unauthori[sz]ed|unauthenticated|unimplemented|aborted|denied|declined|rejected|refused|nok"
     "|ko|time[d ]?[ _-]?out|not[ _-]?(?:found|ok|allowed|permitted|possible|processed|completed)"
     "|bad[ _-]?request|(?:deadline|quota|limit)[ _-]exceeded|resource[ _-]exhausted"
+    r"|insufficient[ _-]\w+|out[ _-]of[ _-]stock|sold[ _-]out|not[ _-]available|already[ _-]exists"
     "|fehler|fehlgeschlagen|gescheitert|abgelehnt|erreur|échec|échoué|échouée|refusé|refusée|fallo|fallido|fallida"
     "|fallada|fracasado|rechazado|rechazada|denegado|denegada|erro|falha|falhou|recusado|recusada|errore|fallito"
     "|fallita|rifiutato|rifiutata|fout|mislukt|geweigerd|afgewezen"
@@ -41,7 +56,14 @@ _BAD_STATUS = re.compile(
     re.DOTALL,
 )
 _BAD_CODE = re.compile(r"[45]\d\d\b.*")
-_BAD_TYPES = frozenset(("error", "exception", "failure"))
+_BAD_TYPE = re.compile(r"(?i:error|exception|failure)|[\w.#:/]*(?:Error|Exception|Fault)")
+_BAD_STATE = re.compile(
+    r"(?:[^\W_]+[ _-]){0,3}"
+    r"(?:fail(?:s|ed|ing|ure)?|declined|rejected|refused|denied|aborted|crashed|unsuccessful"
+    r"|out[ _-]of[ _-]stock|sold[ _-]out|(?:not[ _-]|un)available|insufficient.*)"
+)
+"""Of the statuses of failure those that a thing may have, such as a payment that is looked up."""
+_RPC_CODES = range(1, 17)
 
 
 @lru_cache(maxsize=4096)
@@ -55,24 +77,38 @@ def is_bad_status(text: str) -> bool:
     return _BAD_STATUS.fullmatch(text.strip().casefold()) is not None
 
 
-def states_failure(held: JsonObject, given: frozenset[str] = frozenset()) -> bool | None:
+def states_failure(
+    held: JsonObject, given: frozenset[str] = frozenset(), *, is_lookup: bool = False
+) -> bool | None:
     """Returns whether the marks of an object state a failure; None: it has no mark that tells.
 
     Args:
         held: The object.
         given: Texts in lower case that are no failure as a status, because the call was about them.
+        is_lookup: Whether the object answers a call that reads. The state of a record, such as a payment
+            that was declined, is then what was asked for.
     """
+    is_record = is_lookup and not all(plain_key(key) in _TELLING_KEYS for key in held)
     marks = []
     for plain, key in _mark_keys(tuple(held)).items():
         value = held[key]
         if plain in _STATUS_KEYS:
             mark = _status(value)
-            marks.append(None if mark is False and str(value).strip().casefold() in given else mark)
+            if mark is False and isinstance(value, str):
+                text = value.strip().casefold()
+                mark = None if text in given or (is_record and _BAD_STATE.fullmatch(text)) else False
         elif plain in _SUCCESS_KEYS:
             mark = _is_true(value)
-            marks.append(_status(value) if mark is None else mark)
+            mark = _status(value) if mark is None else mark
+        elif plain in _EXIT_KEYS:
+            mark = {"0": True}.get(str(value), False) if _is_whole_number(value) else None
+        elif plain in _FLAG_KEYS:
+            mark = False if _is_true(value) is True and not is_record else None
         elif _is_error(value):
             return True
+        else:
+            continue
+        marks.append(mark)
     if False in marks or True in marks:
         return False in marks
     return _says_code(held, given) or None
@@ -80,8 +116,8 @@ def states_failure(held: JsonObject, given: frozenset[str] = frozenset()) -> boo
 
 def _says_code(held: JsonObject, given: frozenset[str]) -> bool:
     """Returns whether an object is an error by its type or code: an HTTP status with a message beside it."""
-    code, of_type = held.get("code"), held.get("type")
-    if isinstance(of_type, str) and of_type.lower() in _BAD_TYPES - given:
+    code, of_type = held.get("code"), held.get("__type", held.get("type"))
+    if isinstance(of_type, str) and _BAD_TYPE.fullmatch(of_type) and of_type.lower() not in given:
         return True
     if isinstance(code, str):
         return is_bad_status(code) and code.strip().casefold() not in given
@@ -97,7 +133,11 @@ def _mark_keys(keys: tuple[str, ...]) -> Mapping[str, str]:
 
     Objects have few different sets of keys. Of keys with the same plain form the last one counts.
     """
-    return {plain: key for key in keys if (plain := plain_key(key)) in _CLEANING_MARKS}
+    return {plain: key for key in keys if (plain := plain_key(key)) in _MARK_KEYS}
+
+
+def _is_whole_number(value: JsonValue) -> bool:
+    return re.fullmatch(r"-?\d{1,10}", str(value)) is not None and not isinstance(value, bool)
 
 
 def _is_error(value: JsonValue) -> bool:
@@ -117,6 +157,9 @@ def _status(value: JsonValue) -> bool | None:
         return True
     if isinstance(value, bool):
         return value
+    if isinstance(value, dict):  # {"state": "error"}; Google's Status: {"code": 7, "message": "..."}
+        failed = states_failure(value) or ("message" in value and value.get("code") in _RPC_CODES)
+        return False if failed or _status(value.get("phase")) is False else None
     text = str(value).strip().lower() if isinstance(value, str | int) else ""
     if text in _GOOD_STATUS:
         return True

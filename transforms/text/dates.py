@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
@@ -22,9 +22,12 @@ _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{4})(\d\d)(\d\d
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|[2-4]\d)")
 _IN_CHARACTERS = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
 _IN_WORDS = re.compile(
-    r"(?:[^\W\d_]+,? )?(?:(\d{1,2})(?:st|nd|rd|th|\.)?[- ](?:of )?([^\W\d_]+)"
-    r"|([^\W\d_]+)\.? (\d{1,2})(?:st|nd|rd|th)?),?[- ](\d{4})"
+    r"(?:[^\W\d_]+,? )?(?:(\d{1,2})(?:st|nd|rd|th|\.)?[- ](?:of |de )?([^\W\d_]+)"
+    r"|([^\W\d_]+)\.? (\d{1,2})(?:st|nd|rd|th)?),?[- ](?:del? )?(\d{4})"
 )
+
+
+Likeness = Literal["same", "different", "unclear"]
 
 
 class DateReading(NamedTuple):
@@ -62,7 +65,8 @@ def read_dates(text: str) -> tuple[DateReading, ...]:
     `T10:00`, `10:00:30`, `10 am`, `Z`, `+02:00`.
 
     Returns:
-        All readings: two if the order of day and month is ambiguous; empty if it is no date or time.
+        All readings: two if the order of day and month is ambiguous, which it is not between dots; empty if
+        it is no date or time.
     """
     return _read(text) if len(text) <= _LONGEST and any(map(str.isdigit, text)) else ()
 
@@ -91,16 +95,21 @@ def epoch_date(number: float) -> tuple[DateReading, ...]:
 
 
 def same_date(left: tuple[DateReading, ...], right: tuple[DateReading, ...]) -> bool:
-    """Returns whether two texts have a common reading: the same instant, or the same local day and time.
+    """Returns whether two texts have the same readings: the same instant, or the same local day and time.
 
     A day without a time is read as midnight. If only one side has an offset, local times are compared.
     """
-    return not are_swapped(left, right) and any(_same(a, b) for a in left for b in right)
+    return likeness_of_dates(left, right) == "same"
 
 
-def are_swapped(left: tuple[DateReading, ...], right: tuple[DateReading, ...]) -> bool:
-    """Returns whether the order of day and month is open on both sides, and not the same: `5/6` and `6/5`."""
-    return len(left) > 1 and len(right) > 1 and [one.day for one in left] != [one.day for one in right]
+def likeness_of_dates(left: tuple[DateReading, ...], right: tuple[DateReading, ...]) -> Likeness:
+    """Compares the readings of two texts; unclear: they differ or not by the order of day and month in one.
+
+    Where it is open in both, they are written alike, so that `5/6` is not `6/5`.
+    """
+    if len(left) == len(right):
+        return "same" if left and all(map(_same, left, right)) else "different"
+    return "unclear" if any(_same(a, b) for a in left for b in right) else "different"
 
 
 def _same(left: DateReading, right: DateReading) -> bool:
@@ -118,7 +127,8 @@ def _days(text: str) -> tuple[date, ...]:
     found = _YEAR_LAST.fullmatch(text)
     if found:
         year = found[4] if len(found[4]) == 4 else f"20{found[4]}"
-        return _valid([(year, found[1], found[3]), (year, found[3], found[1])])
+        readings = [(year, found[1], found[3]), (year, found[3], found[1])]
+        return _valid(readings[::-1])[:1] if found[2] == "." else _valid(readings)
     found = _IN_CHARACTERS.fullmatch(text)
     if found:
         return _valid([(found[1], found[2], found[3])])

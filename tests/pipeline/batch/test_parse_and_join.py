@@ -35,6 +35,7 @@ EVENT = {
     "labels": {"session_id": "s1", "app_version": "v7"},
     "jsonPayload": {"text": "first", "turnIndex": 1, "turnCompleted": True},
 }
+OTHER = {"text": "other", "turnIndex": 1, "turnCompleted": True}
 VALUES = [
     export(agent("2", 20, "second"), span("3", "b", 3, http__method="GET")),
     EVENT,
@@ -65,6 +66,17 @@ def test_events_are_joined_to_the_same_conversations(join):
         lost = failures | beam.Map(lambda failure: (failure.error_type, len(failure.receipts)))
         assert_that(told, equal_to([("talk", ["first", "second"]), ("s1", ["first"])]), "Told")
         assert_that(lost, equal_to([("NoConversation", 1)]), "Lost2")
+
+
+def test_different_events_with_one_id_are_told():
+    twice = [EVENT | {"insertId": "same"}, EVENT | {"insertId": "same", "jsonPayload": OTHER}]
+    records = [Record("log.jsonl", place, json.dumps(one).encode()) for place, one in enumerate(twice, 1)]
+    with test_pipeline.TestPipeline(runner="FnApiRunner", options=BeamOptions([])) as root:
+        conversations, _ = by_the_runner(root | beam.Create(records))
+        told = conversations | beam.Map(
+            lambda found: [(turn.agent, bool(turn.unknown_words)) for turn in found.conversation.turns]
+        )
+        assert_that(told, equal_to([[("first", True)]]))
 
 
 def test_nothing_is_grouped_in_memory_before_events_are_joined():

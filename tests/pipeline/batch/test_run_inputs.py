@@ -403,6 +403,9 @@ BROKEN_OFF: dict[str, bytes] = {
     "adk/.adk/session.db": sessions_with_a_zeroed_page(),
     "quote.csv": CSV + b'c9,hi,"hello',
     "link.jsonl": b"",
+    "nuls.jsonl": lines(*MANY)[:-40] + b"\0" * 4096,
+    "nuls.json": json.dumps(MANY).encode()[:-9] + b"\0" * 4096,
+    "noise.jsonl": lines(*MANY[:2])[:-9] + bytes(range(256)).replace(b"\n", b"") * 16 + lines(*MANY)[9:],
 }
 COVERED = {
     "criteria": {"response_match_score": 0.5},
@@ -423,7 +426,7 @@ def test_an_input_that_breaks_off_fails_the_run_whatever_may_fail(turnwise, tmp_
     done = turnwise(
         *("run", "--input", *given, "--config", config, "--max_failure_ratio", "1"), output=tmp_path / "out"
     )
-    kinds = [row["error_type"] for row in done.rows("failures") if row["stage"] == "read"]
+    kinds = [row["error_type"] for row in done.rows("failures") if row["stage"] in ("read", "parse")]
     assert "IncompleteReadError" in kinds and done.document("run.json")["exit_status"] == 1
     assert done.status == 1 and "an unknown number of records is missing" in done.err
     assert done.document("run.json")["counts"]["results"] >= 20

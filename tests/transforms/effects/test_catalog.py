@@ -18,7 +18,7 @@ READ = """
     obter_saldo situacao_pedido obtenir_commande vérifierSolde cerca_volo ottieni_preventivo stato_ordine
     hole_bestellung prüfe_verfügbarkeit kundensuche zeige_termine_an rufe_konto_ab zoek_klant bekijk_saldo
     予約を検索する 注文履歴取得 キャンセル料確認 조회_주문 취소내역조회 订单查询 获取订单状态 取消政策
-    szukaj_lotu cari_penerbangan siparis_sorgula
+    szukaj_lotu cari_penerbangan siparis_sorgula dry_run_delete deleteDryRun list_homes_for_sale plan_trip
 """
 WRITE = """
     cancel_order cancel-order status_update add_to_list send_email book_test_drive schedule_test_drive
@@ -30,7 +30,7 @@ WRITE = """
     cancelar_reserva crear_cita excluir_conta annuler_commande modifie_statut payer_facture
     aggiorna_profilo ändere_preis flug_buchen füge_artikel_hinzu lege_kunde_an boek_vlucht 予約を取り消す
     予約する 検索履歴削除 주문취소하기 항공권예매 取消订单 修改地址 删除搜索记录 退款 boka_flyg
-    отменитьЗаказ
+    отменитьЗаказ switch_plan choose_a_plan_and_buy suspend_user unsubscribe_all
 """
 DESTRUCTIVE = """
     delete_account account_deletion eliminarcliente database_reset reset_user_db flush_db uninstall_app
@@ -39,12 +39,12 @@ DESTRUCTIVE = """
     reimposta_database disinstalla_app desinstalar_aplicativo deinstalleer_app アプリをアンインストール
     権限剥奪 데이터베이스리셋 파기 重置数据库 elimina_cliente supprimer_compte loeschen_konto
     loschen_konto kontoLöschen excluir_conta rimuovi_prodotto 削除 顧客削除 アカウントを削除する 회원탈퇴
-    刪除帳戶 radera_kund hapus_akun sil_kayit
+    刪除帳戶 radera_kund hapus_akun sil_kayit close_account deactivateAccount konto_schliessen cerrar_cuenta
 """
 UNKNOWN = """
     frobnicate zorp 고객 customer frobnicate_status sync_calendar refresh_data export_list deleted_items
     caricare_documento process_data zorpear_estado blub_kunde open_orders open_file process_claim
-    handle_request run_order order_items claim_type
+    handle_request run_order order_items claim_type list_car_for_sale
 """
 HANDOFF = """
     transfer_to_human_operator transfer_to_billing escalate_ticket hand_off_to_human handover_to_operator

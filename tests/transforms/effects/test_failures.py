@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolResponse
-from turnwise.transforms.effects.failures import changed_nothing, has_failed
+from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed
 
 # fmt: off
 FAILED = [
@@ -16,6 +16,11 @@ FAILED = [
     {"type": "error", "text": "x"}, {"success": "failed"}, {"status": "declined"},
     {"status": "payment_failed"}, {"status": "not ok"}, {"status": "KO"}, {"state": "échec"},
     {"status": "fallido"}, {"status": "処理に失敗しました"}, {"status": "실패"}, {"state": "失败"},
+    {"exit_code": 1}, {"exitCode": 127, "output": "x"}, {"returncode": "2"}, {"metadata": {"exit_code": 1}},
+    {"status": {"state": "error"}}, {"status": {"code": 7, "message": "no"}}, {"grpc_status": 14},
+    {"__type": "ValidationException", "message": "x"}, {"errcode": 40013, "errmsg": "bad id"},
+    {"type": "com.example.NotFoundError", "message": "x"}, {"failed": True}, {"exito": False},
+    {"éxito": "false"}, {"成功": False}, {"erfolg": False}, {"succès": False}, {"성공": False},
     "Traceback (most recent call last):\n  File", '{"result": "{\\"error\\": \\"x\\"}"}',
 ]
 # fmt: on
@@ -32,7 +37,11 @@ FAILED_TEXTS = """
     La cuenta no se puede modificar ahora, intente más tarde
     今は変更できません。後でもう一度お試しください | Error: report created twice
     Failed to send: message created | Connection reset by peer | Your booking cannot be changed
-    Error: no | Errors: no seats
+    Error: no | Errors: no seats | exit code 1 | Process exited with code 127
+    Command failed with exit status 2
+    Status: 503 | Payment declined | Rate limit exceeded, try again later | Too many requests
+    The operation was not successful | The booking could not be completed | Die Buchung war nicht erfolgreich
+    The payment wasn't successful | Monthly quota reached | Please try again later | The card was declined
 """
 
 
@@ -43,7 +52,11 @@ SUCCEEDED = [
     {"status": "success", "message": "not found duplicates"},
     {"success": True, "result": "Error in the name of a book"}, {"order": {"status": "failed"}},
     {"id": "404"}, ["a", "Error: b"], {"state": "CA"}, {"outcome": "APPROVED"}, {"error": "no errors"},
-    {"status": "error-free"}, {"code": "OK"}, {"type": "refund"}, {"result": False}, "",
+    {"status": "error-free"}, {"code": "OK"}, {"type": "refund"}, {"result": False}, "", False,
+    {"exit_code": 0, "stderr": "warning: x"}, {"returncode": 0}, {"metadata": {"exit_code": 0}},
+    {"errcode": 0, "errmsg": "ok"}, {"status": {"code": 0, "message": ""}}, {"failed_count": 0},
+    {"grpc_status": 0}, {"failed": []},
+    {"type": "user", "name": "Error"}, {"results": [], "count": 0}, {"cancelled": False},
 ]
 # fmt: on
 
@@ -55,7 +68,9 @@ SUCCEEDED_TEXTS = """
     後でキャンセルできません | 나중에 취소할 수 없습니다 | This action cannot be undone
     No validation errors | Nothing failed | It did not fail | aucune erreur trouvée | エラーはありません
     오류가 없습니다 | Error report created | Timeout set to 30 seconds | Fehler behoben
-    Unauthorized access blocked
+    Unauthorized access blocked | Your failed payment was removed and order 7 cancelled
+    The order was not found to be shipped and has been cancelled. | exited with code 0
+    The refused delivery is on its way back | No longer reserved
 """
 
 
@@ -97,6 +112,50 @@ def test_what_a_tool_that_denies_has_denied(answer):
         ("refund_ticket", {}, "This ticket cannot be refunded", True),
         ("set_state", {"id": 1, "state": "failed"}, {"id": 1, "state": "failed"}, False),
         ("pay_claim", {}, {"status": "rejected"}, True),
+        ("cancel_order", {}, {"id": 7, "cancelled": False}, True),
+        ("cancelOrder", {}, {"canceled": False}, True),
+        ("get_order", {}, {"id": 7, "cancelled": False}, False),
+        ("update_order", {"cancelled": False}, {"id": 7, "cancelled": False}, False),
+        ("create_task", {}, {"id": 7, "done": False, "completed": False}, False),
+        ("delete_user", {}, {"isDeleted": False}, True),
+        ("book_table", {}, {"booked": False, "reason": "full"}, True),
+        ("send_mail", {}, {"sent": 0}, True),
+        ("delete_rows", {}, {"rows_affected": 0}, True),
+        ("update_user", {}, {"matchedCount": 1, "modifiedCount": 0}, False),
+        ("remove_item", {}, {"deletedCount": 0}, True),
+        ("count_rows", {}, {"deletedCount": 0}, False),
+        ("update_rows", {}, "No rows updated", True),
+        ("update_rows", {}, "UPDATE 0", True),
+        ("update_rows", {}, "UPDATE 3", False),
+        ("book_flight", {}, {"result": False}, True),
+        ("book_flight", {}, False, True),
+        ("is_booked", {}, False, False),
+        ("set_alarm", {"on": False}, {"result": False}, False),
+        ("create_order", {}, "503", True),
+        ("create_order", {}, {"order": 503}, False),
+        ("calculate_sum", {}, "503", False),
+        ("charge_card", {}, {"payment_status": "declined"}, True),
+        ("charge_card", {}, {"previous_status": "declined", "status": "ok"}, False),
+        ("get_payment", {}, {"payment_id": 7, "status": "declined"}, False),
+        ("get_payment", {}, {"payment_id": 7, "payment_status": "declined"}, False),
+        ("get_payment", {}, {"status": "failed", "message": "no connection"}, True),
+        ("get_payment", {}, {"payment_id": 7, "status": "error"}, True),
+        ("get_payment_status", {}, "declined", False),
+        ("get_payment", {}, "The payment of the order was declined by the bank", False),
+        ("get_payment", {}, "Request denied", True),
+        ("check_product", {}, {"product": "a", "status": "out_of_stock"}, False),
+        ("check_availability", {}, "unavailable", False),
+        ("transfer_money", {}, {"code": "INSUFFICIENT_FUNDS", "message": "x"}, True),
+        ("book_hotel", {}, "Sorry, the hotel is fully booked", True),
+        ("book_hotel", {}, "Sorry for the wait, your room is booked", False),
+        ("book_hotel", {}, "No rooms available", True),
+        ("reservar_mesa", {}, {"reservado": False}, True),
+        ("create_user", {}, "User already exists", True),
+        ("update_address", {}, {"message": "Address not updated"}, True),
+        ("update_address", {}, "The address was not shared and has been updated", False),
+        ("submit_form", {}, {"validationErrors": ["a"]}, True),
+        ("submit_form", {}, {"validationErrors": []}, False),
+        ("check_line", {}, "The test of this line failed: no connection", True),
     ],
 )
 def test_what_the_call_was_about(tool, args, answer, wanted):
@@ -109,6 +168,9 @@ def test_what_the_call_was_about(tool, args, answer, wanted):
         ("The alarm was already enabled", True),
         ("Both are already up to date. Nothing to do.", True),
         ("The order that was already paid for in May has been sent", False),
+        ("Order 7 already cancelled.", True),
+        ({"status": "already_cancelled", "id": 7}, True),
+        ({"result": '{"message": "It has already been cancelled"}'}, True),
         ({"message": "x"}, False),
         (None, False),
     ],
@@ -116,6 +178,32 @@ def test_what_the_call_was_about(tool, args, answer, wanted):
 def test_answers_that_say_that_nothing_changed(answer, wanted):
     assert changed_nothing(ToolResponse(response=answer)) is wanted
     assert not changed_nothing(None)
+
+
+ADMITTING = """
+    I'm sorry, I couldn't find an order with that number. | I can't seem to locate your booking.
+    I was unable to retrieve it. | There's no account associated with that email. | No flights found.
+    The system is temporarily down. | Our booking system isn't responding. | Something went wrong.
+    I'm having trouble accessing your account. | An error occurred. | That number appears to be invalid.
+    Leider kann ich nicht auf Ihr Konto zugreifen. | Es gibt keine Bestellung mit dieser Nummer.
+    Je n'ai trouvé aucune réservation. | Désolé, une erreur est survenue. | No encuentro su reserva.
+    Não encontrei o pedido. | Non ho trovato nessun ordine. | Ik kan uw bestelling niet vinden.
+    該当する予約はございません。 | 주문을 찾을 수 없습니다. | 系统出现故障，请稍后再试。
+"""
+TELLING = """
+    There is no delay for order 7. | I can't see any problem; it ships Monday. | You have no open orders.
+    It cannot be changed any more. | The seat 14C is not available. | The error report 12 is open.
+    Sie kann nicht mehr geändert werden. | Elle ne peut pas être modifiée. | No se puede modificar.
+    No se preocupe, he verificado su pedido: llega el lunes. | Non posso modificarlo. | 変更できません。
+    변경할 수 없습니다. | 您的订单周一到达，无法更改。
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"), [*((t, True) for t in texts(ADMITTING)), *((t, False) for t in texts(TELLING))]
+)
+def test_agents_that_say_that_a_look_up_failed(said, wanted):
+    assert admits_failure(said) is wanted
 
 
 JSON = st.recursive(

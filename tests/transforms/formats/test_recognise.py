@@ -7,6 +7,8 @@ from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import FORMATS
 
+HUMAN = {"type": "human", "content": "a"}
+TOOL_USE = {"toolUse": {"toolUseId": "1", "name": "f", "input": {}}}
 CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}
 
 
@@ -28,6 +30,8 @@ CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}
         ({"goldenResult": {}}, "ces_evaluation_result"),
         ({"task_id": 1, "traj": [{"role": "user", "content": "a"}]}, "openai_chat"),
         ([{"role": "user", "content": "a"}], "openai_chat"),
+        ({"conversation_id": "c", "ended": "normally", "messages": [HUMAN]}, "langchain_messages"),
+        ({"messages": [{"role": "user", "content": [TOOL_USE | {"type": None}]}]}, "bedrock_converse"),
         ({"query": "q", "expected_tool_use": []}, "adk_legacy_rows"),
         ([{"name": "n", "data": []}], "adk_legacy_case"),
         ({"name": "n", "data": [], "initial_session": {}}, "adk_legacy_case"),
@@ -75,7 +79,6 @@ def test_unrecognised(value, message):
         recognise(value)
 
 
-HUMAN = {"type": "human", "content": "a"}
 TEXT = {"role": "user", "content": "hi"}
 PHOENIX = {"id": "1", "name": "llm", "context": {"span_id": "a"}, "span_kind": "LLM", "events": []}
 

@@ -58,8 +58,8 @@ def test_one_value(expected, actual, wanted):
 )
 def test_a_bad_pattern_in_a_directive_is_refused(value):
     with pytest.raises(ValueError, match="not a regular expression") as caught:
-        check_directives({"fine": "(", "bad": value})
-    assert "\n" not in str(caught.value)
+        check_directives({"fine": "(", "bad": value}, "the call of f")
+    assert "\n" not in str(caught.value) and str(caught.value).startswith("bad of the call of f: ")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_bad_pattern_in_a_directive_is_refused(value):
 )
 def test_a_directive_of_an_unknown_type_is_refused(kind, message):
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
-        check_directives({"fine": "(", "bad": directive(kind, "x")})
+        check_directives({"fine": "(", "bad": directive(kind, "x")}, "f")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
@@ -91,7 +91,7 @@ def test_a_directive_of_an_unknown_type_is_refused(kind, message):
     ],
 )
 def test_good_directives_and_plain_values_are_let_through(value):
-    check_directives({"a": value})
+    check_directives({"a": value}, "f")
 
 
 MATCHERS = [

@@ -54,13 +54,58 @@ def test_a_retry_that_works_is_right(failure):
 
 
 @pytest.mark.parametrize(
-    "calls",
+    "answer",
     [
-        (CANCEL, CANCEL),
-        (CANCEL | {"result": {"ok": True}}, CANCEL | {"error": "already cancelled"}),
-        (CANCEL | {"error": "timeout"}, {"name": "cancel_order", "args": {"id": 8}}, CANCEL),
+        {"error": "already cancelled"},
+        {"result": "Order 7 already cancelled."},
+        {"result": {"status": "already_cancelled"}},
+        {"result": '{"message": "The order has already been cancelled"}'},
     ],
-    ids=["made twice", "failed the second time", "another order cancelled too"],
+)
+def test_a_change_that_is_asked_for_again_and_has_no_effect_is_right(answer):
+    done = CANCEL | {"result": {"ok": True}}
+    assert turnwise.evaluate(one_turn(done, CANCEL | answer)).status == "PASS"
+    assert turnwise.evaluate(open_way(done, CANCEL | answer)).status == "PASS"
+    log = one_turn(done)
+    log["turns"] += one_turn(CANCEL | answer, expected=())["turns"]
+    assert turnwise.evaluate(log).status == "PASS"
+
+
+FAILED_FIND = FIND | {"error": "HTTP 503"}
+INVENTED = "Order 7 ships on Monday."
+
+
+@pytest.mark.parametrize(
+    ("calls", "said", "status"),
+    [
+        ([FAILED_FIND], INVENTED, None),
+        ([FAILED_FIND, FAILED_FIND], "Order 7 cannot be changed any more.", None),
+        ([FAILED_FIND, {"name": "get_weather", "args": {}, "result": "sunny"}], INVENTED, None),
+        ([{"name": "get_order", "args": {"id": "x"}, "result": "Order not found"}], INVENTED, None),
+        ([FAILED_FIND, CANCEL], SAID, None),
+        ([FAILED_FIND, FIND | {"result": {"id": 7}}], INVENTED, "PASS"),
+        ([FIND | {"result": {"id": 7}}, FAILED_FIND], INVENTED, "PASS"),
+        ([FIND | {"result": []}], INVENTED, "PASS"),
+        ([{"name": "get_order", "args": {"id": "x"}, "error": "no"}, FIND], INVENTED, "PASS"),
+        ([FAILED_FIND], "Sorry, I wasn't able to find your order.", "PASS"),
+        ([FAILED_FIND], "Our system is currently unavailable.", "PASS"),
+        ([FAILED_FIND], "Ich konnte die Bestellung leider nicht finden.", "PASS"),
+    ],
+)
+def test_what_is_said_after_an_expected_look_up_that_failed(calls, said, status):
+    actions = [FIND, CANCEL] if CANCEL in calls else [FIND]
+    result = turnwise.evaluate(open_way(*calls, actions=actions, agent=said))
+    assert result.status == status
+    reasons = [s["reason"] for s in result.scores if s["criterion"] == "tool_effects_v1"]
+    assert any("an expected look-up failed" in (reason or "") for reason in reasons) is (status is None)
+    golden = turnwise.evaluate(one_turn(*calls, expected=actions, said=said))
+    assert status or golden.status != "PASS"
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [(CANCEL, CANCEL), (CANCEL | {"error": "timeout"}, {"name": "cancel_order", "args": {"id": 8}}, CANCEL)],
+    ids=["made twice", "another order cancelled too"],
 )
 def test_other_repetitions_are_not_expected(calls):
     assert turnwise.evaluate(one_turn(*calls)).status == "FAIL"

@@ -65,7 +65,7 @@ def _fits(message: JsonObject) -> bool:
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
     return any(
-        isinstance(b, dict) and "type" not in b and b.keys() & {"toolUse", "toolResult"} for b in blocks
+        isinstance(b, dict) and b.get("type") is None and b.keys() & {"toolUse", "toolResult"} for b in blocks
     )
 
 

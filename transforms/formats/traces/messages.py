@@ -249,6 +249,8 @@ def _add_pydantic(message: SpanMessage, kind: str, part: JsonObject) -> None:
 
 def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
     """Returns the message that a value of any spelling is, in several if its parts are of several roles."""
+    if role == USER and _lacks_role(value):
+        role = UNKNOWN
     value = stated(value)
     if value.get("type") in _SKIPPED:
         return []
@@ -257,7 +259,7 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
     outer, value = value, stated(_inner(value))
     found = SpanMessage(_role(value, outer, role))
     if found.role not in (USER, AGENT, TOOL, SYSTEM):
-        found.role, found.stated_role = UNKNOWN, found.role
+        found.role, found.stated_role = UNKNOWN, None if found.role == UNKNOWN else found.role
     found.finish = _finish({**outer, **value})
     kind = value.get("type")
     if kind in _ITEMS or kind in _HOSTED:
@@ -274,6 +276,17 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
         _add_content(found, value)
     found.keys += [name for name, item in value.items() if name not in _KEYS and may_hold_work(name, item)]
     return _given([found])
+
+
+def _lacks_role(value: JsonObject) -> bool:
+    """Returns whether a message that has to state a role does not: it is empty, or the parts have types.
+
+    Gemini's parts have no type, and a content of them without a role is the user's.
+    """
+    parts = value.get("parts")
+    typed = isinstance(parts, list) and any(isinstance(p, dict) and p.get("type") for p in parts)
+    role = value.get("role", "" if typed else None)
+    return ("role" in value or typed) and not (isinstance(role, str) and role) and (typed or parts is None)
 
 
 def _finish(holder: JsonObject) -> str | None:
@@ -413,7 +426,7 @@ def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
 
 
 def _is_message(value: JsonObject) -> bool:
-    if (
+    if _lacks_role(value) or (
         value.get("role")
         or value.get("_role")
         or value.get("lc")

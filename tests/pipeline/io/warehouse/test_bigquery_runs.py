@@ -16,6 +16,39 @@ from turnwise.schemas.run import InputFile
 
 EVENTS = f"bigquery://{PROJECT}/logs/agent_events"
 CONVERSATION = [("conversation_id", "STRING"), ("turns", "JSON")]
+# The columns of the table that google-adk's plugin makes.
+COLUMNS = [
+    ("timestamp", "TIMESTAMP"),
+    ("event_type", "STRING"),
+    ("agent", "STRING"),
+    ("session_id", "STRING"),
+    ("invocation_id", "STRING"),
+    ("span_id", "STRING"),
+    ("content", "JSON"),
+    ("attributes", "JSON"),
+    ("latency_ms", "JSON"),
+    ("status", "STRING"),
+    ("error_message", "STRING"),
+    ("is_truncated", "BOOLEAN"),
+]
+SECOND = 1_000_000
+
+
+def event(place: int, kind: str, span: str, content: Any, latency: int | None = None) -> list[Any]:
+    time = str(1763719200 * SECOND + place * SECOND)
+    waited = None if latency is None else json.dumps({"total_ms": latency})
+    said = json.dumps(content)
+    return [time, kind, "desk", "s-1", "i-1", span, said, None, waited, "OK", None, "false"]
+
+
+AGENT_EVENTS = [
+    event(0, "USER_MESSAGE_RECEIVED", "u", {"text_summary": "Book two seats"}),
+    event(0, "INVOCATION_STARTING", "u", None),
+    event(1, "TOOL_STARTING", "t", {"tool": "book", "args": {"seats": 2}}),
+    event(2, "TOOL_COMPLETED", "t", {"tool": "book", "result": {"ok": True}}, 900),
+    event(3, "LLM_RESPONSE", "l", {"response": "text: 'Done.'"}, 700),
+    event(4, "INVOCATION_COMPLETED", "u", None, 4000),
+]
 
 
 def conversations(*names: str) -> list[list[Any]]:
@@ -25,6 +58,29 @@ def conversations(*names: str) -> list[list[Any]]:
 
 def scored(run: RunDirectory) -> list[tuple[str, str]]:
     return sorted((row["conversation_id"], str(row["transcript"])) for row in run.conversations())
+
+
+def test_agent_events_read_as_from_a_file(
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
+) -> None:
+    rows.page = 4
+    rows.answer("SELECT", COLUMNS, *AGENT_EVENTS)
+    done = turnwise("run", "--input", EVENTS, output=tmp_path / "rows")
+    assert done.status == 0, done.err
+    assert "6 records = 6 parsed + 0 failed; 1 conversation = 1 result" in done.out
+    log = tmp_path / "log.jsonl"
+    names = [name for name, _ in COLUMNS]
+    with log.open("w") as file:
+        for row in AGENT_EVENTS:
+            values = dict(zip(names, row, strict=True))
+            times = f"2025-11-21T10:00:0{(int(row[0]) // SECOND) % 60}Z"
+            texts = {name: json.loads(values[name]) for name in ("content", "latency_ms") if values[name]}
+            file.write(json.dumps(values | texts | {"timestamp": times, "is_truncated": False}) + "\n")
+    assert turnwise("run", "--input", log, output=tmp_path / "file").status == 0
+    found = scored(open_run(str(tmp_path / "rows")))
+    assert found == scored(open_run(str(tmp_path / "file")))
+    [(_, transcript)] = found
+    assert all(text in transcript for text in ("Book two seats", "Done.", "seats")), transcript
 
 
 def test_rows_and_files_are_read_together_and_bad_rows_have_their_place(
