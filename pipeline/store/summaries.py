@@ -11,7 +11,7 @@ from zlib import crc32
 import msgspec
 import numpy as np
 from msgspec.structs import replace
-from sqlalchemy import Connection, Table, case, delete, insert, select
+from sqlalchemy import Connection, Table, case, delete, insert, or_, select
 
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
@@ -28,7 +28,7 @@ from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.names import id_of
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.rows import ConversationRow, ScoreRow
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Summary, collect, ruler_of
 from turnwise.transforms.decisions.comparison.sides import (
     CodedColumn,
@@ -38,6 +38,7 @@ from turnwise.transforms.decisions.comparison.sides import (
     coded,
     columns_of,
 )
+from turnwise.transforms.decisions.run import unnamed_case
 from turnwise.transforms.statistics.resampling import Numbers
 
 # What is kept of a run: two texts, so that figures and verdicts do not wait for reasons and turns.
@@ -215,7 +216,7 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
         verdict: PASS, FAIL or another text.
         why: Why it should be read; "": no reason.
         digest: Digest of what is expected; "": nothing; None: not known.
-        row: The row of a conversation without a verdict, as JSON; "": it has one, or is a result.
+        row: The row of a conversation without a verdict, or without the name of a case, as JSON; else "".
         evaluation: Name of its evaluation; "": not known.
         is_result: Whether it is a result without a conversation.
     """
@@ -240,6 +241,7 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
     @property
     def summary(self) -> Summary:
         """The verdict of the conversation."""
+        row: JsonObject | None = json.loads(self.row) if self.row else None
         return Summary(
             self.conversation,
             self.version or None,
@@ -247,7 +249,8 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
             self.why or None,
             self.case or None,
             case_digest=self.digest,
-            sampled_out=(json.loads(self.row).get("sampled_out") or ()) if self.row else (),
+            task=unnamed_case(cast(ConversationRow, row)) if row else None,
+            sampled_out=(row.get("sampled_out") or ()) if row else (),
         )
 
 
@@ -309,7 +312,8 @@ _OF_RECORDS = ("name", "conversation_id", "version_id", "update_nanos")
 
 def _conversations(connection: Connection, app: str, run: str) -> Iterator[StoredRecord]:
     columns = (*_OF_RECORDS, "eval_id", "verdict", "why", "case_digest")
-    row = case((CONVERSATIONS.c.verdict == "", CONVERSATIONS.c.content), else_="")
+    is_unnamed = CONVERSATIONS.c.eval_id == CONVERSATIONS.c.conversation_id
+    row = case((or_(CONVERSATIONS.c.verdict == "", is_unnamed), CONVERSATIONS.c.content), else_="")
     for found in _rows(connection, CONVERSATIONS, columns, app, run, row):
         yield StoredRecord(*found)
 

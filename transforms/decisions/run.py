@@ -2,14 +2,24 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, cast
 
+import msgspec
 from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ResultRow, ScoreRow
+from turnwise.schemas.rows import (
+    ConversationRow,
+    FailureRow,
+    MetricsByAppVersionRow,
+    ResultRow,
+    ScoreRow,
+    Transcript,
+)
 from turnwise.schemas.run import RunDocument, RunInfo
+from turnwise.transforms.decisions.cases import recorded_turns
 from turnwise.transforms.decisions.comparison.collect import (
     ComparedConversation,
     ScoredId,
@@ -20,6 +30,7 @@ from turnwise.transforms.decisions.comparison.collect import (
     ruler_of,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
+from turnwise.transforms.review.problems import one_line
 
 ReadRows = Callable[[str], Iterable[Any]]
 """Returns the rows of a table by its name; they are read when they are asked for."""
@@ -130,6 +141,7 @@ def newest_metrics(rows: Iterable[MetricsByAppVersionRow]) -> list[MetricsByAppV
 # The conversations of a run as comparisons and gates see them, by app version.
 
 _LOST = ("lost_records", "lost_conversations", "lost_cases", "unread_ends")
+_LONGEST_NAME = 40
 _Version = str | None
 
 
@@ -201,6 +213,20 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     return RunVersions(run, columns, rulers, errors)
 
 
+def unnamed_case(row: ConversationRow) -> str | None:
+    """Returns what identifies a golden without a name: what is expected after which words of the user.
+
+    Copies of it are runs of one case. None: it has a name, or its words were not kept. A record that contains
+    its expectations and names no case has the id of its conversation in place of one.
+    """
+    transcript = row["transcript"]
+    if row["task"] or row["eval_id"] != row["conversation_id"] or not row["case_digest"] or not transcript:
+        return None
+    words = [turn["user"] for turn in recorded_turns(cast(Transcript, transcript))]
+    digest = blake2b(msgspec.json.encode([row["case_digest"], words]), digest_size=6).hexdigest()
+    return f"{one_line(next(filter(None, words), ''), _LONGEST_NAME)} ({digest})"
+
+
 def _summary(row: ConversationRow, tells_why: bool) -> Summary:
     return Summary(
         conversation_id=row["conversation_id"],
@@ -208,7 +234,7 @@ def _summary(row: ConversationRow, tells_why: bool) -> Summary:
         verdict=row["verdict"],
         reason=row["reason"] or (row["why"] if tells_why else None),
         eval_id=row["eval_id"],
-        task=row["task"],
+        task=row["task"] or unnamed_case(row),
         case_digest=row["case_digest"] or "",
         language=row["language"],
         tags=row["tags"],

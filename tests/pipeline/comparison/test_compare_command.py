@@ -391,6 +391,31 @@ def test_avro(scored, compared):
     assert status == 0 and criterion(text, "response_match_score")["lost"] == 3
 
 
+def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_path, capsys):
+    """Four texts, each recorded ten times by both versions; in a directory, in a store, and in a gate."""
+    logs = [
+        {
+            **log(number % 4, version, BAD if number % 5 == 0 and version == "v2" else "Hello"),
+            **{"eval_id": None},
+        }
+        | {"conversation_id": f"c{number}"}
+        for version in ("v1", "v2")
+        for number in range(40)
+    ]
+    gate = {"rules": [{"rule": "bound", "criterion": "evaluation_status", "side": "lower", "at_least": 0.8}]}
+    store = ["--store", f"sqlite:///{tmp_path / 'store.db'}"]
+    output = scored(logs, "out", CONFIG | {"gate": gate}, *store)
+    for where in ([output], store):
+        found = json.loads(compared(*where, "--versions", "v1", "v2", "--format", "json")[1])
+        assert (found["pairing"]["by"], found["pairing"]["pairs"]) == ("task", 4)
+        assert (found["a"]["conversations"], found["a"]["cases"], found["word"]) == (40, 4, "cannot tell")
+        by_id = compared(*where, "--versions", "v1", "v2", "--by", "conversation_id", "--format", "json")[1]
+        assert json.loads(by_id)["pairing"]["pairs"] == 40
+    capsys.readouterr()
+    assert main(["gate", output]) == 1
+    assert "(v1): failed: 100 % (51.01 to 100), 4 cases" in capsys.readouterr().err
+
+
 def test_a_store_says_what_a_directory_says(scored, compared, tmp_path):
     """Also of its slices, turns, flips and their reasons."""
     store = ["--store", f"sqlite:///{tmp_path / 'store.db'}"]

@@ -126,6 +126,8 @@ class _Cases:
 def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = None) -> Matched:
     """Pairs conversations by an id; by default, by the one that pairs most cases.
 
+    Copies are not cases: if tasks bring as many conversations together, and several are runs of one, they do.
+
     Args:
         a: Conversations of the base.
         b: Conversations of the candidate.
@@ -133,9 +135,25 @@ def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = 
     """
     if by is not None:
         return _match(a, b, by)
-    pairs = {key: len(common(a.case_names(key), b.case_names(key)) - {None, ""}) for key in KEYS}
-    best = max(KEYS, key=lambda key: pairs[key])
-    return _match(a, b, best if pairs[best] else "nothing")
+    pairs = {key: _common(a.case_names(key), b.case_names(key)) for key in KEYS}
+    best = max(KEYS, key=lambda key: pairs[key].cases)
+    goldens = _common(a.golden_tasks(), b.golden_tasks())
+    if goldens.cases < pairs[best].cases and goldens.conversations >= pairs[best].conversations:
+        best = "task"
+    return _match(a, b, best if pairs[best].cases else "nothing")
+
+
+class _Common(NamedTuple):
+    """How many cases are on both sides, and how many conversations of both are runs of them."""
+
+    cases: int
+    conversations: int
+
+
+def _common(a: CaseNames, b: CaseNames) -> _Common:
+    names = common(a, b) - {None, ""}
+    counts = ((name, n) for own in (a, b) for name, n in zip(own.values, own.counts().tolist(), strict=True))
+    return _Common(len(names), sum(number for name, number in counts if name in names))
 
 
 def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matched:

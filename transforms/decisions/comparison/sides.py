@@ -441,10 +441,21 @@ class ConversationColumns(Struct):
 
     def own_cases(self) -> CaseNames:
         """Returns the case of every conversation among its side; one that names none is a case of its own."""
-        if all(self.eval_ids.used()):
+        # A golden without a name has the id of its conversation in place of one; copies of it are one case.
+        copied = {task for task, n in zip(self.tasks.values, self.tasks.counts(), strict=True) if n > 1}
+        if all(self.eval_ids.used()) and not copied - {None}:
             return self.eval_ids
         columns = zip(self.eval_ids, self.tasks, self.conversation_ids, strict=True)
-        return coded(eval_id or task or conversation for eval_id, task, conversation in columns)
+        return coded(
+            task if task in copied and task and eval_id == conversation else eval_id or task or conversation
+            for eval_id, task, conversation in columns
+        )
+
+    def golden_tasks(self) -> CodedColumn[str | None]:
+        """Returns the tasks of the conversations of which something is expected."""
+        is_open = np.asarray([not digest for digest in self.case_digests.values], np.bool_)
+        nothing: CodedColumn[str | None] = constant(None, len(self))
+        return chosen(self.tasks, nothing, is_open[self.case_digests.places])
 
     def at(self, rows: Integers) -> "ConversationColumns":
         """Returns some of the conversations, in their order."""
