@@ -10,16 +10,7 @@ from functools import partial
 from time import time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.pipeline.io.terminal import (
-    clipped,
-    columns,
-    complain,
-    counted,
-    names_text,
-    padded,
-    printable,
-    say,
-)
+from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.config import ConfigError
@@ -117,10 +108,8 @@ def _list_runs(options: Namespace) -> int:
 
 
 def _print_table(runs: Sequence[Any]) -> None:
-    lines = [_HEAD, *map(_cells, runs)]
-    widths = [max(columns(line[place]) for line in lines) for place in range(len(_HEAD))]
-    for line in lines:
-        say("  " + "  ".join(padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for line in aligned([_HEAD, *map(_cells, runs)]):
+        say(f"  {line}")
 
 
 def _cells(run: Any) -> tuple[str, ...]:

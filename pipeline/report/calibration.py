@@ -7,7 +7,7 @@ from textwrap import wrap
 import msgspec
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
+from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
 from turnwise.pipeline.runs.directory import CALIBRATION_FILE
 from turnwise.schemas.calibration import (
     Calibration,
@@ -65,7 +65,7 @@ def _fitted(line: str, width: int) -> list[str]:
     """Returns a line, broken between words; rows of tables (which begin with spaces) are cut, with a mark."""
     shown = printable(line)
     if line.startswith("  ") or columns(shown) <= width:
-        return [shown if columns(shown) <= width else f"{clipped(shown, width - 1)}…"]
+        return [cut(shown, width)]
     return wrap(shown, width, subsequent_indent="    ", break_on_hyphens=False)
 
 
@@ -108,7 +108,7 @@ def _outcomes(own: OutcomeAgreement) -> Iterator[str]:
     yield f"agreement {agreement}{tied}; Cohen's kappa {_number(own.kappa)}"
     table = own.confusion
     undecided = [str(own.undecided_pass), str(own.undecided_fail)]
-    yield from _rows(
+    yield from _table(
         [
             ["", "people PASS", "people FAIL", "precision"],
             ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(own.precision)],
@@ -182,15 +182,13 @@ def _groups(own: CriterionCalibration) -> Iterator[str]:
                 f"{_amount(figure.value, is_rate)}{_interval(figure.interval, is_rate)}" if figure else "-",
             ]
         )
-    yield from _rows(rows)
+    yield from _table(rows)
     if len(keys) > _GROUPS_SHOWN:
         yield f"  and {len(keys) - _GROUPS_SHOWN} more"
 
 
-def _rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(columns(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        yield "  " + "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"  {line}" for line in aligned(rows)]
 
 
 def _percent(figure: LabelFigure) -> str:

@@ -7,7 +7,7 @@ from shlex import join
 from textwrap import wrap
 from typing import Literal
 
-from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
+from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.comparison import (
     Comparison,
@@ -164,11 +164,7 @@ def _fitted(lines: Sequence[Sequence[str]], width: int) -> list[str] | None:
             widths[place] = max(least[place], widths[place] - excess, _NARROWEST - 4)
     if sum(widths) + len(_GAP) * (len(widths) - 1) > width:
         return None
-    cut = ([printable(cell, room) for cell, room in zip(line, widths, strict=True)] for line in lines)
-    return [
-        _GAP.join(padded(cell, room) for cell, room in zip(line, widths, strict=True)).rstrip()
-        for line in cut
-    ]
+    return aligned([list(map(printable, line, widths)) for line in lines], widths)
 
 
 def _slices(found: Comparison) -> list[str]:
@@ -198,15 +194,10 @@ def _flips(found: Comparison, width: int) -> list[str]:
         f"{counts[kind]} {kind.replace('_', ' ')}" for kind in dict.fromkeys(k for k, _ in by_case)
     )
     lines = ["", *_wrapped(f"flips (cases with any criterion): {shown}", width)]
-    lines += [_cut(_flip_text(flips), width) for flips in list(by_case.values())[:_FLIPS_SHOWN]]
+    lines += [cut(printable(_flip_text(flips)), width) for flips in list(by_case.values())[:_FLIPS_SHOWN]]
     if len(by_case) > _FLIPS_SHOWN:
         lines.append(f"  {len(by_case) - _FLIPS_SHOWN} more (--format json, --output DIR)")
     return lines
-
-
-def _cut(text: str, width: int) -> str:
-    shown = printable(text)
-    return shown if columns(shown) <= width else f"{clipped(shown, width - 1)}…"
 
 
 def _flip_text(flips: Sequence[Flip]) -> str:
