@@ -38,7 +38,6 @@ COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", LAST_COMPLETED})
 
 LAST_TEN = "lastTenResults"
 _MOST_KEPT = 20_000
-_MOST_APPS = 20
 _Stamp = tuple[RunKey, ...]
 
 
@@ -47,7 +46,6 @@ class FiguresCache:
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[_Stamp, EvaluationFigures]] = {}
-        self._apps: dict[str, tuple[_Stamp, dict[str, EvaluationFigures]]] = {}
         self._lock = Lock()
 
     def read(
@@ -60,19 +58,7 @@ class FiguresCache:
 
     def read_all(self, connection: Connection, app: str, runs: StoredRuns) -> dict[str, EvaluationFigures]:
         """Returns the figures of all evaluations of an app that have results."""
-        now = tuple(counted_runs(connection, app))
-        stamp, found = self._apps.get(app, (None, {}))
-        if stamp != now:
-            found = self._all(connection, runs, now)
-            with self._lock:
-                self._apps.pop(app, None)
-                self._apps[app] = now, found
-                if len(self._apps) > _MOST_APPS:
-                    del self._apps[next(iter(self._apps))]
-        return found
-
-    def _all(self, connection: Connection, runs: StoredRuns, now: _Stamp) -> dict[str, EvaluationFigures]:
-        summed = figures_of(runs.figures())
+        now, summed = tuple(counted_runs(connection, app)), figures_of(runs.figures())
         found = {name: own or self._figures(connection, name, now) for name, own in sorted(summed.items())}
         return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
 

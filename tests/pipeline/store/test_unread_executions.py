@@ -12,13 +12,13 @@ from tests.store_rows import DOCUMENT, ENDED, put_rows
 from turnwise.pipeline.io.store import break_off_run, complete_run
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.pipeline.runs.store import SideName, StoredRuns
+from turnwise.pipeline.service.comparison import version_verdict
 from turnwise.pipeline.service.runs import (
     Service,
     get_evaluation_run,
     list_conversations_to_read,
     list_run_summaries,
 )
-from turnwise.pipeline.service.version_verdict import version_verdict
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, RESULT_ROWS, RESULTS, RUNS, Store
 from turnwise.pipeline.store.rows import conversation_columns, result_columns
