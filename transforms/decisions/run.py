@@ -24,7 +24,6 @@ from turnwise.transforms.decisions.comparison.collect import (
     ComparedConversation,
     ScoredId,
     Summary,
-    add_errors,
     collect,
     raised_errors,
     ruler_of,
@@ -202,7 +201,6 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
     found = collect(scores(), (_summary(row, tells_why) for row in run.conversations()))
-    add_errors(found, raised_errors(raised))
     for row in raised:
         own = errors.setdefault(row["app_version"], {})
         own[row["criterion"] or ""] = own.get(row["criterion"] or "", 0) + 1
@@ -210,6 +208,8 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     for conversation in found:
         by_version.setdefault(conversation.app_version, []).append(conversation)
     columns = {version: columns_of(own) for version, own in by_version.items()}
+    for version in columns if raised else ():
+        columns[version].add_errors(raised_errors(raised))
     return RunVersions(run, columns, rulers, errors)
 
 

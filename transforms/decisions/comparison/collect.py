@@ -141,18 +141,15 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
         rows: Score rows that count, those of one conversation in a row.
         summaries: One per result.
     """
-    scored: dict[ScoredId, list[list[ScoreRow]]] = {}
+    scored: dict[ScoredId, list[ComparedConversation]] = {}
     for scores in _by_conversation(rows):
-        first = scores[0]
-        scored.setdefault(ScoredId(first["conversation_id"], first["app_version"]), []).append(scores)
+        own = _scored(scores)
+        scored.setdefault(ScoredId(own.conversation_id, own.app_version), []).append(own)
     ended: dict[ScoredId, list[Summary]] = {}
     for summary in summaries:
         ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
-    return [
-        _conversation(key, own, summary)
-        for key in dict.fromkeys([*ended, *scored])
-        for own, summary in _joined(scored.get(key, []), ended.get(key, []))
-    ]
+    keys = dict.fromkeys([*ended, *scored])
+    return [one for key in keys for one in _joined(key, scored.get(key, []), ended.get(key, []))]
 
 
 def ruler_of(row: ScoreRow) -> str | None:
@@ -188,38 +185,40 @@ def _is_next(row: ScoreRow, last: ScoreRow, seen: set[str]) -> bool:
 
 
 def _joined(
-    scores: Sequence[list[ScoreRow]], summaries: Sequence[Summary]
-) -> Iterator[tuple[list[ScoreRow] | None, Summary | None]]:
-    """Yields the scores and the verdict of each conversation: of one case, else in their order."""
-    left = list(scores)
+    key: ScoredId, scored: list[ComparedConversation], summaries: Sequence[Summary]
+) -> Iterator[ComparedConversation]:
+    """Yields conversations of one id with scores and verdict: those of one case, else in their order."""
     for summary in sorted(summaries, key=lambda summary: summary.eval_id is None):
-        of_case = [own for own in left if own[0]["eval_id"] == summary.eval_id]
-        found = next(iter(of_case or (left if summary.eval_id is None else ())), None)
-        if found is not None:
-            left.remove(found)
-        yield found, summary
-    for own in left:
-        yield own, None
+        places = [place for place, own in enumerate(scored) if own.eval_id == summary.eval_id]
+        if not places and summary.eval_id is None:
+            places = [*range(len(scored))]
+        one = scored.pop(places[0]) if places else ComparedConversation(*key)
+        _add_verdict(one, summary)
+        yield one
+    yield from scored
 
 
-def _conversation(
-    key: ScoredId, scores: list[ScoreRow] | None, summary: Summary | None
-) -> ComparedConversation:
-    found = ComparedConversation(key.conversation_id, key.app_version)
-    if scores is not None:
-        first = scores[0]
-        found.eval_id, found.language, found.tags = first["eval_id"], first["language"], first["tags"]
-        found.criteria = _observed(scores)
-        whole = (row for row in scores if row["turn_index"] is None)
-        found.skipped = frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED")
-    if summary is not None:
-        found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
-        found.case_digest = summary.case_digest
-        found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
-        found.sampled_out = frozenset(summary.sampled_out)
-        if STATUS not in found.sampled_out:
-            found.criteria[STATUS] = _verdict(summary, found.criteria)
-    return found
+def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
+    """Returns a conversation with what criteria gave it."""
+    first, whole = scores[0], (row for row in scores if row["turn_index"] is None)
+    return ComparedConversation(
+        first["conversation_id"],
+        first["app_version"],
+        first["eval_id"],
+        language=first["language"],
+        tags=first["tags"],
+        criteria=_observed(scores),
+        skipped=frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED"),
+    )
+
+
+def _add_verdict(found: ComparedConversation, summary: Summary) -> None:
+    found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
+    found.case_digest = summary.case_digest
+    found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
+    found.sampled_out = frozenset(summary.sampled_out)
+    if STATUS not in found.sampled_out:
+        found.criteria[STATUS] = _verdict(summary, found.criteria)
 
 
 def _verdict(summary: Summary, criteria: Mapping[str, Observed]) -> Observed:
@@ -310,25 +309,12 @@ def raised_errors(failures: Iterable[FailureRow]) -> Raised:
     return found
 
 
-def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) -> None:
-    """Makes undecided what raised an error and has no score of the conversation, unless a turn of it fails.
-
-    Args:
-        conversations: Changed in place.
-        raised: The errors.
-    """
-    for one in conversations:
-        key = ScoredId(one.conversation_id, one.app_version)
-        for criterion, messages in raised.items():
-            error = error_of(key, one.criteria.get(criterion), messages)
-            if error is not None:
-                one.criteria = {**one.criteria, criterion: error}
-
-
 def error_of(
     conversation: ScoredId, found: Observed | None, messages: Mapping[ScoredId, str]
 ) -> Observed | None:
-    """Returns what an error leaves of a score; None: there is none, or the score stands; see `add_errors`.
+    """Returns what an error leaves of a score; None: there is none, or the score stands.
+
+    What raised an error and has no score of the conversation is undecided, unless a turn of it fails.
 
     Args:
         conversation: The conversation.

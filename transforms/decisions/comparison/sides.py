@@ -422,7 +422,7 @@ class ConversationColumns(Struct):
         return None if own is None else own[row]
 
     def add_errors(self, raised: Raised) -> None:
-        """Makes undecided what raised an error; see `comparison.collect.add_errors`."""
+        """Makes undecided what raised an error; see `error_of`."""
         known = {conversation for messages in raised.values() for conversation in messages}
         for row, key in enumerate(zip(self.conversation_ids, self.app_versions, strict=True)):
             for criterion in raised if key in known else ():
