@@ -71,7 +71,7 @@ def _newton(points: Sequence[tuple[float, bool]], nothing: float, slope: float) 
 
 
 def main() -> int:
-    """Prints the constants of `transforms/local_judge/coverage.py`."""
+    """Prints the constants of `transforms/local_judge/grounding.py`."""
     if not DATA.is_file():
         print(f"no labelled data at {DATA.resolve()}", file=sys.stderr)
         return 3

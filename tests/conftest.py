@@ -91,9 +91,9 @@ def unchanged() -> Iterator[None]:
     from turnwise.pipeline.io.sinks.base import SINKS
     from turnwise.schemas.registry import PLUGINS
     from turnwise.transforms.criteria.base import CRITERIA
+    from turnwise.transforms.decisions.conversion import TARGETS
     from turnwise.transforms.formats.registry import FORMATS, _in_order
-    from turnwise.transforms.judging.judges_base import JUDGES
-    from turnwise.transforms.tools.conversion import TARGETS
+    from turnwise.transforms.judging.judges import JUDGES
 
     registries: list[Any] = [CRITERIA, FORMATS, JUDGES, SINKS, TARGETS]
     known = [(registry, dict(registry.items())) for registry in registries]

@@ -11,39 +11,39 @@ import pytest
 from turnwise.pipeline.io.sinks.base import SINKS
 from turnwise.schemas.config import DEFAULT_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.conversion import TARGETS
 from turnwise.transforms.formats.registry import FORMATS
-from turnwise.transforms.judging.judges_base import JUDGES
-from turnwise.transforms.tools.conversion import TARGETS
+from turnwise.transforms.judging.judges import JUDGES
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = [
     (CRITERIA, "transforms/criteria/"),
     (FORMATS, "transforms/formats/"),
-    (JUDGES, "transforms/judging/judges"),
+    (JUDGES, "transforms/judging/"),
     (SINKS, "pipeline/io/sinks/"),
 ]
 ALLOWED = {
     **{name: {"schemas/config.py"} for name in DEFAULT_CRITERIA},
     # Words of the wire formats, and of CES's own results.
-    "hallucination": {"transforms/ces/", "pipeline/store/rows.py"},
+    "hallucination": {"transforms/ces/"},
     "semantic_similarity": {"transforms/formats/ces_cases.py"},
     "tool_invocation_score": {"schemas/config.py", "schemas/ces/"},
     "grounding_score": {"transforms/formats/answers.py"},
     "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
-    "turn_latency": {"schemas/config.py", "transforms/ces/", "pipeline/store/rows.py"},
+    "turn_latency": {"schemas/config.py", "transforms/ces/"},
     # Where the conversations of a format say that they come from.
-    "openai_chat": {"transforms/formats/chat.py", "transforms/tools/targets/formats.py"},
+    "openai_chat": {"transforms/formats/chat.py", "transforms/decisions/targets.py"},
     # The format of a target.
-    "adk_eval_result": {"transforms/tools/targets/formats.py"},
-    "adk_eval_set": {"transforms/tools/targets/formats.py"},
-    "ces_evaluation": {"transforms/tools/targets/formats.py"},
+    "adk_eval_result": {"transforms/decisions/targets.py"},
+    "adk_eval_set": {"transforms/decisions/targets.py"},
+    "ces_evaluation": {"transforms/decisions/targets.py"},
     "discovery_engine": {"transforms/formats/answers.py"},
     # Files and keys of that name, and the default of --output_format.
     "avro": {"schemas/rows.py"},
     "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py", "pipeline/cli/main.py"},
     "jsonl": {"pipeline/settings/options.py"},
     # Where the declaration of a tool comes from.
-    "openai": {"transforms/tools/targets/formats.py", "transforms/formats/endings.py"},
+    "openai": {"transforms/decisions/targets.py", "transforms/formats/endings.py"},
     # The key of the config.
     "mapping": {"pipeline/cli/tools.py", "pipeline/report/inspection.py"},
 }
@@ -84,8 +84,8 @@ def test_no_other_file_names_it(name: str, folder: str) -> None:
 
 def test_a_target_is_named_in_its_own_file_and_by_its_format() -> None:
     for name in TARGET_NAMES:
-        (file,) = [path for path in places()[name] if path.startswith("transforms/tools/")]
-        assert file.startswith("transforms/tools/targets/")
+        (file,) = [path for path in places()[name] if path.startswith("transforms/decisions/")]
+        assert file == "transforms/decisions/targets.py"
 
 
 def test_the_exceptions_are_needed() -> None:

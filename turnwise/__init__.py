@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     )
     from turnwise.schemas.score import Score
     from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
+    from turnwise.transforms.decisions.conversion import Codec, Target, register_target
     from turnwise.transforms.formats.registry import EventReader, Format, register_format
     from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question, ask_all
     from turnwise.transforms.judging.backends.base import Backend, Fault, RawReply
-    from turnwise.transforms.judging.judges_base import JudgeKind, register_judge
+    from turnwise.transforms.judging.judges import JudgeKind, register_judge
     from turnwise.transforms.judging.prompts import Reply, Section, fill
     from turnwise.transforms.matching.sample import Sample, TurnPair
-    from turnwise.transforms.tools.conversion import Codec, Target, register_target
 
 __all__ = [
     "Ask",
@@ -150,10 +150,10 @@ _MODULES = {
     "transforms.formats.registry": ("EventReader", "Format", "register_format"),
     "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question", "ask_all"),
     "transforms.judging.backends.base": ("Backend", "Fault", "RawReply"),
-    "transforms.judging.judges_base": ("JudgeKind", "register_judge"),
+    "transforms.judging.judges": ("JudgeKind", "register_judge"),
     "transforms.judging.prompts": ("Reply", "Section", "fill"),
     "transforms.matching.sample": ("Sample", "TurnPair"),
-    "transforms.tools.conversion": ("Codec", "Target", "register_target"),
+    "transforms.decisions.conversion": ("Codec", "Target", "register_target"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

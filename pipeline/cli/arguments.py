@@ -7,7 +7,7 @@ from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL
 from turnwise.transforms.formats.registry import AUTO, log_formats
-from turnwise.transforms.judging.judges_base import JUDGES
+from turnwise.transforms.judging.judges import JUDGES
 
 
 def _with_threshold(name: str) -> str:
@@ -27,15 +27,9 @@ _STREAM_LENGTHS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -> None:
-    """Adds turnwise's own options to a parser.
-
-    Args:
-        parser: The parser.
-        streaming: Whether to add `--streaming`, too, which is an option of Beam.
-    """
+    """Adds turnwise's own options to a parser; `--streaming`, an option of Beam, only if asked for."""
     read = parser.add_argument_group("input")
     _add_input(read)
-    _add_workers(read)
     _add_judge(parser.add_argument_group("judge"))
     _add_output(parser.add_argument_group("output"))
     stream = parser.add_argument_group("streaming (with --streaming); times in seconds")
@@ -84,9 +78,6 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         metavar="MB",
         help="a larger record is a failure (default: 64)",
     )
-
-
-def _add_workers(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--workers",
         type=int,
@@ -108,12 +99,7 @@ def add_plugin_argument(parser: argparse._ActionsContainer) -> None:
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser, config: str) -> None:
-    """Adds how records are read to the parser of a command beside `run`.
-
-    Args:
-        parser: The parser.
-        config: Help of `--config`.
-    """
+    """Adds how records are read to a parser of a command beside `run`; `config` is help."""
     parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     parser.add_argument("--config", metavar="FILE", help=config)
     add_plugin_argument(parser)

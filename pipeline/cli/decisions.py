@@ -6,7 +6,7 @@ None imports Beam, unless a directory is remote, nor numpy before its options ar
 import argparse
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
@@ -18,23 +18,23 @@ from turnwise.pipeline.io.listing import RUN_FOLDER
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
+    comparison_markdown,
+    comparison_text,
     fail_on_problems,
     nothing_common,
     ruler_problem,
     sides_of,
 )
-from turnwise.pipeline.report.gate import junit_xml, markdown, rule_line
+from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
-from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, RunDirectory, is_file_of_run, open_run
+from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.settings.options import OptionParser
-from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.gate import GateReport
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.registry import load_plugins
-from turnwise.schemas.run import RunDocument
-from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, check_slices, compare
+from turnwise.transforms.decisions.comparison.words import ruler_changes
 from turnwise.transforms.text.dates import time_seconds
 
 
@@ -72,7 +72,15 @@ def status_of_run(argv: Sequence[str]) -> int:
         raise ConfigError(f"--after {options.after}: is no time such as 2026-11-22T02:15:00Z")
     document = open_run(options.output).document
     if after is not None:
-        _check_start(options.output, document, after, options.after)
+        began = document.create_time
+        if named := RUN_FOLDER.fullmatch(document.folder):
+            began = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ").strftime("%Y-%m-%dT%H:%M:%SZ")
+        seconds = time_seconds(began)
+        if seconds is None or seconds < int(after):
+            raise ConfigError(
+                f"{options.output}: no run that began since {options.after} has finished: the current one, "
+                f"{document.run_id}, began {began}"
+            )
     for problem in document.problems:
         complain(problem)
     number = document.counts.get("results")
@@ -82,19 +90,6 @@ def status_of_run(argv: Sequence[str]) -> int:
     results = counted(number, "conversation")
     say(printable(f"{document.run_id}{ended}: {results}, exit status {document.exit_status}"))
     return document.exit_status
-
-
-def _check_start(directory: str, document: RunDocument, after: float, text: str) -> None:
-    named = RUN_FOLDER.fullmatch(document.folder)
-    began = document.create_time
-    if named:
-        began = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ").strftime("%Y-%m-%dT%H:%M:%SZ")
-    seconds = time_seconds(began)
-    if seconds is None or seconds < int(after):
-        raise ConfigError(
-            f"{directory}: no run that began since {text} has finished: the current one, {document.run_id}, "
-            f"began {began}"
-        )
 
 
 def report_runs(argv: Sequence[str]) -> int:
@@ -148,24 +143,20 @@ def _path(file: str | None, directories: Sequence[str]) -> Path:
         path, option = Path(first) / REPORT_FILE, ""
     else:
         path, option = Path(file), "--html "
-        _check_place(path, directories)
+        if path.is_dir():
+            raise ConfigError(f"--html {path}: is a directory")
+        if not path.parent.is_dir():
+            raise ConfigError(f"--html {path}: there is no directory {path.parent}; make it first")
+        homes = {Path(directory).resolve() for directory in directories if is_local(directory)}
+        home = path.resolve().parent
+        in_folder = RUN_FOLDER.fullmatch(home.name) and home.parent in homes
+        if (home in homes or in_folder) and is_file_of_run(path.resolve().name):
+            raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
     if path.exists() and not is_report(path):
         raise ConfigError(
             f"{option}{path}: is no report of turnwise, and is not overwritten; name another file"
         )
     return path
-
-
-def _check_place(path: Path, directories: Sequence[str]) -> None:
-    if path.is_dir():
-        raise ConfigError(f"--html {path}: is a directory")
-    if not path.parent.is_dir():
-        raise ConfigError(f"--html {path}: there is no directory {path.parent}; make it first")
-    homes = {Path(directory).resolve() for directory in directories if is_local(directory)}
-    home = path.resolve().parent
-    in_folder = RUN_FOLDER.fullmatch(home.name) and home.parent in homes
-    if (home in homes or in_folder) and is_file_of_run(path.resolve().name):
-        raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
 
 
 def gate_parser() -> OptionParser:
@@ -205,35 +196,19 @@ def gate(argv: Sequence[str]) -> int:
         ConfigError: An option, a directory or a rule is wrong.
     """
     options = gate_parser().parse_args(list(argv))
-    from turnwise.pipeline.report.gate import (
-        gate_report,
-        run_rules,  # numpy, which help does not need
-    )
-
     load_plugins(options.plugin)
-    _check_places(options)
+    for name in ("junit", "markdown", "json"):
+        file = getattr(options, name)
+        if file is not None and (not Path(file).parent.is_dir() or Path(file).is_dir()):
+            raise ConfigError(f"--{name} {file}: cannot be written: name a file in a directory that exists")
     run = open_run(options.output)
     report = gate_report(run, run_rules(run, options.config), options.baseline, options.versions or ())
-    writers: tuple[tuple[str | None, Callable[[GateReport], bytes]], ...] = (
-        (options.junit, junit_xml),
-        (options.markdown, lambda found: markdown(found).encode("utf-8", "replace")),
-        (options.json, lambda found: json.dumps(msgspec.to_builtins(found)).encode() + b"\n"),
-    )
-    for place, written in writers:
-        if place is not None:
-            Path(place).write_bytes(written(report))
-    _tell(report)
-    return 0 if report.status == "passed" else 1
-
-
-def _check_places(options: argparse.Namespace) -> None:
-    for name in ("junit", "markdown", "json"):
-        place = getattr(options, name)
-        if place is not None and (not Path(place).parent.is_dir() or Path(place).is_dir()):
-            raise ConfigError(f"--{name} {place}: cannot be written: name a file in a directory that exists")
-
-
-def _tell(report: GateReport) -> None:
+    if options.junit is not None:
+        Path(options.junit).write_bytes(junit_xml(report))
+    if options.markdown is not None:
+        Path(options.markdown).write_bytes(markdown(report).encode("utf-8", "replace"))
+    if options.json is not None:
+        Path(options.json).write_bytes(json.dumps(msgspec.to_builtins(report)).encode() + b"\n")
     for rule in report.rules:
         if rule.status == "passed":
             version = f" ({rule.app_version})" if rule.app_version else ""
@@ -242,6 +217,7 @@ def _tell(report: GateReport) -> None:
         complain(line)
     status = "not decided" if report.status == "undecided" else report.status
     say(f"gate: {status}, {counted(len(report.rules), 'rule')}")
+    return 0 if report.status == "passed" else 1
 
 
 _WIDTH = 120
@@ -265,6 +241,8 @@ def calibrate_run(argv: Sequence[str]) -> int:
             raise ConfigError(f"--{name} {cost:g}: must be a number above 0, at most {_HIGHEST_COST:g}")
     run = open_run(options.out)
     # Imported late: an error in the options does not wait for numpy.
+    import numpy as np
+
     from turnwise.pipeline.report.calibration import (
         calibration_json,
         calibration_text,
@@ -282,48 +260,31 @@ def calibrate_run(argv: Sequence[str]) -> int:
     rulers = run_rulers(names)
     scores = run_scores(run, names, rulers)
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
-    found = _computed(lambda: calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs))
-    earlier = _earlier(run)
-    whole = merged(earlier, found)
-    path = write_calibration(run, whole) if found.criteria else None
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            calibration = calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs)
+    except ArithmeticError:
+        raise ConfigError("values of the run or labels are too large to compute with") from None
+    try:
+        earlier = run.calibration()
+    except ConfigError:  # it is replaced
+        earlier = None
+    whole = merged(earlier, calibration)
+    path = write_calibration(run, whole) if calibration.criteria else None
     if options.format == "json":
         say(calibration_json(whole).decode().rstrip())
     else:
-        say(calibration_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(calibration_text(calibration, shutil.get_terminal_size((_WIDTH, 24)).columns))
         say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
-        list(map(say, merge_lines(earlier, found)))
-    return _status(found, None if path else run.calibration_path())
-
-
-def _earlier(run: RunDirectory) -> Calibration | None:
-    try:
-        return run.calibration()
-    except ConfigError:  # it is replaced
-        return None
-
-
-def _computed(calibrated: Callable[[], Calibration]) -> Calibration:
-    """Returns a calibration; raises ConfigError where numbers are so large that a figure is not finite."""
-    import numpy as np
-
-    try:
-        with np.errstate(over="raise", invalid="raise", divide="raise"):
-            return calibrated()
-    except ArithmeticError:
-        raise ConfigError("values of the run or labels are too large to compute with") from None
-
-
-def _status(found: Calibration, earlier: str | None) -> int:
-    wrong = sum(problem.count for problem in found.problems if problem.kind in _WRONG)
-    if not found.criteria:
-        stays = (
-            f"; {earlier} of an earlier calibration stays, and `turnwise compare` reads it: remove it if "
-            "it is wrong"
-        )
-        complain(f"no label can be used{stays if earlier else ''}")
+        list(map(say, merge_lines(earlier, calibration)))
+    wrong = sum(problem.count for problem in calibration.problems if problem.kind in _WRONG)
+    if not calibration.criteria:
+        stays = run.calibration_path()
+        hint = "of an earlier calibration stays, and `turnwise compare` reads it: remove it if it is wrong"
+        complain(f"no label can be used{f'; {stays} {hint}' if stays else ''}")
     elif wrong:
-        complain(f"{wrong} of {found.lines} lines of labels are not used")
-    return 1 if wrong or not found.criteria else 0
+        complain(f"{wrong} of {calibration.lines} lines of labels are not used")
+    return 1 if wrong or not calibration.criteria else 0
 
 
 def calibrate_parser() -> OptionParser:
@@ -382,16 +343,16 @@ def compare_runs(argv: Sequence[str]) -> int:
         from turnwise.pipeline.runs.store import sides_of_store
 
         a, b = sides_of_store(options.store, options.app, options.versions)
-    # Imported late: an error in the options does not wait for numpy.
-    from turnwise.transforms.decisions.comparison.differences import CompareOptions, check_slices, compare
-    from turnwise.transforms.decisions.comparison.words import ruler_changes
-
     problem = "" if options.allow_different_judges else ruler_problem(ruler_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
-    slices = _slices(a, b) if options.slices is None else options.slices
-    if options.slices:
-        check_slices([a.conversations, b.conversations], options.slices)
+    slices = options.slices
+    if slices is None:
+        documents = [side.document for side in (a, b) if side.document is not None]
+        names = (name for document in documents for name in document.config.get("slices", ()))
+        slices = list(dict.fromkeys(names))
+    elif slices:
+        check_slices([a.conversations, b.conversations], slices)
     wanted = CompareOptions(
         by=options.by,
         margin=options.margin,
@@ -399,46 +360,34 @@ def compare_runs(argv: Sequence[str]) -> int:
         slices=slices,
         any_verdicts=options.allow_different_judges,
     )
-    found = compare(a, b, wanted)
-    if options.by is not None and not found.pairing.pairs + found.pairing.changed:
+    comparison = compare(a, b, wanted)
+    if options.by is not None and not comparison.pairing.pairs + comparison.pairing.changed:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
-    if nothing_common(found):
-        raise ConfigError(f"nothing to compare: {nothing_common(found)}")
-    _show(found, options)
-    problems = fail_on_problems(found, options.fail_on) if options.fail_on else []
+    if nothing_common(comparison):
+        raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
+    _show(comparison, options)
+    problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:
         complain(problem)
     return 1 if problems else 0
 
 
-def _slices(a: ComparedSide, b: ComparedSide) -> list[str]:
-    documents = [side.document for side in (a, b) if side.document is not None]
-    return list(dict.fromkeys(name for document in documents for name in document.config.get("slices", ())))
-
-
-def _show(found: Comparison, options: argparse.Namespace) -> None:
-    document = msgspec.json.format(msgspec.json.encode(found), indent=2)
+def _show(comparison: Comparison, options: argparse.Namespace) -> None:
+    document = msgspec.json.format(msgspec.json.encode(comparison), indent=2)
     if options.output:
-        _write(Path(options.output), found, document)
+        directory = Path(options.output)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            (directory / "compare.json").write_bytes(document + b"\n")
+            (directory / "compare.md").write_text(comparison_markdown(comparison), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
     if options.format == "json":
         say(document.decode())
         return
-    from turnwise.pipeline.report.comparison import comparison_text
-
-    say(comparison_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
+    say(comparison_text(comparison, shutil.get_terminal_size((_WIDTH, 24)).columns))
     if options.output:
         say(f"files: {options.output}/compare.json, compare.md")
-
-
-def _write(directory: Path, found: Comparison, document: bytes) -> None:
-    from turnwise.pipeline.report.comparison import comparison_markdown
-
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "compare.json").write_bytes(document + b"\n")
-        (directory / "compare.md").write_text(comparison_markdown(found), encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:

@@ -93,10 +93,10 @@ def main(argv: Sequence[str]) -> int:
         say(version("turnwise"))
         return 0
     # Imported late: signals are handled before the slow import of settings.
-    from turnwise.pipeline.cli.ending import ending_of
+    from turnwise.pipeline.settings.options import ending_of
 
     try:
-        status, problem = ending_of(lambda: _command(argv[0])(argv[1:]))
+        status, problem = ending_of(lambda: _run_named(argv[0], argv[1:]))
     except KeyboardInterrupt as error:
         status, problem = interrupted_status(getattr(error, "number", SIGINT)), str(error) or "interrupted"
     if problem:
@@ -104,12 +104,16 @@ def main(argv: Sequence[str]) -> int:
     return status
 
 
-def _command(name: str) -> "Command":
-    from turnwise.schemas.config import ConfigError
-
+def _run_named(name: str, argv: Sequence[str]) -> int:
     if name not in _COMMANDS:
+        from turnwise.schemas.config import ConfigError
+
         raise ConfigError(f"unknown command {name} (commands: {', '.join(_COMMANDS)})")
-    return _COMMANDS[name]
+    command = _COMMANDS[name]
+    if isinstance(command, tuple):
+        with _without_collector():
+            command = getattr(import_module(f"turnwise.pipeline.cli.{command[0]}"), command[1])
+    return command(argv)
 
 
 def _stream(settings: "RunSettings", options: "PipelineOptions") -> int:
@@ -186,29 +190,19 @@ def _serve(argv: Sequence[str]) -> int:
     return serve(options)
 
 
-def _late(module: str, function: str) -> "Command":
-    """Returns a command whose module is imported when it is called, without the garbage collector."""
-
-    def call(argv: Sequence[str]) -> int:
-        with _without_collector():
-            command: Command = getattr(import_module(module), function)
-        return command(argv)
-
-    return call
-
-
-_COMMANDS: "dict[str, Command]" = {
+_COMMANDS: "dict[str, Command | tuple[str, str]]" = {
     "run": _run,
-    "compare": _late("turnwise.pipeline.cli.decisions", "compare_runs"),
-    "report": _late("turnwise.pipeline.cli.decisions", "report_runs"),
-    "gate": _late("turnwise.pipeline.cli.decisions", "gate"),
-    "status": _late("turnwise.pipeline.cli.decisions", "status_of_run"),
-    "calibrate": _late("turnwise.pipeline.cli.decisions", "calibrate_run"),
-    "judge-check": _late("turnwise.pipeline.cli.tools", "check_judge_verdicts"),
-    "inspect": _late("turnwise.pipeline.cli.tools", "inspect_files"),
-    "convert": _late("turnwise.pipeline.cli.tools", "convert"),
-    "cases": _late("turnwise.pipeline.cli.tools", "make_cases"),
-    "tools": _late("turnwise.pipeline.cli.tools", "list_tools"),
+    "compare": ("decisions", "compare_runs"),
+    "report": ("decisions", "report_runs"),
+    "gate": ("decisions", "gate"),
+    "status": ("decisions", "status_of_run"),
+    "calibrate": ("decisions", "calibrate_run"),
+    "judge-check": ("tools", "check_judge_verdicts"),
+    "inspect": ("tools", "inspect_files"),
+    "convert": ("tools", "convert"),
+    "cases": ("tools", "make_cases"),
+    "tools": ("tools", "list_tools"),
     "serve": _serve,
-    "store": _late("turnwise.pipeline.cli.store", "look_after_store"),
+    "store": ("store", "look_after_store"),
 }
+"""Name -> command, or the module and name of one that is imported when it is called."""

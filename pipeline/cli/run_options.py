@@ -23,7 +23,6 @@ from msgspec.structs import replace
 from turnwise.pipeline.batch.execution import Again, BeamOptions, why_again
 from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.pipeline.cli.ending import Ending, ending_of
 from turnwise.pipeline.io.files import agent_inputs, other_files
 from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
@@ -31,7 +30,7 @@ from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.dates import check_range, dated, earlier_dates, parse_dates
 from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
-from turnwise.pipeline.settings.options import OptionParser, RawOptions, RawStreamOptions
+from turnwise.pipeline.settings.options import Ending, OptionParser, RawOptions, RawStreamOptions, ending_of
 from turnwise.pipeline.settings.remote_workers import (
     are_elsewhere,
     check_runner_access,
@@ -48,6 +47,7 @@ from turnwise.schemas.registry import error_text, is_file, load_plugins
 # Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"
 _OTHERS_SHOWN = 5
+_NOT_BEGUN = "interrupted, or not begun"
 _STREAMS_IN_PROCESS = "turnwise.pipeline.streaming.executor.StreamRunner"
 
 
@@ -70,62 +70,57 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     """
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
-    own = own_options(argv)
+    stated = own_options(argv)
     standard = options.view_as(StandardOptions)
     name = standard.runner or "DirectRunner"
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
     standard.runner = in_process if name.lower() == "directrunner" else name
     is_here = standard.runner == in_process
-    _check_direct(options.view_as(DirectOptions), is_here)
-    load_plugins(own["plugin"])
-    raw, stream = raw_options(own)
+    direct = options.view_as(DirectOptions)
+    if is_here and (direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory"):
+        raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
+    load_plugins(stated["plugin"])
+    raw, stream = raw_options(stated)
     raw = dated(raw)
     SINKS.find(raw.output_format, "--output_format ", file_formats())
     if raw.store is not None:
         raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
     if not standard.streaming:
-        raw = _with_agent_folders(raw)
+        inputs = agent_inputs(raw.input or (), raw.eval_cases or (), raw.config)
+        for path in inputs.not_read:
+            complain(f"{path} is not read: name its sessions in another form")
+        raw = replace(
+            raw,
+            input=inputs.logs or raw.input,
+            eval_cases=inputs.cases or None,
+            config=next(iter(inputs.configs), None),
+        )
     settings = check_options(raw, stream, not is_here, bool(standard.streaming))
     setup = options.view_as(SetupOptions)
     setup.save_main_session = False
     modules = [plugin for plugin in settings.plugins if not is_file(plugin)]
     setup.beam_plugins = [*(setup.beam_plugins or ()), *modules]
-    runner = _made_runner(standard.runner)
+    if "dataflow" in standard.runner.lower():
+        check_extra(f"--runner={standard.runner}", "turnwise[gcp]")
+    try:
+        runner = create_runner(standard.runner)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ConfigError(f"--runner={standard.runner}: {' '.join(str(error).split())}") from None
     settings = fit_workers(settings, options, runner, os.environ)
     settings = fit_processes(settings, raw.workers)
     settings = fit_limits(settings, options, runner, not are_elsewhere(runner, options))
     _check_extras(settings)
     check_runner_access(runner, options)
     _check_runner(options, standard.runner, runner)
-    _hide_passwords(options)
+    # Beam passes these to runners, which show them; the settings have them with their passwords.
+    shown: Any = options.view_as(EvalOptions)
+    shown.store, shown.judge_cache = (name and shown_place(name) for name in (shown.store, shown.judge_cache))
+    shown.input, shown.eval_cases = (
+        [shown_place(path) for path in paths or ()] for paths in (shown.input, shown.eval_cases)
+    )
     if divided := divided_text(settings):
         complain(divided)
     return settings, options
-
-
-def _check_direct(options: DirectOptions, is_here: bool) -> None:
-    """Raises ConfigError if Beam's own worker processes on this machine are asked for."""
-    if is_here and (options.direct_num_workers != 1 or options.direct_running_mode != "in_memory"):
-        raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
-
-
-def _hide_passwords(options: PipelineOptions) -> None:
-    """Replaces passwords in what Beam passes to runners, which show it; the settings have them."""
-    own: Any = options.view_as(EvalOptions)
-    own.store, own.judge_cache = map(_shown, (own.store, own.judge_cache))
-    own.input, own.eval_cases = (list(map(_shown, paths or ())) for paths in (own.input, own.eval_cases))
-
-
-def _shown(place: str | None) -> str | None:
-    return None if place is None else shown_place(place)
-
-
-def _with_agent_folders(raw: RawOptions) -> RawOptions:
-    """Returns options with what folders of ADK agents hold in place of the folders."""
-    found = agent_inputs(raw.input or (), raw.eval_cases or (), raw.config)
-    for path in found.not_read:
-        complain(f"{path} is not read: name its sessions in another form")
-    return replace(raw, input=found.logs or raw.input, eval_cases=found.cases or None, config=found.config)
 
 
 def other_files_text(settings: RunSettings) -> str:
@@ -135,10 +130,10 @@ def other_files_text(settings: RunSettings) -> str:
     return f"not looked at, by their names: {counted(len(others), 'file')} ({names})" if others else ""
 
 
-def raw_options(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
-    """Separates the options of all runs from those of streams; removes the latter from `own`."""
-    stream = {name: own.pop(name) for name in RawStreamOptions.__struct_fields__}
-    return RawOptions(**own), RawStreamOptions(**stream)
+def raw_options(stated: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
+    """Separates the options of all runs from those of streams; removes the latter from `stated`."""
+    stream = {name: stated.pop(name) for name in RawStreamOptions.__struct_fields__}
+    return RawOptions(**stated), RawStreamOptions(**stream)
 
 
 def _check_extras(settings: RunSettings) -> None:
@@ -155,15 +150,6 @@ def _check_extras(settings: RunSettings) -> None:
     cache = settings.judge.config.cache
     if cache and is_store_url(cache):
         check_store("--judge_cache", cache)
-
-
-def _made_runner(name: str) -> PipelineRunner:
-    if "dataflow" in name.lower():
-        check_extra(f"--runner={name}", "turnwise[gcp]")
-    try:
-        return create_runner(name)
-    except (ValueError, ImportError, AttributeError) as error:
-        raise ConfigError(f"--runner={name}: {' '.join(str(error).split())}") from None
 
 
 def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -> None:
@@ -191,7 +177,6 @@ def own_options(argv: Sequence[str]) -> dict[str, Any]:
 
 
 def _reject_unknown(argv: Sequence[str]) -> None:
-    """Raises ConfigError for an unknown option, which Beam would ignore."""
     parser = OptionParser(add_help=False, conflict_handler="resolve")
     for group in _all_subclasses(PipelineOptions):
         group._add_argparse_args(parser)  # type: ignore[arg-type]
@@ -243,40 +228,30 @@ def dates_of(argv: Sequence[str]) -> Dates | None:
 def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     """Runs the command line for every date, whatever becomes of the others, and says how each one ended.
 
-    Args:
-        argv: The command line.
-        dates: Its dates; those before the named ones run only where input files have changed.
-        run: Runs the command line of one date and returns its exit status.
-
     Returns:
         The worst exit status.
 
     Raises:
         ConfigError: The options are wrong for every date; nothing was run.
     """
-    lines = {day: _with_date(argv, day) for day in (*dates.before, *dates.named)}
+    lines = {day: [*argv, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:
         return run(lines[dates.named[0]])
     _check_options(lines[dates.named[0]], lines[dates.named[-1]])
-    told: dict[date, Ending] = {}
+    endings: dict[date, Ending] = {}
     try:
         for day in dates.named:
-            told[day] = _told(day, lines[day], run)
+            say(f"\n{day}:")
+            endings[day] = _ended(lines[day], partial(run, lines[day]))
         for day in dates.before:
-            told[day] = _told_again(day, lines[day], run)
+            endings[day] = _ended_again(day, lines[day], run)
     finally:  # also when a signal ends the command
         say("")
         for day in sorted(lines):
-            say(f"{day}  {_line(told[day]) if day in told else 'interrupted, or not begun'}")
-    return max(ending.status for ending in told.values())
-
-
-def _line(ending: Ending) -> str:
-    return f"exit status {ending.status}  {printable(ending.problem)}"
-
-
-def _with_date(argv: Sequence[str], day: date) -> list[str]:
-    return [*argv, "--date", day.isoformat()]
+            ending = endings.get(day)
+            line = f"exit status {ending.status}  {printable(ending.problem)}" if ending else _NOT_BEGUN
+            say(f"{day}  {line}")
+    return max(ending.status for ending in endings.values())
 
 
 def _check_options(*lines: Sequence[str]) -> None:
@@ -294,11 +269,6 @@ def _check_options(*lines: Sequence[str]) -> None:
     raise errors[0]
 
 
-def _told(day: date, argv: Sequence[str], run: Command) -> Ending:
-    say(f"\n{day}:")
-    return _ended(argv, partial(run, argv))
-
-
 def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
     try:
         ending = ending_of(command)
@@ -308,32 +278,29 @@ def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
     if ending.problem:
         complain(ending.problem)
         return ending
-    return ending._replace(problem=_summary(parse_options(argv)[0]))
-
-
-def _summary(settings: RunSettings) -> str:
+    settings = parse_options(argv)[0]
     if settings.judge.only_estimates:
-        return "only estimated"
+        return ending._replace(problem="only estimated")
     try:
         document = open_run(settings.output).document
     except (ConfigError, OSError) as error:
-        return str(error)
+        return ending._replace(problem=str(error))
     conversations = counted(document.counts["conversations"], "conversation")
-    return "; ".join((f"{conversations} in {settings.output}", *document.problems))
+    return ending._replace(problem="; ".join((f"{conversations} in {settings.output}", *document.problems)))
 
 
-def _told_again(day: date, argv: Sequence[str], run: Command) -> Ending:
-    found: list[Again] = []
+def _ended_again(day: date, argv: Sequence[str], run: Command) -> Ending:
+    reasons: list[Again] = []
 
     def look() -> int:
-        found.append(why_again(parse_options(argv)[0]))
+        reasons.append(why_again(parse_options(argv)[0]))
         return 0
 
     ending = ending_of(look)
     if ending.problem:
         complain(f"{day}: {ending.problem}")
         return ending
-    [again] = found
+    [again] = reasons
     if not again.runs:
         return Ending(again.status, f"not run again: {again.why}")
     say(f"\n{day}: run again: {printable(again.why)}")

@@ -71,7 +71,7 @@ class StoreCommand(NamedTuple):
     """
 
     summary: str
-    add_arguments: Callable[[ArgumentParser], None]
+    add_arguments: Callable[[ArgumentParser], object]
     run: Callable[[Namespace], int]
     epilog: str = ""
 
@@ -102,14 +102,10 @@ def _list_runs(options: Namespace) -> int:
         return 0
     for app in sorted({run.app for run in runs}):
         say(printable(app))
-        _print_table([run for run in runs if run.app == app])
+        for line in aligned([_HEAD, *(_cells(run) for run in runs if run.app == app)]):
+            say(f"  {line}")
     say(counted(len(runs), "run"))
     return 0
-
-
-def _print_table(runs: Sequence[Any]) -> None:
-    for line in aligned([_HEAD, *map(_cells, runs)]):
-        say(f"  {line}")
 
 
 def _cells(run: Any) -> tuple[str, ...]:
@@ -221,7 +217,13 @@ def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str
     )
 
     if options.kind == "run":
-        return _deleted_run(store, options), []
+        from turnwise.pipeline.store.pruning import count_rows_of, delete_run, find_run
+
+        names = store.read(partial(find_run, run=options.id, app=options.app))
+        counts = store.read(lambda connection: count_rows_of(connection, names))
+        if not options.dry_run:
+            delete_run(store, names, time_ns())
+        return +Counter({"evaluation_runs": len(names), **counts}), []
     change = store.undone if options.dry_run else store.write
     if options.kind == "evaluation":
         return change(partial(delete_evaluation, name=options.id)), []
@@ -232,20 +234,6 @@ def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str
     done = change(partial(delete_subject, subject=subject))
     naming = store.read(partial(evaluations_naming, ids=subject.ids))
     return done, [f"{name}: names it; turnwise store delete evaluation deletes it" for name in naming]
-
-
-def _deleted_run(store: "Store", options: Namespace) -> Counter[str]:
-    from turnwise.pipeline.store.pruning import count_rows_of, delete_run, find_run
-
-    names = store.read(partial(find_run, run=options.id, app=options.app))
-    counts = store.read(lambda connection: count_rows_of(connection, names))
-    if not options.dry_run:
-        delete_run(store, names, time_ns())
-    return +Counter({"evaluation_runs": len(names), **counts})
-
-
-def _add_backup_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the file to write; it must not exist")
 
 
 def _back_up(options: Namespace) -> int:
@@ -263,12 +251,12 @@ def _check(options: Namespace) -> int:
     from turnwise.pipeline.store.pruning import problems_of
 
     with _opened(options, read_only=True) as store:
-        found = problems_of(store)
-    for name, problems in found.items():
+        problems_by_check = problems_of(store)
+    for name, problems in problems_by_check.items():
         say(f"{name}: {counted(len(problems), 'problem') if problems else 'sound'}")
         for line in problems:
             complain(printable(line))
-    return 1 if any(found.values()) else 0
+    return 1 if any(problems_by_check.values()) else 0
 
 
 COMMANDS = {
@@ -286,7 +274,13 @@ COMMANDS = {
         _delete,
         "Exit status: 0, nothing that names it is left in the store; 1, something is, or nothing was found.",
     ),
-    "backup": StoreCommand("copy a SQLite store while others write", _add_backup_arguments, _back_up),
+    "backup": StoreCommand(
+        "copy a SQLite store while others write",
+        lambda parser: parser.add_argument(
+            "file", metavar="FILE", help="the file to write; it must not exist"
+        ),
+        _back_up,
+    ),
     "check": StoreCommand(
         "say whether a store is sound",
         lambda parser: None,

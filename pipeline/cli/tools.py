@@ -42,14 +42,16 @@ from turnwise.pipeline.settings.options import OptionParser
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolEffect
+from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect
 from turnwise.schemas.inspection import Conversion, FileInspection, Inspection
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.score import Failure, IncompleteReadError
-from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.decisions.cases import Candidate, CandidateSample, check_fields, meets
+from turnwise.transforms.decisions.conversion import TARGETS
+from turnwise.transforms.decisions.inspection import FileCollector, all_criteria
 from turnwise.transforms.effects.mentions import (
     ToolCatalog,
     ToolSettings,
@@ -61,8 +63,6 @@ from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConv
 from turnwise.transforms.formats.registry import AUTO, check_log_format
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.tools.conversion import TARGETS
-from turnwise.transforms.tools.inspection import FileCollector, all_criteria
 
 if TYPE_CHECKING:
     from turnwise.pipeline.settings.run import RunSettings
@@ -85,7 +85,12 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
     """
     options = judge_check_parser().parse_args(argv)
     load_plugins(options.plugin)
-    _check(options)
+    if options.votes < 3 or options.votes % 2 == 0:
+        raise ConfigError(f"--votes {options.votes}: must be an odd number from 3 on, so that votes decide")
+    if options.sample < 1:
+        raise ConfigError(f"--sample {options.sample}: must be 1 or more")
+    if options.max_flip is not None and not 0 <= options.max_flip <= 1:
+        raise ConfigError(f"--max_flip {options.max_flip:g}: must lie between 0 and 1")
     settings = _settings(options)
     # Imported late: an error in the options does not wait for it.
     from turnwise.pipeline.report.judge_check import CheckOptions, checked
@@ -102,15 +107,6 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
     return 1 if check.problems else 0
 
 
-def _check(options: Namespace) -> None:
-    if options.votes < 3 or options.votes % 2 == 0:
-        raise ConfigError(f"--votes {options.votes}: must be an odd number from 3 on, so that votes decide")
-    if options.sample < 1:
-        raise ConfigError(f"--sample {options.sample}: must be 1 or more")
-    if options.max_flip is not None and not 0 <= options.max_flip <= 1:
-        raise ConfigError(f"--max_flip {options.max_flip:g}: must lie between 0 and 1")
-
-
 def _settings(options: Namespace) -> "RunSettings":
     from turnwise.pipeline.settings.options import RawJudgeOptions
     from turnwise.pipeline.settings.run import RunSettings, judge_settings, judged_by, run_info
@@ -120,7 +116,12 @@ def _settings(options: Namespace) -> "RunSettings":
     criteria, run = build_criteria(config), run_info(None, config)
     stated = config.judge
     if options.judge_model:
-        criteria = tuple(map(_without_others, criteria))
+        criteria = tuple(
+            criterion.asking(criterion.judge_model_options.without_others())
+            if isinstance(criterion, JudgedCriterion)
+            else criterion
+            for criterion in criteria
+        )
         stated = stated.model_copy(update=_ONE_MODEL)
     named = ("judge", "judge_model", "judge_concurrency", "judge_cache")
     raw = RawJudgeOptions(**{name: getattr(options, name) for name in named})
@@ -136,34 +137,22 @@ def _settings(options: Namespace) -> "RunSettings":
     )
 
 
-def _without_others(criterion: Criterion) -> Criterion:
-    from turnwise.transforms.criteria.base import JudgedCriterion
-
-    if not isinstance(criterion, JudgedCriterion):
-        return criterion
-    return criterion.asking(criterion.judge_model_options.without_others())
-
-
 def _show(check: "JudgeCheck", options: Namespace) -> None:
     from turnwise.pipeline.report.judge_check import check_text
 
     document = msgspec.json.format(msgspec.json.encode(check), indent=2)
     if options.output and check.used is not None:
-        _write(Path(options.output), document)
+        try:
+            Path(options.output).mkdir(parents=True, exist_ok=True)
+            (Path(options.output) / _FILE).write_bytes(document + b"\n")
+        except OSError as error:
+            raise ConfigError(f"--output {options.output}: {error.strerror or error}") from None
     if options.format == "json":
         say(document.decode())
     elif check.used is not None:
         say(check_text(check))
         if options.output:
             say(f"file: {options.output}/{_FILE}")
-
-
-def _write(directory: Path, document: bytes) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / _FILE).write_bytes(document + b"\n")
-    except OSError as error:
-        raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
 
 
 def judge_check_parser() -> OptionParser:
@@ -229,9 +218,12 @@ def make_cases(argv: Sequence[str]) -> int:
     number = _SAMPLE_SIZE if options.number is None and options.select == SAMPLE else options.number
     wanted = _wanted(options.select, options.sources)
     reader = AnyReader(options.input_format, read_config(options.config))
-    given = _candidates(options.sources, reader)
+    runs = [path for path in options.sources if is_run(path)]
+    logs = [path for path in options.sources if path not in runs]
+    logged = log_candidates(logs, reader) if logs else ()
+    candidates = chain(chain.from_iterable(map(run_candidates, runs)), logged)
     try:
-        done = write_cases(given, wanted, CandidateSample(number, options.seed), target, options.to)
+        done = write_cases(candidates, wanted, CandidateSample(number, options.seed), target, options.to)
     except FilterError as error:
         raise ConfigError(f"--select {options.select}: {error}") from None
     return report(done, options.json)
@@ -276,17 +268,13 @@ def _wanted(select: str, sources: Sequence[str]) -> Callable[[Candidate], bool]:
     if select == FAILED:
         logs = [path for path in sources if not is_run(path)]
         if logs:
-            said = "is no output directory of a run, and logs do not say what failed; score it first"
-            raise ConfigError(f"--select {FAILED}: {logs[0]}: {said}")
+            problem = "is no output directory of a run, and logs do not say what failed; score it first"
+            raise ConfigError(f"--select {FAILED}: {logs[0]}: {problem}")
         return lambda candidate: candidate.verdict == "FAIL"
-    return _filter(select)
-
-
-def _filter(text: str) -> Callable[[Candidate], bool]:
     try:
-        condition: Condition | None = parse_filter(text)
+        condition: Condition | None = parse_filter(select)
     except FilterError as error:
-        raise ConfigError(f"--select {text}: {error}; it is {FAILED}, {SAMPLE} or a filter") from None
+        raise ConfigError(f"--select {select}: {error}; it is {FAILED}, {SAMPLE} or a filter") from None
     if condition is None:
         raise ConfigError(f"--select is empty; it is {FAILED}, {SAMPLE} or a filter")
 
@@ -295,12 +283,6 @@ def _filter(text: str) -> Callable[[Candidate], bool]:
         return meets(condition, candidate.facts)
 
     return is_wanted
-
-
-def _candidates(sources: Sequence[str], reader: AnyReader) -> Iterator[Candidate | Failure]:
-    runs = [path for path in sources if is_run(path)]
-    logs = [path for path in sources if path not in runs]
-    return chain(chain.from_iterable(map(run_candidates, runs)), log_candidates(logs, reader) if logs else ())
 
 
 def list_tools(argv: Sequence[str]) -> int:
@@ -351,21 +333,21 @@ def _parser() -> OptionParser:
 
 
 def _text(tools: dict[str, ToolEffect]) -> str:
-    """Returns the tools by name as JSON, one per line, with glob characters in names escaped."""
-    lines = [
-        f"    {_json(glob.escape(name))}: {_json(_setting(tool))}" for name, tool in sorted(tools.items())
-    ]
+    """Returns the tools by name as JSON, one per line, with glob characters in names escaped.
+
+    Of one that is not known to change something, effect and source are all there is.
+    """
+    lines = []
+    for name, tool in sorted(tools.items()):
+        setting: JsonObject = tool._asdict()
+        if tool.effect in ("read", UNKNOWN):
+            setting = {"effect": None if tool.effect == UNKNOWN else tool.effect, "source": tool.source}
+        lines.append(f"    {_json(glob.escape(name))}: {_json(setting)}")
     return '{\n  "tools": {\n' + ",\n".join(lines) + "\n  }\n}" if lines else '{"tools": {}}'
 
 
 def _json(value: str | JsonObject) -> str:
     return printable(json.dumps(value, ensure_ascii=False), sys.maxsize)
-
-
-def _setting(tool: ToolEffect) -> JsonObject:
-    """Returns the config entry of a tool; of one that is not known to change something, effect and source."""
-    setting: JsonObject = {"effect": None if tool.effect == UNKNOWN else tool.effect, "source": tool.source}
-    return setting if tool.effect in ("read", UNKNOWN) else {**tool._asdict()}
 
 
 class _ToolCollector:
@@ -392,25 +374,19 @@ class _ToolCollector:
             return
         case = inline_case(item.conversation)
         catalog = conversation_tools(self._settings, item.conversation, case)
-        self._add(catalog, [*_calls_made(item.conversation), *_calls_expected(case)])
+        made = [
+            call for turn in item.conversation.turns for call in (*turn.tool_calls, *turn.user_tool_calls)
+        ]
+        self._add(catalog, [*made, *_calls_expected(case)])
 
     def _add(self, catalog: ToolCatalog, calls: Iterable[ToolCall]) -> None:
         for name in dict.fromkeys([*catalog.declared, *map(called_tool, calls)]):
             tool, known = catalog.effect(name), self.tools.get(name)
-            if name and (known is None or _says_more(tool, known)):
+            says_more = known is None or (
+                known.is_guess and (not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN))
+            )
+            if name and says_more:
                 self.tools[name] = tool
-
-
-def _says_more(tool: ToolEffect, known: ToolEffect) -> bool:
-    if not known.is_guess:
-        return False
-    return not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN)
-
-
-def _calls_made(conversation: Conversation) -> Iterator[ToolCall]:
-    for turn in conversation.turns:
-        yield from turn.tool_calls
-        yield from turn.user_tool_calls
 
 
 def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
@@ -447,12 +423,12 @@ def inspect_files(argv: Sequence[str]) -> int:
     criteria = all_criteria(build_criteria(config) if options.config else ())
     reader = AnyReader(options.input_format, config)
     reads = read_files("inspect", options.path, reader, MAX_RECORD_BYTES)
-    found = Inspection(_collected(reads, criteria), other_files(options.path))
+    inspection = Inspection(_collected(reads, criteria), other_files(options.path))
     if options.json:
-        say(msgspec.json.format(msgspec.json.encode(found)).decode())
+        say(msgspec.json.format(msgspec.json.encode(inspection)).decode())
     else:
-        say(inspection_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
-    return 0 if found.is_read else 1
+        say(inspection_text(inspection, shutil.get_terminal_size((_WIDTH, 24)).columns))
+    return 0 if inspection.is_read else 1
 
 
 def inspect_parser() -> OptionParser:
@@ -485,11 +461,11 @@ def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[Fil
             if read.failure is not None:
                 current.add_failure(read.failure)
         elif isinstance(read, JoinedEvents):
-            for one in read.found:
-                if isinstance(one, Failure):
-                    files[one.source or ""].add_failure(one)
+            for item in read.found:
+                if isinstance(item, Failure):
+                    files[item.source or ""].add_failure(item)
                 else:
-                    files[read.sources[0]].add_conversation(one)
+                    files[read.sources[0]].add_conversation(item)
         else:
             current.add_record(read)
     return [collector.inspection for collector in files.values()]

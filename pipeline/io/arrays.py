@@ -10,8 +10,6 @@ from typing import BinaryIO, NamedTuple
 from turnwise.schemas.jsonio import JsonValue, dump_json, key_twice
 from turnwise.schemas.score import KEPT_RECORD_BYTES, IncompleteReadError
 
-# Splits the text of a JSON array at its commas, holding little more than one element of it.
-
 _BLOCK = 1 << 18
 _SPACE = " \t\n\r"
 _NO_SPACE = re.compile(rf"[^{_SPACE}]")
@@ -131,12 +129,7 @@ class _Marks:
         self._depth, self._is_string, self._is_escaped = 0, False, False
 
     def end(self, text: str, start: int) -> int:
-        """Returns the place of the comma or bracket that ends the element; -1: it is not in this piece.
-
-        Args:
-            text: A text.
-            start: Where the piece begins that has not been searched yet; it goes to the end of the text.
-        """
+        """Returns where the comma or bracket stands that ends the element; -1: not from `start` on."""
         if start < len(text):
             start, self._is_escaped = start + self._is_escaped, False
         for mark in _MARKS.finditer(text, start):
@@ -179,15 +172,18 @@ def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | Ar
             if part.text:
                 yield _broken_off(part.text, f"what follows the array's end (element {number}) is not read")
             return
-        found = list(_whole_ones(part, limit))
-        number += len(found)
-        yield from found
-        yield from _faults(part, number, len(found))
+        elements = list(_whole_ones(part, limit))
+        number += len(elements)
+        yield from elements
+        if not part.ends_at:
+            what = f"from element {number + 1} on nothing was read"
+            yield _broken_off(part.text, f"the array is cut off, or a bracket or a quote is missing: {what}")
+        elif len(elements) > 1:
+            problem = f"a comma is missing before element {number}; both sides were read"
+            yield ArrayFault(part.text, ValueError(problem))
+        elif not elements and (part.ends_at == "," or number):
+            yield ArrayFault(b"", ValueError(f"an element is missing after element {number}"))
         is_ended = part.ends_at == "]"
-
-
-def _fault(text: bytes, problem: str) -> ArrayFault:
-    return ArrayFault(text, ValueError(problem))
 
 
 def _broken_off(text: bytes, problem: str) -> ArrayFault:
@@ -202,26 +198,12 @@ def _whole_ones(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
     elif len(part.text) > limit:
         yield part.text
     elif part.is_valid:
-        yield _written(part.text, part.value)
+        try:
+            yield dump_json(part.value) if key_twice(part.text, part.value) is None else part.text
+        except ValueError as error:
+            yield ArrayFault(part.text, error)
     elif part.text:
         yield from _run_together(part.text)
-
-
-def _written(text: bytes, value: JsonValue) -> bytes | ArrayFault:
-    try:
-        return dump_json(value) if key_twice(text, value) is None else text
-    except ValueError as error:
-        return ArrayFault(text, error)
-
-
-def _faults(part: ArrayPart, number: int, found: int) -> Iterator[ArrayFault]:
-    if not part.ends_at:
-        what = f"from element {number + 1} on nothing was read"
-        yield _broken_off(part.text, f"the array is cut off, or a bracket or a quote is missing: {what}")
-    elif found > 1:
-        yield _fault(part.text, f"a comma is missing before element {number}; both sides were read")
-    elif not found and (part.ends_at == "," or number):
-        yield _fault(b"", f"an element is missing after element {number}")
 
 
 def _run_together(text: bytes) -> Iterator[bytes]:
@@ -230,16 +212,16 @@ def _run_together(text: bytes) -> Iterator[bytes]:
         yield text
         return
     decoded = text.decode("utf-8", "surrogateescape")
-    decoder, place, found = json.JSONDecoder(), 0, []
-    while place < len(decoded):
+    start, objects = 0, []
+    while start < len(decoded):
         try:
-            _, end = decoder.raw_decode(decoded, place)
+            _, end = _DECODER.raw_decode(decoded, start)
         except (ValueError, RecursionError):
             yield text
             return
-        found.append(decoded[place:end].encode("utf-8", "surrogateescape"))
-        place = end + len(decoded[end:]) - len(decoded[end:].lstrip())
-    yield from found
+        objects.append(decoded[start:end].encode("utf-8", "surrogateescape"))
+        start = end + len(decoded[end:]) - len(decoded[end:].lstrip())
+    yield from objects
 
 
 def _is_broken(text: bytes) -> bool:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from google.cloud.bigquery import Client, QueryJob, Table
 
 
-# When rows of a table changed last.
-
 _IDS = {"HOUR": "%Y%m%d", "DAY": "%Y%m%d", "MONTH": "%Y%m", "YEAR": "%Y"}
 _PARTITION = """
 SELECT SUM(total_logical_bytes) AS bytes, MAX(last_modified_time) AS changed
@@ -53,20 +51,14 @@ def table_state(path: str) -> list[InputFile] | None:
             return [InputFile(path, table.num_bytes or 0, table.modified.isoformat())]
         partitioning = table.time_partitioning
         start = address.partition.strftime(_IDS[partitioning.type_ if partitioning else "DAY"])
-        return _partition_state(address, start)
+        dataset, _, name = address.table.rpartition(".")
+        sql = _PARTITION.format(dataset=dataset, table=name, start=start)
+        client = open_rows_client(address.project)
+        job = client.query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
+        [row] = job.result(retry=patient(PATIENCE))
+        changed = row["changed"]
+        return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
 
-
-def _partition_state(address: RowsAddress, start: str) -> list[InputFile]:
-    dataset, _, name = address.table.rpartition(".")
-    sql = _PARTITION.format(dataset=dataset, table=name, start=start)
-    client = open_rows_client(address.project)
-    job = client.query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
-    [row] = job.result(retry=patient(PATIENCE))
-    changed = row["changed"]
-    return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
-
-
-# The query that selects the rows of an address, and what is known of them before it runs.
 
 PATIENCE = 60.0
 """Seconds for which a service that does not answer is asked again before the run."""
@@ -104,7 +96,9 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
     check_google(address.shown)
     with one_line(address.shown, ConfigError):
         client = open_rows_client(address.project)
-        sql = address.query or _sql_of_table(address, patience)
+        sql = address.query or f"SELECT * FROM `{address.table}`"
+        if address.partition is not None:
+            sql += f" WHERE {day_condition(find_table(address, patience), address.partition)}"
         tried = client.query(
             sql,
             QueryJobConfig(dry_run=True, use_query_cache=False),
@@ -115,13 +109,6 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
     if tried.statement_type not in (None, "SELECT"):
         raise ConfigError(f"{address.shown}: is a statement {tried.statement_type}, not one SELECT")
     return RowsQuery(address.shown, address.project, sql)
-
-
-def _sql_of_table(address: RowsAddress, patience: float) -> str:
-    sql = f"SELECT * FROM `{address.table}`"
-    if address.partition is None:
-        return sql
-    return f"{sql} WHERE {day_condition(find_table(address, patience), address.partition)}"
 
 
 def find_table(address: RowsAddress, patience: float = PATIENCE) -> "Table":
@@ -141,7 +128,7 @@ def day_condition(table: "Table", day: date) -> str:
         raise ConfigError(f"{table.reference}: is not partitioned by time; select the rows by ?query=SQL")
     column = partitioning.field or "_PARTITIONTIME"
     kind = next((field.field_type for field in table.schema if field.name == column), "TIMESTAMP")
-    start, end = (_STARTS[kind].format(each) for each in (day, day + timedelta(1)))
+    start, end = (_STARTS[kind].format(bound) for bound in (day, day + timedelta(1)))
     return f"`{column}` >= {start} AND `{column}` < {end}"
 
 
@@ -179,8 +166,7 @@ def result_parts(query: RowsQuery, part_rows: int = PART_ROWS, patience: float =
     with one_line(query.shown, OSError):
         client = open_rows_client(query.project)
         job = client.query(query.sql, retry=patient(patience), timeout=REQUEST_SECONDS)
-        found = job.result(max_results=0, retry=patient(patience), timeout=None)
-        total = found.total_rows or 0
+        total = job.result(max_results=0, retry=patient(patience), timeout=None).total_rows or 0
     return [
         RowsPart(query.shown, query.project, job.location, job.job_id, start, min(part_rows, total - start))
         for start in range(0, total, part_rows)
@@ -211,13 +197,19 @@ def _rows(part: RowsPart, patience: float) -> Iterator[JsonObject]:
     from google.api_core.exceptions import BadRequest
 
     client = open_rows_client(part.project)
-    found = client.get_job(part.job_id, location=part.location, retry=patient(patience))
-    job = cast("QueryJob", found)
+    job = cast("QueryJob", client.get_job(part.job_id, location=part.location, retry=patient(patience)))
     done = before = 0
     while done < part.number:
         try:
-            for row in _pages(job, part.start + done, part.number - done, patience):
-                yield row
+            pages = job.result(
+                max_results=part.number - done,
+                start_index=part.start + done,
+                retry=patient(patience),
+                job_retry=None,
+                timeout=REQUEST_SECONDS,
+            )
+            for row in pages:
+                yield dict(row)
                 done += 1
         except BadRequest:
             if done == before:
@@ -226,14 +218,6 @@ def _rows(part: RowsPart, patience: float) -> Iterator[JsonObject]:
             continue
         if done < part.number:
             raise OSError(f"only {done} of {part.number} rows came")
-
-
-def _pages(job: "QueryJob", start: int, count: int, patience: float) -> Iterator[JsonObject]:
-    found = job.result(
-        max_results=count, start_index=start, retry=patient(patience), job_retry=None, timeout=REQUEST_SECONDS
-    )
-    for row in found:
-        yield dict(row)
 
 
 def query_records(path: str, limit: int) -> Iterator[Record | Failure]:
@@ -246,8 +230,6 @@ def query_records(path: str, limit: int) -> Iterator[Record | Failure]:
     for part in result_parts(prepare_query(path)):
         yield from part_records(part, limit)
 
-
-# Clients of BigQuery, and their errors in one line.
 
 REQUEST_SECONDS = 120.0
 """Seconds after which a request without an answer is sent again."""
@@ -294,10 +276,7 @@ def one_line(what: str, kind: type[ConfigError] | type[OSError]) -> Iterator[Non
 
 def told(error: BaseException) -> str:
     """Returns what an error of Google's libraries says, or those of its job, in one line."""
-    reasons = [
-        str(each.get("message", ""))
-        for each in getattr(error, "errors", None) or ()
-        if isinstance(each, dict)
-    ]
-    said = "; ".join(dict.fromkeys(filter(None, reasons))) or getattr(error, "message", "") or str(error)
-    return " ".join(said.split())[:_LONGEST] or type(error).__name__
+    details = getattr(error, "errors", None) or ()
+    reasons = [str(detail.get("message", "")) for detail in details if isinstance(detail, dict)]
+    text = "; ".join(dict.fromkeys(filter(None, reasons))) or getattr(error, "message", "") or str(error)
+    return " ".join(text.split())[:_LONGEST] or type(error).__name__

@@ -9,8 +9,7 @@ from time import monotonic
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.cases import Cases, case_records, read_cases
-from turnwise.pipeline.io.files import list_inputs
+from turnwise.pipeline.io.files import Cases, case_records, list_inputs, read_cases
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import CesConfig, ConfigError
@@ -89,19 +88,16 @@ class CaseBook:
         with self._lock:
             if self._clock() - self._looked >= self._places.every:
                 try:
-                    self._read_changes()
+                    files = list_inputs(self._places.paths, _OPTION)
+                    if files is None or files != self._files or self._known:
+                        self._take(self._places.read())
+                        self._files = files
                 except Exception as error:
                     failure = record_failure("parse_case", error, Record(self._places.paths[0], 0, b""))
                     self._report([failure])
                 self._looked = self._clock()
             failures, self._unreported = self._unreported, []
             return failures
-
-    def _read_changes(self) -> None:
-        files = list_inputs(self._places.paths, _OPTION)
-        if files is None or files != self._files or self._known:
-            self._take(self._places.read())
-            self._files = files
 
     def _take(self, found: Cases) -> None:
         faulty = {failure.source for failure in found.failures if failure.source}
@@ -113,8 +109,8 @@ class CaseBook:
 
     def _report(self, failures: Collection[Failure]) -> None:
         named = [_named(failure) for failure in failures]
-        self._unreported += [one for one in named if one.receipts[0] not in self._known]
-        self._known = {one.receipts[0] for one in named}
+        self._unreported += [failure for failure in named if failure.receipts[0] not in self._known]
+        self._known = {failure.receipts[0] for failure in named}
 
 
 def _is_in(source: str, faulty: Collection[str]) -> bool:

@@ -55,8 +55,6 @@ class EventJoin:
             yield JoinOutcome(events, join_session(session_id, events, counts))
 
 
-# Keeps the events of conversations in a temporary file until all are read, so that memory stays flat.
-
 _CREATE = """
 CREATE TABLE events (key BLOB, session BLOB, turn INTEGER, time REAL, id BLOB, is_end INTEGER, kind TEXT,
                      source BLOB, position INTEGER, data BLOB, watermark REAL, grouped BLOB)

@@ -3,10 +3,11 @@
 import os
 import re
 import stat
-from collections import Counter, deque
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
@@ -25,14 +26,23 @@ from turnwise.pipeline.io.records import (
 from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
+from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.run import InputFile, InputFiles, input_files
 from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation, ReadRecord
-from turnwise.transforms.text.cleaning import path_glob_matches
+from turnwise.transforms.formats.reading import (
+    AnyReader,
+    CaseReader,
+    FoundCase,
+    LoggedConversation,
+    ReadRecord,
+    distinct_case,
+    parse_case,
+)
+from turnwise.transforms.text.patterns import path_glob_matches
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
@@ -165,11 +175,6 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
 def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
     """Yields the records of one file, see `split_records`, or of the database or rows that a URL names.
 
-    Args:
-        path: The file, or a URL.
-        limit: A record of more bytes is a failure.
-        size: Bytes of the file when it was listed; 0: unknown.
-
     Raises:
         IncompleteReadError: It has become shorter since it was listed or opened.
     """
@@ -231,23 +236,13 @@ def unread_rest(stage: Stage, error: Exception, place: str) -> Failure:
 def named_records(
     file: SizedPath | Failure, limit: int, named: Container[str], unread: Callable[[], object]
 ) -> Iterator[Record | Failure]:
-    """Yields what `file_records` yields.
-
-    Args:
-        file: One of the `listed_files`.
-        limit: A record of more bytes is a failure.
-        named: The paths that an option names.
-        unread: Called at the end if a named file gave nothing but failures.
-    """
+    """Yields what `file_records` yields; calls `unread` if a named file gave nothing but failures."""
     gave = set[bool]()
     for record in file_records(file, limit):
         gave.add(isinstance(record, Record))
         yield record
     if gave == {False} and isinstance(file, SizedPath) and file.path in named:
         unread()
-
-
-# Lists the input files of a run, with their sizes and times of change.
 
 
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
@@ -257,32 +252,23 @@ def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | N
         ConfigError: A path does not exist, or cannot be read.
         OSError: A filesystem does not answer.
     """
-    tables = [_table_state(path) for path in paths if is_bigquery(path)]
-    if None in tables or any(map(is_store_url, paths)):
+    listed: list[InputFile] = []
+    for path in paths:
+        if is_bigquery(path):
+            from turnwise.pipeline.io.bigquery_source import table_state
+
+            if (state := table_state(path)) is None:
+                return None
+            listed += state
+    if any(map(is_store_url, paths)):
         return None
     patterns = file_patterns(option, [path for path in paths if not is_bigquery(path)])
-    remote = [pattern for pattern in patterns if not is_local(pattern)]
-    return input_files(
-        [*_local(patterns), *_remote(remote), *(one for table in tables for one in table or ())]
-    )
-
-
-def _table_state(path: str) -> list[InputFile] | None:
-    from turnwise.pipeline.io.bigquery_source import table_state
-
-    return table_state(path)
-
-
-def _local(patterns: Sequence[str]) -> Iterator[InputFile]:
-    for pattern in patterns:
-        for seen in files_at(pattern) if is_local(pattern) else ():
-            if not isinstance(seen, Unreadable):
-                yield InputFile(seen.path, seen.stat.st_size, _time(seen.stat.st_mtime))
-
-
-def _remote(patterns: Sequence[str]) -> Iterator[InputFile]:
-    for file in remote_files(patterns):
-        yield InputFile(file.path, file.size_in_bytes, _time(file.last_updated_in_seconds))
+    for seen in chain.from_iterable(files_at(pattern) for pattern in patterns if is_local(pattern)):
+        if not isinstance(seen, Unreadable):
+            listed.append(InputFile(seen.path, seen.stat.st_size, _time(seen.stat.st_mtime)))
+    for file in remote_files([pattern for pattern in patterns if not is_local(pattern)]):
+        listed.append(InputFile(file.path, file.size_in_bytes, _time(file.last_updated_in_seconds)))
+    return input_files(listed)
 
 
 def _time(seconds: float) -> str:
@@ -292,9 +278,6 @@ def _time(seconds: float) -> str:
 def names_nothing(path: str) -> bool:
     """Returns whether a local path or glob names no file."""
     return is_local(path) and next(files_at(path), None) is None
-
-
-# Reads files of which it is not known whether they hold logs or eval cases; memory stays flat.
 
 
 class OpenedFile(NamedTuple):
@@ -340,16 +323,13 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
             yield OpenedFile(shown_place(path))
             for record in file_records(path, limit):
                 read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
-                for one in read.found:
-                    if isinstance(one, ConversationEvent):
-                        joining.add(one)
+                for item in read.found:
+                    if isinstance(item, ConversationEvent):
+                        joining.add(item)
                 yield read
         for events, found in joining.joined(Counter()):
-            yield JoinedEvents(events[0].kind, found, _sources(events))
-
-
-def _sources(events: Sequence[ConversationEvent]) -> list[str]:
-    return list(dict.fromkeys(event.record.source for event in events))
+            sources = list(dict.fromkeys(event.record.source for event in events))
+            yield JoinedEvents(events[0].kind, found, sources)
 
 
 def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCase | Failure]:
@@ -359,10 +339,65 @@ def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCas
             if read.failure is not None:
                 yield read.failure
             continue
-        yield from (one for one in read.found if not isinstance(one, ConversationEvent))
+        yield from (item for item in read.found if not isinstance(item, ConversationEvent))
 
 
-# Finds what a folder of an ADK agent holds: recordings, eval sets and the config of `adk eval`.
+class Cases(NamedTuple):
+    """Eval cases with distinct keys, what could not be read of them, and the source of each case."""
+
+    cases: list[EvalCase]
+    failures: list[Failure]
+    sources: list[str]
+
+
+def read_cases(
+    found: Iterable[tuple[Record, EvalCase] | Record | Failure], reader: CaseReader, counts: Counter[str]
+) -> Cases:
+    """Reads records of eval cases; what is a case already is taken as it is."""
+    by_key: defaultdict[CaseKey, list[tuple[Record, EvalCase]]] = defaultdict(list)
+    failures: list[Failure] = []
+    for item in found:
+        if isinstance(item, Failure):
+            counts["lost_cases"] += 1
+            failures.append(item)
+        elif isinstance(item, Record):
+            for case in parse_case(reader, item, counts):
+                if isinstance(case, Failure):
+                    failures.append(case)
+                else:
+                    by_key[case[1].key].append(case)
+        else:
+            counts["cases"] += 1
+            by_key[item[1].key].append(item)
+    cases, sources = list[EvalCase](), list[str]()
+    for entries in by_key.values():
+        distinct, repeated = distinct_case(entries, counts)
+        failures += repeated
+        if distinct is not None:
+            cases.append(distinct)
+            sources.append(entries[0][0].source)
+    return Cases(cases, failures, sources)
+
+
+def case_records(
+    option: str, paths: Sequence[str], limit: int, store_app: str = "", stage: Stage = "read"
+) -> Iterator[Record | Failure]:
+    """Yields the records of files and stores.
+
+    Raises:
+        ConfigError: A path names nothing, or a store cannot be opened.
+    """
+    for path in matched_files(file_patterns(option, [path for path in paths if not is_store_url(path)])):
+        yield from file_records(path, limit, stage)
+    urls = [path for path in dict.fromkeys(paths) if is_store_url(path)]
+    if urls:
+        from turnwise.pipeline.store.database import try_store
+        from turnwise.pipeline.store.evaluations import store_records
+
+        for url in urls:
+            try_store(option, url, read_only=True).close()
+            yield from store_records(url, store_app)
+
 
 _ADK, _HISTORY, _SESSIONS = ".adk", "eval_history", "session.db"
 _CASES, _RESULT, _SESSION = (".evalset.json", ".test.json"), ".evalset_result.json", ".session.json"
@@ -370,13 +405,13 @@ _CONFIG = "test_config.json"
 _AGENT = ("agent.py", "root_agent.yaml", "__init__.py")
 
 
-class AgentFolder(NamedTuple):
-    """What the folder of an agent holds, by the names that google-adk gives.
+class AgentInputs(NamedTuple):
+    """What the folder of an agent holds by google-adk's names, or inputs with what their folders hold.
 
     Attributes:
-        logs: Eval results and stored sessions.
-        cases: Eval sets.
-        configs: `test_config.json` beside eval sets, or in the folder.
+        logs: Eval results, stored sessions and other logs.
+        cases: Eval sets and other cases.
+        configs: `test_config.json` beside eval sets, or in the folder; or the config of a run.
         not_read: Recordings in a form that is not read.
     """
 
@@ -386,44 +421,27 @@ class AgentFolder(NamedTuple):
     not_read: list[str]
 
 
-class AgentInputs(NamedTuple):
-    """Inputs of a run, with agent folders in place of their paths.
-
-    Attributes:
-        logs: Paths of logs.
-        cases: Paths of eval cases.
-        config: Path of the config; None: none is named or found.
-        not_read: Recordings in a form that is not read.
-    """
-
-    logs: list[str]
-    cases: list[str]
-    config: str | None
-    not_read: list[str]
-
-
-def agent_folder(path: str) -> AgentFolder | None:
+def agent_folder(path: str) -> AgentInputs | None:
     """Returns what the folder of an agent holds; None: the path is none.
 
     It is one if it holds `.adk`, or the agent's code and an eval set.
     """
     if not is_local(path) or not os.path.isdir(path):
         return None
-    place = Path(path)
-    is_agent = (place / _ADK).is_dir() or any((place / name).is_file() for name in _AGENT)
-    if not is_agent:
+    folder = Path(path)
+    if not ((folder / _ADK).is_dir() or any((folder / name).is_file() for name in _AGENT)):
         return None
-    below = sorted(str(file) for file in place.rglob("*.json") if file.is_file())
+    below = sorted(str(file) for file in folder.rglob("*.json") if file.is_file())
     cases = [name for name in below if name.endswith(_CASES)]
     logs = [name for name in below if name.endswith(_SESSION)]
-    logs += [str(file) for file in sorted((place / _ADK / _HISTORY).glob(f"*{_RESULT}"))]
-    stored = [str(file) for file in (place / _ADK / _SESSIONS,) if file.is_file()]
+    logs += [str(file) for file in sorted((folder / _ADK / _HISTORY).glob(f"*{_RESULT}"))]
+    stored = [str(file) for file in (folder / _ADK / _SESSIONS,) if file.is_file()]
     logs += [name for name in stored if name.endswith(SUFFIXES)]
-    if not (place / _ADK).is_dir() and not any(name.endswith(_CASES[0]) for name in cases):
+    if not (folder / _ADK).is_dir() and not any(name.endswith(_CASES[0]) for name in cases):
         return None
     homes = dict.fromkeys([*(os.path.dirname(name) for name in cases), path])
     configs = [str(file) for home in homes if (file := Path(home) / _CONFIG).is_file()]
-    return AgentFolder(logs, cases, configs, [name for name in stored if not name.endswith(SUFFIXES)])
+    return AgentInputs(logs, cases, configs, [name for name in stored if not name.endswith(SUFFIXES)])
 
 
 def agent_inputs(logs: Sequence[str], cases: Sequence[str], config: str | None) -> AgentInputs:
@@ -435,32 +453,26 @@ def agent_inputs(logs: Sequence[str], cases: Sequence[str], config: str | None) 
     Raises:
         ConfigError: A folder holds no recording, or several configs.
     """
-    found = AgentInputs([], [*cases], config, [])
-    configs: list[str] = []
+    inputs = AgentInputs([], [*cases], [], [])
     for path in logs:
         folder = agent_folder(path)
         if folder is None:
-            found.logs.append(path)
+            inputs.logs.append(path)
             continue
-        found.not_read.extend(folder.not_read)
+        inputs.not_read.extend(folder.not_read)
         if not folder.logs:
-            raise ConfigError(_no_recording(path, folder))
-        found.logs.extend(folder.logs)
-        found.cases.extend(() if cases else folder.cases)
-        configs += folder.configs
-    if config is None and len(set(configs)) > 1:
-        raise ConfigError(
-            f"several configs are found, name one with --config: {', '.join(sorted(set(configs)))}"
-        )
-    return found._replace(config=config or next(iter(configs), None))
-
-
-def _no_recording(path: str, folder: AgentFolder) -> str:
-    also = f"; {', '.join(folder.not_read)} is not read" if folder.not_read else ""
-    where = f"{_ADK}/{_HISTORY}/*{_RESULT} and *{_SESSION}"
-    return (
-        f"--input {path}: the folder of an ADK agent without a recording ({where}); run adk eval first{also}"
-    )
+            also = f"; {', '.join(folder.not_read)} is not read" if folder.not_read else ""
+            where = f"without a recording ({_ADK}/{_HISTORY}/*{_RESULT} and *{_SESSION})"
+            raise ConfigError(f"--input {path}: the folder of an ADK agent {where}; run adk eval first{also}")
+        inputs.logs.extend(folder.logs)
+        inputs.cases.extend(() if cases else folder.cases)
+        inputs.configs.extend(folder.configs)
+    if config is not None:
+        return inputs._replace(configs=[config])
+    if len(set(inputs.configs)) > 1:
+        names = ", ".join(sorted(set(inputs.configs)))
+        raise ConfigError(f"several configs are found, name one with --config: {names}")
+    return inputs
 
 
 def without_configs(paths: Sequence[str]) -> list[str]:
@@ -473,8 +485,6 @@ def without_configs(paths: Sequence[str]) -> list[str]:
             opened += [seen.path for seen in files_at(path) if os.path.basename(seen.path) != _CONFIG]
     return opened
 
-
-# Finds local files and reports unreadable ones.
 
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
@@ -522,8 +532,15 @@ def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str
             yield Unreadable(place, error)
             continue
         for entry in entries:
-            if not _is_directory(entry):
-                if is_wanted(entry.path) or (_is_broken(entry) and enters(entry.path)):
+            try:
+                is_directory = entry.is_dir()
+            except OSError:
+                is_directory = False
+            if not is_directory:
+                # A broken link may have led to a directory.
+                is_broken = entry.is_symlink() and not entry.name.endswith(_FILES)
+                is_lost = is_broken and not os.path.exists(entry.path) and enters(entry.path)
+                if is_wanted(entry.path) or is_lost:
                     yield from look_at(entry.path)
             elif enters(entry.path):
                 # Links last: a directory is found under its own path before a link to it.
@@ -540,18 +557,6 @@ def _entries(directory: str, visited: set[tuple[int, int]]) -> list["os.DirEntry
         return list(entries)
 
 
-def _is_directory(entry: "os.DirEntry[str]") -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def _is_broken(entry: "os.DirEntry[str]") -> bool:
-    """Returns whether an entry is a broken link that may have led to a directory."""
-    return entry.is_symlink() and not entry.name.endswith(_FILES) and not os.path.exists(entry.path)
-
-
 def look_at(path: str) -> Iterator[Seen]:
     """Yields a file, or why it cannot be read; nothing if it does not exist."""
     try:
@@ -563,15 +568,10 @@ def look_at(path: str) -> Iterator[Seen]:
     except OSError as error:
         yield Unreadable(path, error)
         return
-    problem = other_kind(about) or name_problem(path)
+    problem = name_problem(path)
+    if not stat.S_ISREG(about.st_mode):
+        problem = f"is {_KINDS.get(stat.S_IFMT(about.st_mode), 'no file')}; only regular files are read"
     yield Unreadable(path, ValueError(problem)) if problem else FoundFile(path, about)
-
-
-def other_kind(about: os.stat_result) -> str | None:
-    """Returns the problem of a path that is no regular file; None if it is one."""
-    if stat.S_ISREG(about.st_mode):
-        return None
-    return f"is {_KINDS.get(stat.S_IFMT(about.st_mode), 'no file')}; only regular files are read"
 
 
 def name_problem(path: str) -> str | None:
@@ -643,7 +643,6 @@ def glob_root(pattern: str) -> str:
 
 
 def _may_hold(pattern: str, directory: str) -> bool:
-    """Returns whether a glob can match a file below a directory."""
     parts, depth = pattern.split(os.sep), directory.count(os.sep) + 1
     start = parts[:depth]
     if any("**" in part for part in start):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby, pairwise
+from math import inf
+from operator import gt
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import apache_beam as beam
@@ -33,8 +35,6 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.score import Failure, IncompleteReadError
 from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn
-
-# Divides files of JSON Lines into ranges of bytes, so that several workers read one file.
 
 _RANGES = 64
 """Number of ranges into which the files of a run on other machines are divided."""
@@ -76,22 +76,18 @@ def file_ranges(patterns: list[str]) -> list[FileRange | Failure]:
 
 def divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[FileRange | Failure]:
     """Returns files in about so many ranges together, each of 1 to 64 MiB, and failures as they are."""
-    total = sum(one.size for one in listed if isinstance(one, SizedPath))
+    total = sum(file.size for file in listed if isinstance(file, SizedPath))
     length = min(max(total // number, _SHORTEST), _LONGEST)
     ranges: list[FileRange | Failure] = []
-    for one in listed:
-        ranges += [one] if isinstance(one, Failure) else _ranges(one, length)
+    for file in listed:
+        if isinstance(file, Failure):
+            ranges.append(file)
+        elif (parts := round(file.size / length)) < 2 or not named_as_lines(file.path):
+            ranges.append(FileRange(file.path))
+        else:
+            bounds = [file.size * i // parts for i in range(parts + 1)]
+            ranges += [FileRange(file.path, start, stop) for start, stop in pairwise(bounds)]
     return ranges
-
-
-def _ranges(file: SizedPath, length: int) -> Iterator[FileRange]:
-    number = round(file.size / length)
-    if number < 2 or not named_as_lines(file.path):
-        yield FileRange(file.path)
-        return
-    bounds = [file.size * i // number for i in range(number + 1)]
-    for start, stop in pairwise(bounds):
-        yield FileRange(file.path, start, stop)
 
 
 def measure(part: FileRange, limit: int) -> MeasuredRange:
@@ -110,7 +106,7 @@ def measure(part: FileRange, limit: int) -> MeasuredRange:
 def number_lines(path: str, measured: Iterable[MeasuredRange]) -> Iterator[FileRange]:
     """Yields the ranges of one file with the number of lines before each, or the file as a whole."""
     lines, ranges = 0, []
-    for part, line_ends in sorted(measured, key=lambda one: one.part.start):
+    for part, line_ends in sorted(measured, key=lambda measured: measured.part.start):
         if line_ends is None:
             yield FileRange(path)
             return
@@ -144,11 +140,11 @@ def range_records(
 
 def _line_ends(file: BinaryIO, start: int, stop: int) -> int:
     file.seek(start)
-    found = 0
+    count = 0
     while start < stop and (block := file.read(min(_BLOCK, stop - start))):
-        found += block.count(b"\n")
+        count += block.count(b"\n")
         start += len(block)
-    return found
+    return count
 
 
 def _first_line(file: BinaryIO, start: int) -> tuple[int, int]:
@@ -211,11 +207,9 @@ class _ReadingFn(CountingDoFn):
 
     def whole(self, file: SizedPath | Failure) -> Iterator[Any]:
         """Yields the records and failures of one of the `listed_files`."""
-        return self._told_apart(
-            named_records(file, self._limit, self._named, lambda: self.count(UNREAD_FILES))
-        )
+        return self._tagged(named_records(file, self._limit, self._named, lambda: self.count(UNREAD_FILES)))
 
-    def _told_apart(self, records: Iterable[Record | Failure]) -> Iterator[Any]:
+    def _tagged(self, records: Iterable[Record | Failure]) -> Iterator[Any]:
         for record in records:
             if isinstance(record, Failure):
                 self.count(self._lost)
@@ -225,8 +219,6 @@ class _ReadingFn(CountingDoFn):
 
 
 class _ReadFn(_ReadingFn):
-    """Finds and reads all files."""
-
     def __init__(self, patterns: list[str], max_record_bytes: int, lost: str) -> None:
         super().__init__(max_record_bytes, lost, frozenset(patterns))
         self._patterns = patterns
@@ -263,27 +255,19 @@ class ReadingRangesFn(_ReadingFn):
         self._worker = f"{WORKER}{socket.gethostname()}/{os.environ.get('WORKER_ID') or os.getpid()}"
 
     def read(self, part: FileRange | Failure, start: int, claim: Callable[[int], bool]) -> Iterator[Any]:
-        """Yields the records and failures of a range whose lines begin at `start` or after it.
-
-        Args:
-            part: The range.
-            start: Offset of a byte in it.
-            claim: As in `range_records`; what is read as a whole is claimed by 0.
-        """
-        for one in self._found(part, start, claim):
-            self.counts[self._worker] += isinstance(one, Record)
-            yield one
-
-    def _found(self, part: FileRange | Failure, start: int, claim: Callable[[int], bool]) -> Iterator[Any]:
-        if isinstance(part, FileRange) and part.stop:
-            gave = set[bool]()
-            for one in self._told_apart(range_records(part, start, self._limit, claim)):
-                gave.add(isinstance(one, Record))
-                yield one
-            if gave and part.path in self._named:
-                self.count(f"{READ_PART if True in gave else UNREAD_PART}{part.path}")
+        """Yields records and failures of a range from `start` on; what is read as a whole is claimed by 0."""
+        items: Iterable[Any] = ()
+        if is_range := isinstance(part, FileRange) and part.stop > 0:
+            items = self._tagged(range_records(part, start, self._limit, claim))
         elif claim(0):
-            yield from self.whole(part if isinstance(part, Failure) else SizedPath(part.path, 0))
+            items = self.whole(part if isinstance(part, Failure) else SizedPath(part.path, 0))
+        gave = set[bool]()
+        for item in items:
+            gave.add(isinstance(item, Record))
+            self.counts[self._worker] += isinstance(item, Record)
+            yield item
+        if is_range and gave and isinstance(part, FileRange) and part.path in self._named:
+            self.count(f"{READ_PART if True in gave else UNREAD_PART}{part.path}")
 
 
 class _ReadRangesFn(ReadingRangesFn):
@@ -305,28 +289,18 @@ class FileSource:
     def __init__(
         self, patterns: list[str], max_record_bytes: int, lost: str, is_distributed: bool = False
     ) -> None:
-        """Creates a source.
-
-        Args:
-            patterns: Paths and globs, see `file_patterns`.
-            max_record_bytes: A larger record is a failure.
-            lost: Name of the counter of records that could not be read.
-            is_distributed: Distribute files, and ranges of JSON Lines, over the workers.
-        """
         self.patterns, self.limit, self.lost = patterns, max_record_bytes, lost
         self._is_distributed = is_distributed
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that find the files and read each one once."""
-        start, read = root | f"{name}Start" >> beam.Impulse(), self._read()
-        files = self._ranges(start, name) if self._is_distributed else start
+        files: PCollection[Any] = root | f"{name}Start" >> beam.Impulse()
+        read: _ReadingFn = _ReadFn(self.patterns, self.limit, self.lost)
+        if self._is_distributed:
+            files = self._ranges(files, name)
+            read = _ReadRangesFn(self.limit, self.lost, frozenset(self.patterns))
         outputs = files | f"{name}Read" >> beam.ParDo(read).with_outputs(FAILURES, COUNTS, main="records")
         return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
-
-    def _read(self) -> _ReadingFn:
-        if self._is_distributed:
-            return _ReadRangesFn(self.limit, self.lost, frozenset(self.patterns))
-        return _ReadFn(self.patterns, self.limit, self.lost)
 
     def _ranges(self, start: "PCollection[bytes]", name: str) -> "PCollection[Any]":
         """Adds the steps that divide the files into ranges, number their lines, and spread them.
@@ -356,20 +330,13 @@ def _measured(part: FileRange | Failure, limit: int) -> tuple[str, MeasuredRange
 
 
 def _numbered(file: tuple[str, Iterable[MeasuredRange | Failure]]) -> Iterator[FileRange | Failure]:
-    measured: list[MeasuredRange] = []
-    for one in file[1]:
-        if isinstance(one, Failure):
-            yield one
-        else:
-            measured.append(one)
-    if measured:
+    parts = list(file[1])
+    yield from (part for part in parts if isinstance(part, Failure))
+    if measured := [part for part in parts if isinstance(part, MeasuredRange)]:
         yield from number_lines(file[0], measured)
 
 
-# Divides files into shards, which worker processes of this machine take from a queue.
-#
-# The queue is a pipe whose entries are read one by one: a worker that is done with a shard takes the next.
-
+# Worker processes of this machine take shards from a pipe, entry by entry: one that is done takes the next.
 _ENTRY = struct.Struct("=qqq")
 _OVER, _WHOLE = -1, -1
 _SHARDS_EACH = 32
@@ -406,9 +373,9 @@ def divided_among(files: Sequence[SizedPath | Failure], workers: int) -> list[Fi
 
     Files on other machines are read as a whole, because to divide one, its lines must be counted.
     """
-    listed = sorted(files, key=lambda one: -one.size if isinstance(one, SizedPath) else 0)
-    local = [one for one in listed if isinstance(one, Failure) or is_local(one.path)]
-    remote = [one.path for one in listed if isinstance(one, SizedPath) and not is_local(one.path)]
+    listed = sorted(files, key=lambda file: -file.size if isinstance(file, SizedPath) else 0)
+    local = [file for file in listed if isinstance(file, Failure) or is_local(file.path)]
+    remote = [file.path for file in listed if isinstance(file, SizedPath) and not is_local(file.path)]
     return [*map(FileRange, remote), *divided_files(local, _SHARDS_EACH * workers)]
 
 
@@ -456,8 +423,6 @@ def take_shards(queue: int, parts: Sequence[FileRange | Failure]) -> Iterator[Fi
 
 
 class _ReadShardsFn(ReadingRangesFn):
-    """Takes and reads shards as long as there are some."""
-
     def __init__(self, shards: Shards, queue: int) -> None:
         files = shards.files
         super().__init__(files.limit, files.lost, frozenset(files.patterns))
@@ -466,30 +431,16 @@ class _ReadShardsFn(ReadingRangesFn):
     def process(self, start: bytes) -> Iterator[Any]:
         for part in take_shards(self._queue, self._parts):
             first, stop = (part.start, part.stop) if isinstance(part, FileRange) else (0, 0)
-            for found in self.read(part, first, _before(stop) if stop else _always):
+            for item in self.read(part, first, partial(gt, stop or inf)):
                 if STOPPING.is_asked:
                     return
-                yield found
-
-
-def _before(stop: int) -> Callable[[int], bool]:
-    return lambda offset: offset < stop
-
-
-def _always(offset: int) -> bool:
-    return True
+                yield item
 
 
 class ShardSource:
     """Reads shards as long as there are some."""
 
     def __init__(self, shards: Shards, queue: int) -> None:
-        """Creates a source.
-
-        Args:
-            shards: All shards of the run.
-            queue: File descriptor of the pipe that `put_shards` writes into.
-        """
         self._read = _ReadShardsFn(shards, queue)
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
@@ -499,9 +450,6 @@ class ShardSource:
             FAILURES, COUNTS, main="records"
         )
         return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
-
-
-# Reads the rows of BigQuery in a pipeline: workers run the query and read its pages.
 
 
 class _QueryFn(beam.DoFn):
@@ -534,15 +482,6 @@ class BigQuerySource:
         lost: str,
         is_distributed: bool = False,
     ) -> None:
-        """Creates a source.
-
-        Args:
-            queries: The queries; only their text becomes part of the pipeline.
-            other: Another source to read.
-            max_record_bytes: A larger row is a failure.
-            lost: Name of the counter of rows that could not be read.
-            is_distributed: Distribute the parts of the results over the workers.
-        """
         self._queries, self._other, self._limit = list(queries), other, max_record_bytes
         self._lost, self._is_distributed = lost, is_distributed
 
@@ -554,9 +493,8 @@ class BigQuerySource:
             parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
         read = _ReadPartFn(self._limit, self._lost)
         outputs = parts | f"{name}ReadRows" >> beam.ParDo(read).with_outputs(FAILURES, COUNTS, main="records")
-        found = ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
+        rows = ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
         if self._other is None:
-            return found
-        files = self._other.read(root, name)
-        pairs = zip(ReadRecords._fields, found, files, strict=True)
+            return rows
+        pairs = zip(ReadRecords._fields, rows, self._other.read(root, name), strict=True)
         return ReadRecords(*((a, b) | f"{name}All_{field}" >> beam.Flatten() for field, a, b in pairs))

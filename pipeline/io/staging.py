@@ -77,8 +77,6 @@ class StagingSink:
 
 
 class _StageFn(beam.DoFn):
-    """Writes the rows of a bundle into files of their own."""
-
     def __init__(self, folder: str, table: str, day: str, by_version: bool) -> None:
         self._folder, self._table, self._by_version = folder, table, by_version
         self._day = date.fromisoformat(day)
@@ -193,8 +191,6 @@ def matching(pattern: str) -> list[str]:
     """Returns the files that a pattern matches."""
     return [file.path for match in FileSystems.match([pattern]) for file in match.metadata_list]
 
-
-# Names of hive partitions.
 
 _SPECIAL = re.compile(r'[\x00-\x1f"#%\'*/:=?\\\x7f{\[\]^]')
 _NULL = "__HIVE_DEFAULT_PARTITION__"

@@ -49,7 +49,6 @@ def _shown(char: str) -> str:
 
 
 def _fitting(parts: "list[str] | str", width: int) -> list[str]:
-    """Returns the first parts that fit into `width` columns."""
     found: list[str] = []
     for part in parts:
         width -= columns(part)

@@ -61,7 +61,7 @@ from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
-from turnwise.transforms.judging.judges_base import NONE, JudgeKind
+from turnwise.transforms.judging.judges import NONE, JudgeKind
 from turnwise.transforms.judging.limits import JudgeCounts
 from turnwise.transforms.judging.setup import JudgeSettings, build_judge, run_loop
 from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cas
 
 from msgspec import Struct, field
 
-from turnwise.pipeline.io.cases import Cases, case_records, read_cases
-from turnwise.pipeline.io.files import UNREAD_FILES, file_patterns, listed_files, named_records
+from turnwise.pipeline.io.files import (
+    UNREAD_FILES,
+    Cases,
+    case_records,
+    file_patterns,
+    listed_files,
+    named_records,
+    read_cases,
+)
 from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record

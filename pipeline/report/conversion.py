@@ -33,9 +33,9 @@ from turnwise.transforms.decisions.cases import (
     transcript_conversation,
 )
 from turnwise.transforms.decisions.comparison.collect import ScoredId
+from turnwise.transforms.decisions.conversion import Converted, RunOfConversation, Target, converted, scored
 from turnwise.transforms.decisions.run import Run, scored_id
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
-from turnwise.transforms.tools.conversion import Converted, RunOfConversation, Target, converted, scored
 
 _ADK = ".adk"
 _SETS = "results of several eval sets; adk web shows them in the first one"

@@ -13,8 +13,8 @@ from turnwise.schemas.config import EvalConfig, MappingConfig
 from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.score import Failure
+from turnwise.transforms.decisions.inspection import add_use, suggested_mapping, unread_keys
 from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
-from turnwise.transforms.tools.inspection import add_use, suggested_mapping, unread_keys
 
 _HEADINGS = ("file", "format", "records", "conversations", "turns", "calls", "cases", "not read")
 _GAP = "  "

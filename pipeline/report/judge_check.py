@@ -19,14 +19,7 @@ from turnwise.schemas.calibration import CheckCost, CheckedCriterion, CheckFigur
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, TokenPrices
 from turnwise.schemas.conversation import Conversation
-from turnwise.transforms.judging.ask import Ask
-from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.limits import JudgeUsage, total_cost
-from turnwise.transforms.judging.routes import JUDGING
-from turnwise.transforms.judging.setup import WAITING, JudgeSettings, JudgeWorker
-from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.selection import Selection, hash_place
-from turnwise.transforms.tools.judge_check import (
+from turnwise.transforms.decisions.calibration.judge_check import (
     PERTURBATIONS,
     AskedQuestions,
     CheckedQuestion,
@@ -36,6 +29,13 @@ from turnwise.transforms.tools.judge_check import (
     questions_about,
     vote_on,
 )
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.limits import JudgeUsage, total_cost
+from turnwise.transforms.judging.routes import JUDGING
+from turnwise.transforms.judging.setup import WAITING, JudgeSettings, JudgeWorker
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.selection import Selection, hash_place
 
 # A check of a judge as text.
 

@@ -23,6 +23,7 @@ from turnwise.pipeline.store.database import (
     METRICS,
     RESULTS,
     RUNS,
+    SCORE_COLUMNS,
     SCORES,
     key_text,
     open_store,
@@ -599,10 +600,6 @@ def _note_replaced(connection: Connection, app: str, side: ComparedSide) -> None
 # A whole run of a store, for a report.
 
 _OF_CONVERSATION = ("run_id", "conversation_id", "eval_id", "app_version")
-_OF_SCORE = (
-    *("score_id", "turn_index", "criterion", "value", "outcome", "threshold", "label", "reason"),
-    *("explanation", "event_time", "language"),
-)
 _CONVERSATIONS = "conversations"
 
 
@@ -669,7 +666,7 @@ def _gaps(document: RunDocument, rows: int, with_content: int) -> list[str]:
 def _scores(
     connection: Connection, names: Any, known: dict[str, ConversationRow]
 ) -> Iterator[tuple[str, ScoreRow]]:
-    columns = [SCORES.c[name] for name in ("conversation", "content", *_OF_SCORE)]
+    columns = [SCORES.c[name] for name in ("conversation", "content", *SCORE_COLUMNS)]
     turn = SCORES.c.turn_index
     # Comparisons tell conversations apart by this order: the whole conversation after its turns.
     order = SCORES.c.conversation, SCORES.c.criterion, turn.is_(None), turn, SCORES.c.score_id
@@ -677,8 +674,8 @@ def _scores(
     for conversation, content, *values in connection.execute(query):
         row = known.get(conversation)
         if row is not None:
-            own = {name: row[name] for name in _OF_CONVERSATION}  # type: ignore[literal-required]
-            own |= dict(zip(_OF_SCORE, values, strict=True)) | json.loads(content)
+            own = dict(zip(SCORE_COLUMNS, values, strict=True)) | json.loads(content)
+            own |= {name: row[name] for name in _OF_CONVERSATION}  # type: ignore[literal-required]
             yield conversation, cast("ScoreRow", own)
 
 

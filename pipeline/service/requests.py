@@ -20,14 +20,8 @@ from turnwise.schemas.proto.message import Message, WireError
 _TEMPLATE = re.compile(r"(.*)\{([\w.]+)=([^}]+)\}(.*)")
 
 
-class Empty(Message):
-    """The answer of methods that answer nothing."""
-
-    PACKAGE = "google.protobuf"
-
-
 class RestMethod(Struct, frozen=True, dict=True):
-    """A method of the CES API: a request message in, a response message out.
+    """A method of the CES API.
 
     The path fills one field of the request, the body another one or all, the query the rest.
 
@@ -36,7 +30,6 @@ class RestMethod(Struct, frozen=True, dict=True):
         verb: HTTP method.
         path: Template in the notation of google.api.http, below `/v1beta/`.
         request: Message class of the request.
-        response: Message class of the response.
         call: Answers a request.
         body: Field of the request that the body holds; "*": the body is the request; "": there is none.
     """
@@ -45,7 +38,6 @@ class RestMethod(Struct, frozen=True, dict=True):
     verb: str
     path: str
     request: type[Message]
-    response: type[Message]
     call: Callable[[Service, Any], JsonObject]
     body: str = ""
 

@@ -40,7 +40,7 @@ from turnwise.pipeline.service.http import (
     web_server,
 )
 from turnwise.pipeline.service.mcp import mcp_server
-from turnwise.pipeline.service.requests import Empty, RestMethod, has_method, in_app, read_request
+from turnwise.pipeline.service.requests import RestMethod, has_method, in_app, read_request
 from turnwise.pipeline.service.runs import Service, get_evaluation_run, list_evaluation_runs
 from turnwise.pipeline.service.serve import HTTP_CODES, ServeOptions, ServiceError, Tokens, read_token_file
 from turnwise.pipeline.service.web import web_routes
@@ -51,13 +51,10 @@ from turnwise.schemas.ces.resources import (
     DeleteEvaluationRequest,
     GetEvaluationResultRequest,
     ListEvaluationResultsRequest,
-    ListEvaluationResultsResponse,
     ListEvaluationsRequest,
-    ListEvaluationsResponse,
     UpdateEvaluationRequest,
 )
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult
-from turnwise.schemas.ces.run import EvaluationRun, GetEvaluationRunRequest, ListEvaluationRunsResponse
+from turnwise.schemas.ces.run import GetEvaluationRunRequest
 from turnwise.schemas.ces.tools import GetEvaluationWithResults, ListEvaluationRunsRequest
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.transforms.criteria.base import CRITERIA
@@ -237,46 +234,43 @@ def _get_evaluation(service: Service, request: GetEvaluationWithResults) -> Json
 
 METHODS = (
     RestMethod(
-        *("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest, ListEvaluationsResponse),
+        *("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest),
         call=list_evaluations,
     ),
     RestMethod(
-        *("create_evaluation", "POST", _EVALUATIONS, CreateEvaluationRequest, Evaluation),
+        *("create_evaluation", "POST", _EVALUATIONS, CreateEvaluationRequest),
         call=create_evaluation,
         body="evaluation",
     ),
     RestMethod(
-        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults, Evaluation),
+        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults),
         call=_get_evaluation,
     ),
     RestMethod(
-        *("update_evaluation", "PATCH", in_app("evaluation.name", _EVALUATION)),
-        *(UpdateEvaluationRequest, Evaluation),
+        *("update_evaluation", "PATCH", in_app("evaluation.name", _EVALUATION), UpdateEvaluationRequest),
         call=lambda service, asked: update_evaluation(service, asked.evaluation, asked.update_mask or ""),
         body="evaluation",
     ),
     RestMethod(
-        *("delete_evaluation", "DELETE", in_app("name", _EVALUATION), DeleteEvaluationRequest, Empty),
+        *("delete_evaluation", "DELETE", in_app("name", _EVALUATION), DeleteEvaluationRequest),
         call=delete_evaluation,
     ),
     RestMethod(
         *("list_evaluation_results", "GET", in_app("parent", "evaluations/*") + "/results"),
-        *(ListEvaluationResultsRequest, ListEvaluationResultsResponse),
+        request=ListEvaluationResultsRequest,
         call=list_evaluation_results,
     ),
     RestMethod(
         *("get_evaluation_result", "GET", in_app("name", "evaluations/*/results/*")),
-        *(GetEvaluationResultRequest, EvaluationResult),
+        request=GetEvaluationResultRequest,
         call=lambda service, asked: get_evaluation_result(service, asked.name),
     ),
     RestMethod(
-        *("list_evaluation_runs", "GET", in_app("parent") + "/evaluationRuns"),
-        *(ListEvaluationRunsRequest, ListEvaluationRunsResponse),
+        *("list_evaluation_runs", "GET", in_app("parent") + "/evaluationRuns", ListEvaluationRunsRequest),
         call=list_evaluation_runs,
     ),
     RestMethod(
-        *("get_evaluation_run", "GET", in_app("name", "evaluationRuns/*")),
-        *(GetEvaluationRunRequest, EvaluationRun),
+        *("get_evaluation_run", "GET", in_app("name", "evaluationRuns/*"), GetEvaluationRunRequest),
         call=lambda service, asked: get_evaluation_run(service, asked.name),
     ),
 )

@@ -81,11 +81,6 @@ from turnwise.transforms.statistics.tests import Interval, SampleMoments, mean_i
 
 # Tells the figures of a criterion in a run, or why there are none.
 
-_SAME = (
-    *("criterion", "level", "unit", "mean", "mean_low", "mean_high", "stddev"),
-    *("pass_rate", "pass_rate_low", "pass_rate_high", "p50", "p90", "p99"),
-)
-
 
 def gap_point(criterion: str, version: str, why: str) -> JsonObject:
     """Returns the TrendPoint of a criterion that was not measured in proto3 JSON."""
@@ -94,35 +89,32 @@ def gap_point(criterion: str, version: str, why: str) -> JsonObject:
 
 def trend_point(own: VersionMetric) -> JsonObject:
     """Returns the TrendPoint of stored figures in proto3 JSON."""
-    figures = own._asdict()
     interval = _interval(own)
     point = TrendPoint(
-        **{name: figures[name] for name in _SAME},
-        app_version_id=own.version_id,
-        gap="" if own.scored else _without_value(own),
-        score_count=own.scores,
-        scored_count=own.scored,
-        unscored_count=own.unscored,
-        error_count=own.errors,
-        pass_count=own.pass_count,
-        fail_count=own.fail_count,
+        **{name: figure for name, figure in own.items() if name in TrendPoint.model_fields},
+        app_version_id=own["version_id"],
+        gap="" if own["scored"] else _without_value(own),
+        score_count=own["count"],
+        scored_count=own["scored"],
+        unscored_count=own["unscored"],
+        error_count=own["errors"],
         mean_interval_low=interval.low if interval else None,
         mean_interval_high=interval.high if interval else None,
-        conversation_count=own.conversations or 0,
-        turn_count=own.turns or 0,
+        conversation_count=own["conversations"] or 0,
+        turn_count=own["turns"] or 0,
     )
     return point.to_value()
 
 
 def _interval(own: VersionMetric) -> Interval | None:
-    if own.mean is None or own.stddev is None:
+    if own["mean"] is None or own["stddev"] is None:
         return None
-    return mean_interval(SampleMoments(own.scored, own.mean, own.stddev**2))
+    return mean_interval(SampleMoments(own["scored"], own["mean"], own["stddev"] ** 2))
 
 
 def _without_value(own: VersionMetric) -> str:
-    errors = f"; it failed with an error {own.errors} times" if own.errors else ""
-    return f"none of {own.scores} scores has a value{errors}" if own.scores else f"no score{errors}"
+    errors = f"; it failed with an error {own['errors']} times" if own["errors"] else ""
+    return f"none of {own['count']} scores has a value{errors}" if own["count"] else f"no score{errors}"
 
 
 # The state that both interfaces of the service, MCP and REST, share.
@@ -401,12 +393,12 @@ def _elsewhere(row: RowMapping) -> str:
 def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) -> Iterator[JsonObject]:
     """Yields the points of a run; a criterion that was not measured gets one that says why."""
     configured = json.loads(row["criteria"] or "[]")
-    versions = {*json.loads(row["app_versions"] or "[]"), *(own.version_id for own in metrics)}
-    criteria = {STATUS, *configured, *(own.criterion for own in metrics)}
+    versions = {*json.loads(row["app_versions"] or "[]"), *(own["version_id"] for own in metrics)}
+    criteria = {STATUS, *configured, *(own["criterion"] for own in metrics)}
     for criterion in [wanted.criterion] if wanted.criterion else sorted(criteria):
         for version in sorted(versions) if wanted.version is None else [wanted.version]:
-            of_version = [own for own in metrics if own.version_id == version]
-            found = [own for own in of_version if own.criterion == criterion]
+            of_version = [own for own in metrics if own["version_id"] == version]
+            found = [own for own in of_version if own["criterion"] == criterion]
             yield from map(trend_point, found)
             if found:
                 continue

@@ -3,16 +3,18 @@
 import argparse
 import getpass
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from math import inf
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, NamedTuple, NoReturn
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import StreamRules
 
 FORMS = "bigquery://PROJECT/DATASET/TABLE[?partition=DATE], bigquery://PROJECT?query=SQL, bigquery://PROJECT?file=FILE.sql"
@@ -249,3 +251,30 @@ class SinkPlace(NamedTuple):
     output: str
     is_streaming: bool = False
     is_new: bool = False
+
+
+class Ending(NamedTuple):
+    """The end of a command.
+
+    Attributes:
+        status: 0: done. 1: a gate was missed, or a disk or network failed. 2: usage error.
+        problem: Why it could not go on, in one line; "": it did.
+    """
+
+    status: int
+    problem: str = ""
+
+
+def ending_of(command: Callable[[], int]) -> Ending:
+    """Runs a command and returns how it ended; a signal's KeyboardInterrupt passes."""
+    try:
+        return Ending(command())
+    except ConfigError as error:
+        return Ending(2, str(error))
+    except OSError as error:
+        return Ending(1, " ".join(str(error).split()))
+    except HelpShown:
+        return Ending(0)
+    except (SystemExit, GeneratorExit) as error:
+        origin = extract_tb(error.__traceback__)[-1]  # such as a plugin that ended the process
+        return Ending(1, f"{origin.filename}:{origin.lineno}: {error_text(error)}")

@@ -26,7 +26,7 @@ from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_local, is_postgresql_url, is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.registry import is_file
-from turnwise.transforms.judging.judges_base import Access, JudgeKind, find_judge
+from turnwise.transforms.judging.judges import Access, JudgeKind, find_judge
 from turnwise.transforms.judging.routes import Routes
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 

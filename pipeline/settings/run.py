@@ -32,7 +32,7 @@ from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.decisions.gate.measured import check_gate, outcome_fault
 from turnwise.transforms.formats.registry import AUTO, FORMATS, check_log_format
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.judges_base import JUDGES, NONE, JudgeKind, default_judge, find_judge
+from turnwise.transforms.judging.judges import JUDGES, NONE, JudgeKind, default_judge, find_judge
 from turnwise.transforms.judging.routes import check_provider, provider_of, route_of
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria, parse_config

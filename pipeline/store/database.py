@@ -1,6 +1,6 @@
 """A store: its tables and views, how it is opened, made and written, and the names of its rows."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -40,7 +40,7 @@ from turnwise.pipeline.store.urls import StoreError, driver_url
 from turnwise.schemas.ces.names import app_in, evaluation_id, id_of, is_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
-from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow
+from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, columns
 
 SCHEMA_VERSION = 18
 """Increase it with every change of a table, view or index: a store of another version is refused."""
@@ -68,7 +68,7 @@ def _table(
     kinds: dict[str, Any] = dict.fromkeys(texts.split(), Text)
     kinds |= dict.fromkeys(numbers.split(), BigInteger) | dict.fromkeys(fractions.split(), DOUBLE_PRECISION)
     targets = {column: [ForeignKey(target)] for column, target in (references or {}).items()}
-    columns: list[Column[Any]] = [
+    made: list[Column[Any]] = [
         Column(
             each, kinds[each], *targets.get(each, ()), primary_key=each in key.split(),
             nullable=each in optional.split(),
@@ -76,8 +76,31 @@ def _table(
         for each in kinds
     ]  # fmt: skip
     own = (Index(f"{name}_{end}", *parts.split()) for end, parts in (indexes or {}).items())
-    return Table(name, METADATA, *columns, *own)
+    return Table(name, METADATA, *made, *own)
 
+
+def _names(table: str, other: str) -> tuple[str, ...]:
+    """Returns the columns of a table of runs that hold a text or a number, and are no `other` ones."""
+    own = (column for column in columns(table) if not (column.is_json or column.is_list))
+    return tuple(column.name for column in own if column.name not in other.split())
+
+
+def _of_kind(table: str, names: Iterable[str], *kinds: str) -> str:
+    return " ".join(column.name for column in columns(table) if column.name in names and column.kind in kinds)
+
+
+def _optional(table: str, names: Iterable[str]) -> str:
+    return " ".join(column.name for column in columns(table) if column.name in names and column.is_nullable)
+
+
+SCORE_COLUMNS = _names("scores", "run_id app_version revision")
+"""Columns of a score row that columns of the store hold; the store keeps the others as JSON."""
+
+METRIC_COLUMNS = _names(
+    "metrics_by_app_version",
+    "run_id app_version sampled_out voted flipped flip_rate window_start window_end pane revision",
+)
+"""Columns of the metrics of an app version that the store keeps."""
 
 EVALUATIONS = _table(
     "evaluations",
@@ -188,12 +211,12 @@ CONVERSATION_ROWS = _table(
 
 SCORE_ROWS = _table(
     "score_rows",
-    texts="name app evaluation_run conversation score_id conversation_id eval_id version_id criterion "
-    "outcome label reason explanation event_time day language content",
-    numbers="execution turn_index update_nanos",
-    fractions="value threshold",
+    texts="name app evaluation_run conversation version_id day content "
+    + _of_kind("scores", SCORE_COLUMNS, "string"),
+    numbers="execution update_nanos " + _of_kind("scores", SCORE_COLUMNS, "long"),
+    fractions=_of_kind("scores", SCORE_COLUMNS, "double"),
     key="name execution",
-    optional="turn_index value outcome threshold label reason explanation event_time language",
+    optional=_optional("scores", {*SCORE_COLUMNS} - {"eval_id"}),
     indexes={
         "by_conversation": "conversation execution",
         "by_run": "evaluation_run execution criterion version_id",
@@ -201,18 +224,19 @@ SCORE_ROWS = _table(
         "by_conversation_id": "conversation_id",
     },
 )
-"""Scores of conversations (`conversation`: its name) of all executions. `content` holds details, judge and
-tags as JSON."""
+"""Scores of conversations (`conversation`: its name) of all executions.
+
+`content` holds the columns of a score row that have none here, as JSON.
+"""
 
 METRIC_ROWS = _table(
     "metric_rows",
-    texts="name app evaluation_run version_id criterion level unit day",
-    numbers="execution turn_index count scored unscored errors pass_count fail_count conversations turns "
-    "update_nanos",
-    fractions="mean mean_low mean_high stddev pass_rate pass_rate_low pass_rate_high p50 p90 p99",
+    texts="name app evaluation_run version_id day "
+    + _of_kind("metrics_by_app_version", METRIC_COLUMNS, "string"),
+    numbers="execution turn_index update_nanos " + _of_kind("metrics_by_app_version", METRIC_COLUMNS, "long"),
+    fractions=_of_kind("metrics_by_app_version", METRIC_COLUMNS, "double"),
     key="name execution",
-    optional="turn_index mean mean_low mean_high stddev pass_rate pass_rate_low pass_rate_high p50 p90 p99 "
-    "conversations turns",
+    optional="turn_index conversations turns " + _optional("metrics_by_app_version", METRIC_COLUMNS),
     indexes={"by_run": "evaluation_run execution", "by_criterion": "app criterion version_id day"},
 )
 """Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
@@ -276,9 +300,8 @@ _LATER = (
     "ORDER BY e.execution DESC LIMIT 1)"
 )
 _ENDED = "SELECT name FROM evaluation_runs WHERE state = 'COMPLETED'"
-_SCORES = (
-    "name, app, evaluation_run, conversation, conversation_id, eval_id, version_id, turn_index, criterion, "
-    "value, outcome, threshold, label, reason, explanation, event_time, day, language, update_nanos"
+_SCORES = "name, app, evaluation_run, conversation, version_id, day, update_nanos, " + ", ".join(
+    name for name in SCORE_COLUMNS if name != "score_id"
 )
 _RESULTS = (
     "name, app, evaluation_run, evaluation, evaluation_revision, conversation_id, app_version, version_id, "
@@ -286,9 +309,7 @@ _RESULTS = (
 )
 _METRICS = (
     "m.app, m.evaluation_run, r.run_id, r.state, r.config_digest, r.judge, r.judge_model, r.create_nanos, "
-    "r.end_nanos, m.day, m.version_id, m.criterion, m.level, m.unit, m.count, m.scored, m.unscored, "
-    "m.errors, m.mean, m.mean_low, m.mean_high, m.stddev, m.pass_count, m.fail_count, m.pass_rate, "
-    "m.pass_rate_low, m.pass_rate_high, m.p50, m.p90, m.p99, m.conversations, m.turns"
+    "r.end_nanos, m.day, m.version_id, " + ", ".join(f"m.{name}" for name in METRIC_COLUMNS)
 )
 
 

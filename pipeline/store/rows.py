@@ -5,19 +5,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from turnwise.pipeline.store.database import (
+    CONVERSATION_ROWS,
     CONVERSATIONS,
     EVALUATIONS,
     FAILURE_ROWS,
+    METRIC_COLUMNS,
     METRICS,
     RESULT_ROWS,
     RESULTS,
+    SCORE_COLUMNS,
     SCORES,
     app_of_row,
     key_nanos,
@@ -29,15 +33,18 @@ from turnwise.pipeline.store.database import (
 from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_key, write_rows
 from turnwise.schemas.ces.names import app_in, app_of, parent_of
 from turnwise.schemas.jsonio import JsonObject, dump_json
-from turnwise.schemas.proto.scalars import duration_nanos, nanos_timestamp, timestamp_nanos
-from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
+from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
+from turnwise.schemas.rows import ConversationRow, FailureRow, MetricRow, ScoreRow, columns
 from turnwise.transforms.ces.judgements import VersionSums
+from turnwise.transforms.ces.result import result_parts
 from turnwise.transforms.decisions.comparison.sides import Integers, coded
 from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 from turnwise.transforms.review.problems import MOST_OF_A_CLUSTER, MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000
-_CONTENT = ("details", "judge", "tags", "revision")
+_KEPT = [own.name for own in columns("scores") if own.name not in (*SCORE_COLUMNS, "run_id", "app_version")]
+_OF_CONVERSATION = [own.name for own in CONVERSATION_ROWS.c if own.name in ConversationRow.__annotations__]
+_OF_FAILURE = [own.name for own in FAILURE_ROWS.c if own.name in FailureRow.__annotations__]
 _UNREAD = ("name", "app", "conversation", "update_nanos", "execution")
 
 
@@ -49,10 +56,10 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
         app: App in the store if the conversation names none.
         nanos: Time of writing, nanoseconds since 1970.
     """
-    texts = ("harm_term", "cluster", "why", "event_time", "verdict", "case_digest")
+    stated: JsonObject = {name: row[name] or "" for name in _OF_CONVERSATION}  # type: ignore[literal-required]
     return {
+        **{name: plain_text(value) if isinstance(value, str) else value for name, value in stated.items()},
         **_place(row, app, nanos),
-        **{name: plain_text(row[name] or "") for name in texts},  # type: ignore[literal-required]
         "name": conversation_name(row, app),
         "user_id": key_text(row["user_id"] or ""),
         "harm": row["harm"],
@@ -69,22 +76,16 @@ def score_columns(row: ScoreRow, app: str, nanos: int, day: str) -> JsonObject:
         nanos: Time of writing, nanoseconds since 1970.
         day: Day of the run, for a score without a time.
     """
-    texts = {
-        name: row[name] for name in ("outcome", "label", "reason", "explanation", "event_time", "language")
-    }
+    stated: JsonObject = {name: row[name] for name in SCORE_COLUMNS}  # type: ignore[literal-required]
     conversation = conversation_name(row, app)
     return {
+        **{name: plain_text(value) if isinstance(value, str) else value for name, value in stated.items()},
         **_place(row, app, nanos),
-        **{name: None if text is None else plain_text(text) for name, text in texts.items()},
         "name": f"{conversation}/scores/{row['score_id']}",
         "conversation": conversation,
-        "score_id": row["score_id"],
-        "turn_index": row["turn_index"],
         "criterion": key_text(row["criterion"]),
-        "value": row["value"],
-        "threshold": row["threshold"],
         "day": day_of(row["event_time"]) or day,
-        "content": dump_json({name: row[name] for name in _CONTENT}).decode(),  # type: ignore[literal-required]
+        "content": dump_json({name: row[name] for name in _KEPT}).decode(),  # type: ignore[literal-required]
     }
 
 
@@ -201,11 +202,6 @@ def scores_of(connection: Connection, name: str) -> list[JsonObject]:
 
 # Makes the columns of the metrics of runs in a store, and reads them.
 
-_COPIED = (
-    *("level", "unit", "count", "scored", "unscored", "errors", "mean", "mean_low", "mean_high", "stddev"),
-    *("pass_count", "fail_count", "pass_rate", "pass_rate_low", "pass_rate_high", "p50", "p90", "p99"),
-)
-
 
 def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:
     """Returns the columns of a row of `metrics_by_app_version` or `metrics_by_turn`.
@@ -219,7 +215,7 @@ def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:
     turn = row.get("turn_index")
     key = dump_json([row["app_version"], row["criterion"], row["level"], turn]).decode()
     return {
-        **{name: row[name] for name in _COPIED},
+        **{name: row.get(name) for name in METRIC_COLUMNS},  # those of turns have no conversations
         "name": marked(f"{run_name(app, row['run_id'])}/metrics/m", key),
         "app": app,
         "evaluation_run": run_key(app, row["run_id"]),
@@ -227,51 +223,27 @@ def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:
         "criterion": key_text(row["criterion"]),
         "turn_index": turn,
         "day": execution.day,
-        "conversations": row.get("conversations"),
-        "turns": row.get("turns"),
         "update_nanos": nanos,
     }
 
 
-class VersionMetric(NamedTuple):
-    """The figures of a criterion over an app version in one run, as `MetricsByAppVersionRow` has them.
-
-    `scores` is its `count`.
-    """
+class VersionMetric(MetricRow):
+    """The figures of a criterion over an app version in one run, as far as the store has them."""
 
     evaluation_run: str
-    criterion: str
     version_id: str
-    level: str
-    unit: str
-    scores: int
-    scored: int
-    unscored: int
-    errors: int
-    mean: float | None
-    mean_low: float | None
-    mean_high: float | None
-    stddev: float | None
-    pass_count: int
-    fail_count: int
-    pass_rate: float | None
-    pass_rate_low: float | None
-    pass_rate_high: float | None
-    p50: float | None
-    p90: float | None
-    p99: float | None
     conversations: int | None
     turns: int | None
 
 
 def version_metrics(connection: Connection, runs: Collection[str]) -> dict[str, list[VersionMetric]]:
     """Returns name of a run -> its metrics of whole app versions, by criterion, version and level."""
-    columns = [METRICS.c["count" if name == "scores" else name] for name in VersionMetric._fields]
     is_theirs = METRICS.c.evaluation_run.in_(list(runs)), METRICS.c.turn_index.is_(None)
     found: dict[str, list[VersionMetric]] = {}
-    read = (VersionMetric(*row) for row in connection.execute(select(*columns).where(*is_theirs)))
-    for metric in sorted(read, key=lambda metric: metric[:4]):
-        found.setdefault(metric.evaluation_run, []).append(metric)
+    for row in connection.execute(select(METRICS).where(*is_theirs)).mappings():
+        found.setdefault(row["evaluation_run"], []).append(cast(VersionMetric, row))
+    for metrics in found.values():
+        metrics.sort(key=itemgetter("criterion", "version_id", "level"))
     return found
 
 
@@ -576,71 +548,6 @@ def _summed(groups: Iterable[GroupFigures]) -> VersionSums:
     return VersionSums(passes, fails, sums)
 
 
-# What an EvaluationResult adds to the sums of its evaluation, read from the JSON that a store was given.
-
-_PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
-
-
-def result_parts(result: JsonObject) -> list[SumPart]:
-    """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
-    if result.get("executionState") != "COMPLETED":
-        return []
-    if "goldenResult" in result:
-        turns = result["goldenResult"].get("turnReplayResults", ())
-        return [part for index, turn in enumerate(turns) for part in _turn_parts(index, turn)]
-    return list(_scenario_parts(result.get("scenarioResult", {})))
-
-
-def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
-    parts: list[SumPart] = []
-    for outcome in turn.get("expectationOutcome", ()):
-        place = _PLACES.get(outcome.get("outcome"))
-        if place is not None:
-            expectation = outcome.get("expectation")
-            call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
-            if call is not None:
-                parts.append(((index, "tool", _tool_name(call)), place[0], place[1]))
-    if "semanticSimilarityResult" in turn:
-        parts += _score_parts(index, "semantic", turn["semanticSimilarityResult"])
-    if "hallucinationResult" in turn:
-        parts += _score_parts(index, "hallucination", turn["hallucinationResult"])
-    if "toolCallLatencies" in turn:
-        parts += _latency_parts(index, turn["toolCallLatencies"])
-    if "turnLatency" in turn:
-        parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
-    return parts
-
-
-def _scenario_parts(scenario: JsonObject) -> Iterator[SumPart]:
-    yield from _latency_parts(None, scenario.get("toolCallLatencies", ()))
-    for index, judged in enumerate(scenario.get("hallucinationResult", ())):
-        yield from _score_parts(index, "hallucination", judged)
-
-
-def _tool_name(call: JsonObject) -> str:
-    toolset = call.get("toolsetTool")
-    if toolset is None:
-        return str(call.get("tool", ""))
-    return f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
-
-
-def _score_parts(turn: int, kind: str, judged: JsonObject) -> tuple[SumPart, ...]:
-    if judged.get("score", -1) < 0:
-        return ()
-    return (((turn, kind, ""), 1, judged["score"]),)
-
-
-def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> list[SumPart]:
-    return [
-        (
-            (turn, "tool_latency", latency.get("tool", "")),
-            1,
-            duration_nanos(latency.get("executionLatency", "0s")),
-        )
-        for latency in latencies
-    ]
-
-
 # Makes the columns of failures of runs in a store.
 
 # A record can have several failures at these stages, which differ only in the message.
@@ -659,9 +566,8 @@ def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
         row["turn_index"],
         row["message"] if row["stage"] in _SEVERAL_A_RECORD else None,
     ]
-    texts = ("stage", "error_type", "conversation_id", "app_version", "criterion", "source")
     return {
-        **{name: key_text(row[name] or "") for name in texts},  # type: ignore[literal-required]
+        **{name: key_text(row[name] or "") for name in _OF_FAILURE},  # type: ignore[literal-required]
         "name": marked(f"{app}/failures/f-{sha256(dump_json(place)).hexdigest()[:32]}", run),
         "app": app,
         "evaluation_run": run_key(app, row["run_id"]),

@@ -19,6 +19,7 @@ from turnwise.pipeline.store.database import (
     EXECUTIONS,
     RESULTS,
     RUN_SUMMARIES,
+    SCORE_COLUMNS,
     SCORES,
     UNASSIGNED,
     Store,
@@ -340,10 +341,6 @@ def _last(name: str) -> str:
 
 _AT_ONCE = 2_000
 _SCORE_CONTENT = {"judge", "revision", "tags"}
-_SCORE_COLUMNS = (
-    *("turn_index", "criterion", "value", "outcome", "threshold", "label", "reason"),
-    *("explanation", "language"),
-)
 
 
 def _scored(
@@ -361,11 +358,11 @@ def _scored(
 
 def _scores(connection: Connection, run: str) -> Iterator[tuple[str, JsonObject]]:
     """Yields the scores of a run with the names of their conversations, those of one in a row."""
-    columns = (SCORES.c[name] for name in ("conversation", *_SCORE_COLUMNS, "content"))
+    columns = (SCORES.c[name] for name in ("conversation", *SCORE_COLUMNS, "content"))
     order = SCORES.c.conversation, SCORES.c.criterion, SCORES.c.turn_index.is_(None), SCORES.c.turn_index
     query = select(*columns).where(SCORES.c.evaluation_run == run).order_by(*order)
     for name, *values, content in connection.execute(query, execution_options={"yield_per": _AT_ONCE}):
-        yield name, dict(zip(_SCORE_COLUMNS, values, strict=True)) | _content(name, content)
+        yield name, dict(zip(SCORE_COLUMNS, values, strict=True)) | _content(name, content)
 
 
 def _content(conversation: str, text: str) -> JsonObject:

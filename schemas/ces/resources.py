@@ -2,11 +2,9 @@
 
 from pydantic import Field
 
-from turnwise.schemas import discovery_engine
-from turnwise.schemas.ces import metric_settings, run
 from turnwise.schemas.ces.results import Evaluation, EvaluationResult
 from turnwise.schemas.jsonio import no_items
-from turnwise.schemas.proto.message import MESSAGE_TYPES, Bool, FieldMask, Int32, Message, Repeated, Text
+from turnwise.schemas.proto.message import Bool, FieldMask, Int32, Message, Repeated, Text
 
 
 class UpdateEvaluationRequest(Message):
@@ -123,10 +121,3 @@ class ListEvaluationResultsResponse(Message):
     """The results."""
     next_page_token: Text = ""
     """pageToken of the next page; absent: this is the last."""
-
-
-REGISTERING = (discovery_engine, metric_settings, run)
-"""Importing a module registers its messages. Nothing else here needs these."""
-
-MESSAGES: dict[str, type[Message]] = {message.PROTO: message for message in MESSAGE_TYPES.values()}
-"""Message classes by their names inside their packages, such as "EvaluationResult.GoldenResult"."""

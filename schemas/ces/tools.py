@@ -1,5 +1,7 @@
 """Requests and responses of tools that extend the CES evaluation service."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from turnwise.schemas.ces.resources import (
@@ -29,6 +31,20 @@ class ToolMessage(Message):
     """Base of turnwise's own messages."""
 
     PACKAGE = "turnwise"
+
+
+class PageRequest(ToolMessage):
+    """Base of requests for a page of what an app has."""
+
+    REQUIRED: ClassVar[tuple[str, ...]] = ("parent",)
+    RANGES = (("page_size", 0, None),)
+
+    parent: Text = ""
+    """The app: projects/P/locations/L/apps/A."""
+    page_size: Int32 = 0
+    """Most entries of a page."""
+    page_token: Text = ""
+    """nextPageToken of the page before."""
 
 
 class UpdateEvaluationTool(ToolMessage):
@@ -75,18 +91,9 @@ class ListEvaluationResultsTool(ListEvaluationResultsRequest):
     """Comma-separated paths of the wanted fields; *: all; absent: all but large ones."""
 
 
-class GetFailuresRequest(ToolMessage):
+class GetFailuresRequest(PageRequest):
     """List the failures of reading, parsing, matching and scoring."""
 
-    REQUIRED = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
-    parent: Text = ""
-    """The app: projects/P/locations/L/apps/A."""
-    page_size: Int32 = 0
-    """Most entries of a page."""
-    page_token: Text = ""
-    """nextPageToken of the page before."""
     filter: Text = ""
     """Condition, such as stage = match AND evaluation_run = nightly."""
     order_by: Text = ""
@@ -135,18 +142,11 @@ class GetFailuresResponse(ToolMessage):
     """pageToken of the next page; absent: this is the last."""
 
 
-class ListEvaluationRunsRequest(ToolMessage):
+class ListEvaluationRunsRequest(PageRequest):
     """List the runs of an app."""
 
-    REQUIRED = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
-    parent: Text = ""
-    """The app: projects/P/locations/L/apps/A."""
     page_size: Int32 = 0
     """Number of runs, at most 200."""
-    page_token: Text = ""
-    """nextPageToken of the page before."""
     filter: Text = ""
     """By name, display_name (the run id), state, create_time and update_time."""
     order_by: Text = ""
@@ -215,14 +215,9 @@ class ListRunSummariesResponse(ToolMessage):
     """Reads on as pageToken; absent: this is the last page."""
 
 
-class GetCriterionTrendRequest(ToolMessage):
+class GetCriterionTrendRequest(PageRequest):
     """Read the figures of a criterion, or of all, run after run."""
 
-    REQUIRED = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
-    parent: Text = ""
-    """The app: projects/P/locations/L/apps/A."""
     criterion: Text = ""
     """Name of the criterion; evaluation_status: the verdicts; absent: all."""
     app_version: Text = ""
@@ -231,8 +226,6 @@ class GetCriterionTrendRequest(ToolMessage):
     """Of the runs: by name, display_name (the run id), state, create_time and update_time."""
     page_size: Int32 = 0
     """Number of runs, at most 200."""
-    page_token: Text = ""
-    """nextPageToken of the page before."""
 
 
 class TrendPoint(ToolMessage):
@@ -316,46 +309,32 @@ class GetCriterionTrendResponse(ToolMessage):
     """Reads older runs as pageToken; absent: this is the last page."""
 
 
-class CompareAppVersionsRequest(ToolMessage):
+class CompareAppVersionsRequest(PageRequest):
     """Compare the results of two versions of an app."""
 
     REQUIRED = ("parent", "base_version", "candidate_version")
-    RANGES = (("page_size", 0, None),)
 
-    parent: Text = ""
-    """The app: projects/P/locations/L/apps/A."""
     base_version: Text = ""
     """Name or id of the app version to compare with."""
     candidate_version: Text = ""
     """Name or id of the app version to judge."""
     evaluation_filter: Text = ""
     """Condition on the evaluations that count, such as tags:slow."""
-    page_size: Int32 = 0
-    """Most changes of a page."""
-    page_token: Text = ""
-    """nextPageToken of the page before."""
     read_mask: Text = ""
     """Comma-separated paths of the wanted fields; *: all; absent: all but metrics by turn."""
 
 
-class CompareEvaluationRunsRequest(ToolMessage):
+class CompareEvaluationRunsRequest(PageRequest):
     """Compare two runs of an app."""
 
     REQUIRED = ("parent", "base_run", "candidate_run")
-    RANGES = (("page_size", 0, None),)
 
-    parent: Text = ""
-    """The app: projects/P/locations/L/apps/A."""
     base_run: Text = ""
     """Name or id of the run to compare with."""
     candidate_run: Text = ""
     """Name or id of the run to judge."""
     evaluation_filter: Text = ""
     """Condition on the evaluations that count, such as tags:slow."""
-    page_size: Int32 = 0
-    """Most changes of a page."""
-    page_token: Text = ""
-    """nextPageToken of the page before."""
 
 
 class VersionSummary(ToolMessage):
@@ -513,54 +492,43 @@ class VersionVerdict(MeasuredDifference):
     """What must be read before believing the figures."""
 
 
-class CompareAppVersionsResponse(ToolMessage):
+class CasesChanged(ToolMessage):
+    """Base of comparisons: what they say, and the changed cases."""
+
+    verdict: VersionVerdict | None = None
+    """What may be said of the candidate against the base."""
+    changes: Repeated[VersionChange] = Field(default_factory=no_items)
+    """Evaluations whose share of passed results changed, regressed ones first."""
+    regressed_count: Int32 = 0
+    """Evaluations whose share fell."""
+    improved_count: Int32 = 0
+    """Evaluations whose share rose."""
+    unchanged_count: Int32 = 0
+    """Evaluations whose share is the same."""
+    only_base_count: Int32 = 0
+    """Evaluations with a verdict for the base alone."""
+    only_candidate_count: Int32 = 0
+    """Evaluations with a verdict for the candidate alone."""
+    next_page_token: Text = ""
+    """pageToken of the next page; absent: this is the last."""
+
+
+class CompareAppVersionsResponse(CasesChanged):
     """Summaries of two versions, and the changed cases, regressed ones first."""
 
     base: VersionSummary | None = None
     """The base version."""
     candidate: VersionSummary | None = None
     """The candidate."""
-    verdict: VersionVerdict | None = None
-    """What may be said of the candidate against the base."""
-    changes: Repeated[VersionChange] = Field(default_factory=no_items)
-    """Evaluations whose share of passed results changed, regressed ones first."""
-    regressed_count: Int32 = 0
-    """Evaluations whose share fell."""
-    improved_count: Int32 = 0
-    """Evaluations whose share rose."""
-    unchanged_count: Int32 = 0
-    """Evaluations whose share is the same."""
-    only_base_count: Int32 = 0
-    """Evaluations with a verdict for the base alone."""
-    only_candidate_count: Int32 = 0
-    """Evaluations with a verdict for the candidate alone."""
-    next_page_token: Text = ""
-    """pageToken of the next page; absent: this is the last."""
 
 
-class CompareEvaluationRunsResponse(ToolMessage):
+class CompareEvaluationRunsResponse(CasesChanged):
     """Two runs, the verdict on them, and the changed cases, regressed ones first."""
 
     base: RunSummary | None = None
     """The base run."""
     candidate: RunSummary | None = None
     """The candidate."""
-    verdict: VersionVerdict | None = None
-    """What may be said of the candidate against the base."""
-    changes: Repeated[VersionChange] = Field(default_factory=no_items)
-    """Evaluations whose share of passed results changed, regressed ones first."""
-    regressed_count: Int32 = 0
-    """Evaluations whose share fell."""
-    improved_count: Int32 = 0
-    """Evaluations whose share rose."""
-    unchanged_count: Int32 = 0
-    """Evaluations whose share is the same."""
-    only_base_count: Int32 = 0
-    """Evaluations with a verdict for the base alone."""
-    only_candidate_count: Int32 = 0
-    """Evaluations with a verdict for the candidate alone."""
-    next_page_token: Text = ""
-    """pageToken of the next page; absent: this is the last."""
 
 
 class ListEvaluationRevisionsRequest(ToolMessage):
@@ -637,8 +605,8 @@ class ListConversationsToReadRequest(ToolMessage):
     """Number of conversations, at most 50; absent: 10."""
 
 
-class ConversationBrief(ToolMessage):
-    """A conversation of a run, in short."""
+class ConversationFields(ToolMessage):
+    """Base of what is told of a conversation of a run."""
 
     name: Text = ""
     """Name of the conversation in the store."""
@@ -646,6 +614,10 @@ class ConversationBrief(ToolMessage):
     """Its id in the log."""
     app_version: Text = ""
     """App version."""
+    language: Text = ""
+    """Language."""
+    tags: Repeated[Text] = Field(default_factory=no_items)
+    """Tags."""
     verdict: Text = ""
     """PASS or FAIL; absent: not decided."""
     why: Text = ""
@@ -660,14 +632,15 @@ class ConversationBrief(ToolMessage):
     """Turn of the worst score, from 0."""
     cluster: Text = ""
     """Kind of problem: criterion, label and tool."""
-    cluster_size: Int32 = 0
-    """Conversations of the run and version with the same kind of problem."""
-    tags: Repeated[Text] = Field(default_factory=no_items)
-    """Tags."""
-    language: Text = ""
-    """Language."""
     event_time: Text = ""
     """When it took place."""
+
+
+class ConversationBrief(ConversationFields):
+    """A conversation of a run, in short."""
+
+    cluster_size: Int32 = 0
+    """Conversations of the run and version with the same kind of problem."""
 
 
 class ListConversationsToReadResponse(ToolMessage):
@@ -728,41 +701,17 @@ class ConversationScore(ToolMessage):
     """Why it fails."""
 
 
-class RecordedConversation(ToolMessage):
+class RecordedConversation(ConversationFields):
     """A conversation of a run: words, calls, what was expected, and scores with their reasons."""
 
-    name: Text = ""
-    """Name of the conversation in the store."""
     evaluation_run: Text = ""
     """Name of the run."""
-    conversation_id: Text = ""
-    """Its id in the log."""
     eval_id: Text = ""
     """Id of the eval case; absent: none."""
-    app_version: Text = ""
-    """App version."""
-    language: Text = ""
-    """Language."""
-    tags: Repeated[Text] = Field(default_factory=no_items)
-    """Tags."""
-    verdict: Text = ""
-    """PASS or FAIL; absent: not decided."""
     reason: Text = ""
     """Why it is not decided, or why it fails whatever its scores."""
     ended: Text = ""
     """How it ended, such as normally or agent_error; absent: the log does not say."""
-    why: Text = ""
-    """Why it should be read, in one line."""
-    harm: Double = 0.0
-    """Order of reading: the greater, the earlier."""
-    harm_term: Text = ""
-    """What most of the harm comes from; absent: the harm is 0."""
-    worst_criterion: Text = ""
-    """Criterion of the worst score."""
-    worst_turn: Int32 | None = None
-    """Turn of the worst score, from 0."""
-    cluster: Text = ""
-    """Kind of problem: criterion, label and tool."""
     turns: Int32 = 0
     """Number of turns."""
     tool_calls: Int32 = 0
@@ -777,8 +726,6 @@ class RecordedConversation(ToolMessage):
     """Tokens read by the agent's models; absent: not logged of every turn."""
     tokens_out: Int64 | None = None
     """Tokens written by them; absent: not logged of every turn."""
-    event_time: Text = ""
-    """When it took place."""
     source: Text = ""
     """File that it came from."""
     position: Int64 | None = None

@@ -9,13 +9,11 @@ A message class lists its fields by their proto names, with types of `turnwise.s
 """
 
 import builtins
-import importlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from enum import IntEnum
-from functools import cache
 from keyword import kwlist
 from math import isfinite
 from operator import not_
@@ -30,7 +28,6 @@ from pydantic import (
     ModelWrapValidatorHandler,
     Strict,
     StringConstraints,
-    TypeAdapter,
     ValidationError,
     ValidationInfo,
     model_validator,
@@ -74,7 +71,7 @@ class Message(BaseModel):
         DEPRECATED: Fields that have a successor.
         RANGES: Fields with the least and greatest value of a number, or length of a list (None: no limit).
         PROTO: Name inside its package, nested messages with dots; absent: the name of the class.
-        PACKAGE: Protobuf package. A class that sets it is an abstract base of messages.
+        PACKAGE: Protobuf package.
     """
 
     model_config = ConfigDict(
@@ -101,7 +98,7 @@ class Message(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Indexes the fields by both spellings, and registers the message for `Any`."""
+        """Indexes the fields by both spellings."""
         names = {name: to_camel(name) for name in cls.model_fields}
         in_python = {f"{name}_": json for name, json in names.items() if name in _PYTHON_WORDS}
         cls._names = names | {name: name for name in names.values()} | in_python
@@ -109,8 +106,6 @@ class Message(BaseModel):
         cls._oneofs = tuple(frozenset(map(to_camel, members)) for members in cls.ONEOFS)
         if "PROTO" not in vars(cls):
             cls.PROTO = cls.__name__
-        if "PACKAGE" not in vars(cls):
-            MESSAGE_TYPES[f"{cls.PACKAGE}.{cls.PROTO}"] = cls
 
     @model_validator(mode="wrap")
     @classmethod
@@ -194,9 +189,6 @@ class Message(BaseModel):
 
 
 Message.__annotations__.clear()  # pydantic would evaluate them again for each message
-
-MESSAGE_TYPES: dict[str, type[Message]] = {}
-"""Every message class by its full protobuf name."""
 
 
 def _one_line(error: object) -> str:
@@ -464,58 +456,21 @@ class OpenEnum(IntEnum):
         )
 
 
-_VALUES: dict[str, Any] = {
-    "google.protobuf.BoolValue": Bool,
-    "google.protobuf.BytesValue": Bytes,
-    "google.protobuf.DoubleValue": Double,
-    "google.protobuf.Duration": Duration,
-    "google.protobuf.FieldMask": FieldMask,
-    "google.protobuf.FloatValue": Float32,
-    "google.protobuf.Int32Value": Int32,
-    "google.protobuf.Int64Value": Int64,
-    "google.protobuf.StringValue": Text,
-    "google.protobuf.Struct": Struct,
-    "google.protobuf.Timestamp": Timestamp,
-}
-
-
-@cache
-def _adapter(name: str) -> TypeAdapter[Any]:
-    return TypeAdapter(_VALUES[name])
-
-
 def _read_any(value: JsonValue, info: ValidationInfo) -> JsonObject:
-    """Returns `@type` with the message's fields, or with `value` for a well-known type."""
+    """Returns `@type` with the fields as they stand: no part of a result is read from them."""
     if not isinstance(value, dict):
         raise ValueError("an Any must be a JSON object")
-    if not value:
-        return {}
     url = value.get("@type")
-    if not isinstance(url, str):
+    if value and not isinstance(url, str):
         raise ValueError('"@type" is missing')
-    try:
-        return {"@type": url} | _read_content(url.rpartition("/")[2], value, info)
-    except ValidationError as error:
-        raise ValueError(describe_error(url, error)) from None
-
-
-def _read_content(name: str, value: JsonObject, info: ValidationInfo) -> JsonObject:
-    if name in _VALUES:
-        adapter = _adapter(name)
-        if value.keys() != {"@type", "value"}:
-            raise ValueError(f'"@type" and "value" are needed for a {name}')
-        return {"value": adapter.dump_python(adapter.validate_python(value["value"], context=info.context))}
-    if name not in MESSAGE_TYPES:
-        # Seldom needed, and 0.1 s of work: a module per part of the domain.
-        importlib.import_module("turnwise.schemas.ces.resources")
-    if name not in MESSAGE_TYPES:
+    name = str(url).rpartition("/")[2]
+    if value and not name.startswith("google."):
         raise ValueError(f"unknown message type {name!r}")
-    fields = {key: item for key, item in value.items() if key != "@type"}
-    return MESSAGE_TYPES[name].model_validate(fields, context=info.context).to_value()
+    return _read_struct(value, info)
 
 
 AnyMessage = Annotated[JsonObject, Reading(_read_any)]
-"""Any message with a message class, as its canonical JSON object."""
+"""Any message, as its JSON object."""
 
 
 MAX_DEPTH = 100

@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.resources import MESSAGES
+from tests.ces_messages import MESSAGE_TYPES, MESSAGES
 from turnwise.schemas.proto import message as proto_any
 from turnwise.schemas.proto import message as proto_fields
-from turnwise.schemas.proto.message import MESSAGE_TYPES
 from turnwise.schemas.proto.scalars import nanos_duration, nanos_timestamp
 
 SHARED = Path(__file__).parents[2] / "../shared"
@@ -54,7 +53,7 @@ def real_class(message):
     return found if message.PACKAGE == "google.rpc" else type(found.pb(found()))
 
 
-INSTALLED = [m for m in MESSAGE_TYPES.values() if m.PACKAGE in (*CLOUD, "google.rpc")]
+INSTALLED = [m for m in MESSAGE_TYPES if m.PACKAGE in (*CLOUD, "google.rpc")]
 BY_NAME = [pytest.param(message, id=message.PROTO) for message in INSTALLED]
 
 
@@ -131,7 +130,7 @@ def test_oneofs_are_those_of_the_real_message(message):
 
 
 def test_no_two_messages_share_a_name():
-    ours = [m.PROTO for m in MESSAGE_TYPES.values() if m.__module__.startswith("turnwise.")]
+    ours = [m.PROTO for m in MESSAGE_TYPES if m.__module__.startswith("turnwise.")]
     assert len(set(ours)) == len(ours)
 
 
@@ -221,73 +220,3 @@ def test_what_we_print_is_what_protobuf_prints(data):
     assert printed == protobuf_prints(message, document)
     assert printed == protobuf_prints(message, printed)
     assert printed == message.from_value(printed).to_value()
-
-
-REFERENCE = SHARED / "reference/ces.md"
-
-
-TABLE = re.compile(r"^\*\*(?P<name>[\w.]+)\*\*[^\n]*\n\n\|[^\n]*\n\|[^\n]*\n(?P<rows>(?:\|[^\n]*\n)+)", re.M)
-
-
-NOT_USED = re.compile(
-    r"(Delete|Generate|Import|Export)\w*(Evaluation|Options)|RunEvaluation|LatencyReport|App(Version|Snapshot)"
-    r"|Evaluation(Run(?!ResultMetrics)|Settings|Dataset|Expectation(?!Result))|ScheduledEvaluationRun"
-    r"|Optimization|PersonaRunConfig|(\w*Logging|BigQueryExport|MetricAnalysis)Settings|(Redaction|AudioRecording)Config"
-)
-
-
-def reference_tables():
-    text = REFERENCE.read_text() if REFERENCE.exists() else ""
-    tables = [found for found in TABLE.finditer(text) if not NOT_USED.match(found["name"])]
-    return [pytest.param(found["name"], found["rows"], id=found["name"]) for found in tables]
-
-
-REFERENCE_KINDS = {
-    "string": "Text",
-    "boolean": "Bool",
-    "integer(int32)": "Int32",
-    "string(int64)": "Int64",
-    "number(float)": "Float32",
-    "number(double)": "Double",
-    "string(base64)": "Bytes",
-    "object(google.rpc.Status)": "Status",
-    **{f"string({name})": name for name in WELL_KNOWN},
-    **{f"object({name})": name for name in WELL_KNOWN},
-}
-
-
-def reference_shape(kind, marks):
-    element = re.sub(r"\[\]$|^map<string, (.*)>$", r"\1", kind)
-    form = "repeated" if kind.endswith("[]") else "map" if kind.startswith("map<") else None
-    element = REFERENCE_KINDS.get(element, "enum" if element.startswith("enum ") else element)
-    has_presence = element in MESSAGES or element in WELL_KNOWN or "P" in marks.split() or "1of" in marks
-    element = "Struct" if element in RESOURCES_KEPT_AS_OBJECTS else element
-    return element, form or ("present" if has_presence or element == "Struct" else "implicit")
-
-
-def plain(kind):
-    return "enum" if isinstance(kind, dict) else kind
-
-
-@pytest.mark.parametrize(("name", "rows"), reference_tables())
-def test_fields_are_those_of_the_reference(name, rows):
-    cells = [[cell.strip() for cell in row.split("|")[2:5]] for row in rows.splitlines()]
-    expected = {json_name.strip("`"): reference_shape(kind, marks) for json_name, kind, marks in cells}
-    ours = our_shape(MESSAGES[name])
-    assert {key: (plain(kind), form) for key, (kind, form) in ours.items()} == expected
-
-
-ENUM = re.compile(r"^- \*\*(?P<name>[\w.]+)\*\*.*$", re.M)
-
-
-def reference_enums():
-    text = REFERENCE.read_text() if REFERENCE.exists() else ""
-    enums = [found for found in ENUM.finditer(text) if not NOT_USED.match(found["name"])]
-    return [pytest.param(found[0], id=found["name"]) for found in enums]
-
-
-@pytest.mark.parametrize("line", reference_enums())
-def test_enums_are_those_of_the_reference(line):
-    values = {name: int(number) for name, number in re.findall(r"`([A-Z0-9_]+)`=(\d+)", line)}
-    shapes = [our_shape(message).values() for message in MESSAGES.values()]
-    assert any(kind == values for shape in shapes for kind, _ in shape)

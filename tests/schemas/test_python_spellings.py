@@ -9,8 +9,9 @@ import pytest
 from google.cloud import ces_v1beta, discoveryengine_v1beta
 from google.protobuf import json_format
 
+from tests.ces_messages import MESSAGE_TYPES, MESSAGES
 from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.proto.message import MESSAGE_TYPES, WireError
+from turnwise.schemas.proto.message import WireError
 
 SAMPLES = sorted((Path(__file__).parents[2] / "../shared/fixtures/ces/samples").glob("*.json"))
 CLOUD = {
@@ -29,7 +30,7 @@ def real_class(message: Any) -> Any:
 
 PAIRS = [
     pytest.param(message, real, id=message.PROTO)
-    for message in MESSAGE_TYPES.values()
+    for message in MESSAGE_TYPES
     if (real := real_class(message))
 ]
 
@@ -74,7 +75,7 @@ def test_other_underscores_are_unknown_fields(span: Any, why: str) -> None:
 @pytest.mark.parametrize("as_numbers", [True, False])
 def test_a_sample_comes_through_to_dict_as_it_went(path: Path, as_numbers: bool) -> None:
     name = path.stem.rpartition("__")[2]
-    message, real = MESSAGE_TYPES.get(f"google.cloud.ces.v1beta.{name}"), getattr(ces_v1beta, name, None)
+    message, real = MESSAGES.get(name), getattr(ces_v1beta, name, None)
     if message is None or real is None:
         pytest.skip("no message of the evaluation service")
     value = real(json_format.ParseDict(json.loads(path.read_text()), real.pb(real())))

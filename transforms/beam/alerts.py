@@ -24,7 +24,7 @@ from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
-from turnwise.transforms.text.cleaning import glob_matches
+from turnwise.transforms.text.patterns import glob_matches
 
 MAX_WINDOWS = 1000
 """Maximum number of stored windows per app version."""

@@ -11,7 +11,7 @@ from apache_beam.transforms.window import BoundedWindow, GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from turnwise.schemas.rows import ConversationRow, MadeScoreRow, ResultRow
+from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import PROGRESS, RunInfo
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn, told
@@ -76,7 +76,7 @@ class BundleSums:
     def start(self) -> None:
         """Discards what an aborted bundle left."""
         self._sums: dict[str, MetricsState] = {}
-        self._scores: list[MadeScoreRow] = []
+        self._scores: list[ScoreRow] = []
         self._results: list[ResultRow] = []
         self._conversations: list[ConversationRow] = []
         self._bytes = 0

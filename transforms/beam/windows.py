@@ -15,7 +15,7 @@ from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import PaneInfoTiming, WindowedValue
 
 from turnwise.schemas.conversation import Receipt, Record
-from turnwise.schemas.rows import ConversationRow, FailureRow, MadeScoreRow, ResultRow
+from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow
 from turnwise.schemas.run import StreamRules
 from turnwise.schemas.score import Failure, Stage
 from turnwise.transforms.beam.sessions import MessagePackCoder
@@ -168,7 +168,7 @@ class RecordOutcome(NamedTuple):
 
     conversation_id: str | None
     contribution: Contribution | None
-    scores: list[MadeScoreRow]
+    scores: list[ScoreRow]
     results: list[ResultRow]
     failures: list[FailureRow]
     receipts: tuple[Receipt, ...]

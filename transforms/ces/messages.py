@@ -14,7 +14,6 @@ from turnwise.transforms.criteria.ces_conversations import Statement
 from turnwise.transforms.criteria.ces_turns import LABELS
 from turnwise.transforms.matching.calls import ParameterScore
 from turnwise.transforms.matching.expectations import ExpectationOutcome
-from turnwise.transforms.metrics.state import SumPart
 
 
 def tool_reference(name: str | None, resource: str | None) -> JsonObject:
@@ -219,17 +218,6 @@ def add_spans(message: JsonObject, spans: Sequence[TimedSpan]) -> None:
     if calls:
         message["toolCallLatencies"] = calls
     message["spanLatencies"] = [_span_latency(span) for span in spans]
-
-
-def latency_parts(turn: int | None, spans: Sequence[TimedSpan]) -> list[SumPart]:
-    """Returns what the tool calls among timed steps add to the sums.
-
-    Args:
-        turn: Index of their turn; None: they are of a whole scenario.
-        spans: The steps.
-    """
-    tools = (span for span in spans if span.type == "TOOL")
-    return [((turn, "tool_latency", _identifier(span)), 1, nanos(span.seconds)) for span in tools]
 
 
 def _identifier(span: TimedSpan) -> str:

@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from inspect import isawaitable, iscoroutine
 from math import inf, isclose, isfinite, isnan
@@ -104,6 +104,7 @@ class Criterion(BaseModel, ABC):
     turns_count: ClassVar[bool] = False
     needs_answers: ClassVar[bool] = True
     applies_always: ClassVar[bool] = False
+    _is_built_in: ClassVar[bool] = False
 
     threshold: float | None = Field(default=None)
 
@@ -123,6 +124,7 @@ class Criterion(BaseModel, ABC):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         """Enters a class with a name of its own in `CRITERIA`; raises TypeError as `Registry.add` does."""
+        cls._is_built_in = cls.__module__.startswith("turnwise.transforms.criteria.")
         if "name" in cls.__dict__:
             CRITERIA.add(cls)
 
@@ -384,12 +386,15 @@ def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[in
         TypeError: The criterion returned no Score, or its value is no number.
         ValueError: Its value is outside the criterion's scale.
     """
-    overall = one_score("overall", criterion.overall([score for _, score in turns]))
-    if overall is not None:
-        check_score(criterion, overall)
-        if overall.outcome == "FAIL" and overall.explanation is None:
+    overall = criterion.overall([score for _, score in turns])
+    if not isinstance(overall, Score):
+        return one_score("overall", overall)
+    check_score(criterion, overall)
+    if overall.explanation is None and overall.outcome is not None:
+        if overall.outcome == "FAIL":
             overall.explanation = why_overall(turns) or criterion.why_failed(sample, None, overall)
-        _explain_pass(criterion, overall)
+        else:
+            _explain_pass(criterion, overall)
     return overall
 
 
@@ -401,19 +406,20 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
         ValueError: Its value is outside the criterion's scale, or its outcome is impossible.
     """
     check_score(criterion, score)
+    stated = score.outcome
     criterion.gated(score)
     if score.outcome == "FAIL":
         if pair is not None and pair.label:
             score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
         elif score.explanation is None:
             score.explanation = criterion.why_failed(sample, pair, score)
-    else:
+    elif stated == "PASS" and score.explanation is None:
         _explain_pass(criterion, score)
 
 
 def _explain_pass(criterion: Criterion, score: Score) -> None:
     """Says of a score without a word that it passes although its value does not."""
-    if score.outcome == "PASS" and score.explanation is None and not criterion.reaches(score):
+    if score.outcome == "PASS" and not criterion.reaches(score):
         threshold = criterion.threshold if score.threshold is None else score.threshold
         score.explanation = f"It passes, although {score.value:g} does not reach the threshold {threshold:g}."
 
@@ -453,17 +459,12 @@ def check_score(criterion: Criterion, score: Score) -> None:
         ValueError: The value is outside the criterion's scale, or the outcome is impossible.
     """
     value, scale = score.value, criterion.scale
-    if score.details is not None and not _is_built_in(type(criterion)):
+    if score.details is not None and not criterion._is_built_in:
         score.details = _json_object(score.details)
     if value.__class__ is not float or score.outcome not in _OUTCOMES:
         value = _complete(score)
     if value is not None and scale is not None and not scale[0] <= value <= scale[1]:
         _check_outside(criterion, value, scale)
-
-
-@cache
-def _is_built_in(kind: type[Criterion]) -> bool:
-    return kind.__module__.startswith("turnwise.transforms.criteria.")
 
 
 def _json_object(details: object) -> JsonObject:

@@ -31,8 +31,7 @@ from turnwise.transforms.judging.prompts import (
     messages_of_user,
     share_score,
 )
-from turnwise.transforms.local_judge.coverage import probability
-from turnwise.transforms.local_judge.grounding import PROBABLE, compare_answers, ground
+from turnwise.transforms.local_judge.grounding import PROBABLE, compare_answers, ground, probability
 from turnwise.transforms.matching.calls import directive_text, plain_text, tool_identity, value_matches
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,

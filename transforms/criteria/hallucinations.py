@@ -25,8 +25,7 @@ from turnwise.transforms.judging.prompts import (
     statement_sections,
     unjudged_reason,
 )
-from turnwise.transforms.local_judge.coverage import probability
-from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.local_judge.grounding import ground, probability
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.cleaning import quoted

@@ -20,6 +20,7 @@ from turnwise.transforms.effects.changes import (
     by_other_actor,
     call_text,
     changes_of,
+    expected_handoffs,
     listed,
     match_changes,
     not_compared,
@@ -30,7 +31,6 @@ from turnwise.transforms.effects.changes import (
     wrong_details,
 )
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent
-from turnwise.transforms.effects.failures import expected_handoffs
 from turnwise.transforms.effects.mentions import (
     ToolCatalog,
     ToolSettings,
@@ -124,8 +124,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
 
     A tool whose effect is unknown may be a look-up or destructive. A call of it that is made as expected is
     right. One that is extra, missing or has other arguments leaves the conversation without a score, unless
-    it fails whatever the tool does. Nor is there a score if an expected look-up failed, was not repeated with
-    success, and the agent does not say that it failed: what it says may be invented.
+    it fails whatever the tool does. One that would pass has no score either if an expected look-up failed,
+    was not repeated with success, and the agent does not say that it failed: its words may be invented.
 
     When to use: The effects of calls matter, and not the read calls on the way.
 
@@ -197,9 +197,9 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return overall
 
     def _compare(self, work: Changes, catalog: ToolCatalog) -> Score:
-        """Returns no score where the agent may have invented what a failed look-up did not return."""
+        """Returns no score in place of a pass if the agent may have invented the result of a look-up."""
         score = self._compare_changes(work, catalog)
-        if score.value is None or not work.lookups or self.gated(score).outcome == "FAIL":
+        if not work.lookups or self.gated(score).outcome != "PASS":
             return score
         calls = "; ".join(listed(list(map(call_text, work.lookups))))
         reason = f"an expected look-up failed, and the agent does not say so: {calls}"

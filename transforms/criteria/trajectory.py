@@ -26,6 +26,7 @@ from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
+"""Calls that are compared all with all in less time than it takes to hash them."""
 _CallKey = tuple[str | None, JsonObject | None]
 
 
@@ -75,11 +76,14 @@ class ToolTrajectory(ComparesTurns):
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the calls of a recorded turn with those of its golden turn."""
-        expected = pair.expected.tool_calls if pair.expected else None
+        golden = pair.expected
+        expected = golden.tool_calls if golden else None
         if expected is None and pair.label != EXTRA_TURN:
             return None
-        if pair.actual is None or expected is None:
+        if pair.actual is None or golden is None or expected is None:
             return turn_mismatch(pair)
+        if not (self.adk_compat or golden.expectations) and sample.calls(pair).are_equal:
+            return Score(1.0, details=credit(len(expected), len(expected), len(expected)))
         return self._compare_turns(sample, expected, [pair.actual])
 
     def score_conversation(self, sample: Sample) -> Score | None:

@@ -17,7 +17,7 @@ from turnwise.schemas.rows import ConversationRow, ExpectedPart, Transcript, Tra
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.traces.turns import STRANGER
 from turnwise.transforms.matching.sample import MISSING_TURN, broke_off, recorded_case
-from turnwise.transforms.text.cleaning import glob_matches
+from turnwise.transforms.text.patterns import glob_matches
 
 _OF_ROWS = (
     *("conversation_id", "eval_id", "eval_set_id", "task", "app_version", "language", "tags", "verdict"),

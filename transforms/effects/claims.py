@@ -231,7 +231,12 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
     found: list[Action] = []
     for place, turn in enumerate(conversation.turns):
         pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
-        own = [_action(place, *pair) for pair in pairs if _has_effect(*pair, catalog)]
+        own = [
+            _action(place, call, response)
+            for call, response in pairs
+            if catalog.effect_of(call).effect != "read"
+            and not has_failed(response, called_tool(call), call.args)
+        ]
         if not any(catalog.effect(action.tool).effect == "handoff" for action in own):
             own += [_action(place, ToolCall(name=f"{_TRANSFER}{agent}"), None) for agent in turn.transfers]
         found += own
@@ -239,12 +244,6 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
         action.is_change = catalog.effect(action.tool).effect != UNKNOWN
     kept = {id(call) for call in without_repeats([action.call for action in found], catalog)}
     return [action for action in found if id(action.call) in kept]
-
-
-def _has_effect(call: ToolCall, response: ToolResponse | None, catalog: ToolCatalog) -> bool:
-    if catalog.effect_of(call).effect == "read":
-        return False
-    return not has_failed(response, called_tool(call), call.args)
 
 
 def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action:
@@ -277,33 +276,29 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     of a claim that has an action also get the numbers, codes, addresses and days of its quote that no action
     holds, amounts of money that no claim lists, and an identifier in words that no action holds.
     """
-    held = held_values([value for action in actions for value in action.values])
+    held = _held_values([value for action in actions for value in action.values])
     texts = {id(action): values_text(action.values) for action in actions}
     said = [value.text for claim in claims for value in claim.values]
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
         of_tool = [action for action in actions if action.tool == claim.tool]
-        fitting = [action for action in of_tool if _names(claim.identifier, texts[id(action)])]
-        is_unheld = not fitting and not any(map(str.isdecimal, claim.identifier))
+        name = claim.identifier
+        fitting = [action for action in of_tool if not name.strip() or is_named(name, texts[id(action)])]
+        is_unheld = not fitting and not any(map(str.isdecimal, name))
         fitting = of_tool if is_unheld else fitting
         before = [action for action in fitting if action.turn <= claim.place.turn]
         if fitting:
             listed = [claim.identifier, *(value.text for value in claim.values)]
-            more = unlisted_money(claim.quote, said) + unlisted_numbers(claim.quote, listed, held)
+            more = _unlisted_money(claim.quote, said) + _unlisted_numbers(claim.quote, listed, held)
             words = [ClaimedValue("", claim.identifier)] if is_unheld else []
             claim.values = [*claim.values, *more, *words]
             claim.action = min(before or fitting, key=partial(_distance, claim))
             claim.action.is_claimed = True
-            claim.verdict = _verdict(claim.compared(claim.action)) if before else "too_early"
-
-
-def _names(identifier: str, text: str) -> bool:
-    return not identifier.strip() or is_named(identifier, text)
-
-
-def _verdict(compared: Sequence[ValueVerdict]) -> ClaimVerdict:
-    if "other" in compared:
-        return "other_values"
-    return "not_compared" if "not_compared" in compared else "done"
+            compared = claim.compared(claim.action)
+            claim.verdict = "not_compared" if "not_compared" in compared else "done"
+            if "other" in compared:
+                claim.verdict = "other_values"
+            if not before:
+                claim.verdict = "too_early"
 
 
 def _distance(claim: ActionClaim, action: Action) -> tuple[int, int, bool]:
@@ -324,7 +319,7 @@ _NUMBER_AND_UNIT = re.compile(r"\d+[a-z]{2,}|\d+h\d\d|\d+k")
 _CAPITAL_MONTHS = frozenset(("may", "march", "mar", "sept", "dec", "mars", "mai", "mayo", "jan", "jun"))
 
 
-class HeldByActions(NamedTuple):
+class _HeldByActions(NamedTuple):
     """What all actions hold: their values as text, the keys of their numbers and days, and weekdays, 0..6."""
 
     text: str
@@ -332,15 +327,15 @@ class HeldByActions(NamedTuple):
     weekdays: frozenset[int]
 
 
-def held_values(values: Sequence[CallValue]) -> HeldByActions:
+def _held_values(values: Sequence[CallValue]) -> _HeldByActions:
     """Returns what the values of actions hold."""
     text = values_text(values)
     days = (reading.day for leaf in values for reading in read_dates(plain(leaf.value)))
     weekdays = {day.weekday() for day in days if day} | weekdays_in(text)
-    return HeldByActions(text, frozenset(_keys(words(text))), frozenset(weekdays))
+    return _HeldByActions(text, frozenset(_keys(words(text))), frozenset(weekdays))
 
 
-def unlisted_numbers(quote: str, listed: Sequence[str], held: HeldByActions) -> list[ClaimedValue]:
+def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -> list[ClaimedValue]:
     """Returns the numbers, codes, addresses and days that are neither listed nor held by an action.
 
     Args:
@@ -352,10 +347,19 @@ def unlisted_numbers(quote: str, listed: Sequence[str], held: HeldByActions) -> 
     known, found = held.keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
     missing = (word for word, own in _demands(found, quote) if not all(known.intersection(k) for k in own))
     numbers = [word for word in dict.fromkeys(missing) if not _is_end(word, held.text)]
+    known_codes = {*codes_in(text), *codes_in(held.text), *addresses_in(text), *addresses_in(held.text)}
     codes = [
-        one for one in _unlisted_codes(quote, text, held) if not any(number in one for number in numbers)
+        code
+        for code in (*codes_in(quote), *addresses_in(quote))
+        if code not in known_codes
+        and not _NUMBER_AND_UNIT.fullmatch(code)
+        and not is_named(code, f"{text} | {held.text}")
+        and not any(number in code for number in numbers)
     ]
-    return [ClaimedValue("", one) for one in (*numbers, *codes, *_unlisted_weekdays(quote, text, held))]
+    days = weekdays_in(quote) - weekdays_in(text) - held.weekdays
+    names = dict.fromkeys(match[0] for match in _WEEKDAY_OR_WORD.finditer(quote.lower()))
+    weekdays = (name for name in names if weekdays_in(name) & days)
+    return [ClaimedValue("", one) for one in (*numbers, *codes, *weekdays)]
 
 
 def _is_end(number: str, text: str) -> bool:
@@ -366,10 +370,11 @@ def _is_end(number: str, text: str) -> bool:
 
 def _demands(found: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Keys, ...]]]:
     days = list(dates_in_words(found))
-    yield from ((word.lower, tuple(map(_without_late, word.demands))) for word in found)
+    for word in found:  # of a time such as `7:00`, without its reading after noon
+        yield word.lower, tuple(k[:1] if k and k[0].startswith("#t") else k for k in word.demands)
     yield from ((f"{word.lower} {keys[-1].rpartition('d')[2]}", (keys,)) for word, keys in days)
     large = (word for word in found if NUMBERS_IN_WORDS.get(word.lower, 0) >= _LEAST_WORD)
-    yield from ((word.lower, (_word_keys(word),)) for word in large)
+    yield from ((word.lower, ((f"#{NUMBERS_IN_WORDS[word.lower]}",),)) for word in large)
     dated = {word.lower for word, _ in days}
     for word in found:
         is_name = word.month and (word.lower not in _CAPITAL_MONTHS or word.lower.capitalize() in quote)
@@ -377,28 +382,7 @@ def _demands(found: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Key
             yield word.lower, ((month_key(word.month),),)
 
 
-def _without_late(keys: Keys) -> Keys:
-    """Returns the keys of a demand; of a time such as `7:00`, without its reading after noon."""
-    return keys[:1] if keys and keys[0].startswith("#t") else keys
-
-
-def _unlisted_codes(quote: str, listed: str, held: HeldByActions) -> list[str]:
-    known = {*codes_in(listed), *codes_in(held.text), *addresses_in(listed), *addresses_in(held.text)}
-    codes = [code for code in codes_in(quote) if not _NUMBER_AND_UNIT.fullmatch(code)]
-    return [
-        one
-        for one in (*codes, *addresses_in(quote))
-        if one not in known and not is_named(one, f"{listed} | {held.text}")
-    ]
-
-
-def _unlisted_weekdays(quote: str, listed: str, held: HeldByActions) -> list[str]:
-    days = weekdays_in(quote) - weekdays_in(listed) - held.weekdays
-    names = (found[0] for found in _WEEKDAY_OR_WORD.finditer(quote.lower()))
-    return [name for name in dict.fromkeys(names) if weekdays_in(name) & days]
-
-
-def unlisted_money(quote: str, listed: Sequence[str]) -> list[ClaimedValue]:
+def _unlisted_money(quote: str, listed: Sequence[str]) -> list[ClaimedValue]:
     """Returns the amounts with a currency in a quote that no claim lists."""
     known = {own for text in listed for own in _money_in(text)}
     return [ClaimedValue("", text) for own, text in _money_in(quote).items() if own not in known]
@@ -416,10 +400,6 @@ def _keys(found: Sequence[Word]) -> set[str]:
     """Returns the keys of all readings of the numbers and days of a text."""
     numbers = [word.keys for word in found if word.demands]
     days = [keys for _, keys in dates_in_words(found)]
-    named = [_word_keys(word) for word in found if word.lower in NUMBERS_IN_WORDS]
+    named = [(f"#{NUMBERS_IN_WORDS[word.lower]}",) for word in found if word.lower in NUMBERS_IN_WORDS]
     months = [(month_key(word.month),) for word in found if word.month]
     return {key for keys in (*numbers, *days, *named, *months) for key in keys}
-
-
-def _word_keys(word: Word) -> Keys:
-    return (f"#{NUMBERS_IN_WORDS[word.lower]}",)

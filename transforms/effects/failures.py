@@ -1,16 +1,14 @@
 """Detects failed calls by the tool's response."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import UNKNOWN, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.effects.catalog import infer_effect, words_of
-from turnwise.transforms.effects.mentions import ToolCatalog
-from turnwise.transforms.matching.expectations import same_agent
-from turnwise.transforms.text.cleaning import is_bad_status, plain_key, states_failure
+from turnwise.transforms.text.failure_marks import is_bad_status, plain_key, states_failure
 from turnwise.transforms.text.words import word_set
 
 _DEEPEST = 4
@@ -173,6 +171,7 @@ _ADMITTING = re.compile(
     r"|找不到|查不到|(?:未能?|没有?|沒有?)(?:找到|查到|查询到)|不存在|出错|查[询詢]失[败敗]"
     r"|(?:无法|無法|不能)(?:查|找|访问|訪問|获取|獲取|连|連|确认|確認)|系[统統](?:出现|发生|出現|發生)?(?:故障|错误|錯誤)"
 )
+_ASKING = re.compile(r"(?:[^.!?。！？]*[?？])+")
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
 
 
@@ -262,8 +261,9 @@ def _says_idle(answer: JsonValue, depth: int) -> bool:
 
 
 def admits_failure(text: str) -> bool:
-    """Returns whether an agent says that it could not look something up (`I could not find this order`)."""
-    return _ADMITTING.search(" ".join(text.casefold().split())) is not None
+    """Returns whether an agent says that it could not look something up, or only asks."""
+    plain = " ".join(text.casefold().split())
+    return _ADMITTING.search(plain) is not None or _ASKING.fullmatch(plain) is not None
 
 
 def _says_failure(answer: JsonValue, depth: int, call: _Call) -> bool:
@@ -355,10 +355,11 @@ def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
         return marked
     if call.effect == "write" and _says_not_done(answer, call):
         return True
-    held = next((answer[key] for key in answer if plain_key(key) in ("metadata", "meta")), None)
+    holding, meta = _holding_keys(tuple(answer))
+    held = None if meta is None else answer[meta]
     if isinstance(held, dict) and states_failure({k: v for k, v in held.items() if "exit" in k.lower()}):
         return True
-    return any(_says_failure(answer[key], depth - 1, call) for key in _holding_keys(tuple(answer)))
+    return bool(holding) and any(_says_failure(answer[key], depth - 1, call) for key in holding)
 
 
 def _says_not_done(answer: JsonObject, call: _Call) -> bool:
@@ -395,70 +396,11 @@ def _says_done(key: str, words: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _holding_keys(keys: tuple[str, ...]) -> Sequence[str]:
-    """Returns the keys of an object under which a failure may be stated; of equal ones the last counts."""
-    plain = {plain_key(key): key for key in keys}
-    return [plain[name] for name in _HOLDING_KEYS if name in plain]
+def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], str | None]:
+    """Returns the keys of an object under which a failure may be stated, and the first one of its metadata.
 
-
-# Converts hand-offs that are recorded or expected without a tool call into equivalent calls.
-
-_TOOL, _PARAMETER = "transfer_to_agent", "agent_name"
-
-
-def recorded_handoffs(turn: Turn, catalog: ToolCatalog, wanted: Iterable[ToolCall] = ()) -> list[ToolCall]:
-    """Returns the hand-offs of a turn that have no call of their own.
-
-    Args:
-        turn: The recorded turn.
-        catalog: Effects of the tools.
-        wanted: Expected calls; a hand-off to an agent that one of them names becomes that call.
+    Of equal ones the last counts.
     """
-    agents = _without_called(turn.transfers, turn.tool_calls, catalog)
-    return [_as_wanted(_call(agent), wanted, catalog) for agent in agents]
-
-
-def expected_handoffs(turn: ExpectedTurn, catalog: ToolCatalog) -> tuple[list[ToolCall], list[ToolCall]]:
-    """Returns the required and the optional hand-offs of a golden turn, beside its calls."""
-    found = [each for each in turn.expectations if each.kind == "agent_transfer"]
-    wanted = [each.target_agent or "" for each in found if not each.skip]
-    free = [*(each.target_agent or "" for each in found if each.skip), *turn.scripted_transfers]
-    must = _without_called(wanted, turn.tool_calls or (), catalog)
-    return [_call(agent) for agent in must], [_call(agent) for agent in free]
-
-
-def _call(agent: str) -> ToolCall:
-    return ToolCall(_TOOL, {_PARAMETER: agent.rsplit("/", 1)[-1]})
-
-
-def _as_wanted(made: ToolCall, wanted: Iterable[ToolCall], catalog: ToolCatalog) -> ToolCall:
-    """Returns the expected call that hands over to the same agent and has no other argument, else `made`."""
-    agent = (made.args or {})[_PARAMETER]
-    return next(
-        (c for c in wanted if len(c.args or ()) == 1 and _names(c, agent) and _hands_over(c, catalog)), made
-    )
-
-
-def _without_called(agents: Sequence[str], calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[str]:
-    """Removes agents for which there is a call: the named agent, else one agent per unnamed hand-off."""
-    left = list(agents)
-    unnamed = 0
-    for call in calls if left else ():
-        if not _hands_over(call, catalog):
-            continue
-        named = next((agent for agent in left if _names(call, agent)), None)
-        if named is not None:
-            left.remove(named)
-        elif not (call.name == _TOOL and (call.args or {}).get(_PARAMETER)):
-            unnamed += 1
-    return left[unnamed:]
-
-
-def _hands_over(call: ToolCall, catalog: ToolCatalog) -> bool:
-    return catalog.effect_of(call).effect == "handoff"
-
-
-def _names(call: ToolCall, agent: object) -> bool:
-    return any(
-        isinstance(value, str) and same_agent(value, str(agent)) for value in (call.args or {}).values()
-    )
+    plain = {plain_key(key): key for key in keys}
+    meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
+    return [plain[name] for name in _HOLDING_KEYS if name in plain], meta

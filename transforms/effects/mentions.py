@@ -16,18 +16,11 @@ from turnwise.schemas.conversation import (
     ToolEffect,
     ToolSetting,
 )
-from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.effects.catalog import infer_effect, words_of
-from turnwise.transforms.text.cleaning import (
-    CURRENCIES,
-    CURRENCY_CODES,
-    Amount,
-    glob_matches,
-    plain,
-    same_amount,
-)
+from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
+from turnwise.transforms.text.patterns import glob_matches
 from turnwise.transforms.text.words import CHARACTER_SCRIPTS, MONTHS, NEGATIONS, UNSPACED_SCRIPTS, word_set
 
 _SCALES = {**SCALES, "mn": 6, "mio": 6, "mrd": 9, "bn": 9, "lakh": 5, "crore": 7}
@@ -226,7 +219,7 @@ def _number(text: str, found: re.Match[str], language: str | None) -> Mention:
     if after is None or (len(core[2]) == 1 and not after["scale"]):
         return identifier
     value *= 10 ** _SCALES[plain(after["scale"] or "")] if after["scale"] else 1
-    marks = {_currency(mark) for mark in (found["before"], after["money"]) if mark}
+    marks = {MONEY_NAMES.get(plain(m), plain(m)) for m in (found["before"], after["money"]) if m}
     if len(marks) > 1:
         return identifier
     amount = Amount(-value if found["sign"] or found["inner"] else value, next(iter(marks), ""))
@@ -240,11 +233,6 @@ def _may_follow(letters: str) -> bool:
     if letters.startswith(("-", "_")) and letters[1:2].isupper():
         return False
     return len(letters) < 2 or _unit().fullmatch(letters) is not None
-
-
-def _currency(mark: str) -> str:
-    name = plain(mark)
-    return MONEY_NAMES.get(name, name)
 
 
 # Looks up the effects of a conversation's tools, by config, declaration or inference.
@@ -352,8 +340,14 @@ def called_tool(call: ToolCall) -> str:
     name = call.name or ""
     if not calls_tools(name):
         return name
-    named = (v for key, v in (call.args or {}).items() if _is_tool_parameter(key) and _is_name(v))
-    return next(named, name)
+    for key, value in (call.args or {}).items():
+        words = words_of(key)
+        is_tool = words == ["name"] or (
+            not _TOOL_WORDS.isdisjoint(words) and words[-1] in (*_TOOL_WORDS, "name", "id")
+        )
+        if is_tool and isinstance(value, str) and value and not any(map(str.isspace, value)):
+            return value
+    return name
 
 
 @lru_cache(maxsize=4096)
@@ -361,17 +355,6 @@ def calls_tools(name: str) -> bool:
     """Returns whether a tool calls other tools (`call_tool`, `execute_action`), by its name."""
     words = words_of(name)
     return len(words) > 1 and words[0] in _CALLING and words[-1] in _TOOL_WORDS
-
-
-def _is_tool_parameter(parameter: str) -> bool:
-    words = words_of(parameter)
-    if not words or words == ["name"] or words[-1] in _TOOL_WORDS:
-        return bool(words)
-    return words[-1] in ("name", "id") and not _TOOL_WORDS.isdisjoint(words)
-
-
-def _is_name(value: JsonValue) -> bool:
-    return isinstance(value, str) and bool(value) and not any(map(str.isspace, value))
 
 
 # Reads numbers by the conventions of a language: `1.234,5` in German is `1,234.5` in English.
@@ -412,7 +395,9 @@ def read_number(text: str, language: str | None) -> int | float | None:
     """
     if len(text) > _LONGEST:
         return None
-    if (_has_comma(language) or _CLEARLY_COMMA.fullmatch(text)) and _COMMA.fullmatch(text):
+    code = (language or "").lower().replace("_", "-")
+    has_comma = language_root(code) in _WITH_COMMA and not _WITH_POINT_THERE.match(code)
+    if (has_comma or _CLEARLY_COMMA.fullmatch(text)) and _COMMA.fullmatch(text):
         return _value(re.sub("[.'’]", "", text).replace(",", "."))
     return _value(re.sub("[,'’]", "", text)) if _POINT.fullmatch(text) else None
 
@@ -431,11 +416,6 @@ def first_of_day_and_month(language: str | None) -> Literal["day", "month"] | No
     root, _, region = code.partition("-")
     is_day = region in _ENGLISH_DAY_FIRST if root == "en" else root in _DAY_FIRST
     return "day" if is_day else None
-
-
-def _has_comma(language: str | None) -> bool:
-    code = (language or "").lower().replace("_", "-")
-    return language_root(code) in _WITH_COMMA and not _WITH_POINT_THERE.match(code)
 
 
 def _value(digits: str) -> int | float:

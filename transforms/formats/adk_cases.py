@@ -12,8 +12,6 @@ from turnwise.schemas.adk import (
     Content,
     ConversationScenario,
     EvalSet,
-    FunctionCall,
-    FunctionResponse,
     IntermediateData,
     Invocation,
     InvocationEvent,
@@ -33,7 +31,8 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items
 from turnwise.transforms.formats.endings import context_tools, length, spelt, wrong_tokens
-from turnwise.transforms.formats.fields import UNREAD, Unread, is_work, may_hold_work
+from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
+from turnwise.transforms.formats.messages.kinds import is_work
 from turnwise.transforms.formats.problems import one_line_problems
 
 # google-adk's two older eval files: lists of rows, and lists of named lists of rows.
@@ -88,7 +87,17 @@ def legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCa
         eval_id=case.name,
         eval_set_id=eval_set_id,
         dialect="adk",
-        turns=[_expected(row) for row in case.data],
+        turns=[
+            ExpectedTurn(
+                user=row.query,
+                response=row.reference or None,
+                tool_calls=[
+                    ToolCall(name=use.tool_name, args=use.tool_input) for use in row.expected_tool_use
+                ],
+                intermediate_responses=[words.text for words in row.expected_intermediate_agent_responses],
+            )
+            for row in case.data
+        ],
         session_state=case.initial_session.state,
     )
 
@@ -102,15 +111,6 @@ def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
     if value and isinstance(value[0], dict) and "data" in value[0]:
         return [legacy_eval_case(entry, stem) for entry in value]
     return [legacy_eval_case({"name": stem, "data": value})]
-
-
-def _expected(row: LegacyRow) -> ExpectedTurn:
-    return ExpectedTurn(
-        user=row.query,
-        response=row.reference or None,
-        tool_calls=[ToolCall(name=use.tool_name, args=use.tool_input) for use in row.expected_tool_use],
-        intermediate_responses=[words.text for words in row.expected_intermediate_agent_responses],
-    )
 
 
 # Reads texts, calls and tokens of google-adk's messages and events.
@@ -154,13 +154,25 @@ def adk_text(content: Content | None) -> str | None:
 
 def tool_calls(contents: Iterable[Content | None]) -> list[ToolCall]:
     """Returns every call of some messages, in order."""
-    return [_call(part.function_call) for c in contents for part in parts_of(c) if part.function_call]
+    return [
+        ToolCall(name=part.function_call.name, args=part.function_call.args, id=part.function_call.id)
+        for c in contents
+        for part in parts_of(c)
+        if part.function_call
+    ]
 
 
 def tool_responses(contents: Iterable[Content | None]) -> list[ToolResponse]:
     """Returns every tool response of some messages, in order."""
     return [
-        _answer(part.function_response) for c in contents for part in parts_of(c) if part.function_response
+        ToolResponse(
+            name=part.function_response.name,
+            id=part.function_response.id,
+            response=part.function_response.response,
+        )
+        for c in contents
+        for part in parts_of(c)
+        if part.function_response
     ]
 
 
@@ -243,14 +255,6 @@ def usage(events: Sequence[InvocationEvent]) -> Usage | None:
         cached_tokens=_sum(r.cached_content_token_count for r in reports),
         reasoning_tokens=_sum(r.thoughts_token_count for r in reports),
     )
-
-
-def _call(call: FunctionCall) -> ToolCall:
-    return ToolCall(name=call.name, args=call.args, id=call.id)
-
-
-def _answer(answer: FunctionResponse) -> ToolResponse:
-    return ToolResponse(name=answer.name, id=answer.id, response=answer.response)
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

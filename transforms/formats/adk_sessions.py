@@ -45,7 +45,8 @@ from turnwise.transforms.formats.endings import (
     spelt,
     stated_end,
 )
-from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, check_calls, gaps, snake
+from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import as_object, key_set, objects
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, register_format

@@ -24,7 +24,6 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.discovery_engine import (
     Answer,
     AnswerReference,
-    AnswerSafetyRating,
     AnswerSession,
     AnswerStep,
     ChunkContent,
@@ -40,7 +39,8 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.message import OpenEnum, ReadProblems, read_lenient
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of, spelt
-from turnwise.transforms.formats.fields import Unread, snake
+from turnwise.transforms.formats.fields import Unread
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
 
@@ -181,22 +181,31 @@ def _grounded(answer: Answer, problems: list[grounded.Problem], unread: list[str
             for claim in answer.grounding_supports
         ],
         references=[_reference_answers(reference) for reference in answer.references],
-        safety_ratings=[_rating(rating) for rating in answer.safety_ratings],
+        safety_ratings=[
+            grounded.SafetyRating(
+                category=rating.category.name,
+                probability=_name(rating.probability),
+                probability_score=rating.probability_score,
+                severity=_name(rating.severity),
+                severity_score=rating.severity_score,
+                blocked=rating.blocked,
+            )
+            for rating in answer.safety_ratings
+        ],
         skipped_reasons=[reason.name for reason in answer.answer_skipped_reasons],
         query_classes=[found.type.name for found in classes if found.positive],
         problems=problems,
         related_questions=list(answer.related_questions),
-        steps=[_step(step) for step in answer.steps],
+        steps=[
+            grounded.GroundedStep(
+                state=_name(step.state),
+                description=step.description or None,
+                actions=len(step.actions),
+                observed=sum(action.observation is not None for action in step.actions),
+            )
+            for step in answer.steps
+        ],
         unread=unread,
-    )
-
-
-def _step(step: AnswerStep) -> grounded.GroundedStep:
-    return grounded.GroundedStep(
-        state=_name(step.state),
-        description=step.description or None,
-        actions=len(step.actions),
-        observed=sum(action.observation is not None for action in step.actions),
     )
 
 
@@ -224,17 +233,6 @@ def _source(
         made.title, made.uri = source.title or None, source.uri or None
         made.document, made.data = source.document or None, source.struct_data
     return made
-
-
-def _rating(rating: AnswerSafetyRating) -> grounded.SafetyRating:
-    return grounded.SafetyRating(
-        category=rating.category.name,
-        probability=_name(rating.probability),
-        probability_score=rating.probability_score,
-        severity=_name(rating.severity),
-        severity_score=rating.severity_score,
-        blocked=rating.blocked,
-    )
 
 
 # Answers of a search engine, as an object.
@@ -477,13 +475,10 @@ def _objects(value: JsonValue) -> list[JsonObject]:
 def _marked(value: JsonObject, places: dict[str, str]) -> JsonObject:
     ids = value.get("reference_ids")
     named = [str(name) for name in ids] if isinstance(ids, list) else []
-    sources = [{"referenceId": places.get(name, _unknown(name))} for name in named]
+    sources = [
+        {"referenceId": places.get(name, (f"id {name}" if name.isdecimal() else name))} for name in named
+    ]
     return {"startIndex": value.get("start"), "endIndex": value.get("end"), "sources": sources}
-
-
-def _unknown(name: str) -> str:
-    """Returns a name that no reference has, so that it is not read as a place in the list."""
-    return f"id {name}" if name.isdecimal() else name
 
 
 def _reference(value: JsonObject) -> JsonObject:

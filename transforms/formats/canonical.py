@@ -57,9 +57,9 @@ from turnwise.transforms.formats.fields import (
     check_calls,
     gaps,
     known_fields,
-    snake,
     unknown_fields,
 )
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.matching.calls import check_directives

@@ -303,11 +303,7 @@ def _case(golden: GoldenRows, settings: ReadSettings) -> EvalCase:
 
 
 def golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
-    """Returns the golden of a group of rows.
-
-    Raises:
-        ValueError: A row is invalid.
-    """
+    """Returns the golden of a group of rows; raises ValueError if a row is invalid."""
     name = rows[0].get("display_name")
     if not name:
         raise ValueError("the first row has no display_name")
@@ -324,7 +320,9 @@ def golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
             unread.add(f"rows of the type {row['action_type']}")
         else:
             steps.append(step)
-            unread |= {f"the column {key}" for key in row if row[key] and not _is_read(key)}
+            unread |= {
+                f"the column {key}" for key in row if row[key] and not (key in _READ or key.endswith(_ARGS))
+            }
     golden = {"turns": [{"steps": steps} for steps in turns.values()]}
     return GoldenRows({"displayName": name, "golden": golden}, sorted(unread))
 
@@ -334,10 +332,6 @@ def _index(row: JsonObject) -> int:
         return int(str(row.get("turn_index")))
     except ValueError:
         raise ValueError(f"turn_index: a whole number is needed, not {row.get('turn_index')!r}") from None
-
-
-def _is_read(column: str) -> bool:
-    return column in _READ or column.endswith(_ARGS)
 
 
 def _step(row: JsonObject) -> JsonObject | None:

@@ -57,7 +57,13 @@ def conversation(value: JsonObject) -> canonical.Conversation:
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     made = [
         logged_turn(index, turn, raw)
-        for index, (turn, raw) in enumerate(zip(turns, _raw_turns(value), strict=True))
+        for index, (turn, raw) in enumerate(
+            zip(
+                turns,
+                (value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])),
+                strict=True,
+            )
+        )
     ]
     Unread().keys(value, _RECORD_KEYS).add_to_all(made)
     if message.turn_count > len(message.turns) and message.turns:
@@ -81,10 +87,6 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         meta={"deployment": message.deployment} if message.deployment else {},
         tools=declared_tools(value.get("tools")),
     )
-
-
-def _raw_turns(value: JsonObject) -> list[JsonObject]:
-    return value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
 
 
 def _unread(raw: JsonObject) -> Unread:
@@ -210,7 +212,9 @@ def add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     if root is None:
         turn.latency_ms = _elapsed_ms(message.messages)
         return
-    is_timed = _is_timed(root) and _nanos(root) >= 0
+    is_timed = (
+        root.duration is not None or (root.start_time is not None and root.end_time is not None)
+    ) and _nanos(root) >= 0
     turn.latency_ms = _nanos(root) / _MS if is_timed else _elapsed_ms(message.messages)
     spans = [span for span in _descendants(root) if span.name in _SPAN_TYPES]
     resources = {call.name: call.resource for call in turn.tool_calls}
@@ -226,10 +230,6 @@ def _descendants(span: ces.Span) -> Iterator[ces.Span]:
     for child in span.child_spans:
         yield child
         yield from _descendants(child)
-
-
-def _is_timed(span: ces.Span) -> bool:
-    return span.duration is not None or (span.start_time is not None and span.end_time is not None)
 
 
 def _nanos(span: ces.Span) -> int:

@@ -1,34 +1,32 @@
 """OpenAI chat messages with tool calls, as canonical conversations; also tau-bench's and tau2's records."""
 
-from collections.abc import Sequence
-
-from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import (
-    UNKNOWN,
-    End,
-    add_own_results,
     agent_actions,
-    agreed_end,
     as_text,
     call_fields,
     declared_tools,
     failure_mark,
-    marked_end,
     own_result,
-    reasons_end,
-    record_end,
-    stated_reason,
     usage_fields,
     users_actions,
-    users_end,
     wrong_tokens,
 )
-from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    RESPONSES_PARTS,
+    SYSTEM,
+    TEXT,
+    TOOL,
+    USER,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.streams import as_object, objects, stated
 from turnwise.transforms.formats.problems import canonical
-from turnwise.transforms.matching.calls import pair_responses
 
 _KEYS = frozenset(
     (
@@ -64,11 +62,10 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     given = record.get("messages", record.get("traj"))
     if not isinstance(given, list) or not all(isinstance(message, dict) for message in given):
         raise ValueError("not a chat: no list of messages under messages or traj")
-    messages = list(objects(given, "messages"))
-    end, turns = _end(record, messages), _turns(messages)
-    if end == UNKNOWN and turns:
-        _mark_unanswered_calls(turns[-1], messages[-1])
-    _unread(record, messages).add_to_all(turns)
+    log = Dialogue()
+    log.general.keys(record, _KEYS_WITH_TRAJ if record.get("messages") is None else _KEYS)
+    read_messages(given, log)
+    end = log.end(record)
     fields = {
         "conversation_id": _conversation_id(record) or fallback_id,
         "source": record.get("source") or "openai_chat",
@@ -79,8 +76,8 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "user_id": as_text(record.get("user_id") or record.get("user")),
         "tags": _tags(record.get("tags")),
         "start_time": as_text(record.get("start_time")),
-        "turns": turns,
-        "expected": _expected_outcome(record) or (None if messages else {}),
+        "turns": log.close(end),
+        "expected": _expected_outcome(record) or (None if given else {}),
         "ended": end.ended,
         "ended_detail": end.detail,
         "labels": {"reward": record["reward"]} if "reward" in record else {},
@@ -88,14 +85,6 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "meta": {key: record[key] for key in ("task_id", "trial") if key in record},
     }
     return canonical(Conversation, fields, "not a chat")
-
-
-def _unread(record: JsonObject, messages: Sequence[JsonObject]) -> Unread:
-    unread = Unread().keys(record, _KEYS_WITH_TRAJ if record.get("messages") is None else _KEYS)
-    for message in messages:
-        if message.get("role") in SKIPPED_ROLES:
-            unread_instructions(message, unread)
-    return unread
 
 
 def _conversation_id(record: JsonObject) -> str | None:
@@ -123,115 +112,9 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
     }
 
 
-def _turns(messages: Sequence[JsonObject]) -> list[Turn]:
-    turns = [_turn(group, i) for i, group in enumerate(_turn_groups(messages))]
-    check_calls(turns)
-    others = (m for m in messages if m.get("role") not in SKIPPED_ROLES)
-    if turns and all(by_user(m) or is_answer(m) for m in others):
-        gaps(NO_ANSWER, ["no message is the agent's: its answers are not in the log"]).add_to(turns[0])
-    return turns
-
-
-def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:
-    """Returns a record's end: as it states it, or by its last message."""
-    last = messages[-1] if messages else {}
-    is_agents = not (by_user(last) or is_answer(last))
-    own = agreed_end(record_end(record), marked_end(last) if is_agents else UNKNOWN)
-    if own != UNKNOWN or not messages:
-        return own
-    if not is_agents:
-        return users_end(words(last)) if by_user(last) else UNKNOWN
-    called = bool(message_calls(last))
-    reasons = map(stated_reason, (last, record))
-    return reasons_end(reasons, called, not called and bool(words(last)))
-
-
-def _mark_unanswered_calls(turn: Turn, last: JsonObject) -> None:
-    """Adds a finding to the last turn if the chat ends with a call, whose result is unknown."""
-    called = () if by_user(last) or is_answer(last) else message_calls(last)
-    if called and call_results(last)[-1] is None:
-        said = f"the chat stops at the call {(called[-1].name or '')[:60]!r}, without its result"
-        gaps("CallWithoutResult", [said], words=False).add_to(turn)
-
-
-def _turn_groups(messages: Sequence[JsonObject]) -> list[list[JsonObject]]:
-    """Splits messages into turns: a user message opens one, unless only the user's own tools ran before."""
-    groups: list[list[JsonObject]] = []
-    for message in messages:
-        if message.get("role") in SKIPPED_ROLES:
-            continue
-        if not groups or (by_user(message) and not all(map(_users_tool_work, groups[-1]))):
-            groups.append([])
-        groups[-1].append(message)
-    return groups
-
-
-def _users_tool_work(message: JsonObject) -> bool:
-    if is_answer(message):
-        return message.get("requestor") == "user"
-    return by_user(message) and bool(message_calls(message)) and not words(message)
-
-
-def _turn(messages: Sequence[JsonObject], index: int) -> Turn:
-    asked = [message for message in messages if by_user(message)]
-    answers = [message for message in messages if is_answer(message)]
-    replies = [m for m in messages if not by_user(m) and not is_answer(m)]
-    users_answers = [m for m in answers if m.get("requestor") == "user"]
-    agents_answers = [m for m in answers if m.get("requestor") != "user"]
-    said = [text for message in replies if (text := words(message))]
-    calls = [call for message in replies for call in message_calls(message)]
-    user_calls = [call for message in asked for call in message_calls(message)]
-    turn = Turn(
-        turn_index=index,
-        user="\n".join(filter(None, map(words, asked))) if asked else None,
-        agent=said[-1] if said else "",
-        agent_messages=said if len(said) > 1 else [],
-        tool_calls=calls,
-        tool_responses=_responses(calls, agents_answers),
-        user_tool_calls=user_calls,
-        user_tool_responses=_responses(user_calls, users_answers),
-        timestamp=messages[0].get("timestamp"),
-        usage=_usage(replies),
-    )
-    unread = Unread()
-    for message in messages:
-        unread_of(message, unread)
-    own, users = ([made for message in each for made in call_results(message)] for each in (replies, asked))
-    add_own_results(turn, own, users, unread)
-    return unread.add_to(turn)
-
-
-def _responses(calls: Sequence[ToolCall], answers: Sequence[JsonObject]) -> list[ToolResponse]:
-    responses = [_response(answer) for answer in answers]
-    for call, response in zip(calls, pair_responses(calls, responses), strict=True):
-        if response is not None and response.name is None:
-            response.name = call.name
-    return responses
-
-
-def _response(message: JsonObject) -> ToolResponse:
-    return ToolResponse(
-        name=as_text(message.get("name")),
-        id=as_text(message.get("tool_call_id") or message.get("id")),
-        response=answer_value(message),
-        error=failure_mark(message),
-    )
-
-
-def _usage(messages: Sequence[JsonObject]) -> Usage | None:
-    reports = [usage_fields(m["usage"]) for m in messages if isinstance(m.get("usage"), dict)]
-    if not reports or any(wrong_tokens(m.get("usage")) for m in messages):
-        return None
-    counts = {name: [r[name] for r in reports if r[name] is not None] for name in reports[0]}
-    return Usage(**{name: sum(known) if known else None for name, known in counts.items()})
-
-
 # Reads texts, calls and unread parts of one chat message.
 
-SKIPPED_ROLES = ("system", "developer")
-TOOL_ROLES = ("tool", "function")
-AGENT_ROLES = ("assistant", "agent", "model", "ai", "bot")
-_TEXT_TYPES = ("text", "input_text", "output_text")
+_TEXT_TYPES = part_types(RESPONSES_PARTS, TEXT)
 _HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
 KEYS = frozenset(
     (*_HOLDERS, "role", "tool_call_id", "name", "id", "error", "requestor", "usage", "additional_kwargs")
@@ -250,12 +133,12 @@ OF_PARTS = frozenset(
 
 def by_user(message: JsonObject) -> bool:
     """Returns whether the user sent a message."""
-    return message.get("role") == "user"
+    return role_of(message.get("role")) == USER
 
 
 def is_answer(message: JsonObject) -> bool:
     """Returns whether a message is a tool response."""
-    return message.get("role") in TOOL_ROLES or bool(message.get("tool_call_id"))
+    return role_of(message.get("role")) == TOOL or bool(message.get("tool_call_id"))
 
 
 def words(message: JsonObject) -> str:
@@ -278,16 +161,12 @@ def _text(part: JsonValue) -> str | None:
         return None
     kind = part.get("type")
     text = part.get("refusal") if kind == "refusal" else part.get("text")
-    is_text = kind in (*_TEXT_TYPES, "refusal") or (kind is None and part.keys() == {"text"})
+    is_text = kind in _TEXT_TYPES or (kind is None and part.keys() == {"text"})
     return text if is_text and isinstance(text, str) else None
 
 
 def message_calls(message: JsonObject) -> list[ToolCall]:
-    """Returns the calls of a message.
-
-    Raises:
-        ValueError: They are no array.
-    """
+    """Returns the calls of a message; raises ValueError if they are no array."""
     older, given = message.get("function_call"), message.get("tool_calls") or []
     if not isinstance(given, list):
         raise ValueError(f"not a chat: tool_calls: a JSON array is needed, not {type(given).__name__}")
@@ -332,7 +211,7 @@ def unread_of(message: JsonObject, unread: Unread) -> None:
     """Adds the unread parts of a message."""
     role = message.get("role")
     is_agents = not (by_user(message) or is_answer(message))
-    if is_agents and role not in AGENT_ROLES:
+    if is_agents and role_of(role) != AGENT:
         unread.role(role)
     # What is nothing but a role says nothing; other keys may hold what was said.
     if message.keys().isdisjoint(_HOLDERS) and not (is_answer(message) or message.keys() <= KEYS):
@@ -348,12 +227,6 @@ def unread_of(message: JsonObject, unread: Unread) -> None:
     if message.get("audio") and not words(message):
         unread.part("audio", is_agents)
     _unread_content(message, unread, is_agents)
-
-
-def unread_instructions(message: JsonObject, unread: Unread) -> None:
-    """Adds the unread parts of a system or developer message."""
-    unread.keys(message, _OF_INSTRUCTIONS, False)
-    _unread_content(message, unread, False)
 
 
 def _unread_kwargs(kwargs: JsonValue, message: JsonObject, unread: Unread) -> None:
@@ -392,18 +265,28 @@ _SAID, _AUDIO = ("content", "refusal"), "audio"
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue; raises ValueError for a value of the wrong type."""
     for message in objects(messages, "messages"):
-        if message.get("role") in SKIPPED_ROLES:
+        if role_of(message.get("role")) == SYSTEM:
+            log.general.keys(message, _OF_INSTRUCTIONS, False)
+            _unread_content(message, log.general, False)
             continue
         if by_user(message):
-            log.user(words(message), message.get("timestamp"))
+            calls, own = message_calls(message), call_results(message)
+            log.user(words(message), message.get("timestamp"), zip(calls, own, strict=True))
         elif is_answer(message):
-            name, call_id = message.get("name"), message.get("tool_call_id")
-            log.result(answer_value(message), call_id, name, failure_mark(message))
+            call_id, by_users = message.get("tool_call_id") or message.get("id"), message.get("requestor")
+            value, error = answer_value(message), failure_mark(message)
+            log.result(value, call_id, message.get("name"), error, by_user=by_users == "user")
         else:
+            if not log.turns:
+                log.open(message.get("timestamp"))
             log.agent(words(message))
-            for call, own in zip(message_calls(message), call_results(message), strict=True):
-                log.call(call.name, call.args, call.id, own=own)
+            for call, held in zip(message_calls(message), call_results(message), strict=True):
+                log.made(call, held)
             log.said(message)
+            if isinstance(message.get("usage"), dict):
+                log.usage(
+                    message["usage"] if wrong_tokens(message["usage"]) else usage_fields(message["usage"])
+                )
         unread_of(message, log.unread)
 
 
@@ -415,8 +298,8 @@ def read_reply(reply: JsonObject, log: Dialogue) -> None:
     log.alternatives(len(choices))
     if isinstance(message, dict):
         read_messages([{"role": "assistant", **stated(message)}], log)
-    if isinstance(reply.get("usage"), dict):
-        log.usage(usage_fields(reply["usage"]))
+    if isinstance(usage := reply.get("usage"), dict):
+        log.usage(usage if wrong_tokens(usage) else usage_fields(usage))
     log.finish = first.get("finish_reason") if first else None
     log.failure = reply.get("error")
 

@@ -356,14 +356,13 @@ def _users(block: JsonObject, log: Dialogue) -> JsonObject | None:
     if block.get("type") != "text" or not isinstance(text, str):
         return block
     start = text.lstrip()
-    if start.startswith(_TASK) or (start.startswith(_SKILL) and _calls_skill(log)):
+    if start.startswith(_TASK) or (
+        start.startswith(_SKILL)
+        and (bool(log.turns) and any(call.name == "Skill" for call in log.turns[-1].tool_calls))
+    ):
         return None
     own = _IDE.sub("", text) if "<ide_" in text or "<system-reminder>" in text else text
     return block if own == text else {**block, "text": own} if own.strip() else None
-
-
-def _calls_skill(log: Dialogue) -> bool:
-    return bool(log.turns) and any(call.name == "Skill" for call in log.turns[-1].tool_calls)
 
 
 # The messages of a Claude Code session that count: its log is a tree, in which a retry opens a branch.

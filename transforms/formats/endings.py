@@ -22,7 +22,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.matching.calls import pair_responses
-from turnwise.transforms.text.cleaning import states_failure
+from turnwise.transforms.text.failure_marks import states_failure
 
 ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"
 TERMINATIONS = (TERMINATION, "terminationReason")

@@ -62,7 +62,11 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
     session_id, turn_index = events.place(value)
     if not UNNUMBERED <= turn_index <= _LARGEST_INDEX:
         raise ValueError(f"there is no turn {turn_index}")
-    event_id = as_text(value.get("event_id")) or as_text(events.own_id(value)) or _digest(record.data)
+    event_id = (
+        as_text(value.get("event_id"))
+        or as_text(events.own_id(value))
+        or blake2b(record.data.strip(), digest_size=_DIGEST_BYTES).hexdigest()
+    )
     time = time_by(FORMATS[name], value)
     is_end, group = events.is_end(value), events.group(value)
     return ConversationEvent(session_id, turn_index, time, event_id, is_end, name, record, group=group)
@@ -91,10 +95,6 @@ def may_hold_groups(input_format: str) -> bool:
     chosen = FORMATS[input_format]
     reader = FORMATS[chosen.splitter.into].events if chosen.splitter else chosen.events
     return bool(reader and reader.lend)
-
-
-def _digest(data: bytes) -> str:
-    return blake2b(data.strip(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def in_order(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:

@@ -10,6 +10,7 @@ import msgspec
 
 from turnwise.schemas.conversation import Problem, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, part_kind, snake
 from turnwise.transforms.matching.calls import without_call
 
 Extra = Mapping[type[msgspec.Struct], Mapping[str, Any]]
@@ -113,9 +114,6 @@ NO_ANSWER = "NoAnswer"
 MISSING = "MissingTurn"
 _LONGEST_NAME = 60
 _SPELT = "a text spells what may be a call or a result, and is not read as one"
-_WORK = re.compile(
-    r"(^|_)(call|use|result|output|invocation|response|tool|function|action|transfer)s?$|(^|_)code$"
-)
 _MEDIA = re.compile(
     r"(input_|output_)?(image|audio|video|media|file|document|blob|pdf|inline_data)s?"
     r"(_(url|uri|data|id|file|block))?"
@@ -137,17 +135,6 @@ _SPELT_KEY = re.compile(
     r'|"(tool_?(calls?|uses?|results?|responses?)|function_?(calls?|responses?)|arguments)"\s*:',
     re.IGNORECASE,
 )
-_THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_content", "thought", "step_start")
-
-
-def snake(name: str) -> str:
-    """Returns a name in small letters with underscores."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]", "_", name).lower()
-
-
-def is_work(name: str) -> bool:
-    """Returns whether a key or type may hold calls or their results, by its name."""
-    return bool(_WORK.search(snake(name)))
 
 
 def may_hold_work(name: str, item: JsonValue) -> bool:
@@ -213,10 +200,9 @@ class Unread:
             kind: Its type, or the key that names it.
             by_agent: Whether the agent sent it.
         """
-        name, shown = snake(kind), repr(kind[:_LONGEST_NAME])
-        if name in _THOUGHTS:
+        name, shown, works = snake(kind), repr(kind[:_LONGEST_NAME]), is_work(kind)
+        if part_kind(kind) == THOUGHT:
             return
-        works = bool(_WORK.search(name))
         if _MEDIA.fullmatch(name) and not works:
             self.add(UNREAD, f"a part of the type {shown} is not read", words=by_agent)
         else:

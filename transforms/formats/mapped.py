@@ -1,10 +1,14 @@
 """Reads records of any form as conversations, by the mapping of the config."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from itertools import islice
+from typing import Any
 
-from turnwise.schemas.config import MappingConfig
+from jmespath.visitor import TreeInterpreter
+
+from turnwise.schemas.config import MappingConfig, states_no_calls
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.chat import chat_conversation, join_chunks, read_messages, read_reply
@@ -19,11 +23,10 @@ from turnwise.transforms.formats.endings import (
     stated_end,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls
+from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, Dialect, dialects_of
 from turnwise.transforms.formats.messages.streams import objects, without_nulls
-from turnwise.transforms.formats.paths import MappedRecord
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
@@ -37,6 +40,142 @@ from turnwise.transforms.formats.registry import (
     record_place,
     register_format,
 )
+
+# Applies a mapping's expressions to a record, and tells what none of them reads.
+
+FIELDS = (
+    *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
+    *("labels", "state", "tools", "user_id"),
+)
+
+
+@lru_cache(maxsize=64)
+def _parsed(expression: str) -> Any:
+    import jmespath
+
+    return jmespath.compile(expression).parsed
+
+
+class MappedRecord:
+    """A record, and what the expressions of a mapping read in it."""
+
+    def __init__(self, record: JsonValue) -> None:
+        self._record = record
+        self._interpreter = TracingInterpreter()
+        # Results are kept, so that no other object gets the id of one.
+        self._results: list[JsonValue] = []
+        self._own: frozenset[int] | None = None
+
+    def at(self, expression: str | None) -> JsonValue:
+        """Returns what an expression finds; None: nothing.
+
+        Raises:
+            ValueError: A function of the expression is given a value of the wrong type; one line.
+        """
+        if expression is None:
+            return None
+        from jmespath.exceptions import JMESPathError
+
+        try:
+            found = self._interpreter.visit(_parsed(expression), self._record)
+        except (JMESPathError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"mapping: {expression}: {' '.join(str(error).split())[:300]}") from None
+        self._results.append(found)
+        return found
+
+    def holds(self, found: JsonValue) -> bool:
+        """Returns whether what was found is an object of the record, and was not made by an expression."""
+        if self._own is None:
+            self._own = frozenset(_ids(self._record))
+        return id(found) in self._own
+
+    def fields(self, mapping: MappingConfig) -> JsonObject:
+        """Returns the fields of the conversation that the record states.
+
+        Raises:
+            ValueError: An expression cannot be applied; one line.
+        """
+        found = {name: self.at(getattr(mapping, name)) for name in FIELDS}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def unread(self, mapping: MappingConfig) -> list[str]:
+        """Returns the places of what may hold calls or words, and that no expression reads.
+
+        There are none where the mapping states that there are no calls.
+
+        Raises:
+            ValueError: The expression of what is left out cannot be applied; one line.
+        """
+        if states_no_calls(mapping.content):
+            return []
+        self.at(mapping.ignored)
+        whole = set(_ids(self._results)) | self._interpreter.whole
+        return list(dict.fromkeys(self._unread(self._record, "", whole)))
+
+    def _unread(self, value: JsonValue, path: str, whole: set[int]) -> Iterator[str]:
+        if id(value) in whole:
+            return
+        if isinstance(value, list):
+            for item in value:
+                yield from self._unread(item, f"{path}[]", whole)
+        elif isinstance(value, dict):
+            read = [key for key in value if (id(value), key) in self._interpreter.read]
+            if path and value and not read:
+                yield path
+                return
+            for key, item in value.items():
+                place = f"{path}.{key}" if path else key
+                if key in read:
+                    yield from self._unread(item, place, whole)
+                elif may_hold_work(key, item):
+                    yield place
+
+
+def _ids(value: JsonValue) -> Iterator[int]:
+    """Yields the ids of an object or array and of those in it."""
+    if isinstance(value, dict | list):
+        yield id(value)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _ids(item)
+
+
+# An interpreter of JMESPath that notes which values of a record it reads.
+
+
+class TracingInterpreter(TreeInterpreter):
+    """Notes what is read.
+
+    Attributes:
+        read: Id of each object and the key of it that was read.
+        whole: Ids of what was turned into text, all of which counts as read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: set[tuple[int, str]] = set()
+        self.whole: set[int] = set()
+
+    def visit_field(self, node: Any, value: Any) -> Any:
+        """Returns the value of a key."""
+        if isinstance(value, dict):
+            self.read.add((id(value), node["value"]))
+        return super().visit_field(node, value)
+
+    def visit_value_projection(self, node: Any, value: Any) -> Any:
+        """Returns what is found in all values of an object (`*`)."""
+        base = self.visit(node["children"][0], value)
+        if isinstance(base, dict):
+            self.read.update((id(base), key) for key in base)
+        return super().visit_value_projection(node, value)
+
+    def visit_function_expression(self, node: Any, value: Any) -> Any:
+        """Returns the result of a function."""
+        if node["value"] == "to_string":
+            self.whole.update(id(self.visit(child, value)) for child in node["children"])
+        return super().visit_function_expression(node, value)
+
+
+# Reads what the expressions find.
 
 MAPPING = "mapping"
 PART = "mapped_part"
@@ -129,13 +268,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
 
 
 def _with_gaps(found: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
-    """Returns a conversation with what the mapping leaves out of it.
-
-    Args:
-        found: The conversation.
-        states_calls: Whether the mapping names calls.
-        places: Where calls or words may stand that it does not name.
-    """
+    """Returns a conversation with what the mapping leaves out of it."""
     unread = Unread()
     for place in places:
         said = f"the mapping does not read {place[:_LONGEST_PLACE]!r}; it may hold calls or results"

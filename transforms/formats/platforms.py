@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import End, as_text
-from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, add_leap, snake
+from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, add_leap
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects, stated
 from turnwise.transforms.formats.registry import EventReader, Format, register_format

@@ -77,11 +77,7 @@ def check_keys(data: bytes, value: JsonValue) -> None:
 
 @contextmanager
 def one_line_problems(what: str) -> Iterator[None]:
-    """Converts pydantic's errors.
-
-    Raises:
-        ValueError: One line that begins with `what`.
-    """
+    """Converts pydantic's errors; raises ValueError of one line that begins with `what`."""
     try:
         yield
     except ValidationError as error:

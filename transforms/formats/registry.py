@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import RAISED
-from turnwise.transforms.formats.fields import snake
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
 
 # Names the format that a record is nearest to, and what is missing.

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,8 +15,6 @@ from turnwise.schemas.config import Cascade, JudgeConfig, Panel
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import JudgeUse
 from turnwise.transforms.judging.backends.base import Fault, one_line
-
-# Counts verdicts that flip between the votes of a judge.
 
 _Reply = TypeVar("_Reply")
 
@@ -42,7 +40,7 @@ class Flips(NamedTuple):
 
     def plus(self, other: "Flips") -> "Flips":
         """Returns the verdicts of both."""
-        known = [each.flipped for each in (self, other) if each.flipped is not None]
+        known = [flips.flipped for flips in (self, other) if flips.flipped is not None]
         return Flips(self.voted + other.voted, sum(known) if known else None)
 
 
@@ -52,24 +50,20 @@ def votes_by_item(replies: Iterable[_Reply], verdicts: VerdictsOf[_Reply]) -> li
     >>> votes_by_item(["yn", "yy", "-y"], lambda reply: [{"-": None}.get(vote, vote) for vote in reply])
     [['y', 'y'], ['n', 'y', 'y']]
     """
-    found: list[list[Hashable]] = []
+    votes: list[list[Hashable]] = []
     for reply in replies:
-        for place, verdict in enumerate(verdicts(reply)):
-            if place == len(found):
-                found.append([])
+        for i, verdict in enumerate(verdicts(reply)):
+            if i == len(votes):
+                votes.append([])
             if verdict is not None:
-                found[place].append(verdict)
-    return found
+                votes[i].append(verdict)
+    return votes
 
 
 def flips_of(replies: Sequence[_Reply], verdicts: VerdictsOf[_Reply] | None) -> Flips:
     """Counts the verdicts of a question that flip between its usable answers.
 
     An answer from the cache is a vote like any other; an unusable answer is none, and an abstention neither.
-
-    Args:
-        replies: The usable answers.
-        verdicts: What an answer decides; None: it is not known.
     """
     if verdicts is None or len(replies) < 2:
         return Flips()
@@ -254,8 +248,6 @@ class Ask(Protocol):
         """
 
 
-# Asks a question several times and takes the majority.
-
 LEFT_OUT = "the judge's answer leaves it out"
 
 
@@ -373,13 +365,7 @@ class Vote(Struct, Generic[R]):
 
 
 async def vote(ask: Ask, question: Question[R], positive: Callable[[R], bool | None]) -> Vote[R]:
-    """Asks until the majority is decided, `num_samples` times at most; see `vote_each`.
-
-    Args:
-        ask: The judge.
-        question: The question.
-        positive: Returns the vote of an answer; None: abstention.
-    """
+    """Asks until the majority is decided, `num_samples` times at most; a vote of None abstains."""
     return await vote_each(ask, question, lambda reply: [positive(reply)], 1)
 
 
@@ -428,23 +414,7 @@ async def ask_all(ask: Ask, question: Question[R]) -> Answers[R]:
     return answers
 
 
-# Reads the text of a reply by the schema it was asked for.
-
 _FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL | re.IGNORECASE)
-
-
-_TWICE = Fault("schema", "the reply states one key twice")
-
-
-def _states_twice(text: str) -> bool:
-    """Returns whether an object of a JSON text states a key twice, so that it has two answers."""
-    found: list[bool] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        found.append(len({key for key, _ in pairs}) < len(pairs))
-
-    json.loads(text, object_pairs_hook=note)
-    return any(found)
 
 
 def read_reply(text: str, reply_model: type[R]) -> R | Fault:
@@ -456,7 +426,10 @@ def read_reply(text: str, reply_model: type[R]) -> R | Fault:
     held = fenced.group(1) if fenced else text
     try:
         reply = reply_model.model_validate_json(held)
-        return _TWICE if _states_twice(held) else reply
+        twice: list[bool] = []
+        # A key that an object states twice has two answers.
+        json.loads(held, object_pairs_hook=lambda pairs: twice.append(len(dict(pairs)) < len(pairs)))
+        return Fault("schema", "the reply states one key twice") if any(twice) else reply
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
     if first["type"] == "json_invalid":

@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
@@ -31,14 +31,13 @@ from turnwise.transforms.judging.limits import (
     ANSWER_TOKENS,
     Budget,
     JudgeCounts,
+    JudgeUsage,
     Pace,
     estimated_tokens,
     tokens_of,
 )
 from turnwise.transforms.judging.routes import JUDGING, Requests
 from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace
-
-# Caches replies in a place that processes share.
 
 _LARGEST_BATCH = 500
 _GATHER_S = 0.005
@@ -114,8 +113,13 @@ class ReplyCache:
         while is_open:
             batch = self._batch()
             is_open = None not in batch
-            self._write([item for item in batch if isinstance(item, _Put)])
-            self._answer([item for item in batch if isinstance(item, _Lookup)])
+            if puts := [item for item in batch if isinstance(item, _Put)]:
+                try:
+                    self._place.write([(item.question, item.sample, *item.reply) for item in puts])
+                except PlaceError as error:
+                    self._warn(error)
+            if looks := [item for item in batch if isinstance(item, _Lookup)]:
+                self._answer(looks)
         self._place.close()
 
     def _batch(self) -> list[_Item]:
@@ -126,27 +130,16 @@ class ReplyCache:
                 batch.append(self._queue.get_nowait())
         return batch
 
-    def _write(self, items: Sequence[_Put]) -> None:
-        if not items:
-            return
-        rows = [(item.question, item.sample, *item.reply) for item in items]
-        try:
-            self._place.write(rows)
-        except PlaceError as error:
-            self._warn(error)
-
     def _answer(self, looks: Sequence[_Lookup]) -> None:
-        if not looks:
-            return
-        found: dict[bytes, CachedReplies] = {}
+        known: dict[bytes, CachedReplies] = {}
         failure = None
         try:
             for row in self._place.read(list({look.question for look in looks})):
-                found.setdefault(row[0], {})[row[1]] = CachedReply(*row[2:])
+                known.setdefault(row[0], {})[row[1]] = CachedReply(*row[2:])
         except PlaceError as error:
             self._warn(error)
             failure = error if self._place.is_needed else None
-        answers = [(look.answer, failure or found.get(look.question, {})) for look in looks]
+        answers = [(look.answer, failure or known.get(look.question, {})) for look in looks]
         with suppress(RuntimeError):  # the loop is closed
             looks[0].answer.get_loop().call_soon_threadsafe(_set_results, answers)
 
@@ -159,12 +152,12 @@ class ReplyCache:
 def _set_results(
     answers: Sequence[tuple["asyncio.Future[CachedReplies]", CachedReplies | PlaceError]],
 ) -> None:
-    for answer, found in answers:
+    for answer, result in answers:
         if not answer.done():
-            if isinstance(found, PlaceError):
-                answer.set_exception(found)
+            if isinstance(result, PlaceError):
+                answer.set_exception(result)
             else:
-                answer.set_result(found)
+                answer.set_result(result)
 
 
 _SPENT = Fault("budget", "budget")
@@ -244,11 +237,7 @@ class Judge:
             _LOG.warning("%s; the judge's budget may be counted wrongly", error)
 
     async def finish(self, patience_s: float) -> None:
-        """Starts no more calls and gives no more answers, but waits for replies in flight and keeps them.
-
-        Args:
-            patience_s: Seconds that are waited at most.
-        """
+        """Starts no calls and gives no answers any more; waits for replies in flight and keeps them."""
         self._is_ending = True
         asking = {task for (question, _, _), task in self._pending.items() if self._asking[question]}
         if asking and self._cache is not None:
@@ -297,14 +286,19 @@ class Judge:
         except PlaceError as error:
             lost = _Sampled(JudgeSample(None, str(error), request.template.name), "connection", 0)
             return dict.fromkeys(numbers, lost)
-        answers = dict(_recalled(question, kept))
+        answers: dict[int, _Sampled] = {}
+        for number, cached in kept.items():
+            reply = read_reply(cached.text, question.reply_model)
+            if not isinstance(reply, Fault):
+                sample = JudgeSample(reply, model=cached.model, is_cached=True)
+                answers[number] = _Sampled(sample, None, cached.tokens_in + cached.tokens_out)
         missing = [number for number in numbers if number not in answers]
         answers.update(await self._replies(question, request, missing))
         again = _ASKED_AGAIN if question.asks_again else frozenset()
         unfit = [number for number in missing if answers[number].fault in again]
         for number, second in (await self._replies(question, request, unfit)).items():
             if second.fault != "budget":
-                self._counts.add_asked_again(request.template.name)
+                self._counts.add(request.template.name, JudgeUsage(asked_again=1))
             answers[number] = _second(answers[number], second)
         return answers
 
@@ -331,26 +325,20 @@ class Judge:
 
     async def _ask(self, request: Request, count: int) -> list[RawReply]:
         model = request.template.name
-        if count == 1:
-            return await self._call(request, 1)
-        if self._config.candidates and model not in self._one_each:
-            try:
-                return await self._candidates(request, count)
-            except OneCandidateError:
-                self._one_each.add(model)
-        return await self._calls(request, _portions(count, 1))
-
-    async def _candidates(self, request: Request, count: int) -> list[RawReply]:
-        """Asks for candidates; a model that silently leaves some out is asked one by one from then on."""
-        replies = await self._calls(request, _portions(count, MAX_CANDIDATES))
+        may_be_one = count > 1 and self._config.candidates and model not in self._one_each
+        largest = MAX_CANDIDATES if may_be_one else 1
+        calls = (self._call(request, min(largest, count - start)) for start in range(0, count, largest))
+        try:
+            replies = [reply for replies in await asyncio.gather(*calls) for reply in replies]
+        except OneCandidateError:
+            if not may_be_one:
+                raise
+            self._one_each.add(model)
+            return await self._ask(request, count)
         lacking = sum(reply.fault is not None and reply.fault.kind == "empty" for reply in replies)
-        if 0 < lacking < count:
-            self._one_each.add(request.template.name)
+        if may_be_one and 0 < lacking < count:  # a model that silently leaves some out is asked one by one
+            self._one_each.add(model)
         return replies
-
-    async def _calls(self, request: Request, counts: Iterator[int]) -> list[RawReply]:
-        calls = await asyncio.gather(*(self._call(request, count) for count in counts))
-        return [reply for replies in calls for reply in replies]
 
     async def _call(self, request: Request, count: int) -> list[RawReply]:
         async with self._in_flight:
@@ -365,7 +353,7 @@ class Judge:
                 if expected is None:
                     return [RawReply(None, _SPENT, model)] * count
                 try:
-                    await self._pace.wait()
+                    await asyncio.sleep(self._pace.charge())
                     replies = await self._timed(request, count)
                 finally:
                     self._budget.settle(model, expected, tokens_of(replies))
@@ -399,25 +387,12 @@ class Judge:
             raise AuthenticationError(self._refused)
 
 
-def _recalled(question: Question[Any], kept: CachedReplies) -> Iterator[tuple[int, _Sampled]]:
-    """Yields the kept replies that can be read, by number."""
-    for number, each in kept.items():
-        reply = read_reply(each.text, question.reply_model)
-        if not isinstance(reply, Fault):
-            sample = JudgeSample(reply, model=each.model, is_cached=True)
-            yield number, _Sampled(sample, None, each.tokens_in + each.tokens_out)
-
-
 def _second(first: _Sampled, again: _Sampled) -> _Sampled:
     """Returns a second answer with the tokens of both; the first one's fault if it is unusable as well."""
     kept = first if again.fault else again
     tokens_in = known_sum([first.sample.tokens_in, again.sample.tokens_in])
     tokens_out = known_sum([first.sample.tokens_out, again.sample.tokens_out])
     return replace(kept, sample=replace(kept.sample, tokens_in=tokens_in, tokens_out=tokens_out))
-
-
-def _portions(total: int, largest: int) -> Iterator[int]:
-    return (min(largest, total - start) for start in range(0, total, largest))
 
 
 class Estimator:
@@ -445,7 +420,9 @@ class Estimator:
             calls = min(missing, 1) if self._candidates else missing
             prompt = estimated_tokens(request.template.instructions, request.evidence)
             model = request.template.name
-            self._counts.add_estimate(model, calls, most, prompt * calls, ANSWER_TOKENS * missing)
+            tokens_in, tokens_out = prompt * calls, ANSWER_TOKENS * missing
+            usage = JudgeUsage(calls, samples=most, tokens_in=tokens_in, tokens_out=tokens_out)
+            self._counts.add(model, usage)
         return [JudgeSample(None, "only estimated")] * len(samples)
 
     async def aclose(self) -> None:

@@ -1,214 +1,258 @@
-"""The judges that ask a model's API: `gemini`, `openai`, `azure` and `anthropic`.
+"""The registry of judges, those that need no model, and what judges of an API have in common."""
 
-Each says how its API is reached, makes its client, and checks its models before a run. A client's library is
-loaded only where the judge is connected: that takes a second, which only those who need it wait for.
-"""
-
-import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from turnwise.schemas.config import ConfigError, JudgeConfig
-from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.backends.calling import Api, ApiBackend
-from turnwise.transforms.judging.judges_base import (
-    HOW_TO,
-    Access,
-    Environ,
-    JudgeKind,
-    api_url,
-    key_in,
-    keyed_access,
-    needing,
-    register_judge,
-    with_key,
+from turnwise.schemas.registry import Registry, hook_errors
+from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeModelOptions, JudgeSample, Question, R
+from turnwise.transforms.judging.backends.base import Backend, read_secret
+
+Environ: TypeAlias = Mapping[str, str]
+HOW_TO = (
+    "set GOOGLE_API_KEY, or judge.project (or GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_CLOUD_PROJECT) "
+    "for Vertex AI, or judge.api_key_secret, or take --judge local"
 )
-from turnwise.transforms.judging.routes import merged_settings
-
-_GEMINI, _OPENAI, _ANTHROPIC = "gemini", "openai", "anthropic"
-_Find = Callable[[JudgeConfig, Environ], Access]
-_CheckSettings = Callable[[str, JsonObject], object]
 
 
-def find_access(config: JudgeConfig, environ: Environ) -> Access:
-    """Returns the access to Gemini.
+# No struct: its __rich_repr__ would show the key.
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Access to a model's API. Never pickled, never printed with its key.
 
-    A project in the config, or a variable of the environment, selects Vertex AI. A project is preferred to a
-    key there. A secret is not read here.
+    Attributes:
+        endpoint: Which service answers, as far as that may change the answers.
+        api_key: The key; None: the service's own credentials.
+        secret: Name of the secret that holds the key, which is read only where calls are made; None: none.
+        base_url: Where the API is served; None: at its usual address.
+        vertexai: Whether it is Vertex AI, with a project's credentials.
+    """
+
+    endpoint: str
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    vertexai: bool = False
+    project: str | None = None
+    location: str | None = None
+    secret: str | None = None
+
+
+# Functions, because a judge that is handed in is pickled for workers.
+def _never(config: JudgeConfig, environ: Environ) -> bool:
+    return False
+
+
+def _unchecked(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
+    return None
+
+
+class JudgeKind(Struct, frozen=True, kw_only=True):
+    """A judge that `--judge` or the config can name.
+
+    Add one with `register_judge`, in a module that an entry point of the group `turnwise.judges` or
+    `--plugin` names. It has either `connect` or `answer`.
+
+    Attributes:
+        name: Its name for `--judge` and `judge.backend`.
+        help: What it is, in one line.
+        connect: Returns a client of a model's API. Called once a worker process; the third argument is to be
+            called with the model's name before every repeated request. Raises ConfigError.
+        answer: Returns a judge that needs no model.
+        model: The model where neither the config nor an option names one; "": that of the config's default.
+        access: Returns how the API is reached; raises ConfigError if nothing says how. None: no need.
+        check: Raises ConfigError if the judge cannot work: before a run, at no cost. It is given what the
+            judged criteria say of models and generation settings.
+        is_available: Whether it judges where no judge is named.
+        provider: Names before a slash that stand for it in the name of a model (`openai/gpt-4o`).
+        paths: Other names before a slash that are part of its models' own names; None: any.
+        needs_model: Whether a model must be named, because it has no default.
+        extra: The extra of turnwise that its workers need; "": none.
+        is_judging: False: it answers nothing, so that what needs a judge stays unscored.
+        note: A line of the report of a run in which it was, or would have been, asked.
+
+    >>> import turnwise
+    >>> async def ask(question, samples):
+    ...     return [turnwise.JudgeSample(None, reason="it is silent") for _ in samples]
+    >>> kind = turnwise.JudgeKind(name="silent", help="gives no answer", answer=lambda: ask)
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Good day"}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> turnwise.evaluate(log, criteria={"final_response_match_v2": 0.5}, judge=kind).scores[0]["reason"]
+    'it is silent'
+    """
+
+    name: str
+    help: str
+    connect: Callable[[JudgeConfig, Environ, Callable[[str], None]], Backend] | None = None
+    answer: Callable[[], Ask] | None = None
+    model: str = ""
+    access: Callable[[JudgeConfig, Environ], Access] | None = None
+    check: Callable[[JudgeConfig, Environ, Sequence[JudgeModelOptions]], None] = _unchecked
+    is_available: Callable[[JudgeConfig, Environ], bool] = _never
+    provider: tuple[str, ...] = ()
+    paths: tuple[str, ...] | None = None
+    needs_model: bool = False
+    extra: str = ""
+    is_judging: bool = True
+    note: str = ""
+
+    def endpoint(self, config: JudgeConfig, environ: Environ) -> str:
+        """Returns the service that would answer, even if credentials are missing."""
+        with hook_errors(f"judge {self.name}: access"):
+            try:
+                if self.access and (endpoint := self.access(config, environ).endpoint):
+                    return endpoint
+            except ConfigError:
+                pass
+        return config.base_url or self.name
+
+
+def _fault(item: object) -> str | None:
+    if not isinstance(item, JudgeKind):
+        return "it is no JudgeKind"
+    return None if (item.connect is None) != (item.answer is None) else "it needs either connect or answer"
+
+
+JUDGES: Registry[JudgeKind] = Registry(
+    "judge", "turnwise.judges", "turnwise.transforms.judging.backends", _fault
+)
+"""Name -> judge."""
+
+
+def register_judge(item: JudgeKind) -> JudgeKind:
+    """Adds a judge, for all runs of this process, and returns it.
 
     Raises:
-        ConfigError: No setting gives one, or two exclude each other.
+        TypeError: It is no `JudgeKind`, has not exactly one of `connect` and `answer`, or its name is taken.
+
+    >>> import turnwise
+    >>> class Silent:
+    ...     def __init__(self, config, environ, on_retry):
+    ...         pass
+    ...     async def generate(self, request, count):
+    ...         return [turnwise.RawReply(None, turnwise.Fault("empty", "it is silent"))] * count
+    ...     async def aclose(self):
+    ...         pass
+    >>> _ = turnwise.register_judge(turnwise.JudgeKind(name="silent", help="is silent", connect=Silent))
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Good day"}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> turnwise.evaluate(log, criteria={"final_response_match_v2": 0.5}, judge="silent").scores[0]["reason"]
+    'it is silent'
     """
-    secret = config.api_key_secret
-    if secret and config.project:
-        raise ConfigError("judge: project and api_key_secret exclude each other: Vertex AI needs no key")
-    vertexai = bool(config.project) or (_is_vertexai_set(environ) and not secret)
-    key = None if secret else _api_key(environ)
-    base_url = config.base_url or environ.get(
-        "GOOGLE_VERTEX_BASE_URL" if vertexai else "GOOGLE_GEMINI_BASE_URL"
+    return JUDGES.add(item)
+
+
+def find_judge(config: JudgeConfig, before: str = "judge.backend ") -> JudgeKind:
+    """Returns the judge that a config names.
+
+    Raises:
+        ConfigError: There is none of that name.
+    """
+    return JUDGES.find(config.backend or "", before)
+
+
+def default_judge(config: JudgeConfig, environ: Environ) -> JudgeKind | None:
+    """Returns the first judge that is available; None: none is."""
+    for kind in JUDGES.values():
+        with hook_errors(f"judge {kind.name}: is_available"):
+            if kind.is_available(config, environ):
+                return kind
+    return None
+
+
+class NoJudge:
+    """Leaves every question unanswered."""
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Returns unusable samples."""
+        return [JudgeSample(None, NO_JUDGE)] * len(samples)
+
+
+NONE = register_judge(
+    JudgeKind(
+        name="none",
+        help="judged criteria are unscored",
+        answer=NoJudge,
+        is_judging=False,
+        note=f"judge: none, so judged criteria are unscored; {HOW_TO}",
     )
-    if not vertexai:
-        if not key and not secret:
-            raise ConfigError(f"judge: no credentials for gemini; {HOW_TO}")
-        return Access(base_url or _GEMINI, key, base_url, secret=secret)
-    endpoint = base_url or "vertexai"
-    project = config.project or environ.get("GOOGLE_CLOUD_PROJECT")
-    location = config.location or environ.get("GOOGLE_CLOUD_LOCATION") or "global"
-    if project:
-        return Access(endpoint, None, base_url, True, project, location)
-    if key:
-        return Access(endpoint, key, base_url, True)
-    raise ConfigError(f"judge: no project for Vertex AI; {HOW_TO}")
+)
+
+LOCAL_MODEL = "turnwise-local-3"
+_LOCAL_CANNOT = "the local judge cannot answer this; a model can (see --judge)"
 
 
-def _is_available(config: JudgeConfig, environ: Environ) -> bool:
-    """Returns whether there are credentials: an API key or its secret, or a setting that selects Vertex AI.
+class LocalJudge:
+    """Answers the questions that have an answer without a model."""
 
-    Keys are GOOGLE_API_KEY and GEMINI_API_KEY; the setting is a project in the config, or
-    GOOGLE_GENAI_USE_VERTEXAI (or GOOGLE_GENAI_USE_ENTERPRISE) set to true.
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Answers once, the same for every sample."""
+        if question.local is None:
+            return [JudgeSample(None, _LOCAL_CANNOT)] * len(samples)
+        return [JudgeSample(question.local(), model=LOCAL_MODEL)] * len(samples)
+
+
+register_judge(
+    JudgeKind(
+        name="local",
+        help="rules, without network or model",
+        answer=LocalJudge,
+        note="judge: local, rules without a model; what they cannot decide is unscored",
+    )
+)
+
+
+def key_in(environ: Mapping[str, str], *names: str) -> str | None:
+    """Returns the key that the first of some variables holds; None: none does."""
+    return next((key for name in names if (key := environ.get(name, "").strip())), None)
+
+
+def with_key(access: Access, environ: Mapping[str, str]) -> Access:
+    """Returns an access with the key that its secret holds; raises ConfigError if it cannot be read."""
+    if access.secret is None:
+        return access
+    return replace(access, api_key=read_secret(access.secret, environ))
+
+
+@contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Raises ConfigError if what the body imports is not installed, and belongs to an extra of turnwise."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("turnwise"):
+            raise
+        what = f"needs turnwise[{extra}], which is not installed: pip install 'turnwise[{extra}]'"
+        raise ConfigError(f"judge {extra}: {what}") from None
+
+
+def api_url(url: str | None, usual: str, *added: str) -> str | None:
+    """Returns an API's address without what its client adds at the end; None: the usual host."""
+    if not url or urlsplit(url).hostname == usual:
+        return None
+    url = url.rstrip("/")
+    for end in added:
+        url = url.removesuffix(end)
+    return url
+
+
+def keyed_access(
+    name: str, variable: str, config: JudgeConfig, environ: Mapping[str, str], url: str | None
+) -> Access:
+    """Returns the access to an API by a key; a server of one's own may need none.
+
+    Raises:
+        ConfigError: There is no key, or a setting that the API does not have.
     """
-    return bool(config.api_key_secret or _api_key(environ) or config.project or _is_vertexai_set(environ))
-
-
-def _api_key(environ: Environ) -> str | None:
-    return key_in(environ, "GOOGLE_API_KEY", "GEMINI_API_KEY")
-
-
-def _is_vertexai_set(environ: Environ) -> bool:
-    wish = environ.get("GOOGLE_GENAI_USE_ENTERPRISE") or environ.get("GOOGLE_GENAI_USE_VERTEXAI") or ""
-    return wish.lower() in ("true", "1")
-
-
-def _gemini_api(config: JudgeConfig, access: Access) -> Api:
-    from turnwise.transforms.judging.backends.gemini import GeminiApi
-
-    return GeminiApi(config, access)
-
-
-def _check_gemini(model: str, settings: JsonObject) -> None:
-    from turnwise.transforms.judging.backends.gemini import check_settings
-
-    check_settings(model, settings)
-
-
-def _openai(config: JudgeConfig, environ: Environ) -> Access:
-    url = config.base_url or environ.get("OPENAI_BASE_URL")
-    own = api_url(url, "api.openai.com", "/chat/completions", "/responses")
-    return keyed_access(_OPENAI, "OPENAI_API_KEY", config, environ, own)
-
-
-def _azure(config: JudgeConfig, environ: Environ) -> Access:
-    host = config.base_url or environ.get("AZURE_OPENAI_ENDPOINT")
-    if not host:
-        raise ConfigError("judge: no address of azure; set AZURE_OPENAI_ENDPOINT, or judge.base_url")
-    url = host.rstrip("/").removesuffix("/openai/v1") + "/openai/v1"
-    access = keyed_access("azure", "AZURE_OPENAI_API_KEY", config, environ, url)
-    if not (access.api_key or access.secret):
-        raise ConfigError("judge: no credentials for azure; set AZURE_OPENAI_API_KEY")
-    return access
-
-
-def _openai_api(config: JudgeConfig, access: Access) -> Api:
-    with needing(_OPENAI):
-        from turnwise.transforms.judging.backends.openai import OpenAiApi
-
-    # OpenAI's own servers, and Azure's, know the newest names of settings; servers of one's own may not.
-    host = urlsplit(access.base_url or "").hostname or ""
-    is_newest = access.base_url is None or host.endswith((".openai.com", ".openai.azure.com"))
-    return OpenAiApi(access, is_newest)
-
-
-def _azure_api(config: JudgeConfig, access: Access) -> Api:
-    with needing(_OPENAI):
-        from turnwise.transforms.judging.backends.openai import OpenAiApi
-
-    return OpenAiApi(access, True)
-
-
-def _check_openai(model: str, settings: JsonObject) -> None:
-    from turnwise.transforms.judging.backends.settings import check_openai_settings
-
-    check_openai_settings(model, settings)
-
-
-def _anthropic(config: JudgeConfig, environ: Environ) -> Access:
-    url = config.base_url or environ.get("ANTHROPIC_BASE_URL")
-    own = api_url(url, "api.anthropic.com", "/messages", "/v1")
-    return keyed_access(_ANTHROPIC, "ANTHROPIC_API_KEY", config, environ, own)
-
-
-def _anthropic_api(config: JudgeConfig, access: Access) -> Api:
-    with needing(_ANTHROPIC):
-        from turnwise.transforms.judging.backends.openai import AnthropicApi
-
-    return AnthropicApi(access)
-
-
-def _check_anthropic(model: str, settings: JsonObject) -> None:
-    from turnwise.transforms.judging.backends.settings import check_anthropic_settings
-
-    check_anthropic_settings(settings)
-
-
-def _register(
-    name: str,
-    help_line: str,
-    find: _Find,
-    api: Callable[[JudgeConfig, Access], Api],
-    check_settings: _CheckSettings,
-    **more: Any,
-) -> None:
-    """Registers a judge by how its API is reached and made, and what checks generation settings."""
-
-    def connect(config: JudgeConfig, environ: Environ, on_retry: Callable[[str], None]) -> ApiBackend:
-        access = with_key(find(config, environ), environ)
-        return ApiBackend(config, api(config, access), on_retry, access.api_key)
-
-    def check(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
-        stated = options or [JudgeModelOptions()]
-        for each in stated:
-            check_settings(each.judge_model or config.model, _merged(config, each.judge_model_config))
-        backend = connect(config, environ, lambda model: None)
-        asyncio.run(_find_models(backend, sorted({each.judge_model or config.model for each in stated})))
-
-    fields = {"provider": (name,), "needs_model": True, **more}
-    register_judge(JudgeKind(name=name, help=help_line, connect=connect, access=find, check=check, **fields))
-
-
-def _merged(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
-    try:
-        return merged_settings(config, own)
-    except ValueError as error:
-        raise ConfigError(f"judge_model_config: {error}") from None
-
-
-async def _find_models(backend: ApiBackend, models: Sequence[str]) -> None:
-    try:
-        await asyncio.gather(*(backend.check(model) for model in models))
-    finally:
-        await backend.aclose()
-
-
-_register(
-    _GEMINI,
-    "a model, through google-genai",
-    find_access,
-    _gemini_api,
-    _check_gemini,
-    is_available=_is_available,
-    provider=(_GEMINI, "vertex_ai"),
-    paths=("models", "tunedModels", "publishers", "projects", "google"),
-    needs_model=False,
-)
-_register(
-    _OPENAI,
-    "a model of OpenAI, or of any server with its API",
-    _openai,
-    _openai_api,
-    _check_openai,
-    extra=_OPENAI,
-)
-_register("azure", "a model of OpenAI at Azure", _azure, _azure_api, _check_openai, extra=_OPENAI)
-_register(_ANTHROPIC, "a model of Anthropic", _anthropic, _anthropic_api, _check_anthropic, extra=_ANTHROPIC)
+    for setting in ("project", "location"):
+        if getattr(config, setting):
+            raise ConfigError(f"judge.{setting}: is a setting of gemini, and the judge is {name}")
+    secret = config.api_key_secret
+    key = None if secret else key_in(environ, variable)
+    if not (key or secret or url):
+        raise ConfigError(f"judge: no credentials for {name}; set {variable}, or take --judge local")
+    return Access(url or name, key, url, secret=secret)

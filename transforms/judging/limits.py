@@ -14,8 +14,6 @@ from turnwise.transforms.judging.ask import known_sum
 from turnwise.transforms.judging.backends.base import FaultKind, RawReply
 from turnwise.transforms.judging.shared_places import NO_LIMITS, NOTHING, Amounts, ReplyPlace
 
-# Limits the rate of requests.
-
 
 class Pace:
     """Allows one request per interval, in order.
@@ -27,12 +25,6 @@ class Pace:
         self._interval = 60 / per_minute if per_minute else 0.0
         self._clock = clock
         self._next = 0.0
-
-    async def wait(self) -> None:
-        """Waits for the next slot."""
-        wait = self.charge()
-        if wait > 0:
-            await asyncio.sleep(wait)
 
     def charge(self) -> float:
         """Reserves a slot without waiting, so that later requests wait longer.
@@ -46,9 +38,6 @@ class Pace:
         turn = max(now, self._next)
         self._next = turn + self._interval
         return turn - now
-
-
-# Counts calls, samples and tokens of a judge, and their cost.
 
 
 class JudgeUsage(Struct):
@@ -102,77 +91,38 @@ class JudgeCounts:
         self._lock = Lock()
         self._usage: dict[str, JudgeUsage] = {}
 
+    def add(self, model: str, usage: JudgeUsage) -> None:
+        """Counts usage."""
+        with self._lock:
+            self._usage.setdefault(model, JudgeUsage()).add(usage)
+
     def take(self) -> dict[str, JudgeUsage]:
         """Returns the usage since the last call."""
         with self._lock:
             taken, self._usage = self._usage, {}
         return taken
 
-    def add_retry(self, model: str) -> None:
-        """Counts a request that was sent again."""
-        with self._lock:
-            self._of(model).retries += 1
-
-    def add_asked_again(self, model: str) -> None:
-        """Counts a sample that was asked for once more."""
-        with self._lock:
-            self._of(model).asked_again += 1
-
     def add_call(self, model: str, seconds: float, tokens: tuple[int, int] | None) -> None:
-        """Counts a call that ended.
-
-        Args:
-            model: Requested model.
-            seconds: Duration of the call, with retries.
-            tokens: Prompt tokens, and answer tokens including thoughts; None: unknown.
-        """
-        with self._lock:
-            usage = self._of(model)
-            usage.calls += 1
-            usage.latency_ms += round(seconds * 1000)
-            usage.uncounted += tokens is None
-            tokens_in, tokens_out = tokens or (0, 0)
-            usage.tokens_in += tokens_in
-            usage.tokens_out += tokens_out
-
-    def add_estimate(self, model: str, calls: int, samples: int, tokens_in: int, tokens_out: int) -> None:
-        """Counts an estimate of a question.
-
-        Args:
-            model: Requested model.
-            calls: Minimum number of calls.
-            samples: Maximum number of samples.
-            tokens_in: Prompt tokens of the calls.
-            tokens_out: Answer tokens of the calls.
-        """
-        with self._lock:
-            usage = self._of(model)
-            usage.calls += calls
-            usage.samples += samples
-            usage.tokens_in += tokens_in
-            usage.tokens_out += tokens_out
+        """Counts a call that ended, with its retries; tokens of None are unknown."""
+        tokens_in, tokens_out = tokens or (0, 0)
+        used = JudgeUsage(1, latency_ms=round(seconds * 1000), tokens_in=tokens_in, tokens_out=tokens_out)
+        used.uncounted = int(tokens is None)
+        self.add(model, used)
 
     def add_sample(self, model: str, fault: FaultKind | None, saved: int | None) -> None:
         """Counts a sample that was given; `saved` are the tokens it had cost if it was cached, else None."""
-        with self._lock:
-            usage = self._of(model)
-            usage.samples += 1
-            if fault:
-                usage.unusable[fault] += 1
-            if saved is not None:
-                usage.cached += 1
-                usage.tokens_saved += saved
-
-    def _of(self, model: str) -> JudgeUsage:
-        return self._usage.setdefault(model, JudgeUsage())
+        used = JudgeUsage(samples=1, cached=int(saved is not None), tokens_saved=saved or 0)
+        if fault:
+            used.unusable[fault] = 1
+        self.add(model, used)
 
 
 def total_cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> float | None:
     """Returns the total cost; None: a used model has no price, or did not state its tokens."""
-    used = {model: each for model, each in usage.items() if each.calls}
-    if any(model not in prices or each.uncounted for model, each in used.items()):
+    asked = {model: used for model, used in usage.items() if used.calls}
+    if any(model not in prices or used.uncounted for model, used in asked.items()):
         return None
-    return sum(each.cost(prices[model]) for model, each in used.items())
+    return sum(used.cost(prices[model]) for model, used in asked.items())
 
 
 def tokens_of(replies: Sequence[RawReply]) -> tuple[int, int] | None:
@@ -194,17 +144,12 @@ def estimated_tokens(*texts: str) -> int:
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) // BYTES_PER_TOKEN
 
 
-def _limits_of(config: JudgeConfig) -> Amounts:
-    limits = (config.max_calls, config.max_tokens, config.max_cost)
-    return Amounts(*(inf if limit is None else limit for limit in limits))
-
-
 def spent_on(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> Amounts:
     """Returns what was spent, by model; a model without a price costs nothing, and no cost can be limited."""
     return Amounts(
-        sum(each.calls for each in usage.values()),
-        sum(each.tokens_in + each.tokens_out for each in usage.values()),
-        sum(each.cost(prices[model]) for model, each in usage.items() if model in prices),
+        sum(used.calls for used in usage.values()),
+        sum(used.tokens_in + used.tokens_out for used in usage.values()),
+        sum(used.cost(prices[model]) for model, used in usage.items() if model in prices),
     )
 
 
@@ -219,17 +164,11 @@ class Budget:
     def __init__(
         self, config: JudgeConfig, spent: Amounts = NOTHING, place: ReplyPlace | None = None, run: str = ""
     ):
-        """Sets the limits.
-
-        Args:
-            config: The limits and prices.
-            spent: What was spent of the limits before.
-            place: Where all workers of the run count what they spend; None: this process counts alone.
-            run: The run, at the place.
-        """
+        """Sets the limits, and what was spent of them; without a place, this process counts alone."""
         self._prices = config.prices
         self._is_priced = config.max_cost is not None
-        self._limits = _limits_of(config)
+        limits = (config.max_calls, config.max_tokens, config.max_cost)
+        self._limits = Amounts(*(inf if limit is None else limit for limit in limits))
         self._place, self._run = place, run
         self._spent = spent
         self._due = NOTHING  # what calls took beyond what the place has counted for them
@@ -240,11 +179,6 @@ class Budget:
     async def reserve(self, model: str, prompt_tokens: int, answers: int = 1) -> Amounts | None:
         """Reserves budget for a call.
 
-        Args:
-            model: Requested model.
-            prompt_tokens: Tokens of the prompt.
-            answers: Number of requested answers.
-
         Returns:
             Expected amounts, to be passed to `settle`; None: the budget is spent, or the cost is limited and
             the model has no price.
@@ -252,9 +186,12 @@ class Budget:
         Raises:
             PlaceError: The place of the limits does not answer.
         """
-        expected = self._expected(model, prompt_tokens, answers)
-        if expected is None or time.monotonic() < self._refused_until:
+        if (self._is_priced and model not in self._prices) or time.monotonic() < self._refused_until:
             return None
+        tokens = prompt_tokens + ANSWER_TOKENS * answers
+        if self._settled:
+            tokens = max(prompt_tokens, self._tokens // self._settled)
+        expected = Amounts(1, tokens, self._cost(model, prompt_tokens, tokens - prompt_tokens))
         if self._place is None:
             is_left = self._limits.covers(self._spent.plus(expected))
         else:
@@ -294,17 +231,6 @@ class Budget:
             self._due = self._due.plus(still_due)
         return is_written
 
-    def _expected(self, model: str, prompt_tokens: int, answers: int) -> Amounts | None:
-        if self._is_priced and model not in self._prices:
-            return None
-        if self._settled:
-            tokens = max(prompt_tokens, self._tokens // self._settled)
-        else:
-            tokens = prompt_tokens + ANSWER_TOKENS * answers
-        return Amounts(1, tokens, self._cost(model, prompt_tokens, tokens - prompt_tokens))
-
     def _cost(self, model: str, tokens_in: int, tokens_out: int) -> float:
-        prices = self._prices.get(model)
-        if prices is None:
-            return 0.0
-        return (tokens_in * prices.input_per_million + tokens_out * prices.output_per_million) / 1e6
+        prices, used = self._prices.get(model), JudgeUsage(tokens_in=tokens_in, tokens_out=tokens_out)
+        return used.cost(prices) if prices else 0.0

@@ -68,11 +68,6 @@ class PostgresPlace:
     def __init__(self, url: str, patience_s: float):
         """Connects, and makes the tables where they are missing.
 
-        Args:
-            url: URL of the database.
-            patience_s: Seconds for which a connection is tried again; 0: a database that does not answer now
-                cannot be used.
-
         Raises:
             ConfigError: The database cannot be used.
         """

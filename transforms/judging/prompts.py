@@ -28,12 +28,6 @@ from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import quoted, visible
 
-# Builds prompts with evidence in delimited sections that their texts cannot close.
-#
-# A section opens with a line `[CODE: name]` and ends where the next such line begins. The code is made from
-# all the texts and occurs in none of them, so no text can open or close a section; equal texts get an equal
-# code, so that answers can be cached.
-
 MAX_SECTION = 20_000
 """Maximum characters of a section; the middle of a longer one is replaced by a mark with its length."""
 MAX_EVIDENCE = 200_000
@@ -98,10 +92,19 @@ def fill_task(
 
 
 def _filled(version: str, task: str, rules: str, sections: Sequence[Section]) -> Prompt:
+    """Returns a prompt with delimited sections that their texts cannot close.
+
+    A section opens with a line `[CODE: name]` and ends where the next such line begins. The code is made from
+    all the texts and occurs in none of them; equal texts get an equal code, so that answers can be cached.
+    """
     texts = [visible(section.text) for section in sections]
-    limit = _section_limit([len(text) for text in texts])
+    limit = MAX_SECTION
+    while limit > _LEAST_SECTION and sum(min(len(text), limit) for text in texts) > MAX_EVIDENCE:
+        limit //= 2
     shown = [_cut(text, limit) for text in texts]
-    code = _code(shown)
+    joined = "\0".join(shown)
+    codes = (sha256(f"{i}{joined}".encode()).hexdigest()[:8] for i in count())
+    code = next(code for code in codes if code not in joined)
     parts = [f"[{code}: {section.name}]\n{text}\n" for section, text in zip(sections, shown, strict=True)]
     cuts = [max(0, len(text) - limit) for text in texts]
     unread = sum(
@@ -111,25 +114,11 @@ def _filled(version: str, task: str, rules: str, sections: Sequence[Section]) ->
     return Prompt(version, instructions, "".join(parts) + f"[{code}: end]", sum(cuts), unread)
 
 
-def _section_limit(lengths: Sequence[int]) -> int:
-    limit = MAX_SECTION
-    while limit > _LEAST_SECTION and sum(min(length, limit) for length in lengths) > MAX_EVIDENCE:
-        limit //= 2
-    return limit
-
-
 def _cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     head = limit // 2
     return f"{text[:head]}\n[… {len(text) - limit} characters left out …]\n{text[len(text) - limit + head :]}"
-
-
-def _code(texts: Sequence[str]) -> str:
-    """Returns 8 hexadecimal digits that follow from the texts and occur in none of them."""
-    joined = "\0".join(texts)
-    codes = (sha256(f"{i}{joined}".encode()).hexdigest()[:8] for i in count())
-    return next(code for code in codes if code not in joined)
 
 
 _OF_THE_USER = ", user"
@@ -149,12 +138,7 @@ def json_text(value: JsonValue) -> str:
 
 
 def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list[Section]:
-    """Renders the agents' instructions and tools, if recorded.
-
-    Args:
-        conversation: The record.
-        turn: Turn of the agents; None: the latest state of each agent in any turn.
-    """
+    """Renders the agents' recorded instructions and tools; without a turn, the latest of each agent."""
     places = range(len(conversation.turns)) if turn is None else [position(conversation, turn)]
     agents: JsonObject = {}
     for place in places:
@@ -248,17 +232,13 @@ def _user(turn: Turn, number: int) -> list[Section]:
 
 
 def _work(conversation: Conversation, place: int) -> list[Section]:
-    """Renders the user message, calls, sources, hand-offs and variables of a turn."""
     turn, number = conversation.turns[place], place + 1
     sections = _user(turn, number)
     sections += _calls(f"turn {number}, user's tool", turn.user_tool_calls, turn.user_tool_responses)
     sections += _calls(f"turn {number}, tool", turn.tool_calls, turn.tool_responses)
     grounding = _of_turn(conversation, GROUNDING, place)
     if grounding:
-        found = _found_by_search(grounding, number)
-        sections += found.sections
-        if found.rest:
-            sections.append(Section(f"turn {number}, sources found", json_text(found.rest)))
+        sections += _search_sections(grounding, number)
     sections += reference_sections(turn, number)
     if turn.transfers:
         sections.append(Section(f"turn {number}, handed over to", "\n".join(turn.transfers)))
@@ -287,8 +267,6 @@ def _answer(response: ToolResponse) -> str:
     return f"{failed}\n{answer}" if response.error else answer
 
 
-# What a model's own search found, as sections of evidence.
-
 MAX_FOUND = 100
 """Maximum number of sources, of attributed texts and of queries, per message."""
 
@@ -299,61 +277,41 @@ _SHOWN_OF_CHUNKS = ("title", "uri", "domain", "text")
 _DEEPEST = 3
 
 
-class _FoundBySearch(NamedTuple):
-    """What a search found.
-
-    Attributes:
-        sections: Queries, sources, and texts with their sources.
-        rest: What has another form.
-    """
-
-    sections: list[Section]
-    rest: list[JsonValue]
-
-
-def _found_by_search(grounding: JsonValue, number: int) -> _FoundBySearch:
-    """Renders the grounding metadata of a turn.
+def _search_sections(grounding: JsonValue, number: int) -> list[Section]:
+    """Renders what a model's own search gave: the grounding metadata of a turn.
 
     Chunks of `google_search` hold an address and a title; what the sources say stands in
     `grounding_supports`, as texts that the search attributes to chunks. A text that it attributes to no chunk
     is left out, as are rendered search suggestions (`search_entry_point`, HTML).
-
-    Args:
-        grounding: Metadata, one entry for each message.
-        number: Number of the turn.
     """
-    found, first = _FoundBySearch([], []), 1
+    sections: list[Section] = []
+    rest: list[JsonValue] = []
+    first = 1
     for value in grounding if isinstance(grounding, list) else [grounding]:
         metadata = {snake_case(key): item for key, item in value.items()} if isinstance(value, dict) else {}
         chunks, supports = _taken(metadata, _CHUNKS), _taken(metadata, _SUPPORTS)
         queries = [query for key in _QUERIES for query in _taken(metadata, key)]
-        found.sections.extend(_limited(number, "searches", _queries(number, queries)))
-        found.sections.extend(_limited(number, "sources", _sources(number, chunks, first)))
-        found.sections.extend(
-            _limited(number, "attributed texts", _texts(number, supports, len(chunks), first))
+        searches = (Section(f"turn {number}, searched for", str(query)) for query in queries)
+        sources = (
+            Section(f"turn {number}, source {i} found by search", "\n".join(_lines(chunk, _DEEPEST)))
+            for i, chunk in enumerate(chunks, first)
         )
+        sections.extend(_limited(number, "searches", searches))
+        sections.extend(_limited(number, "sources", sources))
+        texts = _texts(number, supports, len(chunks), first)
+        sections.extend(_limited(number, "attributed texts", texts))
         first += len(chunks)
         left = {
             key: item for key, item in metadata.items() if key not in _NOT_SHOWN and item not in (None, [])
         }
         if left or not isinstance(value, dict | None):
-            found.rest.append(left or value)
-    return found
+            rest.append(left or value)
+    return [*sections, Section(f"turn {number}, sources found", json_text(rest))] if rest else sections
 
 
 def _taken(metadata: JsonObject, key: str) -> list[JsonValue]:
     """Removes a list from metadata and returns it; what is no list stays."""
     return metadata.pop(key) if isinstance(metadata.get(key), list) else []
-
-
-def _queries(number: int, queries: Sequence[JsonValue]) -> Iterator[Section]:
-    for query in queries:
-        yield Section(f"turn {number}, searched for", str(query))
-
-
-def _sources(number: int, chunks: Sequence[JsonValue], first: int) -> Iterator[Section]:
-    for place, chunk in enumerate(chunks, first):
-        yield Section(f"turn {number}, source {place} found by search", "\n".join(_lines(chunk, _DEEPEST)))
 
 
 def _lines(chunk: JsonValue, depth: int) -> Iterator[str]:
@@ -369,26 +327,18 @@ def _lines(chunk: JsonValue, depth: int) -> Iterator[str]:
 def _texts(number: int, supports: Sequence[JsonValue], chunks: int, first: int) -> Iterator[Section]:
     without_source = 0
     for support in supports:
-        text, places = _attributed(support)
-        known = sorted({place for place in places if place < chunks or not chunks})
-        if text and known:
-            sources = ", ".join(str(first + place) for place in known)
+        values = {snake_case(key): item for key, item in support.items()} if isinstance(support, dict) else {}
+        segment, indices = values.get("segment"), values.get("grounding_chunk_indices")
+        text = segment.get("text") if isinstance(segment, dict) else None
+        numbers = [i for i in indices if type(i) is int and i >= 0] if isinstance(indices, list) else []
+        known = sorted({i for i in numbers if i < chunks or not chunks})
+        if isinstance(text, str) and text and known:
+            sources = ", ".join(str(first + i) for i in known)
             yield Section(f"turn {number}, words that the search attributes to sources {sources}", text)
         else:
             without_source += 1
     if without_source:
         yield Section(f"turn {number}, {without_source} texts without a source are not shown", "")
-
-
-def _attributed(support: JsonValue) -> tuple[str, list[int]]:
-    """Returns the text of a support and the indices of its chunks."""
-    fields = {snake_case(key): item for key, item in support.items()} if isinstance(support, dict) else {}
-    segment, places = fields.get("segment"), fields.get("grounding_chunk_indices")
-    text = segment.get("text") if isinstance(segment, dict) else None
-    indices = (
-        [place for place in places if type(place) is int and place >= 0] if isinstance(places, list) else []
-    )
-    return text if isinstance(text, str) else "", indices
 
 
 def _limited(number: int, word: str, sections: Iterator[Section]) -> Iterator[Section]:
@@ -397,8 +347,6 @@ def _limited(number: int, word: str, sections: Iterator[Section]) -> Iterator[Se
     if len(listed) > MAX_FOUND:
         yield Section(f"turn {number}, {len(listed) - MAX_FOUND} more {word} are not shown", "")
 
-
-# Rules for simulated users: those of any user, and those of google-adk's personas.
 
 PERSONAS: dict[str | None, tuple[str, ...]] = {
     None: (
@@ -443,10 +391,7 @@ def rules_of(persona: str | None) -> list[str]:
     return [texts[name] for name in PERSONAS.get(persona, PERSONAS[None])]
 
 
-# The words of the judge's tasks: one text file a task, one folder a generation.
-#
-# `reworded` holds the tasks and rules of the second generation in other words, without their examples.
-
+# One text file a task, one folder a generation; `reworded` is the second in other words, without examples.
 _TEXTS = files("turnwise.transforms.judging") / "wordings"
 
 
@@ -462,8 +407,6 @@ def wordings(generation: str) -> tuple[str, ...]:
     texts = (_TEXTS / generation).iterdir()
     return tuple(sorted(text.name.removesuffix(".txt") for text in texts))
 
-
-# Schemas of answers: what a judge is asked to write, in which order.
 
 _ANALYSIS = "analysis"
 
@@ -500,26 +443,18 @@ class ReasonedReply(Reply):
 
 def asked_schema(model: type[BaseModel], wants_analysis: bool) -> JsonObject:
     """Returns the JSON schema that an answer is asked for by, its `analysis` required or not in it."""
-    schema, own = model.model_json_schema(), ReasonedReply.model_json_schema()["properties"][_ANALYSIS]
-    for each in _objects(schema):
-        if each["properties"].get(_ANALYSIS) != own:
+    schema, base = model.model_json_schema(), ReasonedReply.model_json_schema()["properties"][_ANALYSIS]
+    for part in (schema, *schema.get("$defs", {}).values()):
+        properties = part.get("properties", {})
+        if properties.get(_ANALYSIS) != base:
             continue
         if wants_analysis:
-            each["properties"][_ANALYSIS].pop("default")
-            each["required"] = [_ANALYSIS, *each.get("required", [])]
+            properties[_ANALYSIS].pop("default")
+            part["required"] = [_ANALYSIS, *part.get("required", [])]
         else:
-            del each["properties"][_ANALYSIS]
+            del properties[_ANALYSIS]
     return schema
 
-
-def _objects(schema: JsonObject) -> Iterator[JsonObject]:
-    """Yields the object types of a schema."""
-    for each in (schema, *schema.get("$defs", {}).values()):
-        if "properties" in each:
-            yield each
-
-
-# Asks a judge about numbered items, yes or no, in one answer.
 
 UNREAD = "unread"
 
@@ -553,13 +488,6 @@ async def judge_statements(
 ) -> tuple[list[JsonObject], Vote[StatementReply]]:
     """Asks about numbered items at once.
 
-    Args:
-        ask: The judge.
-        prompt: Prompt with the items as numbered sections.
-        options: Model and number of samples.
-        count: Number of items.
-        local: Answers without a model; None: only a model can answer.
-
     Returns:
         For every item its score (1.0 yes, 0.0 no, None: not judged), reason, quote and votes; and the vote.
     """
@@ -578,11 +506,6 @@ def share(scores: Sequence[float | None], reason: str, threshold: float | None) 
 
     The value covers the judged items. While items are unjudged, the outcome is never PASS, and FAIL only if
     yes for all of them would not reach the threshold.
-
-    Args:
-        scores: For every item 1.0, 0.0 or None (not judged).
-        reason: Why items are not judged.
-        threshold: Lowest share that passes; None: no outcome.
     """
     judged = [score for score in scores if score is not None]
     missing = len(scores) - len(judged)
@@ -611,12 +534,6 @@ def share_score(
     """Returns the share of yes among findings, with the findings as details.
 
     Unlike `share`, the value is None while a finding is missing.
-
-    Args:
-        found: Findings of `judge_statements`.
-        vote: Its vote.
-        name: Key of the findings in the details.
-        threshold: Lowest share that passes; None: no outcome.
     """
     unasked = (item["reason"] for item in found if item["score"] is None and item["reason"])
     score = share([item["score"] for item in found], next(unasked, vote.answers.reason), threshold)
@@ -646,11 +563,11 @@ def unread_reason(count: int) -> str:
 
 def _votes(reply: StatementReply, count: int) -> list[bool | None]:
     """Reads an answer; an item that is left out, or answered both ways, abstains."""
-    said: list[set[bool]] = [set() for _ in range(count)]
+    answers: list[set[bool]] = [set() for _ in range(count)]
     for verdict in reply.verdicts:
         if 1 <= verdict.number <= count:
-            said[verdict.number - 1].add(verdict.verdict == "yes")
-    return [next(iter(answers)) if len(answers) == 1 else None for answers in said]
+            answers[verdict.number - 1].add(verdict.verdict == "yes")
+    return [next(iter(answer)) if len(answer) == 1 else None for answer in answers]
 
 
 def _finding(ballot: Ballot[StatementReply], number: int, evidence: str) -> JsonObject:

@@ -21,7 +21,7 @@ from turnwise.transforms.judging.backends.base import (
     RequestTemplate,
     backend_fault,
 )
-from turnwise.transforms.judging.judges_base import JUDGES, JudgeKind
+from turnwise.transforms.judging.judges import JUDGES, JudgeKind
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.prompts import asked_schema
 
@@ -51,10 +51,6 @@ def provider_of(model: str) -> JudgeKind | None:
 def check_provider(model: str, paths: Iterable[str] | None = None) -> None:
     """Checks what a model's name begins with.
 
-    Args:
-        model: The model as the config names it.
-        paths: What models' names may begin with besides providers; None: what those of any judge may.
-
     Raises:
         ConfigError: It is unknown.
     """
@@ -68,10 +64,6 @@ def check_provider(model: str, paths: Iterable[str] | None = None) -> None:
 
 def route_of(own: JudgeKind, model: str) -> Route:
     """Returns where the questions for a model go.
-
-    Args:
-        own: The run's judge. One that stands for no provider (a plugin's) gets all names as they are.
-        model: The model as the config names it.
 
     Raises:
         ConfigError: Its name begins with an unknown provider.
@@ -108,8 +100,6 @@ class Routes:
         """Returns the service that would answer, even if credentials are missing."""
         return kind.endpoint(self.config(kind), self._environ)
 
-
-# Builds requests with cache keys from questions.
 
 _KINDS_KEPT = 1024
 
@@ -168,9 +158,6 @@ class Requests:
         return RequestTemplate(model, instructions, schema, settings, digest, name, kind.name)
 
 
-# The clients of a process: one of each judge whose models are asked.
-
-
 class Connections:
     """A backend for the models of all judges. The run's own judge is connected at once, others when asked."""
 
@@ -208,9 +195,6 @@ class Connections:
         if fault:
             raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")
         return backend
-
-
-# Progress of this process's judge, for the live display.
 
 
 class JudgeProgress(Struct):

@@ -16,8 +16,8 @@ from turnwise.schemas.jsonio import is_postgresql_url, shown_url
 from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.judge import Estimator, Judge, ReplyCache
-from turnwise.transforms.judging.judges_base import JudgeKind, find_judge
-from turnwise.transforms.judging.limits import Budget, JudgeCounts, Pace
+from turnwise.transforms.judging.judges import JudgeKind, find_judge
+from turnwise.transforms.judging.limits import Budget, JudgeCounts, JudgeUsage, Pace
 from turnwise.transforms.judging.routes import Connections, Requests, Routes
 from turnwise.transforms.judging.shared_places import (
     NOTHING,
@@ -117,7 +117,7 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     pace = Pace(own.requests_per_minute)
 
     def note_retry(model: str) -> None:
-        counts.add_retry(model)
+        counts.add(model, JudgeUsage(retries=1))
         pace.charge()
 
     backend = Connections(routes, kind, environ, note_retry)
@@ -131,48 +131,31 @@ def check_judge(
 ) -> None:
     """Checks before a run, at no cost, that the judge can work.
 
-    Args:
-        settings: Settings of the judge.
-        environ: Environment with the credentials.
-        options: Models and generation settings of the judged criteria.
-
     Raises:
         ConfigError: There are no credentials, or they are refused; a model does not exist, or a generation
             setting; the API cannot be reached; the cache cannot be used; the cost is limited and a model
             has no price.
     """
-    config, kind, stated = settings.config, settings.kind, tuple(options)
+    config, kind, stated = settings.config, settings.kind, tuple(options) or (JudgeModelOptions(),)
     if kind.connect and config.max_cost is not None:
-        _check_prices(config, stated)
+        models = {option.judge_model or config.model for option in stated}
+        for model in sorted(models - config.prices.keys()):
+            raise ConfigError(f"judge.max_cost: there is no price of the model {model} in judge.prices")
     if kind.connect and config.cache:
         open_place(config.cache, patience_s=0.0).close()
     routes = Routes(config, environ, kind)
-    asked = _by_judge(routes, config, stated or (JudgeModelOptions(),))
-    for own, of_own in asked:
-        own.endpoint(routes.config(own), environ)  # an access that fails is refused here
-        with hook_errors(f"judge {own.name}: check"):
-            own.check(routes.config(own), environ, of_own)
-    if kind.access and kind not in [own for own, _ in asked]:  # it is connected, though not asked
+    asked: dict[str, tuple[JudgeKind, list[JudgeModelOptions]]] = {}
+    for option in stated:
+        route = routes.find(option.judge_model or config.model)
+        _, options_of_judge = asked.setdefault(route.kind.name, (route.kind, []))
+        options_of_judge.append(option.model_copy(update={"judge_model": route.model}))
+    for judge, options_of_judge in asked.values():
+        judge.endpoint(routes.config(judge), environ)  # an access that fails is refused here
+        with hook_errors(f"judge {judge.name}: check"):
+            judge.check(routes.config(judge), environ, options_of_judge)
+    if kind.access and kind not in [judge for judge, _ in asked.values()]:  # connected, though not asked
         with hook_errors(f"judge {kind.name}: access"):
             kind.access(config, environ)
-
-
-def _by_judge(
-    routes: Routes, config: JudgeConfig, options: Iterable[JudgeModelOptions]
-) -> list[tuple[JudgeKind, list[JudgeModelOptions]]]:
-    """Returns each judge whose models are asked, with the options of its questions, by its API's names."""
-    found: dict[str, tuple[JudgeKind, list[JudgeModelOptions]]] = {}
-    for each in options:
-        kind, model = routes.find(each.judge_model or config.model)
-        _, own = found.setdefault(kind.name, (kind, []))
-        own.append(each.model_copy(update={"judge_model": model}))
-    return list(found.values())
-
-
-def _check_prices(config: JudgeConfig, options: Iterable[JudgeModelOptions]) -> None:
-    models = {each.judge_model or config.model for each in options} or {config.model}
-    for model in sorted(models - config.prices.keys()):
-        raise ConfigError(f"judge.max_cost: there is no price of the model {model} in judge.prices")
 
 
 async def _nothing() -> None:
@@ -199,8 +182,6 @@ def open_place(address: str, patience_s: float = PATIENCE_S) -> ReplyPlace:
         return PostgresPlace(address, patience_s)
     return SqlitePlace(address)
 
-
-# Runs the judge of a process: one event loop, client and set of limits.
 
 T = TypeVar("T")
 WORKER_PATIENCE_S = 20.0
@@ -310,10 +291,6 @@ _WORKERS: dict[tuple[int, str], JudgeWorker] = {}
 
 def open_judge(settings: JudgeSettings, environ: Mapping[str, str] | None = None) -> JudgeWorker:
     """Returns this process's judge for these settings, made at the first time.
-
-    Args:
-        settings: Settings of the judge.
-        environ: Environment with the credentials; None: the process's environment.
 
     Raises:
         ConfigError: There are no credentials, or the cache cannot be used.

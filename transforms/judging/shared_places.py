@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
+from operator import add, ge, sub
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, Protocol
@@ -32,15 +33,15 @@ class Amounts(NamedTuple):
 
     def plus(self, other: "Amounts") -> "Amounts":
         """Returns the sum."""
-        return Amounts(*(one + two for one, two in zip(self, other, strict=True)))
+        return Amounts(*map(add, self, other))
 
     def minus(self, other: "Amounts") -> "Amounts":
         """Returns the difference."""
-        return Amounts(*(one - two for one, two in zip(self, other, strict=True)))
+        return Amounts(*map(sub, self, other))
 
     def covers(self, other: "Amounts") -> bool:
         """Returns whether nothing of `other` is more."""
-        return all(one >= two for one, two in zip(self, other, strict=True))
+        return all(map(ge, self, other))
 
 
 NOTHING = Amounts()
@@ -84,8 +85,6 @@ class ReplyPlace(Protocol):
         """Closes the place."""
 
 
-# The limits of a judge, and the part of them that each of several workers gets.
-
 _COUNTED = ("max_calls", "max_tokens")
 BUDGET = (*_COUNTED, "max_cost")
 """Names of the limits of a budget, which several workers can count in one place."""
@@ -98,21 +97,13 @@ def stated_limits(config: JudgeConfig) -> dict[str, float]:
 
 
 def divided_limits(config: JudgeConfig, workers: int, shares_budget: bool) -> dict[str, float]:
-    """Returns the part of one of so many workers; calls and tokens are rounded down.
-
-    Args:
-        config: Settings of the judge.
-        workers: Number of worker processes.
-        shares_budget: Whether all workers count in one budget, so that only the rate is divided.
-    """
+    """Returns a worker's part of the limits, rounded down; of a shared budget only the rate."""
     return {
         name: limit // workers if name in _COUNTED else limit / workers
         for name, limit in stated_limits(config).items()
         if not shares_budget or name not in BUDGET
     }
 
-
-# The SQLite file of the reply cache.
 
 _LAYOUT = 1
 _BUSY_S = 30.0

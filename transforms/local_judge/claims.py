@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence, Set
 from functools import cache
+from itertools import dropwhile
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.meanings import words
@@ -46,12 +47,7 @@ def read_claim(sentence: str) -> Claim:
 
 
 def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:
-    """Returns the numbers, dates and identifiers of a claim that none of some texts holds.
-
-    Args:
-        claim: The claim.
-        known: Keys of each text.
-    """
+    """Returns the numbers, dates and identifiers of a claim that none of some sets of keys holds."""
     return [word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known)]
 
 
@@ -88,15 +84,11 @@ _END = r"[^\w?？!！:：]*$"
 _QUESTION = re.compile(rf"(?:[?？⸮؟\u037e՞፧]|(?:です|ます|でしょう|ません)か|까요?|나요){_END}")
 _STATED = re.compile(
     r"[,;–—]\s*(?:(?:is|are|was|were|do|does|did|has|have|had|can|could|will|wo|ca|would|should"
-    r"|must)(?:n['’]?t)?"
-    r"\s+(?:i|you|he|she|it|we|they|there|one)(?:\s+not)?|right|correct|no|yes|true|ok|okay"
-    r"|(?:did )?you know"
-    r"|nicht(?:\s+wahr)?|oder(?:\s+nicht)?|richtig|stimmt['’]?s|n['’]est-ce\s+pas|non|¿?verdad"
-    r"|¿?no)\s*[?？]\W*$"
-    r"|(?:よね|ですね|ますね|でしょう|죠|지요|잖아요)[?？]\W*$"
-    r"|^\W*(?:(?:is|are|was|were)(?:n['’]t)? (?:it|that) (?:not )?(?:[a-z]+ )?that|who knew"
-    r"|you do know that"
-    r"|(?:can|could) you (?:believe|imagine)|ist es nicht \w+, dass)\b",
+    r"|must)(?:n['’]?t)?\s+(?:i|you|he|she|it|we|they|there|one)(?:\s+not)?|right|correct|no|yes|true|ok"
+    r"|okay|(?:did )?you know|nicht(?:\s+wahr)?|oder(?:\s+nicht)?|richtig|stimmt['’]?s|n['’]est-ce\s+pas"
+    r"|non|¿?verdad|¿?no)\s*[?？]\W*$|(?:よね|ですね|ますね|でしょう|죠|지요|잖아요)[?？]\W*$|^\W*(?:(?:is"
+    r"|are|was|were)(?:n['’]t)? (?:it|that) (?:not )?(?:[a-z]+ )?that|who knew|you do know that|(?:can"
+    r"|could) you (?:believe|imagine)|ist es nicht \w+, dass)\b",
     re.IGNORECASE,
 )
 _DECLARED = re.compile(
@@ -107,16 +99,14 @@ _DECLARED = re.compile(
 _INTRODUCTION = re.compile(rf"[:：]{_END}")
 _BREAK = re.compile(r"[,;:，、；：](?=\s|[^\W\d])")
 _INTRODUCING = re.compile(
-    r"\W*(?:here(?:['’]s| is| are)|below (?:is|are)|the following|these are|hier (?:ist|sind)"
-    r"|im folgenden|folgende)\b"
-    r"|[^:：]{0,20}(?:以下|次の|다음|아래)",
+    r"\W*(?:here(?:['’]s| is| are)|below (?:is|are)|the following|these are|hier (?:ist|sind)|im folgenden"
+    r"|folgende)\b|[^:：]{0,20}(?:以下|次の|다음|아래)",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"\W*(?:[A-ZÄÖÜ\d][\w'’-]*[\s/&]*|(?:of|and|for|to|the|in|und|der)\s){1,5}\W*")
 _PREDICATE = re.compile(
-    r"\b(?:is|are|was|were|been|died|ist|sind|war|waren|wurde|wurden|wird)\b(?!\W*$)"
-    r"(?!\s(?:the|your|some|a|an|my|what|as follows|ihre?|die|der|das|einige)\b)"
-    r"|(?:니다|어요|です|ます|した)[*\s]*[:：]",
+    r"\b(?:is|are|was|were|been|died|ist|sind|war|waren|wurde|wurden|wird)\b(?!\W*$)(?!\s(?:the|your|some"
+    r"|a|an|my|what|as follows|ihre?|die|der|das|einige)\b)|(?:니다|어요|です|ます|した)[*\s]*[:：]",
     re.IGNORECASE,
 )
 _TAIL = 32
@@ -140,33 +130,31 @@ _STATING = re.compile(
 )
 _HELP = r"(?:help|assist|support)"
 _ANYTHING = (
-    r"(?:need|want|have|require) (?:anything|something|(?:any |some )?(?:more |further |additional "
-    r"|other )?"
-    r"(?:help|assistance|support|information|details|questions?))(?: else)?"
+    r"(?:need|want|have|require) (?:anything|something|(?:any |some )?(?:more |further |additional |other "
+    r")?(?:help|assistance|support|information|details|questions?))(?: else)?"
 )
 _ANY_TIME = r"(?: again| anytime| at any time)?"
 _FREE = rf"feel free to (?:ask|contact|reach(?: out)?|write)(?: to)?(?: me| us)?{_ANY_TIME}"
 _WITH = r"(?: with (?:that|this|it|anything(?: else)?|your [a-z]+))?"
 
 _REQUEST_WORDS = (
-    "agent back class cost down encounter everything feedback human"
-    " accept account action additional address adjust alternative answer ask assist assistance"
-    " available begin book booking breakdown cancel cancellation card change check choose clarify"
-    " clear code confirm confirmation contact continue correct current customer date describe detail"
-    " different dob document else email enter error exact explain fine find flight following form"
-    " free format full further get give go happen happy help hold id identify idea information issue"
-    " item itinerary know leg let like list look make mean message method minute modify moment name"
-    " necessary need new next note number okay option order original passenger payment people phone"
-    " photo please policy possible prefer prepare problem proceed process product profile provide"
-    " purchase question reach ready reason receipt refer rephrase reply request require reservation"
-    " respond result return right second section see select send service share specific specify"
-    " start status step still sure summary take tell thing third time total transfer travel trip try"
-    " type understand update upgrade upload use user verify wait want way wish work write angaben"
-    " antwort art auswahl bestätigen bestellung bestellnummer beschreiben buchung datum details"
-    " einzelheiten folgende fragen genau genaue geben gewünschte gewünschten hilfe informationen"
-    " kontakt kontaktieren kundennummer melden mitteilen möchten namen nennen nummer optionen sagen"
-    " schicken senden teilen uhrzeit versuchen wählen warten weitere wenden wünschen wissen zeit"
-    " zusammenfassung änderung änderungen helfen weiter weiterhelfen gerne bitte"
+    "agent back class cost down encounter everything feedback human accept account action additional "
+    "address adjust alternative answer ask assist assistance available begin book booking breakdown cancel "
+    "cancellation card change check choose clarify clear code confirm confirmation contact continue "
+    "correct current customer date describe detail different dob document else email enter error exact "
+    "explain fine find flight following form free format full further get give go happen happy help hold "
+    "id identify idea information issue item itinerary know leg let like list look make mean message "
+    "method minute modify moment name necessary need new next note number okay option order original "
+    "passenger payment people phone photo please policy possible prefer prepare problem proceed process "
+    "product profile provide purchase question reach ready reason receipt refer rephrase reply request "
+    "require reservation respond result return right second section see select send service share specific "
+    "specify start status step still sure summary take tell thing third time total transfer travel trip "
+    "try type understand update upgrade upload use user verify wait want way wish work write angaben "
+    "antwort art auswahl bestätigen bestellung bestellnummer beschreiben buchung datum details "
+    "einzelheiten folgende fragen genau genaue geben gewünschte gewünschten hilfe informationen kontakt "
+    "kontaktieren kundennummer melden mitteilen möchten namen nennen nummer optionen sagen schicken senden "
+    "teilen uhrzeit versuchen wählen warten weitere wenden wünschen wissen zeit zusammenfassung änderung "
+    "änderungen helfen weiter weiterhelfen gerne bitte"
 )
 _OF_THE_USER = re.compile(
     r"\b(?:your|ihr(?:e[nmrs]?)?|dein(?:e[nmrs]?)?|euer|eure[nmrs]?|vos|votre|su)((?: [\w'-]+){1,2})",
@@ -174,109 +162,79 @@ _OF_THE_USER = re.compile(
 )
 _ON = word_set("in on at of for from with about while to mit im am von für bei zu und and is are has")
 _OFFERS = re.compile(
-    rf"(?:please )?{_FREE}(?: if you {_ANYTHING})?"
-    rf"|(?:i|we)(?: can|'ll| will|'d be (?:happy|glad) to| would be (?:happy|glad) to) {_HELP} you{_WITH}"
-    rf"(?: further| today)?"
-    rf"|(?:if|should) you {_ANYTHING},? (?:please )?"
-    rf"(?:{_FREE}|let me know|let us know|just ask|ask me|contact us)"
-    rf"|(?:please )?let (?:me|us) know if you {_ANYTHING}"
-    rf"|(?:please )?let me know if there(?: is|'s) anything else"
-    rf" (?:i can (?:do|help|assist)|you need)(?: (?:you )?(?:with|for you))?"
+    rf"(?:please )?{_FREE}(?: if you {_ANYTHING})?|(?:i|we)(?: can|'ll| will|'d be (?:happy|glad) to| "
+    rf"would be (?:happy|glad) to) {_HELP} you{_WITH}(?: further| today)?|(?:if|should) you {_ANYTHING},? "
+    rf"(?:please )?(?:{_FREE}|let me know|let us know|just ask|ask me|contact us)|(?:please )?let (?:me"
+    rf"|us) know if you {_ANYTHING}|(?:please )?let me know if there(?: is|'s) anything else (?:i can (?:do"
+    rf"|help|assist)|you need)(?: (?:you )?(?:with|for you))?"
 )
 _REQUESTS = re.compile(
-    rf"(?:please|kindly) (?:{_ASKED})\b{_SAME}|(?:{_ASKED}) me\b{_SAME} please"
-    rf"|let me (?:check|look|see|find out|know){_SAME}"
-    rf"|(?:bitte )?(?:{_ASKED_IN_GERMAN}) sie (?:mir|uns|bitte|sich|ihre?n?|es)\b{_SAME}"
-    rf"|veuillez (?:indiquer|fournir|préciser|confirmer|patienter){_SAME}"
+    rf"(?:please|kindly) (?:{_ASKED})\b{_SAME}|(?:{_ASKED}) me\b{_SAME} please|let me (?:check|look|see"
+    rf"|find out|know){_SAME}|(?:bitte )?(?:{_ASKED_IN_GERMAN}) sie (?:mir|uns|bitte|sich|ihre?n?"
+    rf"|es)\b{_SAME}|veuillez (?:indiquer|fournir|préciser|confirmer|patienter){_SAME}"
     rf"|{_SAME}(?:{_ASKED_IN_JAPANESE})(?:て|で|し)?(?:ください|下さい|くださいませ)"
-    rf"|{_SAME}(?:{_ASKED_IN_KOREAN})\s?주(?:세요|십시오|시기 바랍니다)"
-    rf"|(?:gerne )?(?:kann ich|können wir|ich kann|wir können|helfe ich|ich helfe) (?:ihnen|dir)\b{_SAME}"
-    rf"(?:helfen|weiter|weiterhelfen)"
+    rf"|{_SAME}(?:{_ASKED_IN_KOREAN})\s?주(?:세요|십시오|시기 바랍니다)|(?:gerne )?(?:kann ich|können wir"
+    rf"|ich kann|wir können|helfe ich|ich helfe) (?:ihnen|dir)\b{_SAME}(?:helfen|weiter|weiterhelfen)"
     rf"|(?:wenn|falls) sie (?:noch )?(?:weitere |mehr )?(?:fragen|hilfe){_SAME},? (?:melden|fragen){_SAME}"
 )
 
 _COURTESIES = re.compile(
-    r"(?:hello|hi|hey|dear)\b(?: there| customer| guest)?"
-    r"|(?:sure|great|certainly|absolutely|perfect|understood|of course"
-    r"|no problem|sounds good|got it|goodbye|bye"
-    r"|welcome|good (?:morning|afternoon|evening|day))(?: thing)?"
-    r"|(?:you'?re|you are) (?:very |most )?welcome"
-    r"|(?:thanks|thank you)(?: so much| very much| again)?"
-    r"(?: for (?:your (?:patience|time|message|understanding|question|interest|help|inquiry|order)"
-    r"|contacting us|asking|waiting|reaching out|letting (?:me|us) know"
-    r"|your (?:understanding and patience|patience and understanding)))?"
-    r"|(?:i )?hope (?:this|that|it) (?:helps|helped)(?: you)?"
-    r"|have an? (?:nice|great|good|wonderful|lovely|pleasant) (?:day|evening"
-    r"|weekend|trip|time|stay|flight|one)(?: ahead)?"
-    r"|(?:i'm|i am|we're|we are|always)? ?(?:happy|glad|here|pleased) to (?:help|assist)(?: you)?"
-    r"|(?:i'm|i am|we're|we are) sorry(?: for the (?:inconvenience|delay|confusion|trouble))?"
-    r"|(?:i|we) apologi[sz]e(?: for the (?:inconvenience|delay|confusion|trouble))?"
-    r"|(?:great|good|wonderful) (?:news|question|choice)|glad (?:i|we) could (?:help|assist)(?: you)?"
-    r"|(?:i'll|i will|let me|we'll|we will) (?:check|look (?:into|up)|verify|do) (?:that|this|it)(?: up)?"
-    r"(?: for you)?(?: now| right away)?"
-    r"|(?:just )?(?:one|a) (?:moment|second|minute)(?:,? please)?"
-    r"|(?:please )?(?:hold on|bear with me|wait)(?: (?:for )?(?:a|one) (?:moment|second|minute))?"
-    r"(?: while i (?:check|look (?:it|that|this) up"
-    r"|look into (?:it|that|this)))?"
-    r"|let me help you(?: with (?:that|this|it))?"
-    r"|(?:sure,? )?here(?: is|'s) what i (?:found|have)"
-    r"|i hope (?:that|this) answers your questions?"
-    r"|(?:i'm |we're )?looking forward to (?:seeing|hearing from) you"
-    r"|if you have any (?:more|other|further) questions"
-    r"(?: or need (?:any )?(?:further |more )?(?:help|assistance))?,?"
-    r" (?:please )?(?:feel free to ask|let me know|just ask)"
-    r"|(?:i|we) apologi[sz]e for (?:the|any) (?:inconvenience|delay|confusion|trouble)"
-    r"(?: this may have caused| caused)?"
-    r"|(?:einen|nur einen) (?:moment|augenblick)(?:,? bitte)?|schönen aufenthalt|gute neuigkeiten"
-    r"|(?:bei|für) (?:weiteren |weitere )?fragen stehe ich (?:ihnen|dir) (?:jederzeit )?"
-    r"(?:gerne )?zur verfügung"
-    r"|ich (?:schaue|prüfe|sehe) das (?:gerne )?für (?:sie|dich)(?: nach)?"
-    r"|lassen sie (?:es )?mich wissen, wenn sie noch etwas brauchen"
-    r"|(?:es )?tut mir leid für die (?:unannehmlichkeiten|verzögerung)"
-    r"|좋은 소식입니다|잠시만 기다려 주(?:세요|십시오)|잠시만요|이용해 ?주셔서 감사(?:합니다|드립니다)"
-    r"|확인해 보겠습니다|바로 확인해 드리겠습니다"
-    r"|(?:ご利用|お問い合わせ|ご連絡)いただき(?:まして)?、?(?:誠に)?ありがとうございます|少々お待ちください"
-    r"|またのご利用をお待ちしております|確認いたします|ご不明な点がございましたら、お知らせください"
-    r"|safe travels|enjoy(?: your (?:stay|trip|day|meal|flight))?|take care"
-    r"|all the best|best regards|good luck"
-    r"|(?:vielen |herzlichen |besten )?dank(?:e| für (?:ihre|deine"
-    r"|die) (?:geduld|nachricht|anfrage|zeit|frage))?"
-    r"|danke(?: schön| sehr| für (?:ihre|deine) (?:geduld|nachricht|anfrage|zeit|frage))?"
-    r"|(?:hallo|guten (?:tag|morgen|abend)|auf wiedersehen|gern geschehen"
-    r"|sehr gerne|gerne|natürlich|bitte sehr)"
-    r"|(?:ich hoffe,? )?(?:das|dies) hilft(?: ihnen| dir)?(?: weiter)?"
-    r"|ich (?:helfe|stehe) (?:ihnen |dir )?gerne(?: weiter| zur verfügung)?"
-    r"|(?:ich wünsche ihnen |haben sie )?(?:einen )?(?:schönen|guten) (?:tag|abend)(?: noch)?"
-    r"|(?:es tut mir|tut mir) leid|gute reise|schöne reise|viel (?:erfolg|spaß|glück)"
-    r"|(?:mit )?freundlichen? grüßen?"
-    r"|(?:대단히 |정말 )?감사(?:합니다|드립니다|해요)|고맙습니다|안녕하세요"
-    r"|안녕히 계세요|죄송합니다|네|알겠습니다"
-    r"|(?:기다려|문의해|연락해) ?주셔서 감사(?:합니다|드립니다)"
-    r"|도움이 (?:되었|됐|되)(?:기를|기|으면|길) (?:바랍니다|바라요|좋겠습니다)"
-    r"|(?:즐거운|좋은|행복한) (?:하루|여행|시간|저녁) (?:되세요|보내세요|되십시오)"
-    r"|(?:どうも)?ありがとうございま(?:す|した)|こんにちは|申し訳ございません|申し訳ありません|すみません"
-    r"|(?:少しでも)?お役に立て(?:れば|たら|ましたら)(?:幸い|うれしい|嬉しい)です"
-    r"|(?:良い|よい)(?:一日|旅|ご旅行)を(?:お過ごしください)?|かしこまりました|承知しました"
-    r"|承知いたしました"
-    r"|お待ちいただき(?:まして)?、?ありがとうございます"
+    r"(?:hello|hi|hey|dear)\b(?: there| customer| guest)?|(?:sure|great|certainly|absolutely|perfect"
+    r"|understood|of course|no problem|sounds good|got it|goodbye|bye|welcome|good (?:morning|afternoon"
+    r"|evening|day))(?: thing)?|(?:you'?re|you are) (?:very |most )?welcome|(?:thanks|thank you)(?: so much"
+    r"| very much| again)?(?: for (?:your (?:patience|time|message|understanding|question|interest|help"
+    r"|inquiry|order)|contacting us|asking|waiting|reaching out|letting (?:me|us) know|your "
+    r"(?:understanding and patience|patience and understanding)))?|(?:i )?hope (?:this|that|it) (?:helps"
+    r"|helped)(?: you)?|have an? (?:nice|great|good|wonderful|lovely|pleasant) (?:day|evening|weekend|trip"
+    r"|time|stay|flight|one)(?: ahead)?|(?:i'm|i am|we're|we are|always)? ?(?:happy|glad|here|pleased) to "
+    r"(?:help|assist)(?: you)?|(?:i'm|i am|we're|we are) sorry(?: for the (?:inconvenience|delay|confusion"
+    r"|trouble))?|(?:i|we) apologi[sz]e(?: for the (?:inconvenience|delay|confusion|trouble))?|(?:great"
+    r"|good|wonderful) (?:news|question|choice)|glad (?:i|we) could (?:help|assist)(?: you)?|(?:i'll|i will"
+    r"|let me|we'll|we will) (?:check|look (?:into|up)|verify|do) (?:that|this|it)(?: up)?(?: for you)?(?: "
+    r"now| right away)?|(?:just )?(?:one|a) (?:moment|second|minute)(?:,? please)?|(?:please )?(?:hold on"
+    r"|bear with me|wait)(?: (?:for )?(?:a|one) (?:moment|second|minute))?(?: while i (?:check|look (?:it"
+    r"|that|this) up|look into (?:it|that|this)))?|let me help you(?: with (?:that|this|it))?|(?:sure,? "
+    r")?here(?: is|'s) what i (?:found|have)|i hope (?:that|this) answers your questions?|(?:i'm |we're "
+    r")?looking forward to (?:seeing|hearing from) you|if you have any (?:more|other|further) questions(?: "
+    r"or need (?:any )?(?:further |more )?(?:help|assistance))?,? (?:please )?(?:feel free to ask|let me "
+    r"know|just ask)|(?:i|we) apologi[sz]e for (?:the|any) (?:inconvenience|delay|confusion|trouble)(?: "
+    r"this may have caused| caused)?|(?:einen|nur einen) (?:moment|augenblick)(?:,? bitte)?|schönen "
+    r"aufenthalt|gute neuigkeiten|(?:bei|für) (?:weiteren |weitere )?fragen stehe ich (?:ihnen|dir) "
+    r"(?:jederzeit )?(?:gerne )?zur verfügung|ich (?:schaue|prüfe|sehe) das (?:gerne )?für (?:sie|dich)(?: "
+    r"nach)?|lassen sie (?:es )?mich wissen, wenn sie noch etwas brauchen|(?:es )?tut mir leid für die "
+    r"(?:unannehmlichkeiten|verzögerung)|좋은 소식입니다|잠시만 기다려 주(?:세요|십시오)|잠시만요|이용해 "
+    r"?주셔서 감사(?:합니다|드립니다)|확인해 보겠습니다|바로 확인해 드리겠습니다|(?:ご利用|お問い合わせ"
+    r"|ご連絡)いただき(?:まして)?、?(?:誠に)?ありがとうございます|少々お待ちください"
+    r"|またのご利用をお待ちしております|確認いたします|ご不明な点がございましたら、お知らせください|safe "
+    r"travels|enjoy(?: your (?:stay|trip|day|meal|flight))?|take care|all the best|best regards|good luck"
+    r"|(?:vielen |herzlichen |besten )?dank(?:e| für (?:ihre|deine|die) (?:geduld|nachricht|anfrage|zeit"
+    r"|frage))?|danke(?: schön| sehr| für (?:ihre|deine) (?:geduld|nachricht|anfrage|zeit|frage))?|(?:hallo"
+    r"|guten (?:tag|morgen|abend)|auf wiedersehen|gern geschehen|sehr gerne|gerne|natürlich|bitte sehr)"
+    r"|(?:ich hoffe,? )?(?:das|dies) hilft(?: ihnen| dir)?(?: weiter)?|ich (?:helfe|stehe) (?:ihnen |dir "
+    r")?gerne(?: weiter| zur verfügung)?|(?:ich wünsche ihnen |haben sie )?(?:einen )?(?:schönen|guten) "
+    r"(?:tag|abend)(?: noch)?|(?:es tut mir|tut mir) leid|gute reise|schöne reise|viel (?:erfolg|spaß"
+    r"|glück)|(?:mit )?freundlichen? grüßen?|(?:대단히 |정말 )?감사(?:합니다|드립니다|해요)|고맙습니다"
+    r"|안녕하세요|안녕히 계세요|죄송합니다|네|알겠습니다|(?:기다려|문의해|연락해) ?주셔서 감사(?:합니다"
+    r"|드립니다)|도움이 (?:되었|됐|되)(?:기를|기|으면|길) (?:바랍니다|바라요|좋겠습니다)|(?:즐거운|좋은"
+    r"|행복한) (?:하루|여행|시간|저녁) (?:되세요|보내세요|되십시오)|(?:どうも)?ありがとうございま(?:す"
+    r"|した)|こんにちは|申し訳ございません|申し訳ありません|すみません|(?:少しでも)?お役に立て(?:れば|たら"
+    r"|ましたら)(?:幸い|うれしい|嬉しい)です|(?:良い|よい)(?:一日|旅|ご旅行)を(?:お過ごしください)?"
+    r"|かしこまりました|承知しました|承知いたしました|お待ちいただき(?:まして)?、?ありがとうございます"
 )
 _VERY = r"(?:(?:really|so|pretty|quite|very|kind of|kinda|just|super|such|wirklich|sehr|echt|ganz|so) )*"
 _FEELING = (
     r"(?:interesting|funny|fun|amazing|crazy|cool|fascinating|surprising|incredible|sad|great|nice|good"
     r"|awesome|exciting|delicious|tasty|scary|terrible|awful|horrible|rough|brilliant|adorable|hilarious"
-    r"|annoying|frustrating|understandable|a pity|a shame"
-    r"|weird|wild|neat|impressive|wonderful|unbelievable|beautiful|cute|true|strange|lovely|right|lustig"
-    r"|süß|verständlich|ärgerlich|schlimm|furchtbar|lecker|aufregend|wunderbar"
-    r"|interessant|spannend|erstaunlich|verrückt|schön|toll|cool|schade)"
+    r"|annoying|frustrating|understandable|a pity|a shame|weird|wild|neat|impressive|wonderful|unbelievable"
+    r"|beautiful|cute|true|strange|lovely|right|lustig|süß|verständlich|ärgerlich|schlimm|furchtbar|lecker"
+    r"|aufregend|wunderbar|interessant|spannend|erstaunlich|verrückt|schön|toll|cool|schade)"
 )
 _TOLD = (
     r"(?:(?:do|did) you(?: also| already| even)? know that|(?:did|have) you(?: ever)? (?:hear|heard) that"
-    r"|did you know(?! (?:who|what|when|where|why|how|which|whether|if|about|each)\b)|who knew that"
-    r"|you know that"
-    r"|would you believe(?: that)?|(?:weißt|wusstest|wussten|wissen|kennst) (?:du|sie"
-    r"|ihr)(?: \w+)?,? ?da(?:ss|ß)"
-    r"|(?:saviez|savez)-vous qu(?:e\b|')|(?:sais|savais)-tu qu(?:e\b|')|tu savais qu(?:e\b|')"
-    r"|(?:sabías|sabía|sabias|sabia)(?: usted)? que)"
+    r"|did you know(?! (?:who|what|when|where|why|how|which|whether|if|about|each)\b)|who knew that|you "
+    r"know that|would you believe(?: that)?|(?:weißt|wusstest|wussten|wissen|kennst) (?:du|sie|ihr)(?: "
+    r"\w+)?,? ?da(?:ss|ß)|(?:saviez|savez)-vous qu(?:e\b|')|(?:sais|savais)-tu qu(?:e\b|')|tu savais "
+    r"qu(?:e\b|')|(?:sabías|sabía|sabias|sabia)(?: usted)? que)"
 )
 _TOLD_IN_CHARACTERS = (
     r"(?:는|은|인|된|한|던) ?(?:거|것을?|걸|사실을?) ?(?:아세요|아시나요|알고 ?계(?:세요|셨나요|신가요))"
@@ -284,17 +242,14 @@ _TOLD_IN_CHARACTERS = (
 )
 _TALK = (
     _TOLD,
-    r"you(?: ?'d| may| might| will| would| should| probably| surely)*(?: also"
-    r"| already)? (?:be (?:interested|surprised|happy)"
-    r"|like|want|love) to (?:know|hear|learn)(?: that)?",
+    r"you(?: ?'d| may| might| will| would| should| probably| surely)*(?: also| already)? (?:be "
+    r"(?:interested|surprised|happy)|like|want|love) to (?:know|hear|learn)(?: that)?",
     r"you (?:may|might|should|must|probably)(?: already| also)? (?:know|have heard)(?: that)?",
     r"i(?: do| also| just| really| actually| would| ?'d| did| have| can| ?'ve)* (?:think|thought|believe"
-    r"|guess|suppose"
-    r"|heard|hear|know|knew|feel|imagine|assume|remember|recall|understand|figure|mean|say|bet|confirm|see)"
-    r"(?: like| somewhere| once)?(?: that)?(?! (?:him|her|them|me|you|how)\b)",
-    r"i(?: have| ?'ve)?(?: also| just| recently| once)? (?:read|saw|seen|learned|found out)(?: somewhere"
-    r"| once)?"
-    r"(?: that|(?= (?:it|he|she|they|there)\b))",
+    r"|guess|suppose|heard|hear|know|knew|feel|imagine|assume|remember|recall|understand|figure|mean|say"
+    r"|bet|confirm|see)(?: like| somewhere| once)?(?: that)?(?! (?:him|her|them|me|you|how)\b)",
+    r"i(?: have| ?'ve)?(?: also| just| recently| once)? (?:read|saw|seen|learned|found out)(?: somewhere| "
+    r"once)?(?: that|(?= (?:it|he|she|they|there)\b))",
     r"i(?: ?'m| am) (?:pretty |quite )?(?:sure|certain)(?: that)?",
     rf"(?:it|that)(?: ?'s| is| was) {_VERY}{_FEELING}(?: to (?:know|note|see|think|hear|learn))?"
     r"(?: that\b| how\b(?! (?:many|much)))",
@@ -316,74 +271,60 @@ _TALK = (
     r"if i (?:remember|recall)(?: (?:correctly|right|rightly|well))?|if i(?: ?'m| am) not (?:mistaken"
     r"|wrong)",
     r"to (?:be honest|my knowledge|tell you the truth)|in my opinion|believe it or not|i'?m told(?: that)?",
-    r"of course|for (?:example|instance)|by the way|as a matter of fact|in fact|let me tell you"
-    r"|speaking of which"
-    r"|in case you (?:didn't know|wondered|were wondering|are interested)|(?:kind|sort) of(?= \w)"
+    r"of course|for (?:example|instance)|by the way|as a matter of fact|in fact|let me tell you|speaking "
+    r"of which|in case you (?:didn't know|wondered|were wondering|are interested)|(?:kind|sort) of(?= \w)"
     r"|you know(?=[ ,.!?]*$)",
     r"actually|apparently|basically|certainly|definitely|frankly|honestly|indeed|interestingly|literally"
-    r"|maybe|perhaps"
-    r"|obviously|personally|presumably|probably|really|seemingly|supposedly|surely|surprisingly|truly"
-    r"|essentially"
-    r"|totally|absolutely|(?:around|about|nearly|almost)(?= [0-9])|anyway|anyways|though|wow|oh|ah|aw|aww"
-    r"|ha|haha|hahaha"
-    r"|lol|yeah|yea|yep|yup|hm|hmm|uh|um|omg|btw|imo"
+    r"|maybe|perhaps|obviously|personally|presumably|probably|really|seemingly|supposedly|surely"
+    r"|surprisingly|truly|essentially|totally|absolutely|(?:around|about|nearly|almost)(?= [0-9])|anyway"
+    r"|anyways|though|wow|oh|ah|aw|aww|ha|haha|hahaha|lol|yeah|yea|yep|yup|hm|hmm|uh|um|omg|btw|imo"
     r"|luckily|fortunately|unfortunately|sadly|roughly|approximately|too|also|well(?! ?-)",
     r"ich (?:glaube|denke|meine|finde|vermute|schätze|nehme an|weiß|habe (?:mal |schon )?(?:gehört"
-    r"|gelesen))"
-    r",?(?: da(?:ss|ß))?|(?:glaube|denke|meine|finde|schätze) ich",
-    r"(?:soweit|so weit|soviel|so viel) ich (?:weiß|mich erinnere)|meines (?:wissens|erachtens)"
-    r"|meiner meinung nach"
-    r"|zum beispiel"
-    r"|z\. ?b\.|beispielsweise|wenn ich mich (?:recht |richtig |nicht )+(?:erinnere|irre|entsinne|täusche)",
+    r"|gelesen)),?(?: da(?:ss|ß))?|(?:glaube|denke|meine|finde|schätze) ich",
+    r"(?:soweit|so weit|soviel|so viel) ich (?:weiß|mich erinnere)|meines (?:wissens|erachtens)|meiner "
+    r"meinung nach|zum beispiel|z\. ?b\.|beispielsweise|wenn ich mich (?:recht |richtig |nicht "
+    r")+(?:erinnere|irre|entsinne|täusche)",
     rf"(?:aber )?vielleicht interessiert (?:dich|sie|euch)(?: ja)?,? da(?:ss|ß)"
     rf"|es ist {_VERY}{_FEELING},? da(?:ss|ß)"
     r"|(?:man sagt|es heißt),?(?: da(?:ss|ß))?|ehrlich gesagt",
     r"übrigens|eigentlich|tatsächlich|wirklich|wohl|ja|nein|interessanterweise|angeblich|offenbar"
-    r"|natürlich|bestimmt"
-    r"|sicherlich|jedenfalls|vielleicht|wahrscheinlich|vermutlich|leider|zum glück|glücklicherweise|oje"
-    r"|ach|ungefähr|etwa|rund|circa|quasi|sozusagen|überhaupt|allerdings|ziemlich|immerhin"
-    r"|ich würde(?: ihnen| dir)? (?:vorschlagen|empfehlen)|ich empfehle(?: ihnen| dir)?"
-    r"|keine sorge|kein problem|gute nachrichten?",
+    r"|natürlich|bestimmt|sicherlich|jedenfalls|vielleicht|wahrscheinlich|vermutlich|leider|zum glück"
+    r"|glücklicherweise|oje|ach|ungefähr|etwa|rund|circa|quasi|sozusagen|überhaupt|allerdings|ziemlich"
+    r"|immerhin|ich würde(?: ihnen| dir)? (?:vorschlagen|empfehlen)|ich empfehle(?: ihnen| dir)?|keine "
+    r"sorge|kein problem|gute nachrichten?",
     r"^[^\w]*(?:klar|na klar|stimmt|genau|schön|toll|super|cool|great|nice|awesome|exactly|sure|right"
     r"|okay|ok|congrats)(?=[,!])",
-    r"je (?:pense|crois|suppose|trouve) qu(?:e\b|')|j'ai (?:lu|entendu(?: dire)?) qu(?:e\b|')"
-    r"|il (?:paraît|parait) qu(?:e\b|')"
-    r"|à (?:ma connaissance|mon avis)|par exemple|d'ailleurs|en fait|autant que je sache|vraiment"
-    r"|apparemment"
-    r"|peut-être|probablement|évidemment|bien sûr",
-    r"(?:creo|pienso|supongo|opino) que|(?:he )?(?:leído|leí|oído|oí) que|dicen que|que yo sepa"
-    r"|hasta donde sé"
-    r"|en mi opinión|por (?:ejemplo|cierto|supuesto)|de hecho|en realidad|realmente|probablemente"
+    r"je (?:pense|crois|suppose|trouve) qu(?:e\b|')|j'ai (?:lu|entendu(?: dire)?) qu(?:e\b|')|il (?:paraît"
+    r"|parait) qu(?:e\b|')|à (?:ma connaissance|mon avis)|par exemple|d'ailleurs|en fait|autant que je "
+    r"sache|vraiment|apparemment|peut-être|probablement|évidemment|bien sûr",
+    r"(?:creo|pienso|supongo|opino) que|(?:he )?(?:leído|leí|oído|oí) que|dicen que|que yo sepa|hasta "
+    r"donde sé|en mi opinión|por (?:ejemplo|cierto|supuesto)|de hecho|en realidad|realmente|probablemente"
     r"|aparentemente|quizás?",
 )
 _TALK_IN_CHARACTERS = (
     _TOLD_IN_CHARACTERS,
     r"제 ?생각(?:에는|엔|으로는|에)|(?:제가 ?)?(?:알기로는?|아는 ?한|듣기로는?)|예를 ?들(?:어|면|자면)"
-    r"|참고로|혹시|아시다시피"
-    r"|사실은?(?= )|정말로?|아마도?(?= )|(?:다|라)고 ?(?:알고 ?있(?:어요|습니다)|들었(?:어요|습니다)"
-    r"|생각(?:해요|합니다)|해요|합니다|하네요"
-    r"|하더라고요|알려져 ?있(?:어요|습니다))|(?:잖아요|거든요|답니다|랍니다|래요|대요|다네요"
-    r"|라네요)(?=\W*$)|(?:는 |은 |ㄴ |인 )?것 같(?:아요|습니다)",
-    r"実は|ちなみに|たとえば|例えば|(?:[私僕]の)?知る限り(?:では)?|ご存[じ知]かもしれませんが"
-    r"|確か(?=[、 ])|たしか|たぶん|多分|おそらく"
-    r"|意外かもしれませんが|(?:だ|だった)?(?:と|って)(?:思い(?:ます|ました)|思う|聞(?:いたことがあります"
-    r"|きました|いています)|言われてい(?:ます|る))"
-    r"|(?:な?ん)?(?:だ)?そうです|らしいです|(?:な?ん|の)?です(?=[よねが。、!?！？]|$)",
+    r"|참고로|혹시|아시다시피|사실은?(?= )|정말로?|아마도?(?= )|(?:다|라)고 ?(?:알고 ?있(?:어요|습니다)"
+    r"|들었(?:어요|습니다)|생각(?:해요|합니다)|해요|합니다|하네요|하더라고요|알려져 ?있(?:어요|습니다))"
+    r"|(?:잖아요|거든요|답니다|랍니다|래요|대요|다네요|라네요)(?=\W*$)|(?:는 |은 |ㄴ |인 )?것 같(?:아요"
+    r"|습니다)",
+    r"実は|ちなみに|たとえば|例えば|(?:[私僕]の)?知る限り(?:では)?|ご存[じ知]かもしれませんが|確か(?=[、 "
+    r"])|たしか|たぶん|多分|おそらく|意外かもしれませんが|(?:だ|だった)?(?:と|って)(?:思い(?:ます|ました)"
+    r"|思う|聞(?:いたことがあります|きました|いています)|言われてい(?:ます|る))|(?:な?ん)?(?:だ)?そうです"
+    r"|らしいです|(?:な?ん|の)?です(?=[よねが。、!?！？]|$)",
 )
 
 _REACTIONS = (
     rf"(?:how |what a |(?:that|this|it|they|those|he|she|you)(?: ?'s| ?'re| is| are| was| sounds?| looks?"
-    rf"| must be| seems?)?"
-    rf" )?{_VERY}{_FEELING}(?: to (?:me|know|hear))?",
+    rf"| must be| seems?)? )?{_VERY}{_FEELING}(?: to (?:me|know|hear))?",
     r"i (?:love|like|enjoy|hate|adore)(?: (?:it|that|them|this|these|those|him|her))?(?: a lot| very much"
     r"| as well)?",
     r"i(?: ?'m| am) a (?:big |huge )?fan|congratulations|congrats|exactly|sometimes|a (?:bit|little)"
     r"|not really|no idea",
     rf"(?:(?:that|it|this|you) )?(?:must (?:be|have been)|can be) {_VERY}{_FEELING}",
     r"go for it|well done|way to go|same here|me (?:too|neither)|who doesn't|lucky you|sounds like fun"
-    r"|you(?: ?'re| are) not alone|you(?: ?'re| are) (?:so )?right"
-    r"|i (?:sure |certainly |really )?(?:do|did|am|have|would)(?: too| as well)?"
-    r"|i (?:don't|didn't|haven't|can't|wouldn't|couldn't)(?: either)?",
+    r"|you(?: ?'re| are) not alone|you(?: ?'re| are) (?:so )?right|i (?:sure |certainly |really )?(?:do"
+    r"|did|am|have|would)(?: too| as well)?|i (?:don't|didn't|haven't|can't|wouldn't|couldn't)(?: either)?",
     r"(?:(?:oh )?no,? )?(?:i(?:'m| am) )?(?:so |very |really )?sorry(?: (?:to hear|about)"
     r" (?:that|it|this))?",
     r"(?:thanks|thank you) for (?:what you do|sharing(?: that| this)?|letting me know|your service)",
@@ -396,27 +337,22 @@ _REACTIONS = (
     r"ich (?:mag|liebe) (?:es|das|sie|ihn)|(?:das )?stimmt|genau|(?:na )?klar|noch nicht|manchmal"
     r"|nicht wirklich|süß",
     r"ab und zu|(?:ich )?leider nicht|geht mir (?:auch|genauso) so|kann ich verstehen|viel spaß",
-    r"das weiß ich (?:gerade )?nicht|ich weiß (?:es )?nicht|keine ahnung|c'est vrai|j'adore|moi aussi"
-    r"|je ne sais pas"
-    r"|qué (?:bien|interesante)|me encanta|yo también|no (?:lo )?sé",
+    r"das weiß ich (?:gerade )?nicht|ich weiß (?:es )?nicht|keine ahnung|c'est vrai|j'adore|moi aussi|je "
+    r"ne sais pas|qué (?:bien|interesante)|me encanta|yo también|no (?:lo )?sé",
     r"(?:네|예|아니요|그럼요|물론이죠|맞아요|그렇죠|그러게요|그러네요|저도요|정말요|글쎄요|아직이요)",
     r"(?:(?:정말|아주|너무|진짜|저도|가끔|자주) )*(?:좋아해요|좋아합니다|좋네요|좋죠|재미있(?:네요|어요)"
-    r"|귀엽(?:네요|죠)|귀여워요"
-    r"|대단(?:하네요|해요)|멋지네요|신기하네요|부럽네요|가요|마셔요|봐요|먹어요|읽어요|들어요)"
-    r"|잘 모르겠(?:어요|습니다)",
+    r"|귀엽(?:네요|죠)|귀여워요|대단(?:하네요|해요)|멋지네요|신기하네요|부럽네요|가요|마셔요|봐요|먹어요"
+    r"|읽어요|들어요)|잘 모르겠(?:어요|습니다)",
     r"꼭 (?:한 ?번 )?(?:가|해|먹어|드셔|타|봐) ?보세요",
     r"(?:はい|いいえ|ええ|うん|そう(?:です)?ね|なるほど|もちろん|まだ|私も|少しだけ|残念ながら|たまに"
     r"|時々)(?:です)?",
     r"(?:とても|本当に|たまに|よく|私も)?(?:いい|かわいい|おいしい|すごい|楽しい|面白い|きれい"
-    r"|うらやましい|(?:大)?好き|聞きます"
-    r"|見ます|読みます|飲みます|食べます|行きます)(?:です)?(?:よ|ね)*|(?:よく)?わかりません"
-    r"|知りません(?:でした)?",
+    r"|うらやましい|(?:大)?好き|聞きます|見ます|読みます|飲みます|食べます|行きます)(?:です)?(?:よ|ね)*"
+    r"|(?:よく)?わかりません|知りません(?:でした)?",
 )
 
 
-@cache
-def _request_words() -> Set[str]:
-    return weigh(words(_REQUEST_WORDS)).keys()
+_request_words = cache(lambda: weigh(words(_REQUEST_WORDS)).keys())
 
 
 def _spaced(patterns: Sequence[str]) -> str:
@@ -429,11 +365,9 @@ _SAID_AROUND = re.compile(rf"(?<!\w)(?:{_spaced(_TALK)})(?!\w)", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]+")
 # Most sentences have no talk. Only one with a word of the patterns that is not a frequent one is searched.
 _OF_TALK = frozenset(_LETTERS.findall(" ".join(_TALK))) - word_set(
-    "a i s t m d w b it that is was the one an as so from what if have am to in of for by do did can may"
-    " might"
-    " would should will be or not and they people some he she there this are you me us him her them how"
-    " who when"
-    " where why which about das es der die ich du sie ihr an je qu en he no por la les un"
+    "a i s t m d w b it that is was the one an as so from what if have am to in of for by do did can may "
+    "might would should will be or not and they people some he she there this are you me us him her them "
+    "how who when where why which about das es der die ich du sie ihr an je qu en he no por la les un"
 )
 _SAID_AROUND_IN_CHARACTERS = re.compile(_spaced(_TALK_IN_CHARACTERS))
 _REACTION = re.compile(rf"(?:{_spaced(_REACTIONS)})(?:[\s,、.!！。]+(?:{_spaced(_REACTIONS)}))*")
@@ -443,14 +377,12 @@ def nothing_claimed(claim: Claim) -> str | None:
     """Returns why a sentence is no claim, independent of the evidence; None: it may be one."""
     if not claim.content:
         return NOTHING_SAID
-    return QUESTION if _is_question(claim.text) else None
-
-
-def _is_question(text: str) -> bool:
-    """Returns whether a text asks; one with a question tag, or with `did you know`, states."""
+    text = claim.text
     if not _QUESTION.search(text[-_TAIL:]) or _IS_TOLD.search(text):
-        return False
-    return not (_STATED.search(text[:_TAIL]) or _STATED.search(text[-_TAIL:]) or _DECLARED.fullmatch(text))
+        return None
+    # A question with a tag, such as `isn't it?`, states something.
+    is_stated = _STATED.search(text[:_TAIL]) or _STATED.search(text[-_TAIL:]) or _DECLARED.fullmatch(text)
+    return None if is_stated else QUESTION
 
 
 def without_talk(claim: Claim) -> Claim:
@@ -462,38 +394,18 @@ def without_talk(claim: Claim) -> Claim:
 
 
 def why_no_claim(claim: Claim, talkless: str, known: Set[str]) -> str | None:
-    """Returns why an unsupported sentence is no claim; None: it is one.
-
-    Args:
-        claim: The sentence.
-        talkless: Its text without the talk around it.
-        known: Keys of the words that the evidence or the user said.
-    """
-    if _introduces(claim.text, known):
+    """Returns why an unsupported sentence, also without talk, is no claim; None: it is one."""
+    text, plain = claim.text, _normal(claim.text)
+    introduces = _INTRODUCTION.search(text[-_TAIL:]) and not (_BREAK.search(text) or _PREDICATE.search(text))
+    if introduces and (_INTRODUCING.match(text) or _HEADING.fullmatch(text) or _adds_nothing(text, known)):
         return INTRODUCTION
-    if _asks_or_offers_help(claim.text, known):
+    is_request = _OFFERS.fullmatch(plain) or (_REQUESTS.fullmatch(plain) and _adds_nothing(plain, known))
+    if plain and is_request and not _STATING.search(plain):
         return REQUEST
-    return COURTESY if _is_courtesy(claim, talkless) else None
-
-
-def _introduces(text: str, known: Set[str]) -> bool:
-    """Returns whether a sentence only introduces what follows, or is a heading."""
-    if not _INTRODUCTION.search(text[-_TAIL:]) or _BREAK.search(text) or _PREDICATE.search(text):
-        return False
-    return bool(_INTRODUCING.match(text) or _HEADING.fullmatch(text)) or _adds_nothing(text, known)
-
-
-def _asks_or_offers_help(text: str, known: Set[str]) -> bool:
-    """Returns whether a sentence only asks the user for something, or offers help.
-
-    Args:
-        text: The sentence.
-        known: Keys of the words that the evidence or the user said.
-    """
-    said = _normal(text)
-    if not said or _STATING.search(said):
-        return False
-    return bool(_OFFERS.fullmatch(said) or (_REQUESTS.fullmatch(said) and _adds_nothing(said, known)))
+    if len(claim.words) == 1 and not (claim.demands or is_run_of_characters(claim.words[0].lower)):
+        return COURTESY
+    texts = {plain, _normal(" ".join(talkless.split()).strip(" ,"))}
+    return COURTESY if any(_COURTESIES.fullmatch(t) or _REACTION.fullmatch(t) for t in texts) else None
 
 
 def _adds_nothing(text: str, known: Set[str]) -> bool:
@@ -502,25 +414,16 @@ def _adds_nothing(text: str, known: Set[str]) -> bool:
     Words of the closed list, words of the evidence or the user, and what belongs to the user, as in `your
     suitcase`, add nothing. Words in Han, Kana and Hangul are not listed.
     """
-    rest = _OF_THE_USER.sub(lambda owned: " ".join(_after_a_preposition(owned[1].split())), text)
+
+    def behind_name(owned: re.Match[str]) -> str:
+        return " ".join(dropwhile(lambda word: word.lower() not in _ON, owned[1].split()))
+
+    rest = _OF_THE_USER.sub(behind_name, text)
     return all(
         is_run_of_characters(word.lower) or not (_request_words() | known).isdisjoint(word.keys)
         for word in words(rest)
         if word.is_content
     )
-
-
-def _after_a_preposition(owned: list[str]) -> list[str]:
-    """Returns the words from the first one that no longer belongs to the name of a thing."""
-    places = [place for place, word in enumerate(owned) if word.lower() in _ON]
-    return owned[places[0] :] if places else []
-
-
-def _is_courtesy(claim: Claim, talkless: str) -> bool:
-    """Returns whether a sentence is a courtesy, such as thanks, or a reaction, such as `That's great!`."""
-    said = {_normal(claim.text), _normal(" ".join(talkless.split()).strip(" ,"))}
-    is_one_word = len(claim.words) == 1 and not (claim.demands or is_run_of_characters(claim.words[0].lower))
-    return is_one_word or any(_COURTESIES.fullmatch(text) or _REACTION.fullmatch(text) for text in said)
 
 
 def _normal(text: str) -> str:

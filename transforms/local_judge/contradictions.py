@@ -70,40 +70,38 @@ _MARGIN = 40
 
 
 def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str) -> str | None:
-    """Returns one sentence on how a text contradicts a claim; None: no clear contradiction.
-
-    Args:
-        claim: The claim.
-        span: The most similar range of the text.
-        together: Weight of the claim's content around the range.
-        source: Name of the text in the sentence.
-    """
+    """Returns one sentence on how a span of a source contradicts a claim; None: no clear contradiction."""
     if together < _WORTH_A_LOOK * sum(claim.content.values()):
         return None
-    said, held = _only_clause(claim.text), _clause_around(span)
-    is_limited = _is_limited(claim.text, span)
+    clause = _without_answer(claim.text).strip(" .!。！\n*")
+    said, held = None if _BREAK.search(clause) else clause, _clause_around(span)
+    before, after = span.context[: span.start], span.context[span.end :]
+    sentence = _SENTENCE_END.split(before)[-1] + span.quote + _SENTENCE_END.split(after, maxsplit=1)[0]
+    # The evidence denies something under a condition that the claim lacks.
+    is_limited = bool(_CONDITION.search(sentence)) and not (
+        _CONDITION.search(claim.text) or is_denied(claim.text)
+    )
     if said is not None and held is not None:
         if not is_limited and _is_denial(said, held):
             return f"{source} says the contrary: “{held.strip()}”."
         if other := _other_number(words(said), words(held)):
             return f"{source} says {quoted_names(other[1:])}, not {quoted_names(other[:1])}."
-    found = (
-        None if is_limited else only_difference(_without_answer(claim.text), _around(span, len(claim.text)))
-    )
-    if found is None:
+    if is_limited:
         return None
-    if found.said:
-        return f"{source} says {quoted_names([found.held])}, not {quoted_names([found.said])}."
+    size = len(claim.text) // 2 + _MARGIN
+    start, end = max(0, span.start - size), span.end + size
+    around = ("zqcut " if start else "") + span.context[start:end]
+    around += " zqcut" if end < len(span.context) else ""
+    difference = only_difference(_without_answer(claim.text), around)
+    if difference is None:
+        return None
+    if difference.said:
+        return f"{source} says {quoted_names([difference.held])}, not {quoted_names([difference.said])}."
     return f"{source} says the contrary: “{span.quote}”."
 
 
 def overstated(said: str, span: EvidenceSpan) -> str | None:
-    """Returns a superlative of a claim that holds of several by the evidence; None: there is none.
-
-    Args:
-        said: The claim.
-        span: The most similar range of the evidence.
-    """
+    """Returns a superlative of a claim that holds of several by the evidence; None: there is none."""
     for limited, whole in _SUPERLATIVES:
         held = {found[1].lower() for found in limited.finditer(span.context)}
         held -= {found[1].lower() for found in whole.finditer(limited.sub(" ", span.context))}
@@ -113,28 +111,9 @@ def overstated(said: str, span: EvidenceSpan) -> str | None:
     return None
 
 
-def _is_limited(said: str, span: EvidenceSpan) -> bool:
-    """Returns whether a sentence of the evidence denies something under a condition that a claim lacks."""
-    before, after = span.context[: span.start], span.context[span.end :]
-    sentence = _SENTENCE_END.split(before)[-1] + span.quote + _SENTENCE_END.split(after, maxsplit=1)[0]
-    return bool(_CONDITION.search(sentence)) and not (_CONDITION.search(said) or is_denied(said))
-
-
 def _without_answer(sentence: str) -> str:
     answer = _ANSWER.match(sentence)
     return sentence[answer.end() if answer else 0 :]
-
-
-def _around(span: EvidenceSpan, size: int) -> str:
-    """Returns a range with text on either side; a text that is cut begins and ends with `zqcut`."""
-    start, end = max(0, span.start - size // 2 - _MARGIN), span.end + size // 2 + _MARGIN
-    cut = "zqcut " if start else "", " zqcut" if end < len(span.context) else ""
-    return cut[0] + span.context[start:end] + cut[1]
-
-
-def _only_clause(sentence: str) -> str | None:
-    clause = _without_answer(sentence).strip(" .!。！\n*")
-    return None if _BREAK.search(clause) else clause
 
 
 def _clause_around(span: EvidenceSpan) -> str | None:
@@ -164,15 +143,13 @@ def _is_denial(said: str, held: str) -> bool:
 def _other_number(claimed: list[Word], known: list[Word]) -> list[str]:
     """Returns the only unknown number of a claim and the number in its place; else an empty list."""
     ours, theirs = _numbers_missing(claimed, known), _numbers_missing(known, claimed)
-    if len(ours) != 1 or len(theirs) != 1 or _kind(ours[0]) != _kind(theirs[0]):
+    if len(ours) != 1 or len(theirs) != 1:
+        return []
+    if _KIND.findall(ours[0].keys[0]) != _KIND.findall(theirs[0].keys[0]):
         return []
     if not _is_same_content(*([word for word in side if not word.demands] for side in (claimed, known))):
         return []
     return [ours[0].lower, theirs[0].lower]
-
-
-def _kind(number: Word) -> str:
-    return "".join(_KIND.findall(number.keys[0]))
 
 
 def _numbers_missing(found: Iterable[Word], others: Iterable[Word]) -> list[Word]:
@@ -185,8 +162,6 @@ def _is_same_content(claimed: Iterable[Word], known: Iterable[Word]) -> bool:
     shared = sum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
     return shared > 0 and shared >= _SAME * sum(ours.values()) and shared >= _ALIKE * sum(theirs.values())
 
-
-# Reads texts as the tokens by which a claim is aligned with evidence.
 
 NOT, BREAK, END, COLON, NUMBER = "zqnot", "zqbreak", "zqend", "zqcolon", "#"
 """Kinds of tokens: negations, punctuation in sentences and after them, colons, numbers and identifiers."""
@@ -292,12 +267,6 @@ def _tokens(word: Word) -> Sequence[AlignedToken]:
     return [AlignedToken(NOT if word.lower == NOT else alike(word), keys=word.keys)]
 
 
-# Aligns a claim with the evidence, and finds the only negation or named value in which they differ.
-#
-# Both are read as tokens. A claim may begin and end anywhere in the evidence (semi-global alignment with the
-# least cost of unaligned tokens, after Needleman and Wunsch 1970). Articles, auxiliaries, endings and
-# punctuation may be unaligned, and what stands in brackets is left out.
-
 _MOST_CLAIMED, _MOST_HELD = 100, 400
 _LONGEST = 1_000
 _AROUND = " .!?。！？\n*"
@@ -327,12 +296,7 @@ class _Pair(NamedTuple):
 
 
 def only_difference(said: str, held: str) -> OneDifference | None:
-    """Returns the only difference between a claim and the part of the evidence that says the same.
-
-    Args:
-        said: The claim.
-        held: The evidence around its most similar sentence.
-    """
+    """Returns the only difference between a claim and the part of the evidence that says the same."""
     if len(said) > _LONGEST:
         return None
     claim, evidence = AlignedText(said.strip(_AROUND)), AlignedText(held)
@@ -342,7 +306,12 @@ def only_difference(said: str, held: str) -> OneDifference | None:
         return None
     pairs = _align(claim.tokens, evidence.tokens)
     least = _LEAST_OF_A_PRONOUN if _has_a_pronoun_alone(pairs) else _LEAST_ALIGNED
-    if sum(map(_is_content, pairs)) < least or _is_name(pairs, evidence.tokens):
+    content = [
+        pair
+        for pair in pairs
+        if pair.said and pair.place >= 0 and not (pair.said.value or pair.said.kind in fillers())
+    ]
+    if len(content) < least or _is_name(pairs, evidence.tokens):
         return None
     return _denial(pairs, claim, evidence.tokens) or _other_value(pairs, claim, evidence)
 
@@ -356,6 +325,8 @@ def _cost(token: AlignedToken) -> int:
 def _align(said: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_Pair]:
     """Returns the tokens of a claim with their places in the evidence, -1 where they have none.
 
+    A claim may begin and end anywhere in the evidence (semi-global alignment with the least cost of unaligned
+    tokens, after Needleman and Wunsch 1970). Articles, auxiliaries, endings and punctuation cost little.
     Unaligned tokens of the evidence in between are pairs without a token of the claim.
     """
     rows, steps = [0] * (len(held) + 1), list[list[int]]()
@@ -376,22 +347,13 @@ def _align(said: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_
         steps.append(step)
         if min(rows) >= _TOO_MUCH:
             return []
-    return list(_traced(said, steps, min(range(len(rows)), key=rows.__getitem__)))[::-1]
-
-
-def _traced(said: Sequence[AlignedToken], steps: Sequence[Sequence[int]], place: int) -> Iterator[_Pair]:
-    row = len(steps)
-    while row:
-        move = steps[row - 1][place]
-        if move == 1:
-            yield _Pair(said[row - 1], -1)
-        else:
-            yield _Pair(said[row - 1] if move == 0 else None, place - 1)
-        row, place = row - (move != 2), place - (move != 1)
-
-
-def _is_content(pair: _Pair) -> bool:
-    return pair.place >= 0 and pair.said is not None and not (pair.said.value or pair.said.kind in fillers())
+    pairs: list[_Pair] = []
+    number, place = len(steps), min(range(len(rows)), key=rows.__getitem__)
+    while number:
+        move = steps[number - 1][place]
+        pairs.append(_Pair(None if move == 2 else said[number - 1], -1 if move == 1 else place - 1))
+        number, place = number - (move != 2), place - (move != 1)
+    return pairs[::-1]
 
 
 def _has_a_pronoun_alone(pairs: Sequence[_Pair]) -> bool:
@@ -407,7 +369,6 @@ def _is_name(pairs: Sequence[_Pair], held: Sequence[AlignedToken]) -> bool:
 
 
 def _denial(pairs: Sequence[_Pair], claim: AlignedText, held: Sequence[AlignedToken]) -> OneDifference | None:
-    """Returns a difference if one negation is the only one."""
     aligned = [pair.place for pair in pairs if pair.said and pair.place >= 0]
     last = aligned[-1]
     unaligned = [pair.said or held[pair.place] for pair in pairs if not (pair.said and pair.place >= 0)]
@@ -442,7 +403,6 @@ def _edge(outside: Sequence[AlignedToken]) -> int | None:
 
 
 def _other_value(pairs: Sequence[_Pair], claim: AlignedText, evidence: AlignedText) -> OneDifference | None:
-    """Returns the only named value in which both differ."""
     held = evidence.tokens
     if any(
         _cost(pair.said or held[pair.place]) > _FILLED
@@ -455,24 +415,16 @@ def _other_value(pairs: Sequence[_Pair], claim: AlignedText, evidence: AlignedTe
     if len(others) != 1 or _start(pairs, held) != 0:
         return None
     ((said, place),) = others
-    if is_held(said, claim.tokens, place, held) or _is_in_a_list(place, held):
+    if is_held(said, claim.tokens, place, held):
         return None
-    return OneDifference(claim.names[said.value], evidence.names[held[place].value])
-
-
-def _is_in_a_list(place: int, held: Sequence[AlignedToken]) -> bool:
-    """Returns whether a month or weekday stands beside another one, as in `Monday to Friday`."""
     kind, near = (
         held[place].kind,
         [*held[max(0, place - _NEAR) : place], *held[place + 1 : place + 1 + _NEAR]],
     )
-    return kind in _LISTED and any(token.kind == kind for token in near)
+    if kind in _LISTED and any(token.kind == kind for token in near):  # as in `Monday to Friday`
+        return None
+    return OneDifference(claim.names[said.value], evidence.names[held[place].value])
 
-
-# Decides whether evidence has a value of a claim at another place, so that the claim may mean that place.
-#
-# A unit, a half of the day or a number word counts with what stands beside it (`20 dollars`), a month or
-# weekday unless it stands in a sentence about something else.
 
 _SIDES = {"zqunit": (-1,), "zqhalf": (-1, 1), NUMBER: (1, 2)}
 _REFERS = PRONOUNS | word_set(
@@ -483,13 +435,10 @@ _REFERS = PRONOUNS | word_set(
 def is_held(
     said: AlignedToken, claim: Sequence[AlignedToken], place: int, held: Sequence[AlignedToken]
 ) -> bool:
-    """Returns whether evidence has a value of a claim apart from the place with which it is aligned.
+    """Returns whether evidence has a value of a claim apart from the position with which it is aligned.
 
-    Args:
-        said: The value.
-        claim: Tokens of the claim.
-        place: Place in the evidence with which the value is aligned.
-        held: Tokens of the evidence.
+    A unit, a half of the day or a number word counts with what stands beside it (`20 dollars`), a month or
+    weekday unless it stands in a sentence about something else.
     """
     others = [other for other, token in enumerate(held) if token.value == said.value]
     if sides := _SIDES.get(said.kind):

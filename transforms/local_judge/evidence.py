@@ -164,7 +164,6 @@ class _Piece:
         return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
 
     def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
-        """Returns the sentence of a window that covers most of a claim."""
         first = max(0, window * _BLOCK)
         nearby, shares_nothing = self.words[first : first + WINDOW], content.keys().isdisjoint
         shared = [place for place, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
@@ -269,11 +268,7 @@ class Evidence:
         return sum([piece.grammar for piece in self._pieces]) >= _LEAST_PROSE * size
 
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
-        """Returns the best passage of each piece that covers any of a claim, the best first.
-
-        Args:
-            content: Features of the claim with their weights.
-        """
+        """Returns the best passage of each piece that covers any of a claim, the best first."""
         found = []
         for piece in self._pieces:
             weight, window = piece.best_window(content)
@@ -283,9 +278,6 @@ class Evidence:
 
     def look_up(self, content: Mapping[str, float]) -> tuple[EvidenceSpan | None, float]:
         """Finds the best support for a claim.
-
-        Args:
-            content: Features of the claim with their weights.
 
         Returns:
             The sentence that covers most of it and the weight covered close to it; None and 0.0: nothing

@@ -1,13 +1,19 @@
 """Checks sentences against evidence without a model, by their common words.
 
-Every sentence that claims something has a coverage and with it a probability of being supported. What a
-missing number, date or identifier, or a contradiction, refutes has a coverage of 0.
+Every sentence that claims something has a coverage and with it a probability of being supported (a logistic
+function; Platt 1999). What a missing number, date or identifier, or a contradiction, refutes has a coverage
+of 0. With prose, the coverage is the mean of two shares of the weight of its words: that which the evidence
+holds, and that which stands together in one passage. Function words weigh little there; names, negations, the
+speaker and, in English, all other words weigh more if the evidence lacks them, while words of little meaning
+then weigh nothing. With a record, such as JSON, which has few function words, it is the mean of the shares of
+the content that the evidence and one passage hold, with a credit of two words.
 """
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Container, Iterable, Sequence
+from itertools import chain, takewhile
+from math import exp
 from typing import Literal, NamedTuple
 
 from turnwise.transforms.local_judge.claims import (
@@ -22,8 +28,8 @@ from turnwise.transforms.local_judge.claims import (
     without_talk,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
-from turnwise.transforms.local_judge.coverage import coverage, probability, replaced_number, weight_in_answer
-from turnwise.transforms.local_judge.evidence import Evidence, EvidencePassage
+from turnwise.transforms.local_judge.evidence import WINDOW, Evidence, EvidencePassage, NumberPlaces, alike
+from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.local_judge.records import UNKNOWN, denying_status
 from turnwise.transforms.local_judge.spellings import (
     as_spelled,
@@ -32,7 +38,8 @@ from turnwise.transforms.local_judge.spellings import (
     missing_endings,
     names_ending,
 )
-from turnwise.transforms.text.words import is_negated
+from turnwise.transforms.text.sentences import guessed_language
+from turnwise.transforms.text.words import WORD_WEIGHT, Word, is_negated, is_run_of_characters, word_set
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
 
@@ -107,9 +114,13 @@ def _verdict(said: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerd
         return GroundingVerdict("supported", quote, held, covered, weight)
     if reason := why_no_claim(whole, said.text, known.keys | mentioned.keys):
         return GroundingVerdict("not_applicable", quote, reason)
-    comparable = _is_comparable(claim, known)
-    lack = _lack(claim, known)
-    return GroundingVerdict("unsupported", quote, lack, covered, weight, is_comparable=comparable)
+    grammar = [key for word in claim.words if not word.is_content for key in word.keys]
+    comparable = known.is_prose and not known.keys.isdisjoint(grammar)
+    unknown = missing_words(claim, known.keys)
+    reason = "The evidence has its words, but not together."
+    if unknown:
+        reason = f"No evidence says {quoted_names(unknown)}."
+    return GroundingVerdict("unsupported", quote, reason, covered, weight, is_comparable=comparable)
 
 
 def _as_spelled(claim: Claim, known: Evidence, mentioned: Evidence) -> tuple[Claim, list[str]]:
@@ -130,7 +141,6 @@ def _missing(claim: Claim, known: Evidence, mentioned: Evidence) -> list[str]:
 
 
 def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]) -> str | None:
-    """Returns one sentence on how the evidence contradicts a claim; None: it does not."""
     best = passages[0] if passages else None
     if best and (reason := contradiction(claim, best.span(claim.content), best.weight, "The evidence")):
         return reason
@@ -146,21 +156,193 @@ def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]
     return None
 
 
-def _is_comparable(claim: Claim, known: Evidence) -> bool:
-    grammar = [key for word in claim.words if not word.is_content for key in word.keys]
-    return known.is_prose and not known.keys.isdisjoint(grammar)
+LOG_ODDS_OF_NOTHING = -9.20
+"""Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
+LOG_ODDS_OF_ALL = 2.24
+"""Log odds where the coverage is 1."""
+_FULL_WEIGHT = 3 * WORD_WEIGHT
+_CREDIT = 2 * WORD_WEIGHT
+_GRAMMAR = 2
+"""What a function word weighs, as a multiple of its own weight."""
+_STRANGE = 2 * WORD_WEIGHT
+"""What the speaker weighs, and a strange name or negation beside its own weight."""
+_MISSING = {"en": 1.0, None: 0.0}
+_MISSING_ELSEWHERE = -0.5
+"""What a word that the evidence lacks weighs beside its own weight, by the language of the claim.
+
+Endings and compounds of other languages often hide a word that is there; English has the best stems.
+"""
+_SPEAKER = word_set("i me my mine myself ich mich mir mein meine je moi mon ma mes mi mis yo")
+_CAPITALIZED = re.compile(r"(?<=[\w,;] )[A-ZÀ-ÖØ-ÞΑ-ΩА-Я]\w+")
 
 
-def _lack(claim: Claim, known: Evidence) -> str:
-    unknown = missing_words(claim, known.keys)
-    return (
-        f"No evidence says {quoted_names(unknown)}."
-        if unknown
-        else "The evidence has its words, but not together."
+def probability(parts: Sequence[tuple[float, float]]) -> float:
+    """Returns how probably people call a text supported, 0..1, by coverage and weight of its claims."""
+    share = sum(covered * weight for covered, weight in parts) / sum(weight for _, weight in parts)
+    return 1 / (1 + exp(-LOG_ODDS_OF_NOTHING * (1 - share) - LOG_ODDS_OF_ALL * share))
+
+
+def weight_in_answer(claim: Claim) -> float:
+    """Returns how much a claim counts among the sentences of an answer, 0..1: with three content words, 1."""
+    return min(1.0, sum(claim.content.values()) / _FULL_WEIGHT)
+
+
+def coverage(
+    claim: Claim, known: Evidence, passages: Sequence[EvidencePassage], mentioned: Evidence
+) -> float:
+    """Returns how much of a claim the evidence holds, 0..1. More evidence never lowers it.
+
+    Args:
+        claim: A claim with content.
+        known: The evidence.
+        passages: Its passages with content of the claim.
+        mentioned: What the user said. It supports nothing, but a name in it is not strange.
+    """
+    compared = _Compared(claim, known, mentioned)
+    return max([compared.held / 2, *map(compared.with_passage, passages)])
+
+
+class _Compared:
+    """A claim and evidence.
+
+    Attributes:
+        held: Share of the claim that the evidence holds.
+    """
+
+    def __init__(self, claim: Claim, known: Evidence, mentioned: Evidence) -> None:
+        self._content = sum(claim.content.values())
+        self._grammar = [
+            (key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight)
+            for word in claim.words
+            if not word.is_content
+            for key, weight in word.features
+        ]
+        strange = _strange_names(claim, known.keys | mentioned.keys)
+        strange += any(word.is_negation for word in claim.words) and not known.is_negated
+        self._all = self._content + sum([weight for _, weight in self._grammar]) + _STRANGE * strange
+        self._anywhere = sum([weight for key, weight in claim.content.items() if key in known.keys])
+        light, other = _unknown_weights(claim, known.keys)
+        if other:
+            self._all += _MISSING.get(guessed_language(claim.text), _MISSING_ELSEWHERE) * other
+        if self._anywhere:
+            self._all -= light
+        self._in_passage = min(1.0, WINDOW / len(claim.words))
+        self.held = (self._anywhere + self._grammar_in(known.keys)) / self._all
+
+    def with_passage(self, passage: EvidencePassage) -> float:
+        # Of a long claim, only what a passage can hold must stand there.
+        close = self._anywhere - (self._anywhere - passage.weight) * self._in_passage
+        if not passage.piece.is_prose:
+            return ((self._anywhere + close) / 2 + _CREDIT) / (self._content + _CREDIT)
+        return self.held / 2 + (close + self._grammar_in(passage.keys())) / self._all / 2
+
+    def _grammar_in(self, keys: Container[str]) -> float:
+        return sum([weight for key, weight in self._grammar if key in keys])
+
+
+def _unknown_weights(claim: Claim, known: Container[str]) -> tuple[float, float]:
+    """Returns the weights of words of alphabets that are not known: those of little meaning, and others."""
+    light = other = 0.0
+    for word in claim.words:
+        if word.is_content and not is_run_of_characters(word.lower):
+            weight = sum([weight for key, weight in word.features if key not in known])
+            if word.lower in LIGHT:
+                light += weight
+            else:
+                other += weight
+    return light, other
+
+
+def _strange_names(claim: Claim, known: Container[str]) -> int:
+    """Returns how many capitalized words inside a sentence are not known; of German and of titles, none."""
+    capitalized = _CAPITALIZED.findall(claim.text)
+    found = [word for word in words(" ".join(capitalized)) if word.is_content]
+    strange = sum(not any(key in known for key in word.keys) for word in found)
+    if not strange or 2 * len(capitalized) > len(claim.words) or guessed_language(claim.text) == "de":
+        return 0
+    return strange
+
+
+# A number of a claim may stand elsewhere in the evidence, as a year does in a text with several. So it is
+# compared with the number that stands between the same words of a sentence.
+_LEAST_WORDS = 3
+_MOST_WORDS_A_SIDE = 4
+_MOST_PLACES = 20
+
+
+def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
+    """Returns one sentence on a number in whose place the evidence has another one; None: there is none.
+
+    At least three words around both numbers must be the same, one of them on either side, and more than
+    around the number of the claim wherever it stands.
+    """
+    piece = passage.piece
+    for place, word in enumerate(claim.words[1:-1], 1):
+        other = _in_place_of(claim.words, place, piece.words, piece.numbers()) if word.demands else None
+        if other:
+            return f"The evidence says {quoted_names([other])}, not {quoted_names([word.lower])}."
+    return None
+
+
+def _in_place_of(said: Sequence[Word], place: int, held: Sequence[Word], numbers: NumberPlaces) -> str | None:
+    others = numbers.between.get((alike(said[place - 1]), alike(said[place + 1])), ())
+    if not 0 < len(others) <= _MOST_PLACES:
+        return None
+    places = [numbers.of.get(key, ()) for keys in said[place].demands for key in keys]
+    if any(len(own) > _MOST_PLACES for own in places):
+        return None
+    own = set(chain.from_iterable(places))
+    if len(own) > _MOST_PLACES:
+        return None
+    if any(_has_its_name(said, place, held, number, others) for number in own):
+        return None
+    same, best = max((sum(_words_around(said, place, held, other)), -other) for other in others)
+    if any(_has_its_place(said, place, held, number, -best) for number in own):
+        return None
+    least = max([sum(_words_around(said, place, held, number)) + 1 for number in own], default=0)
+    return held[-best].lower if same >= max(least, _LEAST_WORDS) else None
+
+
+def _has_its_name(
+    said: Sequence[Word], place: int, held: Sequence[Word], own: int, others: Sequence[int]
+) -> bool:
+    """Returns whether a number follows the same name, such as `double` in `double 149`, as in the claim."""
+    if not said[place - 1].is_content:
+        return False
+    before, _ = _words_around(said, place, held, own)
+    return before > 0 and all(before >= _words_around(said, place, held, other)[0] for other in others)
+
+
+def _has_its_place(said: Sequence[Word], place: int, held: Sequence[Word], own: int, other: int) -> bool:
+    """Returns whether a number fits a side of the claim better than another one, or wholly.
+
+    So do both numbers of `3 euros for adults and 2 euros for children`.
+    """
+    found, others = _words_around(said, place, held, own), _words_around(said, place, held, other)
+    sides = place, len(said) - place - 1
+    return any(
+        one > another or 0 < side == one == another
+        for one, another, side in zip(found, others, sides, strict=True)
     )
 
 
-# Checks with the local judge whether sources support sentences, within bounds of size.
+def _words_around(said: Sequence[Word], place: int, held: Sequence[Word], other: int) -> tuple[int, int]:
+    """Returns how many words before and after two places are the same, without a gap, 0..4 each."""
+    last = place + 1 + _MOST_WORDS_A_SIDE
+    ours, theirs = (
+        said[max(0, place - _MOST_WORDS_A_SIDE) : place],
+        held[max(0, other - _MOST_WORDS_A_SIDE) : other],
+    )
+    return (
+        _same(reversed(ours), reversed(theirs)),
+        _same(said[place + 1 : last], held[other + 1 : other + 1 + _MOST_WORDS_A_SIDE]),
+    )
+
+
+def _same(ours: Iterable[Word], theirs: Iterable[Word]) -> int:
+    pairs = zip(ours, theirs, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: alike(pair[0]) == alike(pair[1]), pairs))
+
 
 MAX_QUESTIONS = 1_000
 """Maximum number of sentences per call."""
@@ -192,24 +374,20 @@ def supported(questions: Sequence[SupportQuestion]) -> list[GroundingVerdict]:
         raise TooLargeError(
             f"{len(questions)} sentences and sources; the local judge compares {MAX_QUESTIONS}"
         )
-    places: dict[tuple[str, ...], list[int]] = {}
+    by_sources: dict[tuple[str, ...], list[int]] = {}
     for i, question in enumerate(questions):
-        places.setdefault(question.sources, []).append(i)
-    size = sum(len(source) for sources in places for source in sources)
+        by_sources.setdefault(question.sources, []).append(i)
+    size = sum(len(source) for sources in by_sources for source in sources)
     if size > MAX_READ:
         raise TooLargeError(f"sources of {size} characters; the local judge reads {MAX_READ}")
     verdicts: dict[int, GroundingVerdict] = {}
-    for sources, indices in places.items():
-        found = ground([questions[i].sentence for i in indices], sources)
-        verdicts.update(zip(indices, found, strict=True))
+    for sources, indices in by_sources.items():
+        grounded = ground([questions[i].sentence for i in indices], sources)
+        verdicts.update(zip(indices, grounded, strict=True))
     return [verdicts[i] for i in range(len(questions))]
 
 
-# Compares an answer with the expected one without a model, by their common words.
-#
-# The similarity is a weighted F-measure in which recall counts four times as much as precision,
-# F = 5PR / (4P + R). Missing numbers, a negation on one side and contradictions lower it.
-
+# A weighted F-measure in which recall counts four times as much as precision, F = 5PR / (4P + R).
 _RECALL_FACTOR = 4.0
 _ALL_NUMBERS_MISSING = 0.5
 _ONE_IS_NEGATED = 0.9
@@ -245,7 +423,6 @@ def answer_similarity(expected: str, actual: str) -> float:
 
 
 def _compare(expected: str, actual: str) -> tuple[float, str, str]:
-    """Returns figure, quote and reason."""
     if _normal(expected) == _normal(actual):
         return 1.0, actual.strip(), "The texts are the same."
     wanted, said, known = read_claim(expected), read_claim(actual), Evidence([actual])
@@ -256,9 +433,12 @@ def _compare(expected: str, actual: str) -> tuple[float, str, str]:
     is_denied = is_negated(wanted.words) != is_negated(said.words)
     if is_denied:
         figure *= _ONE_IS_NEGATED
-    contrary = _contradiction(expected, known)
-    if contrary:
-        figure *= _CONTRADICTED
+    contrary = None
+    for claim in map(read_claim, _SENTENCE_END.split(expected)):
+        best, together = known.look_up(claim.content)
+        if best and (contrary := contradiction(claim, best, together, "The answer")):
+            figure *= _CONTRADICTED
+            break
     missing = numbers + missing_words(wanted, known.keys)
     return figure, span.quote if span else "", contrary or _reason(figure, missing, is_denied)
 
@@ -274,15 +454,6 @@ def _overlap(wanted: Claim, said: Claim) -> float:
         return 0.0
     both = _RECALL_FACTOR * sum(wanted.weights.values()) + sum(there.values())
     return min(1.0, (1 + _RECALL_FACTOR) * common / both)
-
-
-def _contradiction(expected: str, known: Evidence) -> str | None:
-    for sentence in _SENTENCE_END.split(expected):
-        claim = read_claim(sentence)
-        span, together = known.look_up(claim.content)
-        if span and (reason := contradiction(claim, span, together, "The answer")):
-            return reason
-    return None
 
 
 def _reason(figure: float, missing: list[str], is_denied: bool) -> str:

@@ -130,10 +130,8 @@ LIGHT = word_set(
 _LIGHT_SHARE = 0.5
 _ENDINGS = re.compile(
     r"(?<=.{4})(?:ations?|ators?|ions?|ings?|ed|e?rs?|ors?|ments?|ness|it(?:y|ies)|i?al|ical|ic|ists?|ism"
-    r"|ians?|ive|ous"
-    r"|[ai]ble|ly|[ae]nce|ful|y|ies|e[sdn]?|s|ese|ish|est|ung(?:en)?|heit|keit|lich|ische?[rns]?|em|ern?"
-    r"|n|ten?|iert)$"
-    r"|(?<=.{5})t$"
+    r"|ians?|ive|ous|[ai]ble|ly|[ae]nce|ful|y|ies|e[sdn]?|s|ese|ish|est|ung(?:en)?|heit|keit|lich"
+    r"|ische?[rns]?|em|ern?|n|ten?|iert)$|(?<=.{5})t$"
 )
 _SHORTEST_ROOT = 5
 _PLURAL = re.compile(r"(?<=.{3}[^sui])s$")
@@ -172,8 +170,6 @@ _IN_CHARACTERS = re.compile("|".join(sorted(_OF_CHARACTERS, key=len, reverse=Tru
 
 
 class _MeantWords(dict[str, Word]):
-    """Token -> word."""
-
     def __missing__(self, token: str) -> Word:
         if len(self) >= _MAX_REMEMBERED:
             self.clear()

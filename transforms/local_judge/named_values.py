@@ -88,18 +88,13 @@ _MARK = "zq{}{:02}"
 
 
 def mark_named_values(text: str, names: dict[str, str]) -> str:
-    """Replaces named values by one token each, the same for all names of a value.
-
-    Args:
-        text: A text.
-        names: Receives token -> name in the text.
-    """
+    """Replaces named values by one token each, the same for all names; `names` receives token -> name."""
 
     def mark(found: re.Match[str]) -> str:
         name = found["half"] or found["unit"] or found["word"] or found[0]
         if found["word"] and name in _VERBS:
             return found[0]
-        value = _DAYS.get(found[4] or found[5] or "") or _value(name.lower())
+        value = _DAYS.get(found[4] or found[5] or "") or _WORDS.get(name.lower()) or _OF_NUMBERS[name.lower()]
         token = _MARK.format(value.kind, value.number)
         names.setdefault(token, name.lower())
         return f"{found['number'] or ''} {token} "
@@ -108,13 +103,7 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
 
 
 def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None:
-    """Returns the only currency of a text, if it is another one than that of a record and nothing names it.
-
-    Args:
-        text: The text.
-        currency: The currency of the record.
-        known: Texts that may name the other currency as well.
-    """
+    """Returns the only currency of a text, if a record has another one and nothing names both; None: else."""
     held, names = _OF_NUMBERS.get(currency.lower()), dict[str, str]()
     mark_named_values(text, names)
     said = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
@@ -127,15 +116,7 @@ def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None
     return next(name for name in names.values() if name in row)
 
 
-def _value(name: str) -> NamedValue:
-    return _WORDS.get(name) or _OF_NUMBERS[name]
-
-
-# Detects negations and the words that they deny.
-#
-# Negations of two words (`ne ... pas`, `no ... nada`) count once. Those in idioms that deny nothing, such as
-# `not only` and `no later than`, do not count.
-
+# Negations in idioms that deny nothing, such as `not only` and `no later than`, do not count.
 _IDIOMS = re.compile(
     r"\b(?:not|no|n['’]t)\s+(?:only|just|merely|simply|solely|more|less|fewer|later|earlier|sooner|doubt|wonder"
     r"|matter|problem|worries|until|before|unless|(?:un|im|in|ir)[a-z]{4,}(?:ble|ly|ual))\b"
@@ -193,12 +174,7 @@ def is_denied(text: str) -> bool:
 
 
 def denies(text: str, known: Set[str]) -> bool:
-    """Returns whether what a text denies is known.
-
-    Args:
-        text: A clause with one negation.
-        known: Keys of the words that are known.
-    """
+    """Returns whether what a clause with one negation denies is known."""
     denied = list(_denied(text))
     total, shared = weigh(denied), weigh(word for word in denied if is_half_known(word, known))
     return not denied or (
@@ -218,12 +194,9 @@ def _denied(text: str) -> Iterator[Word]:
     if inside and found[place].is_content and not _FORWARD.match(inside[0]):
         yield from _last_content(text[: inside.start()][-_NEAR:])
         return
-    after = [word for word in takewhile(_is_no_join, found[place + 1 :]) if word.is_content]
+    clause = takewhile(lambda word: word.lower not in _JOINS, found[place + 1 :])
+    after = [word for word in clause if word.is_content]
     yield from after or [word for word in found[:place] if word.is_content][-1:]
-
-
-def _is_no_join(word: Word) -> bool:
-    return word.lower not in _JOINS
 
 
 def _last_content(text: str) -> list[Word]:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim
@@ -18,7 +19,7 @@ from turnwise.transforms.local_judge.named_values import (
     replace_idioms,
     with_single_negations,
 )
-from turnwise.transforms.text.words import Word, weigh, word_set
+from turnwise.transforms.text.words import weigh, word_set
 
 _QUOTED_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
 _EMPTY = r'\\?"\\?"|\[\s{0,4}\]|\{\s{0,4}\}'
@@ -98,30 +99,26 @@ class FlagIndex:
     """Flags of the evidence by their rarest word. A key with several values decides nothing."""
 
     def __init__(self, flags: Flags) -> None:
-        found = []
+        known = []
         for name, values in flags.items():
             value = next(iter(values)) if len(values) == 1 else ""
-            content = _content(name) if value in _MEANINGS.values() else {}
-            if content:
-                found.append(_Flag(name, value, content))
-        counts = Counter(key for flag in found for key in flag.content)
+            if value in _MEANINGS.values():
+                content = weigh(word for word in words(split_capitals(name)) if word.is_content)
+                known += [_Flag(name, value, content)] if content else []
+        counts = Counter(key for flag in known for key in flag.content)
         self._flags: dict[str, list[_Flag]] = {}
-        for flag in found:
+        for flag in known:
             self._flags.setdefault(min(flag.content, key=lambda key: (counts[key], key)), []).append(flag)
         self._names = counts.keys()
 
     def denying(self, claim: Claim, stated: Set[str]) -> _Flag | None:
         """Returns a flag that contradicts a claim, or has no value for what it says; None: there is none.
 
-        Args:
-            claim: The claim.
-            stated: Keys of the words of the evidence outside flags. A claim that they hold is not about a
-                flag.
+        A claim whose words stand in the evidence outside flags (keys `stated`) is not about a flag.
         """
         if not self._flags or claim.content.keys() <= stated:
             return None
-        found = (flag for clause in clauses(claim) for flag in self._denying(clause, stated))
-        return min(found, default=None)
+        return min((flag for part in clauses(claim) for flag in self._denying(part, stated)), default=None)
 
     def _denying(self, claim: Claim, stated: Set[str]) -> Iterator[_Flag]:
         if not claim.content or is_open(claim):
@@ -131,27 +128,19 @@ class FlagIndex:
         is_less = says_less(claim)
         unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]
         is_known = sum(unknown) < _MOST_UNKNOWN
-        for flag in self._about(claim):
+        for flag in chain.from_iterable(self._flags.get(key, ()) for key in claim.content):
+            if not flag.content.keys() <= claim.content.keys():
+                continue
             share = sum(flag.content.values()) / sum((rest | flag.content).values())
             if flag.value == UNKNOWN:
-                found = not is_less and share >= _MOST
+                is_denying = not is_less and share >= _MOST
             elif flag.value == "false":
-                found = not is_less and is_known
+                is_denying = not is_less and is_known
             else:
-                found = (negated if flag.value == "true" else not is_less and is_known) and share >= _MOST
-            if found:
+                is_denying = negated if flag.value == "true" else not is_less and is_known
+                is_denying = is_denying and share >= _MOST
+            if is_denying:
                 yield flag
-
-    def _about(self, claim: Claim) -> Iterator[_Flag]:
-        """Returns the flags of which a claim has all content words."""
-        for key in claim.content:
-            for flag in self._flags.get(key, ()):
-                if flag.content.keys() <= claim.content.keys():
-                    yield flag
-
-
-def _content(name: str) -> dict[str, float]:
-    return weigh(word for word in words(split_capitals(name)) if word.is_content)
 
 
 def split_capitals(name: str) -> str:
@@ -178,33 +167,27 @@ def says_less(claim: Claim) -> bool:
     )
 
 
-# Compares claims with the status of a record, as `"status": "shipped"` or `"orderStatus": "not_paid"`.
-#
-# A status decides only if its key has one value, and the claim says nothing of anything else than the record.
-# If other keys have another status, the claim must name its key, as `account` of `account_status`.
-
 _KEY = re.compile(r"(?:^|[^a-z])(?:status|state|statut|estado|état|zustand)$|(?:状態|ステータス|상태)$")
 _SHORTEST, _LITTLE = 3, 2.5
 _STATUS_WORDS = "status state statut estado état zustand"
 _NEUTRAL = (
-    "status state statut estado état zustand shipment delivery parcel package subscription line"
-    " request Lieferung Sendung Paket commande pedido 状態 ステータス 注文番号 予約番号 は が 상태"
-    " 주문번호 예약번호"
+    "status state statut estado état zustand shipment delivery parcel package subscription line request "
+    "Lieferung Sendung Paket commande pedido 状態 ステータス 注文番号 予約番号 は が 상태 주문번호 예약번호"
 )
 
 
 @cache
-def _status_words() -> Set[str]:
-    return {key for word in words(_STATUS_WORDS) for key in word.keys}
-
-
-@cache
-def _neutral() -> Set[str]:
-    return neutral() | weigh(words(_NEUTRAL)).keys()
+def _words_of_status() -> tuple[Set[str], Set[str]]:
+    """Returns the keys of words for a status, and of those that say little beside one."""
+    return {key for word in words(_STATUS_WORDS) for key in word.keys}, neutral() | weigh(
+        words(_NEUTRAL)
+    ).keys()
 
 
 class RecordStatus(NamedTuple):
-    """A status of the evidence.
+    """A status of the evidence, as `"status": "shipped"` or `"orderStatus": "not_paid"`.
+
+    It decides only if its key has one value, and the claim says nothing of anything else than the record.
 
     Attributes:
         name: Its key.
@@ -240,35 +223,25 @@ def _read(name: str, raw: str, *, must_be_named: bool) -> Iterator[RecordStatus]
 
 
 def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) -> RecordStatus | None:
-    """Returns a status that contradicts a claim; None: there is none.
-
-    Args:
-        claim: The claim.
-        statuses: The statuses of the evidence.
-        known: Keys of all words of the evidence.
-    """
+    """Returns a status that contradicts a claim; None: there is none. `known` are keys of the evidence."""
     if not statuses:
         return None
-    found = (
-        status for clause in clauses(claim) for status in statuses if _contradicts(clause, status, known)
-    )
-    return next(found, None)
+    pairs = ((part, status) for part in clauses(claim) for status in statuses)
+    return next((status for part, status in pairs if _contradicts(part, status, known)), None)
 
 
 def _contradicts(claim: Claim, status: RecordStatus, known: Set[str]) -> bool:
     if not status.content <= claim.content.keys() or is_open(claim):
         return False
-    if status.must_be_named and claim.content.keys().isdisjoint(status.about - _status_words()):
+    status_words, neutral_words = _words_of_status()
+    if status.must_be_named and claim.content.keys().isdisjoint(status.about - status_words):
         return False
     names = {key for word in claim.words if word.demands for key in word.keys} & known
-    about = status.content | status.about | _neutral() | names
-    said = weigh(word for word in claim.words if word.is_content and not _only_denies(word, status))
-    if sum([weight for key, weight in said.items() if key not in about]) >= _LITTLE:
+    about = status.content | status.about | neutral_words | names
+    denies_only = {word for word in claim.words if word.is_negation and status.content.isdisjoint(word.keys)}
+    weights = weigh(word for word in claim.words if word.is_content and word not in denies_only)
+    if sum([weight for key, weight in weights.items() if key not in about]) >= _LITTLE:
         return False
     if status.is_negated:
         return not says_less(claim)
     return is_denied(claim.text) and denies(with_single_negations(claim.text), status.content)
-
-
-def _only_denies(word: Word, status: RecordStatus) -> bool:
-    return word.is_negation and status.content.isdisjoint(word.keys)

@@ -70,7 +70,12 @@ def as_spelled(sentence: str, texts: Sequence[SpelledText]) -> str:
     """Returns a sentence with its codes as texts spell them, and whole numbers for their last digits."""
     if not texts or len(sentence) > _LONGEST:
         return sentence
-    return "".join(_respelled(_ENDING.sub(lambda found: _whole(found, texts), sentence), texts))
+
+    def whole(ending: re.Match[str]) -> str:
+        number = _first(text.ending_in(ending[1]) for text in texts) or ""
+        return number if len(number) >= _FEWEST_DIGITS else ending[0]
+
+    return "".join(_respelled(_ENDING.sub(whole, sentence), texts))
 
 
 def names_ending(sentence: str) -> bool:
@@ -89,17 +94,14 @@ def missing_endings(sentence: str, texts: Sequence[SpelledText]) -> list[str]:
     return [end for end in ends if not (_YEAR.match(end) or any(text.ending_in(end) for text in texts))]
 
 
-def _whole(ending: re.Match[str], texts: Sequence[SpelledText]) -> str:
-    number = _first(text.ending_in(ending[1]) for text in texts) or ""
-    return number if len(number) >= _FEWEST_DIGITS else ending[0]
-
-
 def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
     runs, done, first = list(_RUN.finditer(sentence)), 0, 0
     while first < len(runs):
         for last in reversed(range(first, _last(sentence, runs, first))):
             code = "".join(run[0] for run in runs[first : last + 1])
-            if _is_code(code) and (held := _first(text.find(code) for text in texts)):
+            least = _FEWEST_DIGITS if code.isdigit() else _SHORTEST
+            is_code = len(code) >= least and any(map(str.isdigit, code))
+            if is_code and (held := _first(text.find(code) for text in texts)):
                 yield sentence[done : runs[first].start()] + held
                 done, first = runs[last].end(), last
                 break
@@ -121,22 +123,12 @@ def _is_part(run: str) -> bool:
     return any(map(str.isdigit, run)) or (run.isupper() and len(run) <= _LONGEST_LETTERS)
 
 
-def _is_code(code: str) -> bool:
-    if code.isdigit():
-        return len(code) >= _FEWEST_DIGITS
-    return len(code) >= _SHORTEST and any(map(str.isdigit, code))
-
-
 def _first(found: Iterable[str | None]) -> str | None:
     return next((text for text in found if text), None)
 
 
-# Finds codes whose parts stand apart in the evidence.
-#
 # A card or booking number, a phone number with hyphens, an address of e-mail or the internet, a version, and
-# what is no date or time (`2024-75-24`, `96:00`) are known only if the evidence has all parts one after
-# another.
-
+# what is no date or time (`2024-75-24`, `96:00`): known only if the evidence has all parts one after another.
 _CODE = re.compile(
     r"(?<![\w.,/:-])(?:\d{1,4}(?:-\d{1,4}){2,5}|\d{1,5}(?:\.\d{1,5}){2,5}|\d{4}(?:[ -]\d{4}){2,4}"
     r"|(?:2[5-9]|[3-9]\d):\d\d|\d{1,2}:[6-9]\d|\d{1,8}[A-Z][A-Z\d]{3,15}|\d{1,3}[A-Fab])(?![\w/-]|[.,:]\d)"
@@ -147,12 +139,7 @@ _PARTS = re.compile(r"\d+|[^\W\d_]+")
 
 
 def missing_codes(sentence: str, texts: Iterable[str]) -> list[str]:
-    """Returns the codes of a sentence that none of some texts holds.
-
-    Args:
-        sentence: The sentence.
-        texts: Texts of `parts_of`.
-    """
+    """Returns the codes of a sentence that none of some texts of `parts_of` holds."""
     codes = [found[0] for found in _CODE.finditer(sentence) if not _is_number(found[0])]
     if not codes:
         return []

@@ -15,7 +15,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, same_json
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.alignment import best_assignment, equal_matches
-from turnwise.transforms.text.cleaning import check_pattern, pattern_found
+from turnwise.transforms.text.patterns import check_pattern, pattern_found
 from turnwise.transforms.text.rouge import common_subsequence
 
 _MOST_PAIRS = 40_000
@@ -40,19 +40,32 @@ def call_key(call: ToolCall) -> Hashable:
     return tool_identity(call), frozen(call.args or None)
 
 
-def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
-    """Pairs expected with actual calls of the same tool, preferring matching parameters, then order.
+class PairedCalls:
+    """Expected and made calls, paired once: of the same tool, preferring matching parameters, then order.
 
-    Returns:
-        For every expected call the index of its actual partner, or None.
+    Attributes:
+        expected: The expected calls.
+        made: The calls that were made.
+        are_equal: Whether they are equal one by one, in order; False where only one has a resource.
     """
-    if equal_calls(expected, actual):
-        return [*range(len(expected))]
-    return pair_unequal(expected, actual)
+
+    __slots__ = ("_partners", "are_equal", "expected", "made")
+
+    def __init__(self, expected: Sequence[ToolCall], made: Sequence[ToolCall]) -> None:
+        self.expected, self.made = expected, made
+        self.are_equal = equal_calls(expected, made)
+        self._partners: list[int | None] | None = None
+
+    @property
+    def partners(self) -> list[int | None]:
+        """For every expected call the index of its partner among those made, or None."""
+        if self._partners is None:
+            equal: list[int | None] = [*range(len(self.expected))]
+            self._partners = equal if self.are_equal else _pair_unequal(self.expected, self.made)
+        return self._partners
 
 
-def pair_unequal(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
-    """Pairs calls as `pair_calls` does, where not all are equal."""
+def _pair_unequal(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
     partners: list[int | None] = [None] * len(expected)
     has_resources = any([call.resource for call in (*expected, *actual)])
     actual_places = _places(actual, has_resources)
@@ -67,11 +80,15 @@ def pair_unequal(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> li
 
 def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
     """Returns whether the calls are equal one by one, in order; False where only one has a resource."""
-    return len(expected) == len(actual) and same_value(_values(expected), _values(actual))
-
-
-def _values(calls: Sequence[ToolCall]) -> JsonValue:
-    return [[call.name, call.resource, call.args or None] for call in calls]
+    if len(expected) != len(actual):
+        return False
+    for want, made in zip(expected, actual, strict=True):
+        if want.name != made.name or want.resource != made.resource:
+            return False
+        if want.args != made.args and (want.args or made.args):
+            return False
+    # true and 1 are equal to Python
+    return _same_kinds_of_equal([want.args for want in expected], [made.args for made in actual])
 
 
 def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, list[int]]:
@@ -334,8 +351,10 @@ def plain_text(value: JsonValue) -> str:
 
 def same_value(expected: JsonValue, actual: JsonValue) -> bool:
     """Compares two values of a Struct: numbers by value, and true and false are no numbers."""
-    if expected != actual:
-        return False
+    return bool(expected == actual) and _same_kinds_of_equal(expected, actual)
+
+
+def _same_kinds_of_equal(expected: JsonValue, actual: JsonValue) -> bool:
     # Most equal values are equal as JSON, which costs less than to look at every part.
     has_parts = type(expected) in (dict, list)
     return (has_parts and same_json(expected, actual)) or _same_kinds(expected, actual)

@@ -17,13 +17,11 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.calls import (
+    PairedCalls,
     ParameterScore,
-    equal_calls,
     met_parameters,
     ordered_share,
-    pair_calls,
     pair_responses,
-    pair_unequal,
     parameter_outcome,
     parameter_score,
     reaches,
@@ -63,14 +61,16 @@ class TurnChecker:
     Only texts may answer several, because an agent may say in one message what a golden expects in two.
     """
 
-    def __init__(self, case: EvalCase, expected: ExpectedTurn, turn: Turn, updates: JsonObject) -> None:
-        """Pairs the calls of the turn with the expected ones."""
+    def __init__(
+        self, case: EvalCase, expected: ExpectedTurn, turn: Turn, updates: JsonObject, paired: PairedCalls
+    ) -> None:
+        """Takes the expected and the made calls as they are paired; skipped ones get what is left."""
         self.case, self.turn, self.updates = case, turn, updates
         self.expectations = expectations = turn_expectations(expected)
-        self.counted = [e.tool_call for e in expectations if e.tool_call is not None and not e.skip]
+        self.counted = paired.expected
         self._has_skipped = any([e.skip for e in expected.expectations])
-        self.are_met = not self._has_skipped and equal_calls(self.counted, turn.tool_calls)
-        self.partners = [*range(len(self.counted))] if self.are_met else _pair(expectations, turn.tool_calls)
+        self.are_met = not self._has_skipped and paired.are_equal
+        self.partners = _with_skipped(expectations, paired) if self._has_skipped else paired.partners
         self._next_partner = iter(self.partners)
         self.responses = list(turn.tool_responses)
         self.transfers = list(turn.transfers)
@@ -193,16 +193,13 @@ _CHECKS: dict[str, Callable[[TurnChecker, Expectation], ExpectationOutcome]] = {
 }
 
 
-def _pair(expectations: list[Expectation], made: list[ToolCall]) -> list[int | None]:
-    """Pairs the expected calls with those made; one that is skipped gets only what the others leave."""
+def _with_skipped(expectations: list[Expectation], paired: PairedCalls) -> list[int | None]:
+    """Returns the partners of all expected calls; one that is skipped gets only what the others leave."""
     calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
-    if not any(skip for _, skip in calls):
-        return pair_unequal([call for call, _ in calls], made)
-    counted = pair_calls([call for call, skip in calls if not skip], made)
-    left = [j for j in range(len(made)) if j not in counted]
-    skipped = pair_calls([call for call, skip in calls if skip], [made[j] for j in left])
-    counted_partners, skipped_partners = iter(counted), (None if j is None else left[j] for j in skipped)
-    return [next(skipped_partners if skip else counted_partners) for _, skip in calls]
+    left = [j for j in range(len(paired.made)) if j not in paired.partners]
+    skipped = PairedCalls([call for call, skip in calls if skip], [paired.made[j] for j in left]).partners
+    of_counted, of_skipped = iter(paired.partners), (None if j is None else left[j] for j in skipped)
+    return [next(of_skipped if skip else of_counted) for _, skip in calls]
 
 
 def turn_texts(turn: Turn) -> list[str]:
@@ -257,8 +254,21 @@ def agent_updates(turn: Turn | None) -> JsonObject:
     return {name: value for name, value in turn.variables.items() if name not in turn.given_variables}
 
 
+def paired_calls(expected: ExpectedTurn, actual: Turn | None) -> PairedCalls:
+    """Returns the calls that a golden turn expects, but for skipped ones, paired with those made."""
+    made = actual.tool_calls if actual is not None else []
+    if not expected.expectations:
+        return PairedCalls(expected.tool_calls or [], made)
+    counted = [e.tool_call for e in expected.expectations if e.tool_call is not None and not e.skip]
+    return PairedCalls(counted, made)
+
+
 def replay_turn(
-    case: EvalCase, expected: ExpectedTurn, actual: Turn | None, updates: JsonObject
+    case: EvalCase,
+    expected: ExpectedTurn,
+    actual: Turn | None,
+    updates: JsonObject,
+    paired: PairedCalls | None = None,
 ) -> TurnReplay:
     """Checks everything that a golden turn expects.
 
@@ -267,12 +277,17 @@ def replay_turn(
         expected: The golden turn.
         actual: The recorded turn; None: it is missing, so that nothing expected was observed.
         updates: Session variables that the agent updated in the turn.
+        paired: Its `paired_calls`; None: they are paired here.
 
     Returns:
         The outcomes; comparisons of meaning are left undecided, unless the texts are identical.
     """
     turn = actual or _NO_TURN
-    checker = TurnChecker(case, expected, turn, updates)
+    paired = paired or paired_calls(expected, actual)
+    is_plain = not expected.expectations and case.dialect != "ces"
+    if is_plain and paired.are_equal and not (turn.unknown_calls or turn.unknown_words):
+        return _replay_of_equal(case, expected, turn)
+    checker = TurnChecker(case, expected, turn, updates, paired)
     replay = TurnReplay(checker.outcomes())
     replay.outcomes += _unexpected(case, expected, checker)
     if counted := checker.counted:
@@ -285,6 +300,32 @@ def replay_turn(
         replay.is_partial = turn.unknown_calls is not None
         if not replay.is_partial:
             replay.tool_outcome = tool_outcome(case, expected, replay.tool_score)
+    return replay
+
+
+def _replay_of_equal(case: EvalCase, expected: ExpectedTurn, turn: Turn) -> TurnReplay:
+    """Replays what most turns are: the calls are the expected ones, in order, and no CES form is stated."""
+    replay = TurnReplay([])
+    outcomes, threshold = replay.outcomes, case.thresholds.parameter
+    for want, call in zip(expected.tool_calls or (), turn.tool_calls, strict=True):
+        parameters, gate = met_parameters(len(want.args or ()), threshold)
+        made = gate if case.step_tool_correctness_enabled else "PASS"
+        expectation = Expectation("tool_call", want)
+        outcomes.append(ExpectationOutcome(expectation, made, call, "tool_call", parameters, gate))
+    if outcomes:
+        replay.tool_score = replay.ordered_score = 1.0
+        replay.tool_outcome = tool_outcome(case, expected, 1.0)
+    if expected.response:
+        expectation = Expectation("agent_response", text=expected.response)
+        said = turn_texts(turn)
+        if not said:
+            outcomes.append(ExpectationOutcome(expectation, "FAIL" if case.similarity_enabled else "SKIPPED"))
+        elif expected.response in said:
+            outcomes.append(ExpectationOutcome(expectation, "PASS", expected.response, "text"))
+        else:
+            open_outcome: Outcome | None = None if case.similarity_enabled else "SKIPPED"
+            outcomes.append(ExpectationOutcome(expectation, open_outcome, said[0], "text"))
+    outcomes += [ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in turn.payloads]
     return replay
 
 
@@ -331,7 +372,7 @@ def scenario_outcomes(case: EvalCase, conversation: Conversation) -> list[Expect
     """
     made = [call for turn in conversation.turns for call in turn.tool_calls]
     wanted = [e.tool_call for e in case.expectations if e.tool_call is not None]
-    partners = iter(pair_calls(wanted, made))
+    partners = iter(PairedCalls(wanted, made).partners)
     texts = [text for turn in conversation.turns for text in turn_texts(turn)]
     outcomes = [
         _text_outcome(expectation, texts)

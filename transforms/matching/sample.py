@@ -27,10 +27,12 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
+from turnwise.transforms.matching.calls import PairedCalls
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,
     TurnReplay,
     agent_updates,
+    paired_calls,
     replay_turn,
     scenario_outcomes,
     turn_expectations,
@@ -38,6 +40,8 @@ from turnwise.transforms.matching.expectations import (
 
 MISSING_TURN = "MISSING_TURN"
 EXTRA_TURN = "EXTRA_TURN"
+
+_NOTHING = ExpectedTurn()
 
 
 class TurnPair(msgspec.Struct):
@@ -97,6 +101,7 @@ class Sample:
     is_whole: bool = field(init=False)
     tags: list[str] = field(init=False)
     run_of: str | None = field(init=False, default=None)
+    _paired: dict[int, PairedCalls] = field(init=False, default_factory=dict)
     _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -145,6 +150,13 @@ class Sample:
         said = [turn.user for turn in self.conversation.turns]
         return f"\0{self.case_digest}\0{msgspec.json.encode(said).decode()}"
 
+    def calls(self, pair: TurnPair) -> PairedCalls:
+        """Returns the expected and the made calls of a pair, paired once."""
+        paired = self._paired.get(pair.index)
+        if paired is None:
+            paired = self._paired[pair.index] = paired_calls(pair.expected or _NOTHING, pair.actual)
+        return paired
+
     def replay(self, pair: TurnPair) -> TurnReplay:
         """Returns how a pair's golden turn was met, worked out once.
 
@@ -155,9 +167,11 @@ class Sample:
         if replay is None:
             if self.eval_case is None:
                 raise ValueError("the conversation is held against no case")
-            expected = pair.expected or ExpectedTurn()
+            expected = pair.expected or _NOTHING
             updates = agent_updates(pair.actual) if expected.expectations else {}
-            replay = self._replays[pair.index] = replay_turn(self.eval_case, expected, pair.actual, updates)
+            paired = self.calls(pair)
+            replay = replay_turn(self.eval_case, expected, pair.actual, updates, paired)
+            self._replays[pair.index] = replay
         return replay
 
     @cached_property
@@ -572,7 +586,6 @@ def _with_own(case: EvalCase, own: EvalCase, recorded: Sequence[Turn]) -> EvalCa
 _CALLS, _WORDS = "calls", "words"
 _GROUPS = {"tool_call": _CALLS, "no_tool_calls": _CALLS, "agent_response": _WORDS}
 _LISTS = ("intermediate_responses", "scripted_transfers", "rubrics")
-_NOTHING = ExpectedTurn()
 
 
 def joined_turns(

@@ -13,6 +13,7 @@ from turnwise.schemas.rows import (
     MetricsBySliceRow,
     MetricsByTurnRow,
     ResultRow,
+    ScoreRow,
 )
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
@@ -43,14 +44,14 @@ class RowWindow(NamedTuple):
     revision: int
 
 
-def score_rows(scored: ScoredConversation, run: RunInfo) -> list[MadeScoreRow]:
+def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
     sample, conversation = scored.sample, scored.sample.conversation
     times, start = _turn_times(sample), conversation.start_time
     run_id, eval_id = run.run_id, sample.eval_case.eval_id if sample.eval_case else None
     conversation_id, app_version = conversation.conversation_id, conversation.app_version
     language, tags, revision = conversation.language, sample.tags, conversation.revision
-    key, rows = conversation_key(sample), list[MadeScoreRow]()
+    key, rows = conversation_key(sample), list[ScoreRow]()
     for entry in scored.scores:
         name, own_key = entry.criterion.name, criterion_key(entry.criterion, run.judge)
         rows += [
@@ -89,13 +90,11 @@ def _turn_times(sample: Sample) -> list[str | None]:
     ]
 
 
-def result_row(
-    sample: Sample, verdict: Verdict, name: str, message: JsonObject, digest: str | None
-) -> ResultRow:
+def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: str | None) -> ResultRow:
     """Returns the row of an evaluation result, which holds its message and the digest of its case."""
     case, conversation = sample.eval_case, sample.conversation
     return {
-        "name": name,
+        "name": message["name"],
         "conversation_id": conversation.conversation_id,
         "eval_id": case.eval_id if case else None,
         "eval_set_id": case.eval_set_id if case else None,

@@ -246,7 +246,7 @@ def _unclear(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: T
         if calls:
             if not _is_compared(sample, pair):
                 found += calls
-            elif not _has_expected_calls(pair):
+            elif not _has_expected_calls(sample, pair):
                 found += _not_wanted(calls, _wanted(pair.expected), effects)
     return found
 
@@ -260,10 +260,13 @@ def _is_compared(sample: Sample, pair: TurnPair) -> bool:
     return pair.label == EXTRA_TURN and states_calls(sample)
 
 
-def _has_expected_calls(pair: TurnPair) -> bool:
+def _has_expected_calls(sample: Sample, pair: TurnPair) -> bool:
     """Returns whether the calls of a turn are the expected ones, one by one."""
-    expected = pair.expected.tool_calls if pair.expected else None
-    return pair.actual is not None and equal_calls(expected or (), pair.actual.tool_calls)
+    if pair.actual is None:
+        return False
+    if pair.expected is not None and pair.expected.expectations:
+        return equal_calls(pair.expected.tool_calls or (), pair.actual.tool_calls)
+    return sample.calls(pair).are_equal
 
 
 def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:

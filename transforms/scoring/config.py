@@ -17,11 +17,11 @@ from turnwise.schemas.config import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
-from turnwise.transforms.judging.judges_base import find_judge
+from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation
 from turnwise.transforms.scoring.selection import CASCADE, PANEL
 from turnwise.transforms.statistics.agreement import nominal_alpha
-from turnwise.transforms.text.cleaning import check_glob
+from turnwise.transforms.text.patterns import check_glob
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.rows import ConversationRow, MadeScoreRow, ResultRow
+from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.result import evaluation_result, result_message
+from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
@@ -37,7 +37,7 @@ class EvaluatedConversation(NamedTuple):
 
     scored: ScoredConversation
     verdict: Verdict
-    scores: list[MadeScoreRow]
+    scores: list[ScoreRow]
     results: list[ResultRow]
     conversations: list[ConversationRow]
     parts: list[SumPart]
@@ -56,9 +56,9 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     if run.slices and (sample.tags or sample.has_answers or sample.conversation.language):
         scored.slices = slices_of(sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
-    result = evaluation_result(scored, verdict)
-    message, parts = result_message(result, run), result.parts()
+    message = evaluation_result(scored, verdict, run)
+    parts = result_parts(message)
     conversation = reviewer_of(run).row(scored, verdict)
-    row = result_row(sample, verdict, result.name, message, conversation["case_digest"])
+    row = result_row(sample, verdict, message, conversation["case_digest"])
     scores = score_rows(scored, run)
     return EvaluatedConversation(scored, verdict, scores, [row], [conversation], parts)

@@ -185,7 +185,12 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
     result = CriterionScores(criterion)
     for pair in sample.evaluable:
         try:
-            _add_turn(result, sample, pair, criterion.score(sample, pair))
+            found = criterion.score(sample, pair)
+            if found.__class__ is Score:
+                decide_score(criterion, sample, pair, found)
+                result.turns.append((pair.index, found))
+            elif found is not None:
+                _add_turn(result, sample, pair, found)
         except RAISED as error:
             _note(result, failures, error, sample, pair.index)
     if sample.has_gaps:

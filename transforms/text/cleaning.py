@@ -1,169 +1,141 @@
-"""Reads the marks by which logs and tools say that a call failed, as `isError` or `"status": "failed"`."""
+"""Texts as a judge is shown them, the quotes that it gives, and amounts and names as they are compared."""
 
 import math
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unicodedata import category, normalize
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 
-_ERROR_KEYS = frozenset(
-    ("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror", "errcode", "errno",
-     "errmsg", "errormsg", "errordescription", "errordetails", "faultstring", "faultcode", "fehler",
-     "fehlermeldung", "erreur", "erro", "errore", "fout", "エラー", "오류", "错误", "錯誤")
-)  # fmt: skip
-_SUCCESS_KEYS = frozenset(
-    ("success", "succeeded", "successful", "ok", "issuccess", "erfolg", "erfolgreich", "succès", "succes",
-     "réussi", "exito", "éxito", "sucesso", "successo", "gelukt", "成功", "是否成功", "성공", "성공여부")
-)  # fmt: skip
-_STATUS_KEYS = frozenset(
-    ("status", "state", "outcome", "statuscode", "statustext", "httpstatus", "httpstatuscode", "responsecode",
-     "resultcode", "resultstatus", "callstatus", "requeststatus", "executionstatus", "operationstatus")
-)  # fmt: skip
-_EXIT_KEYS = frozenset(
-    ("exitcode", "exitstatus", "returncode", "retcode", "rc", "grpcstatus", "grpcstatuscode")
+# Neutralises control characters, hidden characters and chat markup in judged text.
+
+HIDDEN = "\u200b"
+"""What `sanitize` writes in the place of a character without width; `visible` leaves it out."""
+
+_KEPT = {*"\t\n\u200c\u200d", *"\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2"}
+_KEPT |= {"\U000110bd", "\U000110cd"}
+"""Of control and format characters: tab, newline, joiners, and the signs of Unicode's property
+Prepended_Concatenation_Mark, which are seen."""
+
+_OVERRIDES = frozenset(
+    map(chr, [0x180E, *range(0x202A, 0x202F), *range(0x2065, 0x2070), *range(0xFFF0, 0xFFFC)])
 )
-_FLAG_KEYS = frozenset(("failed", "isfailed", "hasfailed", "haserror", "haserrors"))
-_MARK_KEYS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS | _EXIT_KEYS | _FLAG_KEYS
-_TELLING_KEYS = _MARK_KEYS | {"message", "msg", "detail", "details", "reason", "description", "text", "title",
-                              "code", "type", "timestamp", "requestid", "traceid", "hint"}  # fmt: skip
-"""Keys that speak of the call. An object with another one is a record of something."""
-_NO_ERROR = frozenset(
-    ("", "0", "-", "none", "null", "false", "no", "ok", "n/a", "no error", "no errors", "none found",
-     "success", "nein", "kein", "keine", "kein fehler", "keine fehler", "aucun", "aucune", "aucune erreur",
-     "ninguno", "ninguna", "ningún error", "nenhum", "nenhum erro", "nessuno", "nessun errore", "geen",
-     "なし", "無し", "無", "없음", "无", "沒有", "没有")
-)  # fmt: skip
-_GOOD_STATUS = frozenset(("success", "succeeded", "successful", "ok", "200", "201", "completed", "done"))
-_BAD_WORDS = (
-    "error|errored|unavailable|unsuccessful|fail|fails|failed|failing|failure|fatal|exception|crashed"
-    "|forbidden|unauthori[sz]ed|unauthenticated|unimplemented|aborted|denied|declined|rejected|refused|nok"
-    "|ko|time[d ]?[ _-]?out|not[ _-]?(?:found|ok|allowed|permitted|possible|processed|completed)"
-    "|bad[ _-]?request|(?:deadline|quota|limit)[ _-]exceeded|resource[ _-]exhausted"
-    r"|insufficient[ _-]\w+|out[ _-]of[ _-]stock|sold[ _-]out|not[ _-]available|already[ _-]exists"
-    "|fehler|fehlgeschlagen|gescheitert|abgelehnt|erreur|échec|échoué|échouée|refusé|refusée|fallo|fallido|fallida"
-    "|fallada|fracasado|rechazado|rechazada|denegado|denegada|erro|falha|falhou|recusado|recusada|errore|fallito"
-    "|fallita|rifiutato|rifiutata|fout|mislukt|geweigerd|afgewezen"
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
+_VARIATION_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+
+
+class _Shown(dict[int, str]):
+    """What is shown of a character, found at its first use."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shown = _shown(chr(code))
+        return shown
+
+
+def _shown(char: str) -> str:
+    kind = category(char)
+    if char in _KEPT:
+        return char
+    if char in _FILLERS or char in _VARIATION_SELECTORS:
+        return HIDDEN
+    if kind in ("Cc", "Cs") or char in _OVERRIDES or "\U000e0000" <= char <= "\U000e0fff":
+        return "\ufffd"
+    return HIDDEN if kind == "Cf" else char
+
+
+_SHOWN = _Shown({0x0D: " ", 0x2028: "\n", 0x2029: "\n"})
+
+_JOINING = (
+    "\u0600-\u06ff\u0710-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1807\u1820-\u18af"
+    "\ufb50-\ufdff\ufe70-\ufefc"
 )
-_BAD_STATUS = re.compile(
-    r"invalid\b.*|(?:(?!(?:no|not|non|never|without|0)[ _-])[^\W_]+[ _-]){0,3}"
-    rf"(?:{_BAD_WORDS})(?:(?![ _-]free\b)[\W_].*)?"
-    r"|[^没沒无無未]{0,9}(?:失敗|エラー|失败|错误|錯誤|실패|오류|에러|拒否|拒绝|拒絕|거부|거절)"
-    r"(?:しました|됨|했습니다|되었습니다)?",
-    re.DOTALL,
+"""Scripts whose letters change beside a joiner: Arabic, those of India, Mongolian and others."""
+
+_EMOJI = "\u2190-\u21ff\u2300-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+
+_NEEDLESS_JOINERS = re.compile(
+    rf"[\u200c\u200d](?:(?<![{_JOINING}].)(?<![{_EMOJI}].)(?<![{_EMOJI}]{HIDDEN}.)"
+    rf"|(?<=[{_EMOJI}{HIDDEN}].)(?:(?<=\u200c)|(?![{_EMOJI}])))"
 )
-_BAD_CODE = re.compile(r"[45]\d\d\b.*")
-_BAD_TYPE = re.compile(r"(?i:error|exception|failure)|[\w.#:/]*(?:Error|Exception|Fault)")
-_BAD_STATE = re.compile(
-    r"(?:[^\W_]+[ _-]){0,3}"
-    r"(?:fail(?:s|ed|ing|ure)?|declined|rejected|refused|denied|aborted|crashed|unsuccessful"
-    r"|out[ _-]of[ _-]stock|sold[ _-]out|(?:not[ _-]|un)available|insufficient.*)"
+
+
+class _Folded(dict[int, str]):
+    """A character as NFKC writes it, such as a full-width one in ASCII, if that is one character."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        folded = normalize("NFKC", char)
+        self[code] = found = folded if len(folded) == 1 else char
+        return found
+
+
+_FOLDED = _Folded(
+    {
+        **dict.fromkeys(map(ord, "\u2223\u00a6\u2502\u01c0"), "|"),
+        **dict(zip(map(ord, "⟨〈⟩〉"), "<<>>", strict=True)),
+    }
 )
-"""Of the statuses of failure those that a thing may have, such as a payment that is looked up."""
-_RPC_CODES = range(1, 17)
+
+_NAMES = (
+    r"(?:start|end)_of_\w+|bos|eos|sop|eop|s|pad|unk|mask|cls|sep"
+    "|[be]os_token|pad_token|system|developer|user|human|assistant|model|tool"
+    "|think|thinking|tools|tool_calls?|tool_responses?|tool_results?|function|function_calls?"
+    "|role|_user|_bot|c_[qa]|available_tools|toolcall|functions|tool_code|tool_outputs?|arg_(?:key|value)"
+    r"|unused\d+|reserved_\d+|extra_id_\d+|special_\d+|ctrl\d+|seed:\w+|minimax:\w+|longcat_\w+|fim_\w+"
+    r"|(?:start|end)oftext|function=[\w.:-]{1,64}|(?:invoke|parameter) name=[\w.:\"'-]{1,64}"
+)
+_IN_BRACKETS = (
+    "INST|gMASK|CLS|SEP|IMG|THINK|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|MODEL_SETTINGS"
+    "|(?-i:ARGS|CALL_ID|PREFIX|MIDDLE|SUFFIX)"
+)
+_HEADINGS = "instructions?|input|output|response|answer|system|user|human|assistant|응답|명령어|指示|応答"
+_GAP = r"[^\S\n]{0,3}"
+_PIPED = rf"{_GAP}\|{_GAP}[\w▁:-]{{1,40}}{_GAP}\|{_GAP}"
+_CLOSED = rf"{_PIPED}|{_GAP}/?{_GAP}(?:{_NAMES}){_GAP}"
+_SYS = rf"<{_GAP}/?{_GAP}SYS{_GAP}>{_GAP}"
+
+_MARKERS = re.compile(
+    rf"[<>\[\]#](?:(?<=<)(?=\||(?:{_CLOSED}|{_SYS})>)|(?<=\|[>\]])"
+    rf"|(?<=\[)(?=\||(?:{_PIPED}|{_GAP}/?{_GAP}(?:{_IN_BRACKETS}){_GAP})\]|e~\[)"
+    r"|(?<=\])(?=~!?b[\[\]])|(?<=^\[)(?=[0-9a-f]{8}:)"
+    rf"|(?<=#)(?<![#♯]#)(?=#{{1,5}}{_GAP}(?:{_HEADINGS}){_GAP}(?::|$)))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Brackets and signs of the role markers of chat templates, and of lines that look like section headings."""
+
+_HARMLESS = {"<": "‹", ">": "›", "[": "⟦", "]": "⟧", "#": "♯"}
 
 
-@lru_cache(maxsize=4096)
-def plain_key(key: object) -> str:
-    """Returns a key without its case and punctuation."""
-    return re.sub(r"[\W_]", "", str(key)).lower()
+def visible(text: str) -> str:
+    """Returns a text as a judge is shown it: neutralised, and without characters that have no width."""
+    return sanitize(text).replace(HIDDEN, "")
 
 
-def is_bad_status(text: str) -> bool:
-    """Returns whether a text is a status of failure: `failed`, `payment_declined`, `fehlgeschlagen`."""
-    return _BAD_STATUS.fullmatch(text.strip().casefold()) is not None
+def sanitize(text: str) -> str:
+    """Replaces characters that could mislead a judge, one code point by one, so that offsets stay valid.
 
-
-def states_failure(
-    held: JsonObject, given: frozenset[str] = frozenset(), *, is_lookup: bool = False
-) -> bool | None:
-    """Returns whether the marks of an object state a failure; None: it has no mark that tells.
-
-    Args:
-        held: The object.
-        given: Texts in lower case that are no failure as a status, because the call was about them.
-        is_lookup: Whether the object answers a call that reads. The state of a record, such as a payment
-            that was declined, is then what was asked for.
+    Control characters, overrides of the writing direction, invisible tags and lone surrogates become
+    U+FFFD. Characters without width become HIDDEN, but joiners stay where they belong to a word or an emoji:
+    after a letter of a script that they shape, and between two emoji. The brackets of chat templates' role
+    markers, also in full-width forms and with spaces or hidden characters between, and of lines that look
+    like section headings, become similar characters, and so does the first `#` of `### Response:` and the
+    like. Newline and tab stay.
     """
-    is_record = is_lookup and not all(plain_key(key) in _TELLING_KEYS for key in held)
-    marks = []
-    for plain, key in _mark_keys(tuple(held)).items():
-        value = held[key]
-        if plain in _STATUS_KEYS:
-            mark = _status(value)
-            if mark is False and isinstance(value, str):
-                text = value.strip().casefold()
-                mark = None if text in given or (is_record and _BAD_STATE.fullmatch(text)) else False
-        elif plain in _SUCCESS_KEYS:
-            mark = _is_true(value)
-            mark = _status(value) if mark is None else mark
-        elif plain in _EXIT_KEYS:
-            mark = {"0": True}.get(str(value), False) if _is_whole_number(value) else None
-        elif plain in _FLAG_KEYS:
-            mark = False if _is_true(value) is True and not is_record else None
-        elif _is_error(value):
-            return True
-        else:
-            continue
-        marks.append(mark)
-    if False in marks or True in marks:
-        return False in marks
-    return _says_code(held, given) or None
+    shown = _NEEDLESS_JOINERS.sub(HIDDEN, text.translate(_SHOWN))
+    found = [(m.start(), m[0]) for m in _MARKERS.finditer(shown.replace(HIDDEN, "").translate(_FOLDED))]
+    if not found:
+        return shown
+    places, chars = visible_places(shown), list(shown)
+    for place, char in found:
+        chars[places[place]] = _HARMLESS[char]
+    return "".join(chars)
 
 
-def _says_code(held: JsonObject, given: frozenset[str]) -> bool:
-    """Returns whether an object is an error by its type or code: an HTTP status with a message beside it."""
-    code, of_type = held.get("code"), held.get("__type", held.get("type"))
-    if isinstance(of_type, str) and _BAD_TYPE.fullmatch(of_type) and of_type.lower() not in given:
-        return True
-    if isinstance(code, str):
-        return is_bad_status(code) and code.strip().casefold() not in given
-    is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
-    return is_status and any(
-        isinstance(held.get(name), str) for name in ("message", "detail", "msg", "reason")
-    )
-
-
-@lru_cache(maxsize=4096)
-def _mark_keys(keys: tuple[str, ...]) -> Mapping[str, str]:
-    """Returns the keys of an object that are marks, by their plain form.
-
-    Objects have few different sets of keys. Of keys with the same plain form the last one counts.
-    """
-    return {plain: key for key in keys if (plain := plain_key(key)) in _MARK_KEYS}
-
-
-def _is_whole_number(value: JsonValue) -> bool:
-    return re.fullmatch(r"-?\d{1,10}", str(value)) is not None and not isinstance(value, bool)
-
-
-def _is_error(value: JsonValue) -> bool:
-    return value.strip().lower() not in _NO_ERROR if isinstance(value, str) else bool(value)
-
-
-def _is_true(value: JsonValue) -> bool | None:
-    if isinstance(value, str):
-        text = value.strip().lower()
-        return True if text in ("true", "yes", "1") else False if text in ("false", "no", "0") else None
-    return bool(value) if isinstance(value, bool | int | float) else None
-
-
-def _status(value: JsonValue) -> bool | None:
-    """Returns whether a status means success; None: neither (`cancelled` is the state of a resource)."""
-    if isinstance(value, str) and value in _GOOD_STATUS:
-        return True
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, dict):  # {"state": "error"}; Google's Status: {"code": 7, "message": "..."}
-        failed = states_failure(value) or ("message" in value and value.get("code") in _RPC_CODES)
-        return False if failed or _status(value.get("phase")) is False else None
-    text = str(value).strip().lower() if isinstance(value, str | int) else ""
-    if text in _GOOD_STATUS:
-        return True
-    return False if is_bad_status(text) or _BAD_CODE.fullmatch(text) else None
+def visible_places(text: str) -> list[int]:
+    """Returns the offsets of a sanitized text's characters that are not HIDDEN."""
+    return [place for place, char in enumerate(text) if char != HIDDEN]
 
 
 # Finds a judge's quotes in a text.
@@ -301,233 +273,6 @@ def plain(value: JsonValue) -> str:
     if not isinstance(value, str):
         return str(value)
     return _plain_text(value) if len(value) <= _LONGEST_KEPT else _plain_text.__wrapped__(value)
-
-
-# Neutralises control characters, hidden characters and chat markup in judged text.
-
-HIDDEN = "\u200b"
-"""What `sanitize` writes in the place of a character without width; `visible` leaves it out."""
-
-_KEPT = {*"\t\n\u200c\u200d", *"\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2"}
-_KEPT |= {"\U000110bd", "\U000110cd"}
-"""Of control and format characters: tab, newline, joiners, and the signs of Unicode's property
-Prepended_Concatenation_Mark, which are seen."""
-
-_OVERRIDES = frozenset(
-    map(chr, [0x180E, *range(0x202A, 0x202F), *range(0x2065, 0x2070), *range(0xFFF0, 0xFFFC)])
-)
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
-_VARIATION_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
-
-
-class _Shown(dict[int, str]):
-    """What is shown of a character, found at its first use."""
-
-    def __missing__(self, code: int) -> str:
-        self[code] = shown = _shown(chr(code))
-        return shown
-
-
-def _shown(char: str) -> str:
-    kind = category(char)
-    if char in _KEPT:
-        return char
-    if char in _FILLERS or char in _VARIATION_SELECTORS:
-        return HIDDEN
-    if kind in ("Cc", "Cs") or char in _OVERRIDES or "\U000e0000" <= char <= "\U000e0fff":
-        return "\ufffd"
-    return HIDDEN if kind == "Cf" else char
-
-
-_SHOWN = _Shown({0x0D: " ", 0x2028: "\n", 0x2029: "\n"})
-
-_JOINING = (
-    "\u0600-\u06ff\u0710-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1807\u1820-\u18af"
-    "\ufb50-\ufdff\ufe70-\ufefc"
-)
-"""Scripts whose letters change beside a joiner: Arabic, those of India, Mongolian and others."""
-
-_EMOJI = "\u2190-\u21ff\u2300-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-
-_NEEDLESS_JOINERS = re.compile(
-    rf"[\u200c\u200d](?:(?<![{_JOINING}].)(?<![{_EMOJI}].)(?<![{_EMOJI}]{HIDDEN}.)"
-    rf"|(?<=[{_EMOJI}{HIDDEN}].)(?:(?<=\u200c)|(?![{_EMOJI}])))"
-)
-
-
-class _Folded(dict[int, str]):
-    """A character as NFKC writes it, such as a full-width one in ASCII, if that is one character."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        folded = normalize("NFKC", char)
-        self[code] = found = folded if len(folded) == 1 else char
-        return found
-
-
-_FOLDED = _Folded(
-    {
-        **dict.fromkeys(map(ord, "\u2223\u00a6\u2502\u01c0"), "|"),
-        **dict(zip(map(ord, "⟨〈⟩〉"), "<<>>", strict=True)),
-    }
-)
-
-_NAMES = (
-    r"(?:start|end)_of_\w+|bos|eos|sop|eop|s|pad|unk|mask|cls|sep"
-    "|[be]os_token|pad_token|system|developer|user|human|assistant|model|tool"
-    "|think|thinking|tools|tool_calls?|tool_responses?|tool_results?|function|function_calls?"
-    "|role|_user|_bot|c_[qa]|available_tools|toolcall|functions|tool_code|tool_outputs?|arg_(?:key|value)"
-    r"|unused\d+|reserved_\d+|extra_id_\d+|special_\d+|ctrl\d+|seed:\w+|minimax:\w+|longcat_\w+|fim_\w+"
-    r"|(?:start|end)oftext|function=[\w.:-]{1,64}|(?:invoke|parameter) name=[\w.:\"'-]{1,64}"
-)
-_IN_BRACKETS = (
-    "INST|gMASK|CLS|SEP|IMG|THINK|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|MODEL_SETTINGS"
-    "|(?-i:ARGS|CALL_ID|PREFIX|MIDDLE|SUFFIX)"
-)
-_HEADINGS = "instructions?|input|output|response|answer|system|user|human|assistant|응답|명령어|指示|応答"
-_GAP = r"[^\S\n]{0,3}"
-_PIPED = rf"{_GAP}\|{_GAP}[\w▁:-]{{1,40}}{_GAP}\|{_GAP}"
-_CLOSED = rf"{_PIPED}|{_GAP}/?{_GAP}(?:{_NAMES}){_GAP}"
-_SYS = rf"<{_GAP}/?{_GAP}SYS{_GAP}>{_GAP}"
-
-_MARKERS = re.compile(
-    rf"[<>\[\]#](?:(?<=<)(?=\||(?:{_CLOSED}|{_SYS})>)|(?<=\|[>\]])"
-    rf"|(?<=\[)(?=\||(?:{_PIPED}|{_GAP}/?{_GAP}(?:{_IN_BRACKETS}){_GAP})\]|e~\[)"
-    r"|(?<=\])(?=~!?b[\[\]])|(?<=^\[)(?=[0-9a-f]{8}:)"
-    rf"|(?<=#)(?<![#♯]#)(?=#{{1,5}}{_GAP}(?:{_HEADINGS}){_GAP}(?::|$)))",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""Brackets and signs of the role markers of chat templates, and of lines that look like section headings."""
-
-_HARMLESS = {"<": "‹", ">": "›", "[": "⟦", "]": "⟧", "#": "♯"}
-
-
-def visible(text: str) -> str:
-    """Returns a text as a judge is shown it: neutralised, and without characters that have no width."""
-    return sanitize(text).replace(HIDDEN, "")
-
-
-def sanitize(text: str) -> str:
-    """Replaces characters that could mislead a judge, one code point by one, so that offsets stay valid.
-
-    Control characters, overrides of the writing direction, invisible tags and lone surrogates become
-    U+FFFD. Characters without width become HIDDEN, but joiners stay where they belong to a word or an emoji:
-    after a letter of a script that they shape, and between two emoji. The brackets of chat templates' role
-    markers, also in full-width forms and with spaces or hidden characters between, and of lines that look
-    like section headings, become similar characters, and so does the first `#` of `### Response:` and the
-    like. Newline and tab stay.
-    """
-    shown = _NEEDLESS_JOINERS.sub(HIDDEN, text.translate(_SHOWN))
-    found = [(m.start(), m[0]) for m in _MARKERS.finditer(shown.replace(HIDDEN, "").translate(_FOLDED))]
-    if not found:
-        return shown
-    places, chars = visible_places(shown), list(shown)
-    for place, char in found:
-        chars[places[place]] = _HARMLESS[char]
-    return "".join(chars)
-
-
-def visible_places(text: str) -> list[int]:
-    """Returns the offsets of a sanitized text's characters that are not HIDDEN."""
-    return [place for place, char in enumerate(text) if char != HIDDEN]
-
-
-# Regular expressions and globs that users write.
-#
-# They run on RE2, whose time is linear in the text: no pattern can stop a run. None of them reaches `re`.
-# Syntax: https://github.com/google/re2/wiki/Syntax (no look-around, no back-references).
-
-_MOST_MEMORY = 1 << 20
-"""Bytes for a compiled pattern; RE2 refuses larger ones, such as nested repetitions of many characters."""
-_PATTERNS_SHOWN = 100
-_GLOB_PART = re.compile(r"\*+|\[(?P<chars>!.[^\]]*|[^!][^\]]*)\]|.", re.DOTALL)
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_PRIVATE = 0x10F000
-_ANY = ".*"
-_IN_NAME = r"[^/\\]*"
-
-
-def check_pattern(pattern: str) -> None:
-    """Raises ValueError, in one line, for what is no regular expression of RE2."""
-    _compiled(pattern)
-
-
-def pattern_found(pattern: str, text: str) -> bool:
-    """Returns whether a regular expression matches anywhere in a text.
-
-    Raises:
-        ValueError: It is no regular expression of RE2; one line.
-    """
-    return _compiled(pattern).search(_encodable(text)) is not None
-
-
-def check_glob(glob: str) -> None:
-    """Raises ValueError, in one line, for a glob with a wrong range of characters (`[z-a]`)."""
-    _compiled_glob(glob, _ANY)
-
-
-def glob_matches(glob: str, name: str) -> bool:
-    """Returns whether a glob (`*`, `?`, `[abc]`, `[!abc]`) matches a whole name, case included.
-
-    Raises:
-        ValueError: It has a wrong range of characters; one line.
-    """
-    return _compiled_glob(glob, _ANY).search(_encodable(name)) is not None
-
-
-def path_glob_matches(glob: str, path: str) -> bool:
-    """Returns whether a glob matches a whole path, as Beam reads one: `**` crosses directories, `*` does not.
-
-    Raises:
-        ValueError: It has a wrong range of characters; one line.
-    """
-    return _compiled_glob(glob, _IN_NAME).search(_encodable(path)) is not None
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> Any:
-    import re2  # only runs with patterns need it
-
-    options = re2.Options()
-    options.log_errors, options.max_mem = False, _MOST_MEMORY
-    try:
-        return re2.compile(_encodable(pattern), options)
-    except re2.error as error:
-        (said, *_) = error.args or ("",)
-        why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-        raise ValueError(
-            f"not a regular expression of RE2: {short_repr(pattern, _PATTERNS_SHOWN)} "
-            f"({why[:_PATTERNS_SHOWN]})"
-        ) from None
-
-
-@lru_cache(maxsize=1024)
-def _compiled_glob(glob: str, one_name: str) -> Any:
-    """Compiles a glob in which `*` stands for `one_name`, and `**` for any text."""
-    parts = []
-    for found in _GLOB_PART.finditer(glob):
-        text, chars = found[0], found["chars"]
-        if chars is not None:
-            negated = chars[0] == "!"
-            inner = re.sub(r"([\\\[^])", r"\\\1", chars[1:] if negated else chars)
-            parts.append(f"[^{inner}]" if negated else f"[{inner}]")
-        elif text[0] == "*":
-            parts.append(one_name if len(text) == 1 else _ANY)
-        else:
-            parts.append("." if text == "?" else re.escape(text) if text.isascii() else text)
-    try:
-        return _compiled(rf"(?s)\A{''.join(parts)}\z")
-    except ValueError:
-        raise ValueError(
-            f"not a glob: {short_repr(glob, _PATTERNS_SHOWN)} (a wrong range, or too large)"
-        ) from None
-
-
-def _encodable(text: str) -> str:
-    """Returns a text without lone surrogates, which stand for bytes of file names that are not UTF-8."""
-    if text.isascii() or not _SURROGATE.search(text):
-        return text
-    return _SURROGATE.sub(lambda found: chr(_PRIVATE + ord(found[0]) - 0xD800), text)
 
 
 # Converts UTF-8 byte offsets to code-point offsets.

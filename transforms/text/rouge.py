@@ -79,6 +79,7 @@ def _separated(char: str) -> str:
 
 _TOKENS = _Tokens()
 _SEPARATED = _Separated()
+_ASCII_SEPARATED = "".join(_separated(chr(code).lower()) for code in range(128)).encode() + bytes(128)
 
 
 def rouge_tokens(text: str) -> list[str]:
@@ -88,15 +89,18 @@ def rouge_tokens(text: str) -> list[str]:
     Myanmar letter starts a token; other letters, digits and marks form words. ASCII words are rouge-score's
     tokens: those of more than three letters are Porter stems (NLTK's variant).
     """
-    normal = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    return list(map(_TOKENS.__getitem__, normal.lower().translate(_SEPARATED).split()))
+    if text.isascii():  # bytes are translated several times faster than characters
+        words = text.encode().translate(_ASCII_SEPARATED).decode().split()
+    else:
+        words = unicodedata.normalize("NFKC", text).lower().translate(_SEPARATED).split()
+    return [*map(_TOKENS.__getitem__, words)]
 
 
 @lru_cache(maxsize=1024)
 def _reference_counts(text: str, rouge_type: RougeType) -> tuple[dict[Gram, int], int]:
     """Counts the n-grams of a reference; cached, because many conversations share one golden."""
     grams = _grams(text, rouge_type)
-    return Counter(grams), len(grams)
+    return dict(Counter(grams)), len(grams)
 
 
 def _grams(text: str, rouge_type: RougeType) -> Sequence[Gram]:
@@ -113,10 +117,9 @@ def rouge_score(matches: int, reference_size: int, candidate_size: int) -> Rouge
 
 
 def _common_count(reference: dict[Gram, int], candidate: Sequence[Gram]) -> int:
-    left, common = dict(reference), 0
+    left, common = reference.copy(), 0
     for gram in candidate:
-        count = left.get(gram)
-        if count:
+        if gram in left and (count := left[gram]):
             left[gram] = count - 1
             common += 1
     return common

@@ -38,10 +38,6 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
 
     List entries and headings are separate and may hold several sentences; a table or a fenced block is one
     sentence. Text without a letter or digit is skipped.
-
-    Args:
-        text: The answer.
-        language: BCP 47 code; None: detected from the text.
     """
     shown = sanitize(text)
     code = language.split("-")[0].lower() if language else guessed_language(shown)
@@ -54,17 +50,13 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
     return [span for span in stripped if any(map(str.isalnum, shown[slice(*span)]))]
 
 
-def _lines(text: str) -> Iterator[SentenceSpan]:
-    start = 0
-    for line in text.split("\n"):
-        yield SentenceSpan(start, start + len(line))
-        start += len(line) + 1
-
-
 def _blocks(text: str) -> Iterator[SentenceSpan]:
     block: SentenceSpan | None = None
     is_fenced = False
-    for line in _lines(text):
+    end = -1
+    for line_text in text.split("\n"):
+        line = SentenceSpan(end + 1, end + 1 + len(line_text))
+        end = line.end
         fence = text.startswith("```", _stripped(text, line).start)
         if block is not None and (is_fenced or (not fence and _goes_on(text, block, line))):
             block = SentenceSpan(block.start, line.end)
@@ -121,8 +113,10 @@ def _is_open(sentence: str, rest: str, language: str | None) -> bool:
     follows = rest.lstrip()
     if last is None or not follows:
         return False
-    if language != "en" and follows[0].isdigit() and _is_in_date(tail, rest):
-        return True
+    if language != "en" and follows[0].isdigit():
+        dates = _DATE.finditer(tail + rest)  # a date in digits (`3. 5. 1990`) that continues after the piece
+        if any(date.start() < len(tail) < date.end() for date in dates):
+            return True
     if _NUMBER.search(tail):
         return _is_ordinal((last["before"] or "").lower(), follows, language)
     word = last["last"].lower()
@@ -133,12 +127,6 @@ def _is_open(sentence: str, rest: str, language: str | None) -> bool:
         return True
     figures = ABBREVIATIONS_OF_FIGURES.get(language, ABBREVIATIONS_OF_FIGURES[None])
     return (follows[0].isdigit() or follows[0].islower()) and word in figures
-
-
-def _is_in_date(tail: str, rest: str) -> bool:
-    """Returns whether a date in digits (`3. 5. 1990`) continues after the piece."""
-    dates = _DATE.finditer(tail + rest)
-    return any(found.start() < len(tail) < found.end() for found in dates)
 
 
 def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
@@ -164,23 +152,13 @@ def _stripped(text: str, span: SentenceSpan) -> SentenceSpan:
     return SentenceSpan(start, start + len(piece.strip()))
 
 
-# Text in one line.
-
-
 def single_spaced(text: str, enough: int) -> str:
-    """Returns a text with single spaces in place of white space, of a long text at least its beginning.
-
-    Args:
-        text: The text.
-        enough: What is left out comes after so many characters of the line, and at least one more.
-    """
+    """Returns a text with single spaces; of a long one at least `enough` characters and one more."""
     start = text[: 2 * enough]
     is_plain = start.isprintable() and "  " not in start
     line = start.strip() if is_plain else " ".join(start.split())
     return line if len(line) > enough or start is text else " ".join(text.split())
 
-
-# Tables of abbreviations, ordinals and function words by language, for splitting sentences.
 
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")
@@ -237,9 +215,9 @@ FUNCTION_WORDS_BY_LANGUAGE: Mapping[str, frozenset[str]] = {
 """Language -> frequent function words, in lower case."""
 
 _LANGUAGES_OF: dict[str, list[str]] = {}
-for _language, _set in FUNCTION_WORDS_BY_LANGUAGE.items():
-    for _each in _set:
-        _LANGUAGES_OF.setdefault(_each, []).append(_language)
+for _language, _words in FUNCTION_WORDS_BY_LANGUAGE.items():
+    for _function_word in _words:
+        _LANGUAGES_OF.setdefault(_function_word, []).append(_language)
 
 ABBREVIATIONS: Mapping[str, frozenset[str]] = {
     "da": word_set("bl.a f.eks inkl ekskl tlf"),

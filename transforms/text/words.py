@@ -43,17 +43,14 @@ class Word(NamedTuple):
     shares: tuple[tuple[str, float], ...] = ()
 
 
-def _combining_marks() -> str:
-    """Returns the combining marks; there are none among Han and Hangul, which are not looked at."""
-    chars = map(chr, (*range(0x300, 0x3400), *range(0xA000, 0xAC00), *range(0xFB00, 0xFE30)))
-    return "".join([char for char in chars if unicodedata.category(char) in ("Mn", "Mc")])
-
-
 @cache
 def _token() -> re.Pattern[str]:
     """Returns the pattern for texts that are not ASCII, which takes 12 ms to make."""
     letters = f"(?!\\d)[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]{{1,32}}"
-    part = f"{letters}(?:[{_combining_marks()}]{{1,8}}(?:{letters})?){{0,15}}"
+    # There are no combining marks among Han and Hangul.
+    chars = map(chr, (*range(0x300, 0x3400), *range(0xA000, 0xAC00), *range(0xFB00, 0xFE30)))
+    marks = "".join([char for char in chars if unicodedata.category(char) in ("Mn", "Mc")])
+    part = f"{letters}(?:[{marks}]{{1,8}}(?:{letters})?){{0,15}}"
     return re.compile(
         f"{part}(?:['’]{part}){{0,2}}|(?=\\d)(?:{NUMERAL})"
         f"|{TIME_OF_A_HALF}|(?:(?!{TIME_OF_A_HALF})[{CHARACTER_SCRIPTS}]){{1,32}}|[{UNSPACED_SCRIPTS}]{{1,32}}"
@@ -65,8 +62,6 @@ _ASCII_TOKEN = re.compile(f"{_ASCII_LETTERS}(?:'{_ASCII_LETTERS}){{0,2}}|(?=\\d)
 
 
 class _Words(dict[str, Word]):
-    """Token -> word."""
-
     def __missing__(self, token: str) -> Word:
         if len(self) >= _MAX_REMEMBERED_WORDS:
             self.clear()
@@ -100,7 +95,10 @@ def _read(token: str) -> Word:
         keys,
         demands,
         is_content,
-        _negates(lower),
+        lower in NEGATIONS
+        or lower.endswith("n't")
+        or lower.startswith("n'")
+        or (not lower.isascii() and NEGATING.search(lower) is not None),
         MONTHS.get(lower, 0),
         _units(lower, keys),
         _shares(tuple(found.items())),
@@ -116,12 +114,6 @@ def _units(lower: str, keys: Keys) -> Keys:
 def _shares(features: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
     total = sum(weight for _, weight in features)
     return tuple((key, weight / total) for key, weight in features)
-
-
-def _negates(lower: str) -> bool:
-    if lower in NEGATIONS or lower.endswith("n't") or lower.startswith("n'"):
-        return True
-    return not lower.isascii() and NEGATING.search(lower) is not None
 
 
 def tokenize(text: str) -> list[str]:
@@ -235,13 +227,13 @@ def _add(features: Features, key: str, weight: float) -> None:
     features[key] = features.get(key, 0.0) + weight
 
 
-def _character_weight(char: str) -> float:
-    is_grammar = "\u3040" <= char <= "\u309f" or char == "ー" or char in KOREAN_GRAMMAR
-    return _GRAMMAR_CHARACTER_WEIGHT if is_grammar else _CHARACTER_WEIGHT
-
-
 def _add_characters(run: str, features: Features) -> bool:
-    weights = [_character_weight(char) for char in run]
+    weights = [
+        _GRAMMAR_CHARACTER_WEIGHT
+        if "\u3040" <= char <= "\u309f" or char == "ー" or char in KOREAN_GRAMMAR
+        else _CHARACTER_WEIGHT
+        for char in run
+    ]
     for char, weight in zip(run, weights, strict=True):
         _add(features, _HAN_DIGITS.get(char, char), weight)
     for pair, both in zip(pairwise(run), pairwise(weights), strict=True):
@@ -251,7 +243,8 @@ def _add_characters(run: str, features: Features) -> bool:
 
 def _add_letters(said: str, features: Features) -> bool:
     word = without_clitic(said)
-    if _is_grammar(word):
+    is_short = len(word) < 2 or (len(word) == 2 and not word.isascii())
+    if is_short or word in FUNCTION_WORDS or word in NEGATIONS or word.endswith("n't"):
         _add(features, word, _GRAMMAR_WEIGHT)
         return False
     if word in MONTHS:
@@ -259,15 +252,15 @@ def _add_letters(said: str, features: Features) -> bool:
     elif any(map(str.isdecimal, word)):
         _add(features, word, WORD_WEIGHT)
     elif word[0].upper() != word[0]:
-        _add_stem(word, features)
+        stem = "".join(rouge_tokens(word)) if word.isascii() else without_accents(word)
+        _add(features, stem, WORD_WEIGHT * (1 - _BEGINNING_SHARE))
+        _add(features, stem[:_BEGINNING], WORD_WEIGHT * _BEGINNING_SHARE)
     else:
-        _add_trigrams(without_accents(word), features)
+        plain = without_accents(word)
+        grams = [plain[start : start + 3] for start in range(max(1, len(plain) - 2))]
+        for gram in grams:
+            _add(features, gram, WORD_WEIGHT / len(grams))
     return True
-
-
-def _is_grammar(word: str) -> bool:
-    is_short = len(word) < 2 or (len(word) == 2 and not word.isascii())
-    return is_short or word in FUNCTION_WORDS or word in NEGATIONS or word.endswith("n't")
 
 
 def without_clitic(word: str) -> str:
@@ -283,20 +276,6 @@ def without_accents(word: str) -> str:
     letters = unicodedata.normalize("NFKD", word)
     return "".join(char for char in letters if char > _LAST_ACCENT or not unicodedata.combining(char)) or word
 
-
-def _add_stem(word: str, features: Features) -> None:
-    stem = "".join(rouge_tokens(word)) if word.isascii() else without_accents(word)
-    _add(features, stem, WORD_WEIGHT * (1 - _BEGINNING_SHARE))
-    _add(features, stem[:_BEGINNING], WORD_WEIGHT * _BEGINNING_SHARE)
-
-
-def _add_trigrams(word: str, features: Features) -> None:
-    grams = [word[start : start + 3] for start in range(max(1, len(word) - 2))]
-    for gram in grams:
-        _add(features, gram, WORD_WEIGHT / len(grams))
-
-
-# Removes Korean endings of negated and of affirmed verbs, so that both have the same stem.
 
 _DENIED = re.compile(r"(?<=[가-힣])지(?:는|도|를|가)?\s?(?:않|못)[가-힣]{0,12}")
 _PAST = re.compile(r"(?:되었|됐|하였|했|[았었])(?=습니다|어요|다(?![가-힣]))")

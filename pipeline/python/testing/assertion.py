@@ -9,11 +9,11 @@ from turnwise.pipeline.python.inputs import CaseInput, ConversationInput
 from turnwise.pipeline.python.testing.check import Checked, call_differences, check_conversation
 from turnwise.pipeline.python.testing.explanation import difference_lines
 from turnwise.schemas.score import Score
-from turnwise.transforms.ces.result import evaluation_result
+from turnwise.transforms.ces.result import unmet_turns
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.judging.backends.base import Backend
-from turnwise.transforms.judging.judges_base import JudgeKind
+from turnwise.transforms.judging.judges import JudgeKind
 from turnwise.transforms.scoring.evaluate import CriterionScores
 
 _MOST_TURNS = 10
@@ -107,9 +107,8 @@ def _criterion_lines(result: CriterionScores, outcome: str | None) -> Iterator[s
 
 
 def _unmet_lines(checked: Checked) -> Iterator[str]:
-    for turn in evaluation_result(checked.scored, checked.verdict).turns or ():
-        if turn.unmet:
-            yield f"  turn {turn.pair.index}: {turn.unmet}"
+    for place, text in unmet_turns(checked.scored, checked.verdict):
+        yield f"  turn {checked.scored.sample.pairs[place].index}: {text}"
 
 
 def _says_more(score: Score) -> bool:

@@ -22,7 +22,7 @@ from turnwise.schemas.conversation import Conversation, Record, ToolCall
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.judging.backends.base import Backend
-from turnwise.transforms.judging.judges_base import JudgeKind
+from turnwise.transforms.judging.judges import JudgeKind
 from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import (

@@ -302,7 +302,8 @@ class StreamStorage:
 
 def _rows(outcome: RecordOutcome, revision: int) -> Mapping[str, Sequence[Any]]:
     """Returns the rows of an outcome by table, with the revision under which they are written."""
-    scores, conversations = outcome.scores, outcome.conversations
+    scores: Sequence[Any] = outcome.scores
+    conversations = outcome.conversations
     if outcome.contribution is None or outcome.contribution.revision != revision:
         scores = [structs.replace(row, revision=revision) for row in scores]
         conversations = [{**row, "revision": revision} for row in conversations]

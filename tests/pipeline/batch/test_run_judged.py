@@ -14,7 +14,7 @@ from turnwise.schemas.conversation import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.judging.ask import NO_JUDGE
-from turnwise.transforms.judging.judges_base import LOCAL_MODEL
+from turnwise.transforms.judging.judges import LOCAL_MODEL
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
 from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria

@@ -8,7 +8,7 @@ import pytest
 
 import turnwise
 from turnwise.pipeline.cli.main import main
-from turnwise.transforms.tools.conversion import TARGETS
+from turnwise.transforms.decisions.conversion import TARGETS
 
 SAMPLE = Path(__file__).parents[3] / "pipeline/sample_data"
 CALL = {"name": "track", "args": {"order": 7}, "id": "t"}

@@ -238,7 +238,7 @@ import turnwise
 from turnwise.pipeline.io.sinks.base import SINKS, SinkKind, find_service, register_sink
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.registry import Format, formats_in_order, register_format
-from turnwise.transforms.judging.judges_base import JUDGES, JudgeKind, register_judge
+from turnwise.transforms.judging.judges import JUDGES, JudgeKind, register_judge
 
 for time in range(2):
     class Odd(turnwise.MeasuredCriterion):

@@ -16,7 +16,7 @@ from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
 from turnwise.pipeline.io.sinks.files import JsonLinesWriter
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.formats.registry import Format, register_format
-from turnwise.transforms.judging.judges_base import JudgeKind, register_judge
+from turnwise.transforms.judging.judges import JudgeKind, register_judge
 class Client:
     async def generate(self, request, count): NOW()
     async def aclose(self): open("closed", "w").close()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.pipeline.io.files import FoundFile, Seen, Unreadable, matches, other_files, shown_path, walk
-from turnwise.transforms.text.cleaning import path_glob_matches
+from turnwise.transforms.text.patterns import path_glob_matches
 
 
 def names(root: Path, seen: Iterable[Seen]) -> list[str]:

@@ -14,9 +14,9 @@ import pytest
 
 from tests import forked
 from turnwise.pipeline.report.judge_check import ONE_MODEL
+from turnwise.transforms.decisions.calibration.judge_check import reordered
 from turnwise.transforms.judging.prompts import Section, fill
 from turnwise.transforms.judging.setup import WAITING
-from turnwise.transforms.tools.judge_check import reordered
 
 pytestmark = pytest.mark.usefixtures("with_credentials")
 MATCH = "final_response_match_v2"

@@ -231,12 +231,6 @@ def test_head_answers_as_get_without_a_body(server: Any, one: str, path: str, co
     assert len(text) == int(length) and json.loads(text)
 
 
-@pytest.mark.parametrize("query", ["alt=json", "access_token=x"])
-def test_parameters_of_the_platform_are_refused(server: Any, one: str, query: str) -> None:
-    assert refused(server.call("GET", f"{one}?{query}")) == (400, "INVALID_ARGUMENT", query.split("=")[0])
-    assert server.call("GET", f"{one}?$alt=json;enum-encoding=int") == server.call("GET", one)
-
-
 def test_the_real_client_reads_runs(client: Any, server: Any) -> None:
     app = "projects/acme-cx/locations/us/apps/runs"
     case = f"{app}/evaluations/one"

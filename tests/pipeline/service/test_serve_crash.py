@@ -94,30 +94,3 @@ def test_a_killed_server_leaves_nothing_half_written(start: Any, store_url: str)
     store.close()
     again = start(store_url=store_url)
     assert again.call("PATCH", f"{BASE}/one?updateMask=tags", {"tags": ["x"]})[1]["tags"] == ["x"]
-
-
-def test_eight_clients_of_rest_lose_no_update(start: Any, store_url: str) -> None:
-    server = start(store_url=store_url)
-    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": SCRIPT})
-    aborted: list[int] = []
-
-    def work(client: int) -> None:
-        for step in range(STEPS):
-            while True:
-                read = server.call("GET", f"{BASE}/one")[1]
-                body = {"tags": [*read.get("tags", []), f"{client}.{step}"], "etag": read["etag"]}
-                code, _ = server.call("PATCH", f"{BASE}/one?updateMask=tags", body)
-                if code == 200:
-                    break
-                aborted.append(code)
-
-    threads = [threading.Thread(target=work, args=(client,)) for client in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    wanted = sorted(f"{client}.{step}" for client in range(CLIENTS) for step in range(STEPS))
-    assert sorted(server.call("GET", f"{BASE}/one")[1]["tags"]) == wanted
-    assert set(aborted) <= {409}
-    history = server.store.read(lambda c: read_history(c, NAME))
-    assert [len(entry.content.get("tags", [])) for entry in history] == list(range(CLIENTS * STEPS + 1))

@@ -155,55 +155,6 @@ def in_threads(count: int, work: Any) -> None:
     assert errors == []
 
 
-def test_eight_who_read_modify_and_write_lose_no_update(service: Any, create: Any) -> None:
-    name = create("one")["name"]
-
-    def work(number: int) -> None:
-        for step in range(5):
-            while True:
-                read = get_evaluation(service, name, ())
-                tags = [*read.get("tags", []), f"{number}.{step}"]
-                try:
-                    update(service, name, "tags", tags=tags, etag=read["etag"])
-                    break
-                except ServiceError as error:
-                    assert error.status == "ABORTED"
-
-    in_threads(8, work)
-    tags = get_evaluation(service, name)["tags"]
-    assert sorted(tags) == sorted(f"{number}.{step}" for number in range(8) for step in range(5))
-    assert len(service.store.read(lambda c: read_history(c, name))) == 41
-
-
-def test_eight_who_write_different_fields_lose_none(service: Any, create: Any) -> None:
-    name = create("one", scenario=SCENARIO)["name"]
-    fields = ["displayName", "description", "tags", "scenario.task", "scenario.rubrics", "scenario.maxTurns"]
-    fields += ["scenario.userFacts", "evaluationMetricsConfigOverride"]
-    config = {"scenarioMetricsConfig": {}}
-    new = {
-        "displayName": "N",
-        "description": "D",
-        "tags": ["t"],
-        "scenario": {
-            "task": "T",
-            "rubrics": ["R"],
-            "maxTurns": 7,
-            "userFacts": [{"name": "n", "value": "v"}],
-        },
-        "evaluationMetricsConfigOverride": config,
-    }
-
-    def work(number: int) -> None:
-        for _ in range(5):
-            update(service, name, fields[number], **new)
-
-    in_threads(8, work)
-    after = get_evaluation(service, name)
-    assert {key: after[key] for key in new} == new
-    revisions = [entry.revision for entry in service.store.read(lambda c: read_history(c, name))]
-    assert revisions == list(range(1, 42))
-
-
 PARTS = st.sampled_from(
     ["displayName", "display_name", "golden", "scenario", "turns", "name", "*", "", "x", "é"]
 )
@@ -249,14 +200,6 @@ def test_contents_survive_whatever_they_hold(service: Any, create: Any) -> None:
     read = get_evaluation(service, made["name"])
     assert read["scenario"] == odd and read["displayName"] == "\0" + "d" * 9000
     assert json.loads(json.dumps(read)) == read
-
-
-def test_golden_and_scenario_are_switched(service: Any, create: Any) -> None:
-    name = create("one", golden=GOLDEN)["name"]
-    after = update(service, name, "scenario", scenario=SCENARIO)
-    assert after["scenario"] == SCENARIO and "golden" not in after
-    after = update(service, name, "golden", golden=GOLDEN)
-    assert after["golden"] == GOLDEN and "scenario" not in after
 
 
 def test_every_update_stands_in_the_history(service: Any, create: Any) -> None:

@@ -292,14 +292,6 @@ def test_all_rows_of_an_earlier_execution_are_deleted(
     store.close()
 
 
-def test_an_execution_that_is_killed_leaves_the_earlier_one(store: Store) -> None:
-    end(store, started(store, 1, row(1)))
-    started(store, 2, row(1, status="FAIL"), row(2, status="FAIL"))
-    assert shown(store) == ["PASS"]
-    end(store, started(store, 3, row(4), row(5), row(6)))
-    assert len(shown(store)) == 3 and {*read(store, RESULT_ROWS.c.execution)} == {(3,)}
-
-
 def test_runs_of_one_id_in_two_apps_leave_each_other(store: Store) -> None:
     put_rows(store, RESULT_ROWS, [row(1)])
     other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly"}

@@ -215,17 +215,6 @@ def test_results_get_full_names(eval_id: str | None, parent: str | None) -> None
     assert short["name"].startswith("evaluations/")
 
 
-def test_results_of_one_id_in_two_sets_are_those_of_two_evaluations() -> None:
-    def parent(eval_set_id: str | None, eval_id: str = "one") -> str:
-        row: Any = {"conversation_id": "c", "app_version": None, "eval_id": eval_id}
-        row |= {"eval_set_id": eval_set_id, "result": {"name": "evaluations/x/results/r"}}
-        return str(full_result(row, LOCAL_APP)["name"]).rpartition("/results/")[0]
-
-    assert parent("desk") == f"{LOCAL_APP}/evaluations/desk~one"
-    assert len({parent(name) for name in ("desk", "shop", None, "größe")}) == 4
-    assert parent("desk", f"{APP}/evaluations/one") == f"{APP}/evaluations/one"
-
-
 @pytest.mark.parametrize(
     ("eval_id", "conversation", "version", "app"),
     [

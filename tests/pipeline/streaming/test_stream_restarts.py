@@ -9,7 +9,8 @@ import pytest
 
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Record
-from turnwise.transforms.ces.result import evaluation_result
+from turnwise.schemas.run import RunInfo
+from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
@@ -229,7 +230,8 @@ def plain(lines):
         scored = score_conversation(Sample(conversation, index.find(conversation), record), criteria)
         verdict = conversation_verdict(scored, RULES)
         state = sums.setdefault((at // HOUR * HOUR, conversation.app_version), MetricsState())
-        state.add(scored, verdict, evaluation_result(scored, verdict).parts())
+        result = evaluation_result(scored, verdict, RunInfo("r", "2026-03-01T02:00:00Z"))
+        state.add(scored, verdict, result_parts(result))
 
     reader, index = LogReader(), CaseIndex(None)
     for number, line in enumerate(lines["whole"]):

@@ -5,7 +5,7 @@ import pytest
 from turnwise.schemas.conversation import Citation, GroundedAnswer, GroundedClaim, Reference, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.judges_base import LocalJudge, NoJudge
+from turnwise.transforms.judging.judges import LocalJudge, NoJudge
 from turnwise.transforms.local_judge.grounding import MAX_QUESTIONS, SupportQuestion, TooLargeError, supported
 from turnwise.transforms.scoring.evaluate import score_conversation
 

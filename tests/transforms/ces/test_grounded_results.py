@@ -6,7 +6,6 @@ import pytest
 from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
-from turnwise.pipeline.store.rows import result_parts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Citation,
@@ -18,10 +17,9 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.result import evaluation_result, result_message
-from turnwise.transforms.ces.verdict import justification
+from turnwise.transforms.ces.result import evaluation_result, justification, result_parts
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.judges_base import LocalJudge
+from turnwise.transforms.judging.judges import LocalJudge
 from turnwise.transforms.judging.prompts import MAX_REFERENCES, asked_sections, facts
 from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
@@ -45,9 +43,7 @@ def result_of(matched):
         named = [CRITERIA[name](**given) for name, given in fields.items()]
         scored = score_conversation(matched(case, *turns), named)
         verdict = conversation_verdict(scored, RULES)
-        made = evaluation_result(scored, verdict)
-        result = result_message(made, RUN)
-        assert made.parts() == result_parts(result)
+        result = evaluation_result(scored, verdict, RUN)
         real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
         json_format.Parse(json.dumps(result), real)
         return result, verdict, scored

@@ -8,9 +8,8 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
 import turnwise
-from turnwise.pipeline.store.rows import result_parts
+from tests.ces_messages import MESSAGES
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
     Conversation,
@@ -24,10 +23,10 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.judgements import CES_CRITERIA
-from turnwise.transforms.ces.result import evaluation_result, result_message
+from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
-from turnwise.transforms.judging.judges_base import NoJudge
+from turnwise.transforms.judging.judges import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import ScoredConversation, conversation_verdict, judge_conversation
@@ -50,9 +49,7 @@ def result_of(case, turns, ask, criteria=CRITERIA):
     scored = ScoredConversation(Sample(conversation, case, Record("f", 1, b"{}")), [], [])
     asyncio.run(judge_conversation(scored, criteria, ask))
     assert scored.failures == []
-    made = evaluation_result(scored, conversation_verdict(scored, RULES))
-    result = result_message(made, RUN)
-    assert made.parts() == result_parts(result)
+    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
     real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
     json_format.Parse(json.dumps(result), real)
     assert json.loads(json_format.MessageToJson(real)) == result
@@ -179,37 +176,20 @@ def test_a_golden_of_the_samples(name, scripted):
     asked = [q.prompt.version for q, _ in ask.asked]
     assert asked.count("semantic_similarity/2") == 3
     assert asked.count("hallucination/2") == (2 if name == "golden_pass" else 1)
+    kinds = ("semantic", "hallucination", "tool")
+    ours, theirs = ([part for part in result_parts(one) if part[0][1] in kinds] for one in (result, wanted))
+    assert sorted(ours) == sorted(theirs)
+    if name == "golden_fail":
+        said, turn = golden["turnReplayResults"][1], replayed[1]
+        assert said["hallucinationResult"] == turn["hallucinationResult"]
+        assert said["semanticSimilarityResult"] == turn["semanticSimilarityResult"]
+        assert said["expectationOutcome"][0]["toolInvocationResult"]["explanation"] == (
+            "1 of 2 parameters match; wrong or missing: date."
+        )
 
 
 def unexplained(result):
     return result and {key: value for key, value in result.items() if key != "explanation"}
-
-
-@needs_samples
-def test_explanations_are_the_judges(scripted):
-    replayed = sample("golden_fail", "EvaluationResult")["goldenResult"]["turnReplayResults"]
-    case = eval_case((SAMPLES / "golden_rebooking__Evaluation.json").read_bytes(), CesConfig())
-    turns = [recorded_turn(i, turn) for i, turn in enumerate(replayed)]
-    ask = scripted(scripted_by(replayed, POLITE_THROUGHOUT, DATE_DIFFERS))
-    ours = result_of(case, turns, ask)["goldenResult"]["turnReplayResults"]
-    assert ours[1]["hallucinationResult"] == replayed[1]["hallucinationResult"]
-    assert ours[1]["semanticSimilarityResult"] == replayed[1]["semanticSimilarityResult"]
-    assert ours[2]["hallucinationResult"] == replayed[2]["hallucinationResult"]
-    assert ours[1]["expectationOutcome"][0]["toolInvocationResult"]["explanation"] == (
-        "1 of 2 parameters match; wrong or missing: date."
-    )
-
-
-@needs_samples
-def test_the_samples_count_in_the_metrics_as_they_stand(scripted):
-    wanted = sample("golden_fail", "EvaluationResult")
-    replayed = wanted["goldenResult"]["turnReplayResults"]
-    case = eval_case((SAMPLES / "golden_rebooking__Evaluation.json").read_bytes(), CesConfig())
-    turns = [recorded_turn(i, turn) for i, turn in enumerate(replayed)]
-    result = result_of(case, turns, scripted(scripted_by(replayed, POLITE_THROUGHOUT, DATE_DIFFERS)))
-    kinds = ("semantic", "hallucination", "tool")
-    ours = [part for part in result_parts(result) if part[0][1] in kinds]
-    assert sorted(ours) == sorted(part for part in result_parts(wanted) if part[0][1] in kinds)
 
 
 @needs_samples

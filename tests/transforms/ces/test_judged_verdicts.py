@@ -231,8 +231,3 @@ def test_judges_do_not_decide_cases_of_other_dialects(matched):
     entry = turns_of("semantic_similarity", Score(1.0))
     entry.overall = Score(1.0, outcome="FAIL")
     assert verdict_of(case, SAID, matched, entry).status == "FAIL"
-
-
-def test_nothing_judged_is_false():
-    assert not Judgements()
-    assert Judgements([alike(None)])

@@ -6,9 +6,8 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 from msgspec.structs import replace
 
-from turnwise.pipeline.store.rows import result_parts
+from tests.ces_messages import MESSAGES
 from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
-from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
     Conversation,
@@ -22,8 +21,7 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.messages import tool_call, tool_reference, tool_response
-from turnwise.transforms.ces.result import evaluation_result, result_message, result_name
+from turnwise.transforms.ces.result import evaluation_result, result_name
 from turnwise.transforms.criteria.figures import TurnLatency
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.matching.sample import Sample
@@ -73,10 +71,7 @@ def parsed(result):
 
 def result_of(case, *turns, verdict=None, **fields):
     scored = score_conversation(matched(case, *turns, **fields), ())
-    result = evaluation_result(scored, verdict or conversation_verdict(scored, RULES))
-    message = result_message(result, RUN)
-    assert result.parts() == result_parts(message)
-    return parsed(message)
+    return parsed(evaluation_result(scored, verdict or conversation_verdict(scored, RULES), RUN))
 
 
 def ces_sample(name):
@@ -406,16 +401,11 @@ def named(conversation_id, eval_id=None):
 
 
 def test_names_are_deterministic_and_distinct():
-    assert named("c", "e") == named("c", "e")
     ids = [("c", "e"), ("c", "f"), ("d", "e"), ("c", None), ("e", "c"), ("ce", "x"), ("c", "ex")]
     assert len({named(*pair) for pair in ids}) == len(ids)
-    assert named("c", "e").startswith("evaluations/e/results/r-")
     assert named("c", f"{APP}/evaluations/e").startswith(f"{APP}/evaluations/e/results/r-")
     assert named("\ud800", "e") != named("c", "e")
-
-
-def test_names_do_not_change_between_releases():
-    assert named("c", "e") == "evaluations/e/results/r-d5d979437b07bc1d3adbcf02"
+    assert named("c", "e") == "evaluations/e/results/r-d5d979437b07bc1d3adbcf02", "as in earlier releases"
 
 
 def test_a_span_with_another_clock_than_rfc_3339_still_gives_a_valid_result():
@@ -423,29 +413,6 @@ def test_a_span_with_another_clock_than_rfc_3339_still_gives_a_valid_result():
     result = result_of(None, Turn(spans=[span]), verdict=Verdict("PASS"))
     (latency,) = result["scenarioResult"]["toolCallLatencies"]
     assert latency == {"tool": "a", "displayName": "a", "executionLatency": "1s"}
-
-
-def test_a_result_is_in_canonical_form():
-    case = EvalCase(eval_id="e", turns=[ExpectedTurn()])
-    span = TimedSpan(type="LLM", name="m", seconds=1.0)
-    result = result_of(case, Turn(spans=[span]), verdict=Verdict("PASS"))
-    assert printed(result) == result
-
-
-REFERENCES = [
-    ("a", None, {"tool": "a"}),
-    (None, None, {"tool": ""}),
-    ("a", "p/tools/a", {"tool": "p/tools/a"}),
-    ("a", "", {"tool": "a"}),
-    ("a", "p/toolsets/s/tools/a", {"toolsetTool": {"toolset": "p/toolsets/s", "toolId": "a"}}),
-]
-
-
-@pytest.mark.parametrize(("name", "resource", "wanted"), REFERENCES)
-def test_references_to_tools(name, resource, wanted):
-    assert tool_reference(name, resource) == wanted
-    assert wanted.items() <= tool_call(ToolCall(name=name, resource=resource)).items()
-    assert wanted.items() <= tool_response(ToolResponse(name=name, resource=resource)).items()
 
 
 CLOCKS = [

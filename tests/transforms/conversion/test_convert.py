@@ -23,8 +23,8 @@ from turnwise.schemas.conversation import (
     Turn,
     Usage,
 )
+from turnwise.transforms.decisions.conversion import TARGETS, Differences, converted
 from turnwise.transforms.matching.sample import recorded_case
-from turnwise.transforms.tools.conversion import TARGETS, Differences, converted
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<[{`\x00"), min_size=1, max_size=20).filter(
     lambda text: bool(text.strip())

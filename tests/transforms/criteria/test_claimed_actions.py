@@ -3,7 +3,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ToolCall, ToolDeclaration, ToolResponse, ToolSetting, Turn
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.judges_base import NoJudge
+from turnwise.transforms.judging.judges import NoJudge
 
 KIND = CRITERIA["claimed_actions_v1"]
 

@@ -23,7 +23,7 @@ from turnwise.schemas.conversation import (
     Usage,
 )
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.judging.judges_base import NoJudge
+from turnwise.transforms.judging.judges import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import score_conversation
 

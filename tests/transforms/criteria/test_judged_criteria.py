@@ -24,7 +24,7 @@ from turnwise.schemas.conversation import (
 from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample
-from turnwise.transforms.judging.judges_base import NoJudge
+from turnwise.transforms.judging.judges import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import ScoredConversation, criteria_verdict, judge_conversation

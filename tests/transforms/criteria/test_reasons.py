@@ -8,8 +8,8 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
 import turnwise
+from tests.ces_messages import MESSAGES
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
@@ -21,7 +21,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
-from turnwise.transforms.ces.result import evaluation_result, result_message
+from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
@@ -59,7 +59,7 @@ def entry(scored):
 
 def result_of(scored):
     """The result, which both parsers take as it stands."""
-    result = result_message(evaluation_result(scored, conversation_verdict(scored, RULES)), RUN)
+    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
     real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
     json_format.Parse(json.dumps(result), real)
     MESSAGES["EvaluationResult"].from_value(result)

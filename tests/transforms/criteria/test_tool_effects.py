@@ -50,67 +50,118 @@ def calls(text):
     return turn_of(text).tool_calls
 
 
-@pytest.fixture
-def whole(matched):
-    """Scores a conversation against the actions of a case."""
+def both_of(text):
+    """`add:1 / send` -> a turn in which the agent calls add, and the user send."""
+    by_agent, _, by_user = text.partition("/")
+    turn, theirs = turn_of(by_agent), turn_of(by_user)
+    turn.user_tool_calls, turn.user_tool_responses = theirs.tool_calls, theirs.tool_responses
+    return turn
 
-    def _whole(expected, actual, criterion=None, **case):
-        golden = EvalCase(eval_id="e", actions=None if expected is None else calls(expected), **case)
-        scored = score_conversation(matched(golden, *map(turn_of, actual.split("|"))), [criterion or built()])
+
+@pytest.fixture
+def overall(matched):
+    """Scores some turns against a case."""
+
+    def _overall(golden, *turns, criterion=None):
+        scored = score_conversation(matched(golden, *turns), [criterion or built()])
         assert scored.failures == []
         return scored.scores[0].overall
+
+    return _overall
+
+
+@pytest.fixture
+def whole(overall):
+    """Scores turns, apart by `|`, against the actions of a case: of the agent (`-`: none) / the user."""
+
+    def _whole(expected, actual, criterion=None, **case):
+        by_agent, _, by_user = map(str.strip, expected.partition("/"))
+        actions = None if by_agent == "-" else calls(by_agent)
+        golden = EvalCase(eval_id="e", actions=actions, user_actions=calls(by_user), **case)
+        return overall(golden, *map(both_of, actual.split("|")), criterion=criterion)
 
     return _whole
 
 
 CASES = [
-    # expected, actual (turns by |), value, passes
-    ("", "get_x:1|list_y", 1.0, True),
-    ("get_x:1 list_y", "", 1.0, True),
-    ("cancel:1", "get_x|cancel:1|get_x", 1.0, True),
-    ("", "cancel:1", 0.0, False),
-    ("cancel:1", "", 0.0, False),
-    ("cancel:1", "cancel:2", 0.0, False),
-    ("cancel:1 add:2", "add:2|cancel:1", 1.0, True),
-    ("cancel:1 add:2", "cancel:1", 2 / 3, False),
-    ("cancel:1", "cancel:1 add:2", 2 / 3, False),
-    ("add:1 add:2", "add:1 add:3", 0.5, False),
-    ("add:1", "add:1!|add:1", 1.0, True),
-    ("add:1", "add:1!", 0.0, False),
-    ("", "add:1! cancel:2!", 1.0, True),
-    ("add:1", "add:1 add:1", 2 / 3, False),
-    ("add:1", "add:1 add:1~ cancel:2~", 1.0, True),
-    ("add:1", "add:1~", 1.0, True),
-    ("add:1", "add:2~", 0.0, False),
-    ("add:1 add:1", "add:1 add:2~", 2 / 3, False),
-    ("add:1 add:1", "add:1", 2 / 3, False),
-    ("cancel:1", "cancel:1 cancel:1", 1.0, True),
-    ("cancel:1 cancel:1", "cancel:1", 1.0, True),
-    ("", "transfer_to_human", 1.0, True),
-    ("transfer_to_human", "", 2 / 2.1, False),
-    ("cancel:1", "transfer_to_human", 0.0, False),
-    ("cancel:1", "cancel:1 transfer_to_human", 1.0, True),
-    ("transfer_to_agent:A", "transfer_to_agent:B", 2 / 2.2, False),
-    ("transfer_to_agent:A", "transfer_to_human", 2 / 2.1, False),
-    ("toggle:1", "toggle:1 get_x|toggle:1 toggle:1", 1.0, True),
-    ("toggle:1", "toggle:1|toggle:1", 0.0, False),
-    ("", "toggle:1|toggle:1", 1.0, True),
-    ("", "toggle:1|toggle:2", 0.0, False),
-    ("toggle:1 toggle:1", "", 1.0, True),
-    ("toggle:on toggle:on", "toggle:on toggle:on", 1.0, True),
-    ("toggle:on", "toggle:on|toggle:on", 2 / 3, False),
-    ("", "toggle:off|toggle:off", 0.0, False),
-    ("", "toggle:1|toggle:1!", 0.0, False),
-    ("cancel:1 transfer_to_human", "cancel:1 transfer_to_human|transfer_to_human", 1.0, True),
+    # expected of agent / user, actual (turns by |), value, changes that the other side made
+    ("", "get_x:1|list_y", 1.0, []),
+    ("get_x:1 list_y", "", 1.0, []),
+    ("cancel:1", "get_x|cancel:1|get_x", 1.0, []),
+    ("", "cancel:1", 0.0, []),
+    ("cancel:1", "", 0.0, []),
+    ("cancel:1", "cancel:2", 0.0, []),
+    ("cancel:1 add:2", "add:2|cancel:1", 1.0, []),
+    ("cancel:1 add:2", "cancel:1", 2 / 3, []),
+    ("cancel:1", "cancel:1 add:2", 2 / 3, []),
+    ("add:1 add:2", "add:1 add:3", 0.5, []),
+    ("add:1", "add:1!|add:1", 1.0, []),
+    ("add:1", "add:1!", 0.0, []),
+    ("", "add:1! cancel:2!", 1.0, []),
+    ("add:1", "add:1 add:1", 2 / 3, []),
+    ("add:1", "add:1 add:1~ cancel:2~", 1.0, []),
+    ("add:1", "add:1~", 1.0, []),
+    ("add:1", "add:2~", 0.0, []),
+    ("add:1 add:1", "add:1 add:2~", 2 / 3, []),
+    ("cancel:1", "cancel:1 cancel:1", 1.0, []),
+    ("cancel:1 cancel:1", "cancel:1", 1.0, []),
+    ("", "transfer_to_human", 1.0, []),
+    ("transfer_to_human", "", 2 / 2.1, []),
+    ("cancel:1", "transfer_to_human", 0.0, []),
+    ("transfer_to_agent:A", "transfer_to_agent:B", 2 / 2.2, []),
+    ("transfer_to_agent:A", "transfer_to_human", 2 / 2.1, []),
+    ("toggle:1", "toggle:1 get_x|toggle:1 toggle:1", 1.0, []),
+    ("toggle:1", "toggle:1|toggle:1", 0.0, []),
+    ("", "toggle:1|toggle:1", 1.0, []),
+    ("", "toggle:1|toggle:2", 0.0, []),
+    ("toggle:1 toggle:1", "", 1.0, []),
+    ("toggle:on", "toggle:on|toggle:on", 2 / 3, []),
+    ("", "toggle:1|toggle:1!", 0.0, []),
+    ("cancel:1 transfer_to_human", "cancel:1 transfer_to_human|transfer_to_human", 1.0, []),
+    ("/ add", "add /", 1.0, ["agent"]),
+    ("- / add", "add /", 1.0, ["agent"]),
+    ("add /", "/ add", 1.0, ["user"]),
+    ("add:1 / add:2", "add:2 / add:1", 1.0, ["user", "agent"]),
+    ("add / add", "add / add", 1.0, []),
+    ("add / add", "add add /", 1.0, ["agent"]),
+    ("add / add", "/ add add", 1.0, ["user"]),
+    ("/ add", "add add /", 2 / 3, ["agent"]),
+    ("/ add", "add / add", 2 / 3, []),
+    ("add /", "add / add", 1.0, []),
+    ("/ add", "add! /", 0.0, []),
+    ("/ add", "/ add!", 0.0, []),
+    ("/ add", "add! / add", 1.0, []),
+    ("/ add:1", "add:1~ /", 1.0, ["agent"]),
+    ("add:1 /", "/ add:1~", 1.0, ["user"]),
+    ("/ add:1", "add:2 /", 0.0, ["agent"]),
+    ("- / add:1", "add:2 /", 0.0, []),
+    ("- / add:1", "add:1 send /", 1.0, ["agent"]),
+    ("/ add:1", "add:1 send /", 2 / 3, ["agent"]),
+    ("/ add:1", "add:1 / add:2", 1.0, ["agent"]),
+    ("/ cancel:1", "cancel:1 / cancel:1", 1.0, []),
+    ("cancel:1 / cancel:1", "cancel:1 /", 1.0, []),
+    ("/", "cancel:1 / cancel:1", 0.0, []),
+    ("/ toggle:1", "toggle:1 / toggle:1", 0.0, []),
+    ("/ toggle:1", "toggle:1 / toggle:1 toggle:1", 1.0, ["agent"]),
+    ("/", "toggle:1 / toggle:1", 1.0, []),
+    ("/", "toggle:1 / toggle:1 toggle:1", 0.0, []),
+    ("toggle:1 / toggle:1", "/", 1.0, []),
+    ("get_x /", "/ transfer_to_human cancel:1", 1.0, []),
+    # The user's own tools count as far as they are expected.
+    ("- / add", "/ add add reset", 1.0, []),
+    ("- / add reset", "/ reset", 2 / 3, []),
+    ("- / check_x", "/", 1.0, []),
 ]
 
 
-@pytest.mark.parametrize(("expected", "actual", "value", "passes"), CASES)
-def test_what_a_conversation_changed(expected, actual, value, passes, whole):
+@pytest.mark.parametrize(("expected", "actual", "value", "others"), CASES)
+def test_what_a_conversation_changed(expected, actual, value, others, whole):
     score = whole(expected, actual)
-    assert score.value == pytest.approx(value)
-    assert score.outcome == ("PASS" if passes else "FAIL")
+    assert (score.value, score.outcome) == (pytest.approx(value), "PASS" if value == 1.0 else "FAIL")
     assert score.explanation
+    swapped = score.details.get("made_by_the_other", [])
+    assert [each["made_by"] for each in swapped] == others
+    assert all(each["expected_of"] != each["made_by"] for each in swapped)
 
 
 def test_the_details_can_be_read(whole):
@@ -132,11 +183,19 @@ def test_the_details_can_be_read(whole):
         "failed": ["send(x: 4)"],
         "guessed": {**dict.fromkeys(("add", "cancel", "drop", "send"), "write"), "get_y": "read"},
     }
+    many = whole("", " ".join(f"add:{i}" for i in range(120))).details
+    assert len(many["extra"]) == 51 and many["extra"][-1] == "and 70 more"
 
 
-def test_very_many_differences_are_told_in_short(whole):
-    details = whole("", " ".join(f"add:{i}" for i in range(120))).details
-    assert len(details["extra"]) == 51 and details["extra"][-1] == "and 70 more"
+def test_who_made_a_change_is_told(whole):
+    score = whole("/ add:1", "add:1 /")
+    swapped = {"call": "add(x: 1)", "expected_of": "user", "made_by": "agent"}
+    assert score.details["made_by_the_other"] == [swapped]
+    assert (score.details["missing"], score.details["extra"]) == ([], [])
+    assert "By the agent in place of the user: add(x: 1)" in score.explanation
+    undone = whole("/", "toggle:1 / toggle:1")
+    assert undone.details["undone"] == ["toggle(x: 1)"] * 2
+    assert "Done and undone: toggle(x: 1); toggle(x: 1)." in undone.explanation
 
 
 @pytest.mark.parametrize("actual", ["add:1 add:2 add:3 cancel:9", "add:1 add:2 add:3 drop:4"])
@@ -145,28 +204,36 @@ def test_an_extra_destructive_call_fails_at_any_threshold(actual, whole):
     assert score.value > 0.1
     assert (score.outcome, score.threshold) == ("FAIL", 0.1)
     assert "destructive" in score.reason
-    assert whole("add:1 add:2 add:3", "add:1 add:2 send:1", built(threshold=0.1)).outcome == "PASS"
     assert whole("add:1", actual, built(threshold=None)).outcome is None
 
 
-def test_nothing_stated_is_not_applicable(whole, matched):
-    assert whole(None, "cancel:1") is None
-    scored = score_conversation(matched(None, turn_of("cancel:1")), [built()])
-    assert scored.scores[0].overall is None
+@pytest.mark.parametrize(
+    ("expected", "made", "outcome"),
+    [
+        ("/ drop:1", "drop:1 /", "PASS"),
+        ("/ drop:1", "drop:2 /", "FAIL"),
+        ("/ drop:1", "drop:1 drop:2 /", "FAIL"),
+        ("drop:1 /", "/ drop:1 drop:2", "PASS"),
+    ],
+)
+def test_what_the_agent_destroys_in_place_of_the_user(expected, made, outcome, whole):
+    assert whole(expected, made, built(threshold=0.01)).outcome == outcome
+
+
+def test_nothing_stated_is_not_applicable(whole, overall):
+    assert whole("-", "cancel:1") is None
+    assert overall(None, turn_of("cancel:1")) is None
 
 
 def test_the_config_says_what_tools_do(whole):
     tools = {"frob*": "read", "add": {"idempotent": True}, "get_lock": "write"}
     assert whole("add:1 get_lock", "frobnicate add:1 add:1 get_lock", built(tools)).value == 1.0
-    assert whole("", "frobnicate", built({"frobnicate": "write"})).value == 0.0
     assert "guessed" not in whole("get_lock", "get_lock frob", built(tools)).details
-
-
-def test_a_declaration_goes_before_the_guess(whole):
-    declared = [ToolDeclaration("frobnicate", "read", origin="mcp")]
-    score = whole("", "frobnicate", tools=declared)
-    assert score.value == 1.0
-    assert "guessed" not in score.details
+    assert whole("", "frobnicate", built({"frobnicate": "write"})).value == 0.0
+    for tool, value in (({}, 0.0), ({"idempotent": True}, 1.0), ({"idempotent": False}, 0.0)):
+        assert whole("toggle:1", "toggle:1|toggle:1", built({"toggle": tool})).value == value
+    declared = whole("", "frobnicate", tools=[ToolDeclaration("frobnicate", "read", origin="mcp")])
+    assert (declared.value, "guessed" in declared.details) == (1.0, False)
 
 
 UNKNOWN = [
@@ -204,177 +271,67 @@ def test_a_tool_that_nothing_is_known_of(expected, actual, fields, value, outcom
         assert declared.value is not None
 
 
-def test_a_turn_with_an_unknown_call_leaves_a_passing_conversation_without_a_score(matched):
-    for made, outcome in (("add:2 zorp", None), ("zorp", "FAIL")):
-        overall = turns_of(matched, ["add:1", "add:2"], ["add:1", made]).overall
-        assert overall.outcome == outcome
-
-
 def turns_of(matched, expected, actual, criterion=None):
-    golden = [
-        ExpectedTurn(user=f"turn {i}", tool_calls=None if e is None else calls(e))
-        for i, e in enumerate(expected)
-    ]
-    made = [turn_of(text) for text in actual]
-    for i, turn in enumerate(made):
-        turn.user = f"turn {i}"
-    case = matched(EvalCase(eval_id="e", turns=golden), *made)
-    (result,) = score_conversation(case, [criterion or built()]).scores
-    return result
+    turns = [turn_of(text) for text in actual]
+    golden = [ExpectedTurn(tool_calls=None if e is None else calls(e)) for e in expected]
+    for side in (golden, turns):
+        for i, turn in enumerate(side):
+            turn.user = f"turn {i}"
+    sample = matched(EvalCase(eval_id="e", turns=golden), *turns)
+    return score_conversation(sample, [criterion or built()]).scores[0]
 
 
-def test_turn_by_turn_where_the_case_says_so(matched):
-    result = turns_of(matched, ["add:1", "", None, "cancel:2"], ["get_x add:1", "", "add:5", "get_y"])
-    assert [(i, score.value) for i, score in result.turns] == [(0, 1.0), (1, 1.0), (3, 0.0)]
-    assert (result.overall.value, result.overall.outcome) == (pytest.approx(2 / 3), "FAIL")
-    assert turns_of(matched, ["add:1", ""], ["add:1", "get_x"]).overall.outcome == "PASS"
+@pytest.mark.parametrize(
+    ("expected", "actual", "fields", "outcome"),
+    [
+        (["add:1", ""], ["add:1", "get_x"], {}, "PASS"),
+        (["add:1", "add:2"], ["add:1", "add:2 zorp"], {}, None),
+        (["add:1", "add:2"], ["add:1", "zorp"], {}, "FAIL"),
+        (["add:1", "add:2"], ["add:1", "add:2 drop:1"], {"threshold": 0.5}, "FAIL"),
+        (["add:1", "add:2"], ["add:1", "add:2 transfer_to_human"], {"threshold": 0.5}, "PASS"),
+        (["add:1"], ["drop:1"], {"threshold": None}, None),
+        (
+            ["add:1", "add:2"],
+            ["add:1", "add:2 transfer_to_human"],
+            {"threshold": 0.5, "extra_handoffs": "fail"},
+            "FAIL",
+        ),
+    ],
+)
+def test_what_a_turn_does_to_the_conversation(expected, actual, fields, outcome, matched):
+    assert turns_of(matched, expected, actual, built(**fields)).overall.outcome == outcome
 
 
-def test_a_turn_that_destroys_fails_the_conversation(matched):
-    result = turns_of(matched, ["add:1", "add:2"], ["add:1", "add:2 drop:1"], built(threshold=0.5))
-    assert result.overall.value > 0.5
-    assert result.overall.outcome == "FAIL"
+@pytest.mark.parametrize(
+    ("expected", "actual", "wanted"),
+    [
+        (
+            ["add:1", "", None, "cancel:2"],
+            ["get_x add:1", "", "add:5", "get_y"],
+            [(0, 1.0, None), (1, 1.0, None), (3, 0.0, None)],
+        ),
+        (["add:1", ""], ["add:1"], [(0, 1.0, None), (1, 1.0, "MISSING_TURN")]),
+        (["", "add:1"], [""], [(0, 1.0, None), (1, 0.0, "MISSING_TURN")]),
+        ([""], ["", "add:1"], [(0, 1.0, None), (1, 0.0, "EXTRA_TURN")]),
+    ],
+)
+def test_turn_by_turn_where_the_case_says_so(expected, actual, wanted, matched):
+    """Turns that one side lacks change nothing."""
+    turns = turns_of(matched, expected, actual).turns
+    assert [(i, score.value, score.label) for i, score in turns] == wanted
 
 
-def test_calls_that_are_named_and_not_checked_may_be_made(matched):
+def test_calls_that_are_named_and_not_checked_may_be_made(overall):
     named = Expectation("tool_call", tool_call=ToolCall("drop", {"x": "1"}), skip=True)
     golden = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"), expectations=[named])])
     for made, wanted in (("add:1", 1.0), ("add:1 drop:1", 1.0), ("add:1 drop:1 drop:2", 2 / 3)):
-        overall = score_conversation(matched(golden, turn_of(made)), [built()]).scores[0].overall
-        assert overall.value == pytest.approx(wanted)
+        assert overall(golden, turn_of(made)).value == pytest.approx(wanted)
 
 
-def test_without_a_threshold_nothing_fails(matched):
-    overall = turns_of(matched, ["add:1"], ["drop:1"], built(threshold=None)).overall
-    assert (overall.value, overall.outcome) == (0.0, None)
-
-
-def test_turns_that_one_side_lacks_change_nothing(matched):
-    result = turns_of(matched, ["add:1", ""], ["add:1"])
-    assert [score.value for _, score in result.turns] == [1.0, 1.0]
-    result = turns_of(matched, ["", "add:1"], [""])
-    assert sorted((score.value, score.label) for _, score in result.turns) == [
-        (0.0, "MISSING_TURN"),
-        (1.0, None),
-    ]
-    result = turns_of(matched, [""], ["", "add:1"])
-    assert (0.0, "EXTRA_TURN") in [(score.value, score.label) for _, score in result.turns]
-
-
-@pytest.mark.parametrize(
-    ("expected", "made", "value"),
-    [
-        ("", "toggle reset", 1.0),
-        ("add", "add add reset", 1.0),
-        ("add", "", 0.0),
-        ("add", "add!", 0.0),
-        ("check_x", "", 1.0),
-        ("add reset", "reset", 2 / 3),
-        ("toggle", "toggle toggle toggle", 1.0),
-        ("toggle", "toggle toggle", 0.0),
-    ],
-)
-def test_the_users_own_tools_count_as_far_as_they_are_expected(expected, made, value, matched):
-    turn = turn_of(made)
-    theirs = Turn(user_tool_calls=turn.tool_calls, user_tool_responses=turn.tool_responses)
-    for actions in (None, []):
-        golden = EvalCase(eval_id="e", actions=actions, user_actions=calls(expected))
-        overall = score_conversation(matched(golden, theirs), [built()]).scores[0].overall
-        assert overall is None if not expected and actions is None else overall.value == pytest.approx(value)
-
-
-def both_of(by_agent, by_user):
-    """A turn in which the agent and the user make calls."""
-    turn, theirs = turn_of(by_agent), turn_of(by_user)
-    turn.user_tool_calls, turn.user_tool_responses = theirs.tool_calls, theirs.tool_responses
-    return turn
-
-
-@pytest.fixture
-def between(matched):
-    """Scores calls of both sides, `agent's / user's`, against those expected of both."""
-
-    def _between(expected, made, criterion=None):
-        actions, user_actions = ([*map(str.strip, text.split("/"))] for text in (expected, made))
-        golden = EvalCase(
-            eval_id="e",
-            actions=None if actions[0] == "-" else calls(actions[0]),
-            user_actions=calls(actions[1]),
-        )
-        turns = [both_of(*user_actions)] if user_actions != ["", ""] else []
-        scored = score_conversation(matched(golden, *turns), [criterion or built()])
-        assert scored.failures == []
-        return scored.scores[0].overall
-
-    return _between
-
-
-SIDES = [
-    # expected of agent / of user, made by agent / by user, value, changes that the other side made
-    ("/ add", "add /", 1.0, ["agent"]),
-    ("- / add", "add /", 1.0, ["agent"]),
-    ("add /", "/ add", 1.0, ["user"]),
-    ("add:1 / add:2", "add:2 / add:1", 1.0, ["user", "agent"]),
-    ("add / add", "add / add", 1.0, []),
-    ("add / add", "add add /", 1.0, ["agent"]),
-    ("add / add", "/ add add", 1.0, ["user"]),
-    ("/ add", "add add /", 2 / 3, ["agent"]),
-    ("/ add", "add / add", 2 / 3, []),
-    ("add /", "add / add", 1.0, []),
-    ("add /", "/ add add", 1.0, ["user"]),
-    ("/ add add", "add / add", 1.0, ["agent"]),
-    ("/ add", "add! /", 0.0, []),
-    ("/ add", "/ add!", 0.0, []),
-    ("add /", "/ add!", 0.0, []),
-    ("/ add", "add! / add", 1.0, []),
-    ("/ add:1", "add:1~ /", 1.0, ["agent"]),
-    ("add:1 /", "/ add:1~", 1.0, ["user"]),
-    ("/ add:1", "add:2 /", 0.0, ["agent"]),
-    ("- / add:1", "add:2 /", 0.0, []),
-    ("- / add:1", "add:1 send /", 1.0, ["agent"]),
-    ("/ add:1", "add:1 send /", 2 / 3, ["agent"]),
-    ("/ add:1", "add:1 / add:2", 1.0, ["agent"]),
-    ("/ cancel:1", "cancel:1 /", 1.0, ["agent"]),
-    ("/ cancel:1", "cancel:1 / cancel:1", 1.0, []),
-    ("cancel:1 /", "cancel:1 / cancel:1", 1.0, []),
-    ("cancel:1 / cancel:1", "cancel:1 /", 1.0, []),
-    ("cancel:1 / cancel:1", "/ cancel:1", 1.0, []),
-    ("/", "cancel:1 / cancel:1", 0.0, []),
-    ("/ toggle:1", "toggle:1 /", 1.0, ["agent"]),
-    ("/ toggle:1", "toggle:1 / toggle:1", 0.0, []),
-    ("/ toggle:1", "toggle:1 / toggle:1 toggle:1", 1.0, ["agent"]),
-    ("/", "toggle:1 / toggle:1", 1.0, []),
-    ("/", "toggle:1 / toggle:1 toggle:1", 0.0, []),
-    ("toggle:1 / toggle:1", "/", 1.0, []),
-    ("/ transfer_to_human", "transfer_to_human /", 1.0, ["agent"]),
-    ("/", "/ transfer_to_human cancel:1", None, []),
-]
-
-
-@pytest.mark.parametrize(("expected", "made", "value", "others"), SIDES)
-def test_a_change_counts_whoever_made_it(expected, made, value, others, between):
-    if value is None:
-        expected, value = "get_x /", 1.0
-    score = between(expected, made)
-    assert score.value == pytest.approx(value)
-    assert score.outcome == ("PASS" if value == 1.0 else "FAIL")
-    assert [each["made_by"] for each in score.details.get("made_by_the_other", [])] == others
-    assert all(each["expected_of"] != each["made_by"] for each in score.details.get("made_by_the_other", []))
-
-
-@pytest.mark.parametrize(
-    ("tool", "value"), [({}, 0.0), ({"idempotent": True}, 1.0), ({"idempotent": False}, 0.0)]
-)
-def test_what_is_declared_idempotent_does_not_undo_itself(tool, value, whole):
-    assert whole("toggle:1", "toggle:1|toggle:1", built({"toggle": tool})).value == value
-
-
-def test_a_state_that_is_named_is_set_and_not_turned_round(matched):
+def test_a_state_that_is_named_is_set_and_not_turned_round(overall):
     for args in ({"on": 1}, {"new_state": "dim"}, {"x": True}, {"lamp": "a", "to": "Off"}):
         golden = EvalCase(eval_id="e", actions=[ToolCall("toggle", args)])
-        turn = Turn(tool_calls=[ToolCall("toggle", args)] * 2)
-        overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
-        assert overall.value == pytest.approx(2 / 3)
+        assert overall(golden, Turn(tool_calls=[ToolCall("toggle", args)] * 2)).value == pytest.approx(2 / 3)
 
 
 CALLS = st.lists(
@@ -407,98 +364,49 @@ def test_what_is_expected_passes_whoever_does_it_and_nothing_less_or_more_does(b
     assert score_conversation(sample, [built()]).scores[0].overall.outcome == "FAIL"
 
 
-def test_who_made_a_change_is_told(between):
-    score = between("/ add:1", "add:1 /")
-    assert score.details["made_by_the_other"] == [
-        {"call": "add(x: 1)", "expected_of": "user", "made_by": "agent"}
-    ]
-    assert (score.details["missing"], score.details["extra"]) == ([], [])
-    assert "By the agent in place of the user: add(x: 1)" in score.explanation
-    undone = between("/", "toggle:1 / toggle:1")
-    assert undone.details["undone"] == ["toggle(x: 1)"] * 2
-    assert "Done and undone: toggle(x: 1); toggle(x: 1)." in undone.explanation
-
-
 @pytest.mark.parametrize(
-    ("expected", "made", "outcome"),
+    ("expected", "by_user", "made", "value"),
     [
-        ("/ drop:1", "drop:1 /", "PASS"),
-        ("drop:1 /", "/ drop:1", "PASS"),
-        ("/ drop:1", "drop:2 /", "FAIL"),
-        ("/ drop:1", "drop:1 drop:2 /", "FAIL"),
-        ("drop:1 /", "/ drop:1 drop:2", "PASS"),
+        # The first change could be either call, the second only the agent's.
+        ([], [ToolCall("add", {"x": "9"}, compare_args=[]), *calls("add:1")], "add:1 / add:2", 1.0),
+        ([], [ToolCall("add", {"x": "9"}, compare_args=[]), *calls("add:1")], "add:2 / add:1", 1.0),
+        # One call makes one change even if any arguments would do.
+        ([ToolCall("set_x", {"x": "1"}, compare_args=[])], calls("set_x:1"), "set_x:2", 2 / 3),
     ],
 )
-def test_what_the_agent_destroys_in_place_of_the_user(expected, made, outcome, between):
-    assert between(expected, made, built(threshold=0.01)).outcome == outcome
-
-
-def test_arguments_that_matter_on_both_sides(matched):
-    """The first change could be either call, the second only the agent's."""
-    golden = EvalCase(
-        eval_id="e",
-        actions=[],
-        user_actions=[ToolCall("add", {"x": "9"}, compare_args=[]), ToolCall("add", {"x": "1"})],
-    )
-    for made in ("add:1 / add:2", "add:2 / add:1"):
-        turn = both_of(*made.split("/"))
-        overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
-        assert (overall.value, len(overall.details["made_by_the_other"])) == (1.0, 1)
-
-
-def test_one_call_makes_one_change_even_if_any_arguments_would_do(matched):
-    golden = EvalCase(
-        eval_id="e",
-        actions=[ToolCall("set_x", {"x": "1"}, compare_args=[])],
-        user_actions=[ToolCall("set_x", {"x": "1"})],
-    )
-    overall = score_conversation(matched(golden, turn_of("set_x:2")), [built()]).scores[0].overall
-    assert (overall.value, overall.outcome) == (pytest.approx(2 / 3), "FAIL")
+def test_arguments_that_matter_on_both_sides(expected, by_user, made, value, overall):
+    golden = EvalCase(eval_id="e", actions=expected, user_actions=by_user)
+    assert overall(golden, both_of(made)).value == pytest.approx(value)
 
 
 @pytest.mark.parametrize("made", ["add:1 /", "/ add:1", "drop:1 /", "/"])
-def test_calls_that_the_log_does_not_show_leave_it_unscored(made, matched):
+def test_calls_that_the_log_does_not_show_leave_it_unscored(made, overall):
     for golden in (
         EvalCase(eval_id="e", actions=calls("add:1")),
         EvalCase(eval_id="e", user_actions=calls("add:1")),
         EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))]),
     ):
-        turn = both_of(*made.split("/"))
+        turn = both_of(made)
         turn.unknown_calls = "a part of type x is not read"
-        overall = score_conversation(matched(golden, turn), [built()]).scores[0].overall
-        assert (overall.value, overall.outcome) == (None, None)
-        assert overall.reason
+        score = overall(golden, turn)
+        assert (score.value, score.outcome) == (None, None)
+        assert score.reason
 
 
-def test_a_turn_is_met_by_the_users_own_call(matched):
-    golden = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))])
-    for made, value in (("/ add:1", 1.0), ("/ add:2", 0.0), ("/ send:1", 0.0)):
-        overall = score_conversation(matched(golden, both_of(*made.split("/"))), [built()]).scores[0].overall
-        assert overall.value == value
+def test_a_turn_is_met_by_the_users_own_call(overall):
+    for made, user_actions, value in (
+        ("/ add:1", "", 1.0),
+        ("/ add:2", "", 0.0),
+        ("/ send:1", "", 0.0),
+        ("/ send:1", "send:1", 2 / 3),
+    ):
+        turns = [ExpectedTurn(tool_calls=calls("add:1"))]
+        golden = EvalCase(eval_id="e", turns=turns, user_actions=calls(user_actions))
+        assert overall(golden, both_of(made)).value == pytest.approx(value)
 
 
-def test_the_users_calls_do_not_hide_what_the_turns_lack(matched):
-    golden = EvalCase(
-        eval_id="e", turns=[ExpectedTurn(tool_calls=calls("add:1"))], user_actions=calls("send:1")
-    )
-    overall = score_conversation(matched(golden, both_of("", "send:1")), [built()]).scores[0].overall
-    assert (overall.value, overall.outcome) == (pytest.approx(2 / 3), "FAIL")
-
-
-@pytest.mark.parametrize(
-    ("mode", "value", "outcome", "extra"),
-    [
-        ("allow", 1.0, "PASS", []),
-        ("weigh", 2.0 / 2.1, "FAIL", ["transfer_to_human(x: 1)"]),
-        ("fail", 2.0 / 2.1, "FAIL", ["transfer_to_human(x: 1)"]),
-    ],
-)
-def test_an_extra_hand_off(mode, value, outcome, extra, whole):
-    score = whole("add:1", "add:1 transfer_to_human:1", built(extra_handoffs=mode))
-    assert (score.value, score.outcome) == (pytest.approx(value), outcome)
-    assert score.details["extra"] == extra
-    assert score.details["extra_handoffs"] == ["transfer_to_human(x: 1)"]
-    assert "transfer_to_human(x: 1)" in score.explanation
+FAIL_AT = {"threshold": 0.1}
+ALLOW_MISSING, FAIL_MISSING = {"missing_handoffs": "allow"}, {"missing_handoffs": "fail", **FAIL_AT}
 
 
 @pytest.mark.parametrize(
@@ -509,78 +417,53 @@ def test_an_extra_hand_off(mode, value, outcome, extra, whole):
         ("", "send:2", {"extra_writes": "allow"}, 1.0, "PASS"),
         ("add:1", "send:2", {"extra_writes": "allow"}, 0.0, "FAIL"),
         ("add:1", "add:2", {"extra_writes": "allow"}, 0.0, "FAIL"),
-        ("add:1", "add:1 add:1", {"extra_writes": "allow"}, 1.0, "PASS"),
         ("add:1", "add:1 drop:2", {"extra_writes": "allow"}, 2 / 3, "FAIL"),
-        ("add:1", "add:1 send:2", {"extra_writes": "fail", "threshold": 0.1}, 2 / 3, "FAIL"),
-        ("add:1 add:2", "add:1 add:3", {"extra_writes": "fail", "threshold": 0.1}, 0.5, "FAIL"),
-        ("add:1 add:2", "add:1", {"extra_writes": "fail", "threshold": 0.1}, 2 / 3, "PASS"),
-        ("add:1 transfer_to_human", "add:1", {}, 2 / 2.1, "FAIL"),
-        ("add:1 transfer_to_human", "add:1", {"missing_handoffs": "allow"}, 1.0, "PASS"),
-        ("transfer_to_human", "", {"missing_handoffs": "allow"}, 1.0, "PASS"),
-        ("add:1 transfer_to_human", "", {"missing_handoffs": "allow"}, 0.0, "FAIL"),
-        ("transfer_to_agent:A", "transfer_to_agent:B", {"missing_handoffs": "allow"}, 1.0, "PASS"),
+        ("add:1", "add:1 send:2", {"extra_writes": "fail", **FAIL_AT}, 2 / 3, "FAIL"),
+        ("add:1 add:2", "add:1 add:3", {"extra_writes": "fail", **FAIL_AT}, 0.5, "FAIL"),
+        ("add:1 add:2", "add:1", {"extra_writes": "fail", **FAIL_AT}, 2 / 3, "PASS"),
+        ("add:1 transfer_to_human", "add:1", ALLOW_MISSING, 1.0, "PASS"),
+        ("transfer_to_human", "", ALLOW_MISSING, 1.0, "PASS"),
+        ("add:1 transfer_to_human", "", ALLOW_MISSING, 0.0, "FAIL"),
+        ("transfer_to_agent:A", "transfer_to_agent:B", ALLOW_MISSING, 1.0, "PASS"),
         (
             "transfer_to_agent:A",
             "transfer_to_agent:B",
-            {"missing_handoffs": "allow", "extra_handoffs": "weigh"},
+            ALLOW_MISSING | {"extra_handoffs": "weigh"},
             2 / 2.2,
             "FAIL",
         ),
-        ("add:1 transfer_to_human", "add:1", {"missing_handoffs": "fail", "threshold": 0.1}, 2 / 2.1, "FAIL"),
+        ("add:1 transfer_to_human", "add:1", FAIL_MISSING, 2 / 2.1, "FAIL"),
+        ("transfer_to_human", "transfer_to_human", FAIL_MISSING, 1.0, "PASS"),
+        ("add:1", "add:1 transfer_to_human", {"extra_handoffs": "allow"}, 1.0, "PASS"),
+        ("add:1", "add:1 transfer_to_human", {"extra_handoffs": "weigh"}, 2.0 / 2.1, "FAIL"),
+        ("", "transfer_to_human", {"extra_handoffs": "weigh", **FAIL_AT}, 2 / 2.1, "PASS"),
+        ("", "transfer_to_human", {"extra_handoffs": "fail", **FAIL_AT}, 2 / 2.1, "FAIL"),
+        ("transfer_to_human", "", {"extra_handoffs": "fail", **FAIL_AT}, 2 / 2.1, "PASS"),
         (
-            "transfer_to_human",
-            "transfer_to_human",
-            {"missing_handoffs": "fail", "threshold": 0.1},
-            1.0,
-            "PASS",
+            "transfer_to_agent:A",
+            "transfer_to_agent:B",
+            {"extra_handoffs": "fail", **FAIL_AT},
+            2 / 2.2,
+            "FAIL",
         ),
     ],
 )
-def test_extra_writes_and_missing_hand_offs(expected, actual, fields, value, outcome, whole):
+def test_extra_and_missing_calls(expected, actual, fields, value, outcome, whole):
     score = whole(expected, actual, built(**fields))
     assert (score.value, score.outcome) == (pytest.approx(value), outcome)
-    for name in {"extra_writes", "missing_handoffs"} & {*fields}:
-        calls = (score.details or {}).get(name, [])
-        assert all(call in f"{score.explanation} {score.reason}" for call in calls)
-        assert "no other" not in score.explanation or not calls
+    for name in {"extra_writes", "extra_handoffs", "missing_handoffs"} & {*fields}:
+        listed = (score.details or {}).get(name, [])
+        assert all(call in f"{score.explanation} {score.reason}" for call in listed)
+        assert "no other" not in score.explanation or not listed
     assert whole(expected, actual, built(**{**fields, "threshold": None})).outcome is None
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "allow", "fail"),
-    [
-        ("", "transfer_to_human", "PASS", "FAIL"),
-        ("transfer_to_human", "transfer_to_human", "PASS", "PASS"),
-        ("transfer_to_human", "", "PASS", "PASS"),
-        ("transfer_to_agent:A", "transfer_to_agent:B", "PASS", "FAIL"),
-    ],
-)
-def test_extra_hand_offs_can_fail_at_any_threshold(expected, actual, allow, fail, whole):
-    assert whole(expected, actual, built(threshold=0.1)).outcome == allow
-    score = whole(expected, actual, built(threshold=0.1, extra_handoffs="fail"))
-    assert score.outcome == fail
-    assert ("hand-off" in (score.reason or "")) == (fail == "FAIL")
-    assert whole(expected, actual, built(threshold=None, extra_handoffs="fail")).outcome is None
-
-
-def test_a_turn_with_a_hand_off_that_fails_fails_the_conversation(matched):
-    for mode, outcome in (("fail", "FAIL"), ("allow", "PASS")):
-        criterion = built(threshold=0.5, extra_handoffs=mode)
-        result = turns_of(matched, ["add:1", "add:2"], ["add:1", "add:2 transfer_to_human"], criterion)
-        assert result.overall.outcome == outcome
-
-
-def test_what_only_a_judge_can_compare_is_unscored(matched):
-    vague = ToolCall("add", {"x": {"$matchType": "semantic", "$matchValue": "noon"}})
+def test_what_only_a_judge_can_compare_is_unscored(overall):
+    vague = ToolCall("add", {"x": meant("noon")})
     for value, wanted in (("noon", 1.0), ("12 o'clock", None)):
         turn = Turn(tool_calls=[ToolCall("add", {"x": value})])
-        score = (
-            score_conversation(matched(EvalCase(eval_id="e", actions=[vague]), turn), [built()])
-            .scores[0]
-            .overall
-        )
-        assert score.value == wanted
-        assert score.reason == (None if wanted else JUDGE_NEEDED)
+        score = overall(EvalCase(eval_id="e", actions=[vague]), turn)
+        assert (score.value, score.reason) == (wanted, None if wanted else JUDGE_NEEDED)
 
 
 class Comparing:
@@ -609,6 +492,14 @@ def meant(value):
     return {"$matchType": "semantic", "$matchValue": value}
 
 
+def evaluated(wanted, made, judge=None, **turn):
+    """Runs calls of `add` that a case expects and that are made, by their arguments."""
+    case = {"eval_id": "e", "actions": [{"name": "add", "args": args} for args in wanted]}
+    turn = {"user": "u", "agent": "a", "tool_calls": [{"name": "add", "args": args} for args in made], **turn}
+    log = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}
+    return turnwise.evaluate(log, cases=case, criteria={NAME: 1.0}, judge=judge)
+
+
 @pytest.mark.parametrize(
     ("made", "value", "status", "questions"),
     [
@@ -617,44 +508,28 @@ def meant(value):
         # The first answers say no, and leave open the values of the other pairs.
         (["sunset", "12 o'clock"], 1.0, "PASS", 2),
         (["12 o'clock", "dawn"], 0.5, "FAIL", 2),
-        (["dawn", "12 o'clock"], 0.5, "FAIL", 2),
     ],
 )
 def test_a_judge_decides_which_calls_mean_the_same(made, value, status, questions):
-    case = {"eval_id": "e", "actions": [{"name": "add", "args": {"x": meant(x)}} for x in ("noon", "dusk")]}
-    turn = {"user": "u", "agent": "a", "tool_calls": [{"name": "add", "args": {"x": x}} for x in made]}
-    log = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}
     judge = Comparing({"noon": "12 o'clock", "dusk": "sunset"})
-    result = turnwise.evaluate(log, cases=case, criteria={NAME: 1.0}, judge=judge)
+    result = evaluated([{"x": meant(x)} for x in ("noon", "dusk")], [{"x": x} for x in made], judge)
     (row,) = result.scores
     assert (row["value"], result.status, len(judge.asked)) == (pytest.approx(value), status, questions)
 
 
 def test_of_many_values_fifty_are_asked_about_at_once():
-    wanted, made = {f"x{i}": meant(f"a{i}") for i in range(60)}, {f"x{i}": f"b{i}" for i in range(60)}
-    case = {"eval_id": "e", "actions": [{"name": "add", "args": wanted}]}
-    turn = {"user": "u", "agent": "a", "tool_calls": [{"name": "add", "args": made}]}
-    log = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}
     judge = Comparing({f"a{i}": f"b{i}" for i in range(60)})
-    result = turnwise.evaluate(log, cases=case, criteria={NAME: 1.0}, judge=judge)
-    assert (result.status, [len(pairs) for pairs in judge.asked]) == ("PASS", [50, 10])
+    wanted, made = {f"x{i}": meant(f"a{i}") for i in range(60)}, {f"x{i}": f"b{i}" for i in range(60)}
+    assert evaluated([wanted], [made], judge).status == "PASS"
+    assert [len(pairs) for pairs in judge.asked] == [50, 10]
 
 
 def test_a_wrong_call_is_held_against_the_same_actors_first():
     """The agent's differs in two arguments of three, the user's in one."""
-
-    def added(**args):
-        return [{"name": "add", "args": args}]
-
-    turn = {
-        "user": "u",
-        "agent": "a",
-        "tool_calls": added(x=1, y=2, z=2),
-        "user_tool_calls": added(x=1, y=1, z=2),
-    }
-    log = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}
-    case = {"eval_id": "e", "actions": added(x=1, y=1, z=1)}
-    (row,) = turnwise.evaluate(log, cases=case, criteria={NAME: 1.0}).scores
+    by_user = {"name": "add", "args": {"x": 1, "y": 1, "z": 2}}
+    (row,) = evaluated(
+        [{"x": 1, "y": 1, "z": 1}], [{"x": 1, "y": 2, "z": 2}], user_tool_calls=[by_user]
+    ).scores
     (wrong,) = row["details"]["wrong_arguments"]
     assert (wrong["actual"], row["details"]["extra"]) == ("add(x: 1, y: 2, z: 2)", [])
 
@@ -681,12 +556,11 @@ ODD = [
 @pytest.mark.parametrize(
     "actions", [None, [], [ToolCall()], [ToolCall("add", None)], [c for t in ODD for c in t.tool_calls]]
 )
-def test_odd_records_raise_nothing(actions, matched):
-    golden = EvalCase(
-        eval_id="e", actions=actions, user_actions=actions or [], turns=[ExpectedTurn(tool_calls=actions)]
-    )
-    for turns in ([], ODD[:1], ODD):
-        assert score_conversation(matched(golden, *turns), [built()]).failures == []
+def test_odd_records_raise_nothing(actions, overall):
+    turns = [ExpectedTurn(tool_calls=actions)]
+    golden = EvalCase(eval_id="e", actions=actions, user_actions=actions or [], turns=turns)
+    for made in ([], ODD[:1], ODD):
+        overall(golden, *made)
 
 
 WRONG = [
@@ -755,15 +629,9 @@ def test_it_tells_success_from_failure_however_calls_are_spelt(name, least, matc
             for wanted in (*conversation.expected.actions, *conversation.expected.user_actions):
                 wanted.name = in_camel_case(wanted.name)
     assert others == values
-    passed = [value == 1.0 for value in values]
-    right = sum(passes == reward for passes, reward in zip(passed, rewards, strict=True))
-    assert right / len(rewards) >= 0.95
-    pairs = [
-        (a, b)
-        for a, x in zip(values, rewards, strict=True)
-        for b, y in zip(values, rewards, strict=True)
-        if x > y
-    ]
+    scored = list(zip(values, rewards, strict=True))
+    assert sum((value == 1.0) == reward for value, reward in scored) / len(scored) >= 0.95
+    pairs = [(a, b) for a, x in scored for b, y in scored if x > y]
     assert sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs) >= least
 
 
@@ -779,25 +647,19 @@ HAND_OFFS = [
     (BILLING, [], [], (2 / 2.1, "FAIL")),
     ([ToolCall("transfer_to_agent", {"agent": "billing"})], [], ["billing"], (1.0, "PASS")),
     ([ToolCall("transfer_call", {"to": "billing"})], [], ["billing"], (1.0, "PASS")),
-    (
-        [ToolCall("transfer_to_agent", {"agent_name": "billing", "ticket": 7})],
-        [],
-        ["billing"],
-        (2 / 2.2, "FAIL"),
-    ),
+    ([ToolCall("transfer_to_agent", {"agent_name": "billing", "n": 7})], [], ["billing"], (2 / 2.2, "FAIL")),
     (calls("add:1"), calls("add:1"), ["billing"], (2 / 2.1, "FAIL")),
 ]
 
 
 @pytest.mark.parametrize(("expected", "made", "transfers", "wanted"), HAND_OFFS)
 @pytest.mark.parametrize("by_turn", [True, False])
-def test_a_hand_off_counts_once_however_it_is_recorded(matched, expected, made, transfers, wanted, by_turn):
+def test_a_hand_off_counts_once_however_it_is_recorded(overall, expected, made, transfers, wanted, by_turn):
     turn = Turn(user="u", tool_calls=made, transfers=transfers)
     turns = [ExpectedTurn(user="u", tool_calls=expected)]
     golden = EvalCase("e", turns=turns) if by_turn else EvalCase("e", actions=expected)
-    scored = score_conversation(matched(golden, turn), [built(extra_handoffs="fail")])
-    overall = scored.scores[0].overall
-    assert (overall.value, overall.outcome) == (pytest.approx(wanted[0]), wanted[1])
+    score = overall(golden, turn, criterion=built(extra_handoffs="fail"))
+    assert (score.value, score.outcome) == (pytest.approx(wanted[0]), wanted[1])
 
 
 @pytest.mark.parametrize(
@@ -811,14 +673,13 @@ def test_a_hand_off_counts_once_however_it_is_recorded(matched, expected, made, 
         ({"scripted_transfers": ["billing"]}, [], "PASS"),
     ],
 )
-def test_hand_offs_that_a_golden_turn_expects_without_a_call(matched, fields, transfers, outcome):
+def test_hand_offs_that_a_golden_turn_expects_without_a_call(overall, fields, transfers, outcome):
     golden = EvalCase("e", turns=[ExpectedTurn(user="u", **{"tool_calls": [], **fields})])
-    sample = matched(golden, Turn(user="u", transfers=transfers))
-    assert score_conversation(sample, [built(extra_handoffs="fail")]).scores[0].overall.outcome == outcome
+    turn = Turn(user="u", transfers=transfers)
+    assert overall(golden, turn, criterion=built(extra_handoffs="fail")).outcome == outcome
 
 
-def test_a_hand_off_whose_call_failed_is_none_although_it_is_recorded(matched):
+def test_a_hand_off_whose_call_failed_is_none_although_it_is_recorded(overall):
     failed = ToolResponse("transfer_to_agent", response={"error": "no such agent"})
     turn = Turn(user="u", tool_calls=BILLING, tool_responses=[failed], transfers=["billing"])
-    scored = score_conversation(matched(EvalCase("e", actions=BILLING), turn), [built()])
-    assert scored.scores[0].overall.outcome == "FAIL"
+    assert overall(EvalCase("e", actions=BILLING), turn).outcome == "FAIL"

@@ -188,9 +188,11 @@ ADMITTING = """
     Leider kann ich nicht auf Ihr Konto zugreifen. | Es gibt keine Bestellung mit dieser Nummer.
     Je n'ai trouvé aucune réservation. | Désolé, une erreur est survenue. | No encuentro su reserva.
     Não encontrei o pedido. | Non ho trovato nessun ordine. | Ik kan uw bestelling niet vinden.
+    Could you check the number?
     該当する予約はございません。 | 주문을 찾을 수 없습니다. | 系统出现故障，请稍后再试。
 """
 TELLING = """
+    It ships on Monday. Anything else?
     There is no delay for order 7. | I can't see any problem; it ships Monday. | You have no open orders.
     It cannot be changed any more. | The seat 14C is not available. | The error report 12 is open.
     Sie kann nicht mehr geändert werden. | Elle ne peut pas être modifiée. | No se puede modificar.

@@ -8,9 +8,7 @@ import pytest
 import turnwise
 from tests.rendered_prompts import SHIPPED, TALKS, asked
 from turnwise.schemas.comparison import Bounds
-from turnwise.transforms.judging.ask import Prompt
-from turnwise.transforms.judging.prompts import Section, fill, wording, wordings
-from turnwise.transforms.tools.judge_check import (
+from turnwise.transforms.decisions.calibration.judge_check import (
     LEFT_OUT,
     TIED,
     UNKNOWN_VERDICTS,
@@ -27,6 +25,8 @@ from turnwise.transforms.tools.judge_check import (
     sections_of,
     vote_on,
 )
+from turnwise.transforms.judging.ask import Prompt
+from turnwise.transforms.judging.prompts import Section, fill, wording, wordings
 
 ORDERS = [
     # names of sections, their order when swapped; None: nothing can be swapped

@@ -27,7 +27,7 @@ from turnwise.transforms.judging.ask import (
     vote,
     vote_each,
 )
-from turnwise.transforms.judging.judges_base import NoJudge
+from turnwise.transforms.judging.judges import NoJudge
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict, judge_conversation

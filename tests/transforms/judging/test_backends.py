@@ -14,9 +14,7 @@ from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import RawReply, cleaned, without_key
 from turnwise.transforms.judging.backends.calling import strict_schema
-from turnwise.transforms.judging.backends.gemini import read_answer
-from turnwise.transforms.judging.backends.openai import read_chat
-from turnwise.transforms.judging.judges_base import JUDGES
+from turnwise.transforms.judging.judges import JUDGES
 from turnwise.transforms.judging.setup import JudgeWorker, check_judge
 
 GOOD = {"quote": "the words", "verdict": "valid"}
@@ -256,14 +254,17 @@ def test_candidates(server, ask, requests):
     assert sum(sample.tokens_in for sample in samples) == 90 * requests
 
 
-@pytest.mark.parametrize(
-    ("read", "body"),
-    [*((read_answer, body) for body in ("{", "null", '{"candidates": [3]}', '{"usageMetadata": "x"}')),
-     *((read_chat, body) for body in ("{", "null", '{"choices": [3]}', '{"choices": [{}]}'))]
-)  # fmt: skip
-def test_a_response_that_is_none(read, body):
-    (reply,) = read(body, "m", 1)
-    assert (reply.text, reply.fault.kind, reply.tokens_in) == (None, "json", None)
+BROKEN = [
+    *(("gemini", body) for body in ("{", "null", '{"candidates": [3]}', '{"usageMetadata": "x"}')),
+    *(("chat", body) for body in ("{", "null", '{"choices": [3]}', '{"choices": [{}]}')),
+]
+
+
+@pytest.mark.parametrize(("wire", "body"), BROKEN, indirect=["wire"])
+def test_a_response_that_is_none(server, ask, body):
+    server.script({"status": 200, "body": body})
+    (sample,) = ask()
+    assert (sample.reply, sample.reason, sample.tokens_in) == (None, "the API's response is broken", None)
 
 
 UNFIT_SETTINGS = [

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.judges_base import find_judge
+from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.judging.routes import Requests, Routes
 from turnwise.transforms.judging.setup import check_judge, open_place
 

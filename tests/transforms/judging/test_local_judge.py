@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolRe
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.criteria.ces_turns import INCOMPARABLE, Hallucination
 from turnwise.transforms.criteria.hallucinations import Hallucinations
-from turnwise.transforms.judging.judges_base import LOCAL_MODEL, LocalJudge
+from turnwise.transforms.judging.judges import LOCAL_MODEL, LocalJudge
 
 FOUND = ToolResponse(name="find", response={"flight": "AC457", "leaves": "14:05", "gate": "B12"})
 

@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from tests.transforms.judging.test_faults import FAULTS
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
-from turnwise.transforms.judging.backends.gemini import GeminiApi, in_order
-from turnwise.transforms.judging.backends.prepared import PLACE
-from turnwise.transforms.judging.judges_base import Access
+from turnwise.transforms.judging.backends.gemini import PLACE, GeminiApi, in_order
+from turnwise.transforms.judging.judges import Access
 
 SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["valid", "invalid"]}}}
 SETTINGS = [

@@ -10,7 +10,7 @@ from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, rendered, samp
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.backends.gemini import in_order
-from turnwise.transforms.judging.judges_base import find_judge
+from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.judging.limits import estimated_tokens
 from turnwise.transforms.judging.prompts import ReasonedReply, asked_schema
 from turnwise.transforms.judging.routes import Requests, Routes

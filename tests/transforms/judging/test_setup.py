@@ -14,7 +14,7 @@ import pytest
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
-from turnwise.transforms.judging.judges import find_access
+from turnwise.transforms.judging.backends.gemini import find_access
 from turnwise.transforms.judging.setup import close_judges, open_judge
 from turnwise.transforms.scoring.config import parse_config
 

@@ -3,9 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.transforms.local_judge.claims import read_claim
-from turnwise.transforms.local_judge.coverage import coverage, probability, replaced_number
 from turnwise.transforms.local_judge.evidence import Evidence
-from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.local_judge.grounding import coverage, ground, probability, replaced_number
 
 PROSE = "The old ferry to the island leaves the harbour at noon, and it takes an hour to get there."
 TEXTS = st.lists(st.sampled_from([*PROSE.split(), "{", "W5", "5", "섬으로", "島へ", "not"]), max_size=12).map(

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import local_judge, local_judge_fit, local_judge_grounding
-from turnwise.transforms.local_judge.coverage import LOG_ODDS_OF_ALL, LOG_ODDS_OF_NOTHING
+from turnwise.transforms.local_judge.grounding import LOG_ODDS_OF_ALL, LOG_ODDS_OF_NOTHING
 
 pytestmark = pytest.mark.skipif(
     not (Path(__file__).parents[3] / "../shared/data").is_dir(),

@@ -9,11 +9,11 @@ from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.transforms.matching.alignment import best_assignment
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
+    PairedCalls,
     ParameterScore,
     arguments_match,
     check_directives,
     ordered_share,
-    pair_calls,
     pair_responses,
     parameter_outcome,
     parameter_score,
@@ -245,7 +245,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("expected", "actual", "wanted"), PAIRS)
 def test_calls_are_paired_by_tool_then_parameters_then_order(expected, actual, wanted):
-    assert pair_calls(calls(expected), calls(actual)) == wanted
+    assert PairedCalls(calls(expected), calls(actual)).partners == wanted
 
 
 MEANT = {"$matchType": "semantic", "$originalValue": "Rome"}
@@ -266,18 +266,18 @@ UNDECIDED = [
 @pytest.mark.parametrize(("wanted", "first", "second", "partner"), UNDECIDED)
 def test_an_undecided_parameter_counts_as_half_a_match(wanted, first, second, partner):
     actual = [ToolCall(name="go", args=first), ToolCall(name="go", args=second)]
-    assert pair_calls([ToolCall(name="go", args=wanted)], actual) == [partner]
+    assert PairedCalls([ToolCall(name="go", args=wanted)], actual).partners == [partner]
 
 
 def test_calls_of_one_resource_are_paired_whatever_their_names():
     expected = [ToolCall(name="book", resource="p/tools/1", args={"a": 1})]
     actual = [ToolCall(name="Book a ride", resource="p/tools/1", args={"a": 2})]
-    assert pair_calls(expected, actual) == [0]
+    assert PairedCalls(expected, actual).partners == [0]
 
 
 def test_true_is_not_one_when_calls_are_paired():
     one, true = ToolCall(name="pay", args={"on": 1}), ToolCall(name="pay", args={"on": True})
-    assert pair_calls([one, true], [true, one]) == [1, 0]
+    assert PairedCalls([one, true], [true, one]).partners == [1, 0]
 
 
 def paged(pages):
@@ -285,21 +285,23 @@ def paged(pages):
 
 
 def test_a_thousand_calls_of_one_tool_are_paired_by_equality():
-    assert pair_calls(paged(range(1000)), paged(reversed(range(1000)))) == list(reversed(range(1000)))
+    assert PairedCalls(paged(range(1000)), paged(reversed(range(1000)))).partners == list(
+        reversed(range(1000))
+    )
 
 
 def test_what_is_not_equal_among_a_thousand_is_paired_in_order():
     expected, actual = paged(range(1000)), paged([*range(2000, 2500), *range(500)])
-    assert pair_calls(expected, actual) == [*range(500, 1000), *range(500)]
-    assert pair_calls(expected, actual[:500]) == [*range(500), *[None] * 500]
-    assert pair_calls(expected[:1], paged(range(1, 50_001))) == [0]
+    assert PairedCalls(expected, actual).partners == [*range(500, 1000), *range(500)]
+    assert PairedCalls(expected, actual[:500]).partners == [*range(500), *[None] * 500]
+    assert PairedCalls(expected[:1], paged(range(1, 50_001))).partners == [0]
 
 
 def test_thirty_calls_with_another_size_are_paired_by_their_page():
     wanted, made = paged(range(30)), paged(reversed(range(30)))
     for call in made:
         call.args = {**(call.args or {}), "size": 20}
-    assert pair_calls(wanted, made) == list(reversed(range(30)))
+    assert PairedCalls(wanted, made).partners == list(reversed(range(30)))
 
 
 def test_a_thousand_calls_of_one_name_are_told_apart_by_their_resource():
@@ -307,10 +309,10 @@ def test_a_thousand_calls_of_one_name_are_told_apart_by_their_resource():
         [ToolCall(name="get", resource=f"p/apps/{app}/tools/get", args={"page": i}) for i in range(300)]
         for app in ("one", "other")
     )
-    partners = pair_calls(one, [*other, *one])
+    partners = PairedCalls(one, [*other, *one]).partners
     assert all(same_tool(one[i], [*other, *one][j]) for i, j in enumerate(partners) if j is not None)
     assert partners == list(range(300, 600))
-    assert pair_calls(one, other) == [None] * 300
+    assert PairedCalls(one, other).partners == [None] * 300
 
 
 PLAIN = st.integers(0, 60)
@@ -334,7 +336,9 @@ def test_many_calls_in_another_order_are_paired_as_the_best_assignment_pairs_the
     expected, actual = ([ToolCall(name="go", args=args) for args in side] for side in (wanted, made))
     weights = [[weight(parameter_score(want, given)) for given in made] for want in wanted]
     in_order = len(wanted) == len(made) and all(map(same_value, wanted, made))
-    assert pair_calls(expected, actual) == ([*range(len(wanted))] if in_order else best_assignment(weights))
+    assert PairedCalls(expected, actual).partners == (
+        [*range(len(wanted))] if in_order else best_assignment(weights)
+    )
 
 
 SHARES = [

@@ -13,14 +13,16 @@ from turnwise.transforms.text.cleaning import (
     OUTSIDE,
     TextRange,
     Utf8Text,
-    check_glob,
-    check_pattern,
     contains_quote,
     find_span,
+    quoted,
+)
+from turnwise.transforms.text.patterns import (
+    check_glob,
+    check_pattern,
     glob_matches,
     path_glob_matches,
     pattern_found,
-    quoted,
 )
 
 ENDLESS = ["(a+)+$", "(.*a){20}$", "^(([a-z])+.)+[A-Z]([a-z])+$", "(x+x+)+y"]

@@ -5,6 +5,18 @@ import re
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import VALUES, failure_mark, own_result
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    ANTHROPIC_PARTS,
+    CALL,
+    HOSTED,
+    SYSTEM,
+    THOUGHT,
+    USER,
+    part_kind,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     block_stream,
@@ -17,10 +29,6 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-_STEPLESS = key_set(
-    "thinking redacted_thinking compaction fallback tool_addition tool_removal mid_conv_system "
-    "container_upload"
-)
 _REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", re.DOTALL)
 _COMPACTED = "a summary stands in place of the earlier messages"
 KEYS = key_set(
@@ -32,6 +40,7 @@ BLOCK_KEYS = key_set(
     "thinking signature data server_name title context"
 )
 _CALL_KEYS = BLOCK_KEYS | {*VALUES}
+_CALLS = part_types(ANTHROPIC_PARTS, CALL, HOSTED)
 
 
 def _fits(message: JsonObject) -> bool:
@@ -40,23 +49,19 @@ def _fits(message: JsonObject) -> bool:
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for message in objects(messages, "messages"):
-        role, content = message.get("role"), message.get("content")
-        if role in ("system", "developer"):
+        role, content = role_of(message.get("role")), message.get("content")
+        if role == SYSTEM:
             continue
-        if role == "user":
+        if role == USER:
             read_user(as_blocks(content), log, message.get("timestamp"))
-        elif role == "assistant":
+        elif role == AGENT:
             read_agent(as_blocks(content), log)
             log.said(message)
         else:
-            log.unread.role(role)
-        log.unread.keys(message, KEYS, role != "user")
+            log.unread.role(message.get("role"))
+        log.unread.keys(message, KEYS, role != USER)
 
 
 def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = None) -> None:
@@ -73,7 +78,7 @@ def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = No
     if others or not results:
         log.user(joined_texts(texts), timestamp)
     for block in others:
-        if kind_of(block) not in ("text", *_STEPLESS):
+        if kind_of(block) != "text":
             log.unread.part(kind_of(block), by_agent=False)
 
 
@@ -94,7 +99,7 @@ def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:
         kind = kind_of(block)
         if kind == "text":
             text += text_at(block, "text")
-        elif kind in _STEPLESS:
+        elif part_kind(kind) == THOUGHT:
             if kind == "compaction" and not log.steps:
                 log.general.add(MISSING_HISTORY, _COMPACTED, calls=True, words=True)
             continue
@@ -105,7 +110,7 @@ def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:
                 read_block(block, log)
             else:
                 log.unread.part(kind)
-        log.unread.keys(block, _CALL_KEYS if kind in CALLS else BLOCK_KEYS)
+        log.unread.keys(block, _CALL_KEYS if kind in _CALLS else BLOCK_KEYS)
     log.agent(text)
 
 
@@ -118,7 +123,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stop_reason")
 
 
-ANTHROPIC = register_dialect(
+register_dialect(
     Dialect(
         name="anthropic_messages",
         keys=(("messages", "max_tokens", "system"),),
@@ -135,9 +140,6 @@ ANTHROPIC = register_dialect(
 
 # Blocks of Anthropic's messages: calls, results, and what they hold.
 
-CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
-"""Types of blocks that are calls."""
-
 
 def as_blocks(content: JsonValue) -> list[JsonObject]:
     """Returns the blocks of a content, which may be a text; raises ValueError for anything else."""
@@ -148,16 +150,12 @@ def as_blocks(content: JsonValue) -> list[JsonObject]:
 def is_block(part: JsonValue) -> bool:
     """Returns whether a part of a content is a call or a result in Anthropic's form."""
     kind = part.get("type") if isinstance(part, dict) else None
-    return isinstance(kind, str) and (kind in CALLS or kind.endswith("tool_result"))
+    return isinstance(kind, str) and (kind in _CALLS or kind.endswith("tool_result"))
 
 
 def read_block(block: JsonObject, log: Dialogue) -> None:
-    """Adds a call or a result.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
-    if block["type"] in CALLS:
+    """Adds a call or a result; raises ValueError for a value of the wrong type."""
+    if block["type"] in _CALLS:
         server = block.get("server_name")
         path = f"{server}/{block.get('name')}" if server else ""
         log.call(block.get("name"), block.get("input"), block.get("id"), path, own_result(block))

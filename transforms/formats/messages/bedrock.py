@@ -3,6 +3,15 @@
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import failure_mark, length, own_result
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    BEDROCK_PARTS,
+    SYSTEM,
+    THOUGHT,
+    USER,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -57,7 +66,7 @@ def _block(block: JsonObject) -> JsonObject:
     return {"text": block.get("text")} if "text" in block else {"reasoningContent": {}}
 
 
-_STEPLESS = frozenset(("reasoningContent", "cachePoint", "toolAddition", "toolRemoval"))
+_STEPLESS = frozenset(part_types(BEDROCK_PARTS, THOUGHT))
 _KEYS = frozenset(("role", "content"))
 
 
@@ -71,23 +80,23 @@ def _fits(message: JsonObject) -> bool:
 
 def _read(messages: list[JsonValue], log: Dialogue) -> None:
     for message in objects(messages, "messages"):
-        role, content = message.get("role"), message.get("content")
+        role, content = role_of(message.get("role")), message.get("content")
         blocks = (
             [{"text": content}]
             if isinstance(content, str)
             else [{k: v for k, v in block.items() if v is not None} for block in objects(content, "content")]
         )
-        if role in ("system", "developer"):
+        if role == SYSTEM:
             continue
-        if role == "user":
+        if role == USER:
             _read_user(blocks, log)
-        elif role == "assistant":
+        elif role == AGENT:
             for block in blocks:
                 _read_block(block, log, by_agent=True)
             log.said(message)
         else:
-            log.unread.role(role)
-        log.unread.keys(message, _KEYS, role != "user")
+            log.unread.role(message.get("role"))
+        log.unread.keys(message, _KEYS, role != USER)
 
 
 def _read_user(blocks: list[JsonObject], log: Dialogue) -> None:
@@ -97,14 +106,17 @@ def _read_user(blocks: list[JsonObject], log: Dialogue) -> None:
     for block in results:
         _read_block(block, log, by_agent=False)
     if not results or any(not block.keys() <= _STEPLESS for block in others):
-        log.user(joined_texts(list(map(_text, others))))
+        log.user(joined_texts(list(map(block_text, others))))
         for block in others:
-            if not _text(block) and "text" not in block:
+            if not block_text(block) and "text" not in block:
                 _read_block(block, log, by_agent=False)
 
 
-def _text(block: JsonObject) -> str:
-    """Returns the text of a block, also where it is marked for the guardrail."""
+def block_text(block: JsonObject) -> str:
+    """Returns the text of a block, also where it is marked for the guardrail, or has citations."""
+    cited = as_object(block.get("citationsContent")).get("content")
+    if isinstance(cited, list):
+        return "".join(text_at(part, "text") for part in objects(cited, "citationsContent"))
     marked = as_object(as_object(block.get("guardContent")).get("text"))
     return text_at(marked or block, "text")
 
@@ -112,12 +124,8 @@ def _text(block: JsonObject) -> str:
 def _read_block(block: JsonObject, log: Dialogue, by_agent: bool) -> None:
     kind = next(iter(block), "an empty block")
     inner = block.get(kind)
-    if _text(block) or kind == "text":
-        log.agent(_text(block))
-    elif kind == "citationsContent" and isinstance(inner, dict):
-        log.agent(
-            "".join(text_at(part, "text") for part in objects(inner.get("content"), "citationsContent"))
-        )
+    if block_text(block) or kind == "text":
+        log.agent(block_text(block))
     elif kind == "toolUse" and isinstance(inner, dict):
         name, call_id = inner.get("name"), inner.get("toolUseId")
         log.call(name, inner.get("input"), call_id, own=own_result(inner))
@@ -126,7 +134,7 @@ def _read_block(block: JsonObject, log: Dialogue, by_agent: bool) -> None:
         log.result(value, inner.get("toolUseId"), error=failure_mark(inner))
     elif kind == "guardContent":
         log.unread.part(next(iter(as_object(inner)), kind), by_agent)
-    elif kind not in _STEPLESS:
+    else:
         log.unread.part(kind, by_agent)
 
 
@@ -166,7 +174,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stopReason")
 
 
-BEDROCK = register_dialect(
+register_dialect(
     Dialect(
         name="bedrock_converse",
         keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),

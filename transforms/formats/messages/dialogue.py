@@ -1,6 +1,7 @@
 """Builds turns from the messages of a conversation, in order: the core of all readers of messages."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn, Usage, decoded_arguments
@@ -8,6 +9,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,
+    add_own_results,
     agreed_end,
     as_text,
     error_end,
@@ -18,7 +20,7 @@ from turnwise.transforms.formats.endings import (
     record_end,
     stated_reason,
     users_end,
-    with_own_results,
+    wrong_tokens,
 )
 from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.matching.calls import pair_responses
@@ -37,6 +39,7 @@ class Dialogue:
         steps: What was said and done, in order, to compare two dialogues.
         finish: The model's last finish reason; None: not stated.
         failure: The error that ended the conversation; None: none is stated.
+        uncounted: Positions of the turns with a report of tokens that cannot be counted.
     """
 
     def __init__(self) -> None:
@@ -47,7 +50,9 @@ class Dialogue:
         self.failure: JsonValue = None
         self._unread: list[Unread] = []
         self._last: JsonObject = {}
+        self.uncounted: set[int] = set()
         self._own: dict[int, ToolResponse | None] = {}
+        self._has_agent = self._is_heard = self._is_silent = self._is_users_work = False
 
     @property
     def turn(self) -> Turn:
@@ -64,25 +69,45 @@ class Dialogue:
         self._unread.append(Unread())
         return self.turns[-1]
 
-    def open(self) -> None:
+    def open(self, timestamp: JsonValue = None) -> None:
         """Opens a turn whose user's message is not in the log."""
-        self._open(None, None)
+        self._open(None, timestamp)
 
     def undo(self, number: int) -> None:
         """Leaves out the last turns, because they were rolled back."""
         undone = self.turns[-number:] if number > 0 else []
         kept = len(self.turns) - len(undone)
         self.turns, self._unread = self.turns[:kept], self._unread[:kept]
+        self.uncounted = {place for place in self.uncounted if place < kept}
         said = f"{len(undone)} turns were rolled back and are left out; what they did may have its effects"
         self.general.add("UndoneTurns", said, calls=any(turn.tool_calls for turn in undone))
 
-    def user(self, text: str, timestamp: JsonValue = None) -> None:
-        """Opens a turn with what the user wrote."""
-        self._open(text, timestamp)
-        self._step("user", text.strip())
+    def user(
+        self,
+        text: str,
+        timestamp: JsonValue = None,
+        calls: Iterable[tuple[ToolCall, ToolResponse | None]] = (),
+    ) -> None:
+        """Opens a turn with what the user wrote; one in which only the user's own tools worked goes on.
+
+        Args:
+            text: The text.
+            timestamp: When it was sent.
+            calls: Calls of the user's own tools, each with the result that it holds.
+        """
+        if not self._is_users_work:
+            self._open(text, timestamp)
+        else:
+            self.turn.user = "\n".join(filter(None, (self.turn.user, text)))
+        made = list(calls)
+        self.turn.user_tool_calls = [*self.turn.user_tool_calls, *(call for call, _ in made)]
+        self._own.update((id(call), own) for call, own in made)
+        self._step("user", text.strip(), *((call.name, call.id, call.args) for call, _ in made))
+        self._is_users_work = bool(made) and not text
 
     def agent(self, text: str) -> None:
         """Adds a text of the agent; an empty one says nothing."""
+        self._is_users_work = False
         if text:
             self.turn.agent_messages = [*self.turn.agent_messages, text]
             self._step("agent", text.strip())
@@ -96,10 +121,13 @@ class Dialogue:
         own: ToolResponse | None = None,
     ) -> None:
         """Adds a call; arguments may be an object or its JSON text, and it may hold its own result."""
-        made = ToolCall(as_text(name), decoded_arguments(args), as_text(call_id), resource or None)
-        self.turn.tool_calls = [*self.turn.tool_calls, made]
-        self._own[id(made)] = own
-        self._step("call", made.name, made.id, made.args)
+        self.made(ToolCall(as_text(name), decoded_arguments(args), as_text(call_id), resource or None), own)
+
+    def made(self, call: ToolCall, own: ToolResponse | None = None) -> None:
+        """Adds a call that is read already."""
+        self.turn.tool_calls = [*self.turn.tool_calls, call]
+        self._own[id(call)] = own
+        self._step("call", call.name, call.id, call.args)
 
     def not_done(self, call: JsonValue, state: JsonValue) -> None:
         """Adds a finding on a call that the log itself states to be unfinished or waiting."""
@@ -107,13 +135,23 @@ class Dialogue:
         self.unread.add(OPEN_CALL, f"the call {name!r} is not done: its state is {said!r}", calls=True)
 
     def result(
-        self, response: JsonValue, call_id: JsonValue = None, name: JsonValue = None, error: JsonValue = None
+        self,
+        response: JsonValue,
+        call_id: JsonValue = None,
+        name: JsonValue = None,
+        error: JsonValue = None,
+        by_user: bool = False,
     ) -> None:
-        """Adds the result of a call; of a hand-off also who takes over."""
+        """Adds the result of a call, of the user's own tools too; of a hand-off also who takes over."""
         mark = error_mark(error) or None
-        made = ToolResponse(name=as_text(name), id=as_text(call_id), response=response, error=mark)
-        self.turn.tool_responses = [*self.turn.tool_responses, made]
-        self._step("result", made.id, made.name)
+        answer = ToolResponse(name=as_text(name), id=as_text(call_id), response=response, error=mark)
+        turn, is_work = self.turn, self._is_users_work and by_user
+        if by_user:
+            turn.user_tool_responses = [*turn.user_tool_responses, answer]
+        else:
+            turn.tool_responses = [*turn.tool_responses, answer]
+        self._step("result", answer.id, answer.name)
+        self._is_users_work = is_work
 
     def alternatives(self, number: int) -> None:
         """Adds a finding if a reply has several alternatives; only the first one is read."""
@@ -125,17 +163,23 @@ class Dialogue:
         self.turn.transfers = [*self.turn.transfers, agent]
 
     def usage(self, fields: JsonObject) -> None:
-        """Adds tokens to the turn that is open; what is no count is left out."""
-        if self.turns:
+        """Adds tokens to the turn that is open; where a report has a negative count, they are unknown."""
+        if wrong_tokens(fields):
+            self.uncounted.add(len(self.turns) - 1)
+        elif self.turns:
             self.turn.usage = counted(self.turn.usage, fields)
 
-    def _step(self, *what: Any) -> None:
-        self.steps.append(what)
-        self.finish, self._last = None, {}
+    def _step(self, kind: str, *what: Any) -> None:
+        self.steps.append((kind, *what))
+        self.finish, self._last, self._is_silent, self._is_users_work = None, {}, False, False
+        if kind in ("agent", "call"):
+            self._has_agent = self._is_heard = True
 
     def said(self, message: JsonObject) -> None:
         """Sets the last message of the agent, after its parts: it may state how the conversation ended."""
-        self._last = message
+        self._last, self._is_silent = message, not self._is_heard
+        # What is nothing but a role is no message.
+        self._has_agent, self._is_heard = self._has_agent or len(message) > 1, False
 
     @property
     def last(self) -> str | None:
@@ -157,28 +201,30 @@ class Dialogue:
         if own != UNKNOWN or not self.steps:
             return own
         its = self.finish, stated_reason(self._last)
-        if self.last == "user" and its == (None, None):
+        if self.last == "user" and its == (None, None) and not self._is_silent:
             return users_end(self.steps[-1][1])
-        has_answer = self.last == "agent"
+        has_answer = self.last == "agent" and not self._is_silent
         return reasons_end((*its, stated_reason(record)), not has_answer, has_answer)
-
-    def _add_own_results(self, turn: Turn, unread: Unread) -> None:
-        own = [self._own.get(id(call)) for call in turn.tool_calls]
-        turn.tool_responses = with_own_results(turn.tool_calls, own, turn.tool_responses, unread)
 
     def close(self, end: End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""
-        for turn, unread in zip(self.turns, self._unread, strict=True):
+        for place, (turn, unread) in enumerate(zip(self.turns, self._unread, strict=True)):
             said = turn.agent_messages
             turn.agent, turn.agent_messages = (said[-1] if said else ""), (said if len(said) > 1 else [])
-            self._add_own_results(turn, unread)
+            turn.usage = None if place in self.uncounted else turn.usage
+            own, users = (
+                [self._own.get(id(call)) for call in calls]
+                for calls in (turn.tool_calls, turn.user_tool_calls)
+            )
+            add_own_results(turn, own, users, unread)
             _name(turn)
             unread.add_to(turn)
         check_calls(self.turns)
-        if self.turns and not any(step[0] in ("agent", "call") for step in self.steps):
+        if self.turns and not self._has_agent:
             said_none = "no message is the agent's: its answers are not in the log"
             gaps(NO_ANSWER, [said_none]).add_to(self.turns[0])
-        if end == UNKNOWN and self.last == "call":
+        last = self.turns[-1].tool_calls[-1:] if end == UNKNOWN and self.last == "call" else []
+        if any(self._own.get(id(call)) is None for call in last):
             name = (self.steps[-1][1] or "")[:60]
             gaps(OPEN_CALL, [f"the log stops at the call {name!r}, without its result"], words=False).add_to(
                 self.turns[-1]
@@ -211,9 +257,13 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 def _name(turn: Turn) -> None:
     """Gives results the names of their calls, and adds the hand-offs that results state."""
-    for call, response in zip(
-        turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True
-    ):
+    pairs = (
+        *zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True),
+        *zip(
+            turn.user_tool_calls, pair_responses(turn.user_tool_calls, turn.user_tool_responses), strict=True
+        ),
+    )
+    for call, response in pairs:
         if response is not None and response.name is None:
             response.name = call.name
         if response is not None and (call.name or "").startswith(HANDOFF):

@@ -51,15 +51,7 @@ def _is_exchange(value: JsonObject) -> bool:
 
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
-    """Reads a request with its reply.
-
-    Args:
-        value: The record.
-        log: The dialogue to which its messages are added; None: a new one.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Reads a request with its reply."""
     request, reply, events = halves(value)
     plain = next(each.name for each in DIALECTS.values() if each.is_plain)
     dialect = DIALECTS[next(iter(dialects_of_halves(request, reply, events)), plain)]
@@ -139,6 +131,7 @@ def _read_chain(values: Sequence[JsonObject]) -> _Exchange:
 
 def _add_measures(log: Dialogue, other: Dialogue) -> None:
     """Adds the tokens and the time of earlier replies to their turns."""
+    log.uncounted |= other.uncounted
     for turn, its in zip(log.turns, other.turns, strict=False):
         turn.usage = added(turn.usage, its.usage)
         if its.model_ms is not None:

@@ -2,20 +2,30 @@
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import failure_mark
-from turnwise.transforms.formats.fields import UNREAD, snake
+from turnwise.transforms.formats.fields import UNREAD
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    CALL,
+    GEMINI_PARTS,
+    HOSTED,
+    MEDIA,
+    RESULT,
+    THOUGHT,
+    part_types,
+    snake,
+)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import as_object, joined_texts, objects, text_at
 
 # Gemini's `contents`: messages of parts.
 
-_CALLS = ("function_call", "executable_code", "tool_call")
-_RESULTS = ("function_response", "code_execution_result", "tool_response")
-_MEDIA = ("inline_data", "file_data")
-_ABOUT = frozenset(("thought", "thought_signature", "video_metadata", "part_metadata", "media_resolution"))
-PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
-"""Kinds of parts."""
-_RUN = "code_execution"
+_CALLS, _RESULTS, _ABOUT, _OTHERS = (
+    frozenset(map(snake, part_types(GEMINI_PARTS, *kinds)))
+    for kinds in ((CALL, HOSTED), (RESULT,), (THOUGHT,), (MEDIA,))
+)
+PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_OTHERS))
+"""Keys that name parts."""
+RUN, RUN_RESULT = "code_execution", "code_execution_result"
 _KEYS = frozenset(("role", "parts"))
 
 
@@ -25,11 +35,7 @@ def plain(part: JsonObject) -> JsonObject:
 
 
 def read_contents(contents: list[JsonValue], log: Dialogue) -> None:
-    """Adds contents to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds contents to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for content in objects(_with_texts(contents), "contents"):
         parts = [plain(part) for part in objects(content.get("parts"), "parts")]
         role = content.get("role")
@@ -83,15 +89,15 @@ def _read(parts: list[JsonObject], log: Dialogue, by_agent: bool) -> None:
 
 def _call(kind: str, call: JsonObject, log: Dialogue) -> None:
     if kind == "executable_code":
-        log.call(_RUN, {key: call[key] for key in ("language", "code") if key in call}, call.get("id"))
+        log.call(RUN, run_code(call), call.get("id"))
     else:
         log.call(call.get("name") or call.get("tool_type"), call.get("args", {}), call.get("id"))
 
 
 def _result(kind: str, result: JsonObject, log: Dialogue) -> None:
-    if kind == "code_execution_result":
-        failed = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.") not in ("OUTCOME_OK", "1")
-        log.result(result.get("output"), result.get("id"), _RUN, failed)
+    if kind == RUN_RESULT:
+        ran = run_result(result)
+        log.result(ran["output"], ran["id"], RUN, ran["is_error"])
         return
     if result.get("will_continue"):
         log.unread.add("InterimResult", "a result of a call that goes on is left out")
@@ -100,6 +106,18 @@ def _result(kind: str, result: JsonObject, log: Dialogue) -> None:
     stated = response.get("error") if isinstance(response, dict) else None
     name = result.get("name") or result.get("tool_type")
     log.result(response, result.get("id"), name, stated or failure_mark(result))
+
+
+def run_code(call: JsonObject) -> JsonObject:
+    """Returns the arguments of a call that ran code."""
+    return {key: call[key] for key in ("language", "code") if key in call}
+
+
+def run_result(result: JsonObject) -> JsonObject:
+    """Returns the result of code that ran, with a mark if it failed."""
+    outcome = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.")
+    failed = outcome not in ("OUTCOME_OK", "1")
+    return {"name": RUN, "output": result.get("output"), "id": result.get("id"), "is_error": failed}
 
 
 _FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
@@ -188,7 +206,7 @@ def _finish(reason: JsonValue) -> JsonValue:
     return f"FINISH_REASON_{reason}"
 
 
-GEMINI = register_dialect(
+register_dialect(
     Dialect(
         name="gemini_contents",
         keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),

@@ -2,15 +2,16 @@
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TOOL, USER
 from turnwise.transforms.formats.messages.messages_base import (
     ATTRIBUTES,
     Dialect,
     messages_in,
     register_dialect,
 )
+from turnwise.transforms.formats.messages.parts import SpanMessage
+from turnwise.transforms.formats.messages.spellings import read_message
 from turnwise.transforms.formats.messages.streams import decoded, listed, objects
-from turnwise.transforms.formats.traces.message_parts import AGENT, SYSTEM, TOOL, USER, SpanMessage
-from turnwise.transforms.formats.traces.messages import read_message
 
 _OUTPUTS = ("output_messages", "outputMessages", "output")
 _CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
@@ -41,11 +42,7 @@ def _is_output(value: JsonValue) -> bool:
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for value in objects(messages, "messages"):
         listed(value.get("parts"), "parts")
         for message in read_message(value, USER):
@@ -71,7 +68,7 @@ def _add(message: SpanMessage, log: Dialogue) -> None:
     log.finish = message.finish
 
 
-GENAI = register_dialect(
+register_dialect(
     Dialect(
         name="genai_messages",
         keys=(("input_messages", "output_messages"),),

@@ -5,6 +5,18 @@ from turnwise.transforms.formats.chat import call_results, message_calls
 from turnwise.transforms.formats.endings import as_text, failure_mark, own_result, usage_fields
 from turnwise.transforms.formats.messages.anthropic import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    HOSTED,
+    LANGCHAIN_PARTS,
+    RESULT,
+    SYSTEM,
+    TEXT,
+    TOOL,
+    USER,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -16,11 +28,9 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-_OWN = frozenset(("human", "ai", "remove"))
+_OWN = ("human", "ai", "remove")
+_TEXTS = part_types(LANGCHAIN_PARTS, TEXT)
 _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_chunk invalid_tool_call")
-_STEPLESS = key_set(
-    "thinking redacted_thinking reasoning reasoning_content non_standard non_standard_annotation"
-)
 KEYS = key_set(
     "type role content id name tool_calls invalid_tool_calls tool_call_id status usage_metadata "
     "response_metadata additional_kwargs artifact example tool_call_chunks chunk_position"
@@ -33,10 +43,11 @@ def _fits(message: JsonObject) -> bool:
     kind = message.get("type")
     if not isinstance(kind, str) or "role" in message:
         return False
-    plain = plain_type(kind)
+    role = role_of(kind)
     if isinstance(message.get("data"), dict):
-        return plain in ROLES or plain == "chat"
-    return plain in _OWN or (plain in ("tool", "system", "function") and "content" in message)
+        return role is not None or kind.lower().startswith(("remove", "chat"))
+    is_own = kind.lower().startswith(_OWN)
+    return is_own or (role in (TOOL, SYSTEM) and "content" in message)
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
@@ -47,19 +58,19 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """
     given = joined_chunks([unwrapped(each) for each in objects(messages, "messages")])
     for message in kept_messages(given, log):
-        role = role_of(message)
-        if role == "user":
+        role = _whose(message)
+        if role == USER:
             log.user(_words(message, log, False))
-        elif role == "agent":
+        elif role == AGENT:
             _agent(message, log)
-        elif role == "tool":
+        elif role == TOOL:
             value = result_value(message.get("content"), log)
             error = failure_mark(message)
             said = value if error is True and isinstance(value, str) else None
             log.result(value, message.get("tool_call_id"), message.get("name"), said or error)
-        elif role != "system":
+        elif role != SYSTEM:
             log.unread.role(role)
-        log.unread.keys(message, KEYS, role == "agent")
+        log.unread.keys(message, KEYS, role == AGENT)
 
 
 def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
@@ -72,16 +83,16 @@ def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
         kind = kind_of(part) if isinstance(part, dict) else ""
         if isinstance(part, str):
             said.append(part)
-        elif kind in ("text", "output_text", "refusal"):
+        elif kind in _TEXTS:
             said.append(text_at(part, "refusal" if kind == "refusal" else "text"))
         elif isinstance(part, dict) and part.keys() == {"cachePoint"}:
             continue
-        elif kind not in _STEPLESS and kind not in _CALLS and not is_block(part) and kind not in _SERVER:
+        elif kind not in _CALLS and not is_block(part) and kind not in _SERVER:
             log.unread.part(kind, by_agent)
     return "".join(said)
 
 
-_SERVER = ("server_tool_call", "server_tool_result")
+_SERVER = part_types(LANGCHAIN_PARTS, HOSTED, RESULT)
 
 
 def _agent(message: JsonObject, log: Dialogue) -> None:
@@ -139,14 +150,6 @@ LANGCHAIN = register_dialect(
 
 _ALL = "__remove_all__"
 
-ROLES = {
-    **dict.fromkeys(("human", "user"), "user"),
-    **dict.fromkeys(("ai", "assistant"), "agent"),
-    **dict.fromkeys(("tool", "function"), "tool"),
-    **dict.fromkeys(("system", "developer"), "system"),
-    "remove": "remove",
-}
-
 
 def unwrapped(message: JsonObject) -> JsonObject:
     """Returns the fields of a message in any of the three spellings, with its type."""
@@ -158,17 +161,13 @@ def unwrapped(message: JsonObject) -> JsonObject:
     return {**data, "type": message.get("type")} if isinstance(data, dict) else message
 
 
-def plain_type(kind: str) -> str:
-    """Returns a type without what class names add: `AIMessageChunk` is `ai`."""
-    return kind.lower().removesuffix("chunk").removesuffix("message").rstrip("_")
-
-
-def role_of(message: JsonObject) -> str:
+def _whose(message: JsonObject) -> str:
     """Returns whose a message is: of a class's name, its type, or the role of a plain message."""
-    kind = plain_type(str(message.get("type") or ""))
-    if kind not in ROLES:
-        kind = str(message.get("role") or kind)
-    return ROLES.get(kind, kind)
+    kind = str(message.get("type") or "")
+    if kind.lower() in ("remove", "removemessage"):
+        return "remove"
+    stated = str(message.get("role") or kind)
+    return role_of(kind) or role_of(stated) or stated
 
 
 def joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
@@ -214,7 +213,7 @@ def kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]
     found: list[JsonObject] = []
     removed = 0
     for message in messages:
-        if role_of(message) == "remove":
+        if _whose(message) == "remove":
             before = len(found)
             found = [m for m in found if message.get("id") not in (_ALL, m.get("id"))]
             removed += before - len(found)

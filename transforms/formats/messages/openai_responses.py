@@ -3,6 +3,16 @@
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import VALUES, failure_mark, own_result
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    RESPONSES_PARTS,
+    SYSTEM,
+    TEXT,
+    THOUGHT,
+    USER,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -29,10 +39,7 @@ HOSTED = {
 """Type of a call -> the keys of its arguments."""
 OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
 """Types of items that are results."""
-STEPLESS = key_set(
-    "reasoning mcp_list_tools additional_tools compaction compaction_trigger mcp_approval_request "
-    "mcp_approval_response context_compaction compaction_summary"
-)
+STEPLESS = part_types(RESPONSES_PARTS, THOUGHT)
 """Types of items that are no step of a conversation."""
 _DONE = (None, "completed")
 _RESULTS = ("results", "outputs", "result")
@@ -79,7 +86,7 @@ def _path(item: JsonObject, key: str) -> str:
 
 
 _RUNNING = ("in_progress", "queued")
-_TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
+_TEXTS = part_types(RESPONSES_PARTS, TEXT)
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _ITEMS = frozenset((*HOSTED, *OUTPUTS, *STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
 KEYS = key_set(
@@ -101,11 +108,7 @@ def _fits(item: JsonObject) -> bool:
 
 
 def read_items(items: list[JsonValue], log: Dialogue) -> None:
-    """Adds items to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds items to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for item in objects(items, "input"):
         kind = item.get("type") or "message"
         if not isinstance(kind, str):
@@ -118,25 +121,25 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
             log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
         elif kind in HOSTED or kind in ("function_call", "custom_tool_call", "mcp_call"):
             read_call(item, kind, log)
-        elif kind not in STEPLESS:
+        else:
             log.unread.part(kind)
         log.unread.keys(item, _CALL_KEYS if kind in _CALLS else KEYS, item.get("role") != "user")
 
 
 def _message(item: JsonObject, log: Dialogue) -> None:
-    role = item.get("role")
-    if role in ("system", "developer"):
+    role = role_of(item.get("role"))
+    if role == SYSTEM:
         return
     text, unread = _content(item.get("content"))
-    if role == "user":
+    if role == USER:
         log.user(text, item.get("timestamp"))
-    elif role == "assistant":
+    elif role == AGENT:
         log.agent(text)
         log.said(item)
     else:
-        log.unread.role(role)
+        log.unread.role(item.get("role"))
     for kind in unread:
-        log.unread.part(kind, role != "user")
+        log.unread.part(kind, role != USER)
 
 
 def _content(content: JsonValue) -> tuple[str, list[str]]:
@@ -201,7 +204,7 @@ def _join(events: list[JsonObject]) -> JsonObject:
     return {"object": "response", "output": items}
 
 
-RESPONSES = register_dialect(
+register_dialect(
     Dialect(
         name="openai_responses",
         keys=(("model", "input"), ("object", "model", "output")),

@@ -112,11 +112,7 @@ def _whole(block: JsonObject) -> JsonObject:
 
 
 def listed(value: JsonValue, path: str) -> list[JsonValue]:
-    """Returns a list; None counts as an empty one.
-
-    Raises:
-        ValueError: It is something else.
-    """
+    """Returns a list; None counts as an empty one; raises ValueError for anything else."""
     if value is not None and not isinstance(value, list):
         raise ValueError(f"{path}: a JSON array is needed, not {type(value).__name__}")
     return value or []
@@ -151,11 +147,7 @@ def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
 
 
 def text_at(holder: JsonObject, key: str) -> str:
-    """Returns a text; a missing one is empty.
-
-    Raises:
-        ValueError: It is something else.
-    """
+    """Returns a text; a missing one is empty; raises ValueError for anything else."""
     value = holder.get(key)
     if value is not None and not isinstance(value, str):
         raise ValueError(f"{key}: a text is needed, not {type(value).__name__}")

@@ -1,9 +1,21 @@
 """Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages."""
 
+from typing import NamedTuple
+
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, failure_mark
 from turnwise.transforms.formats.fields import UNREAD
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    RESULT,
+    SYSTEM,
+    TOOL,
+    USER,
+    VERCEL_PARTS,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -15,9 +27,8 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-_STEPLESS = ("reasoning", "redacted-reasoning", "step-start", "source", "source-url", "source-document")
 _OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")
-_RESULTS = ("tool-result", "tool-error")
+_RESULTS = part_types(VERCEL_PARTS, RESULT)
 _APPROVAL = "approvalId"
 _ASKED, _REPLIED, _REFUSED = "tool-approval-request", "tool-approval-response", "approval refused"
 _DONE = ("output-available", "result", "output-error", "output-denied")
@@ -42,31 +53,27 @@ def _fits(message: JsonObject) -> bool:
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     approvals = _Approvals(messages)
     for message in objects(messages, "messages"):
-        role = message.get("role")
-        if role in ("system", "developer"):
+        role = role_of(message.get("role"))
+        if role == SYSTEM:
             continue
         parts = _given(message)
-        if role == "user":
+        if role == USER:
             texts = [text_at(part, "text") for part in parts if part.get("type") == "text"]
             log.user(joined_texts(texts), message.get("createdAt"))
             parts = [part for part in parts if part.get("type") != "text"]
-        elif role not in ("assistant", "tool"):
-            log.unread.role(role)
+        elif role not in (AGENT, TOOL):
+            log.unread.role(message.get("role"))
         for part in parts:
             if part.get("type") in (_ASKED, _REPLIED):
                 approvals.read(part, log)
             else:
-                _read(part, log, role != "user")
-        if role == "assistant":
+                _read(part, log, role != USER)
+        if role == AGENT:
             log.said(message)
-        log.unread.keys(message, KEYS, role != "user")
+        log.unread.keys(message, KEYS, role != USER)
 
 
 class _Approvals:
@@ -128,13 +135,15 @@ def _read(part: JsonObject, log: Dialogue, by_agent: bool) -> None:
         log.call(part.get("toolName"), _first(part, "input", "args"), part.get("toolCallId"))
     elif kind in _RESULTS:
         _result(part, log)
-    elif kind == "tool-invocation" and isinstance(part.get("toolInvocation"), dict):
-        _both(part["toolInvocation"], log)
-    elif kind == "dynamic-tool" or (kind.startswith("tool-") and "toolCallId" in part):
-        _both({"toolName": kind.removeprefix("tool-"), **part}, log)
+    elif (call := stated_call(part)) is not None:
+        log.call(call.name, call.args, call.id)
+        if call.state is None:
+            log.result(call.result, call.id, call.name, call.error)
+        elif call.state:
+            log.not_done(call.name, call.state)
     elif kind.startswith("data-"):
         log.turn.payloads = [*log.turn.payloads, {key: part[key] for key in ("type", "data") if key in part}]
-    elif kind not in _STEPLESS:
+    else:
         log.unread.part(kind, by_agent)
 
 
@@ -142,22 +151,45 @@ def _first(part: JsonObject, *names: str) -> JsonValue:
     return next((part[name] for name in names if part.get(name) is not None), None)
 
 
-def _both(part: JsonObject, log: Dialogue) -> None:
-    """Adds a call, and its result if its state says that there is one; one in another state is not done."""
-    args = _first(part, "input", "args", "rawInput")
-    log.call(part.get("toolName"), args, part.get("toolCallId"))
-    state, approval = part.get("state"), as_object(part.get("approval"))
+class StatedCall(NamedTuple):
+    """A call with its state; "": it states none, None: it is done, with this result or error."""
+
+    name: str | None
+    args: JsonValue
+    id: str | None
+    state: str | None
+    result: JsonValue
+    error: JsonValue
+
+
+def stated_call(part: JsonObject) -> StatedCall | None:
+    """Returns the call that a part holds together with its result; None: it is no such part.
+
+    For example `{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {"id": 5},
+    "output": "Bonn"}`.
+    """
+    kind, held = str(part.get("type")), _both_of(part)
+    if kind == "tool-invocation" and held is part:
+        return None
+    if kind not in ("tool-invocation", "dynamic-tool") and not (
+        kind.startswith("tool-") and "toolCallId" in part and kind not in (*_RESULTS, "tool-call")
+    ):
+        return None
+    state, approval = held.get("state"), as_object(held.get("approval"))
     error = (
-        part.get("errorText") or (state in ("output-error", "output-denied") and state) or failure_mark(part)
+        held.get("errorText") or (state in ("output-error", "output-denied") and state) or failure_mark(held)
     )
     if state == "approval-responded" and approval.get("approved") is False:
         error = approval.get("reason") or _REFUSED
-    if error or (state in _DONE and not part.get("preliminary")):
-        log.result(
-            decoded(_first(part, "output", "result")), part.get("toolCallId"), part.get("toolName"), error
-        )
-    elif state is not None:
-        log.not_done(part.get("toolName"), "preliminary" if state in _DONE else state)
+    is_done = error or (state in _DONE and not held.get("preliminary"))
+    return StatedCall(
+        as_text(held.get("toolName", kind.removeprefix("tool-"))),
+        _first(held, "input", "args", "rawInput"),
+        as_text(held.get("toolCallId")),
+        None if is_done else "preliminary" if state in _DONE else as_text(state) or "",
+        decoded(_first(held, "output", "result")),
+        error,
+    )
 
 
 def _result(part: JsonObject, log: Dialogue) -> None:
@@ -174,7 +206,7 @@ def _result(part: JsonObject, log: Dialogue) -> None:
     log.result(decoded(value), part.get("toolCallId"), part.get("toolName"), error)
 
 
-VERCEL = register_dialect(
+register_dialect(
     Dialect(
         name="vercel_messages",
         keys=(("messages", "trigger", "messageId"),),

@@ -9,11 +9,8 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
-from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
-from turnwise.transforms.formats.traces.lines import TurnLine
-from turnwise.transforms.formats.traces.message_parts import (
-    AGENT,
-    SYSTEM,
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
+from turnwise.transforms.formats.messages.parts import (
     TRANSFER,
     MessageCall,
     MessageResult,
@@ -21,7 +18,9 @@ from turnwise.transforms.formats.traces.message_parts import (
     is_repr_call,
     repr_calls,
 )
-from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.messages.spellings import read_messages
+from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
+from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode
 

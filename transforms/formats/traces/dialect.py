@@ -10,8 +10,9 @@ from msgspec import Struct
 from turnwise.schemas.conversation import Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
-from turnwise.transforms.formats.traces.message_parts import HIDDEN, OBJECT, SYSTEM, SpanMessage
-from turnwise.transforms.formats.traces.messages import HISTORIES, only_messages, read_messages
+from turnwise.transforms.formats.messages.kinds import SYSTEM
+from turnwise.transforms.formats.messages.parts import HIDDEN, OBJECT, SpanMessage
+from turnwise.transforms.formats.messages.spellings import HISTORIES, only_messages, read_messages
 from turnwise.transforms.formats.traces.span import TraceSpan, as_count, is_cut, loaded
 
 # What a span is: a model call, a tool call, an agent; and what it holds.

@@ -5,11 +5,10 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
-from turnwise.transforms.formats.traces.message_parts import (
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
+from turnwise.transforms.formats.messages.parts import (
     AGAIN,
-    AGENT,
     HIDDEN_TEXT,
-    SYSTEM,
     TRANSFER,
     SpanMessage,
     is_spoken,
@@ -216,7 +215,11 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
     if unit.given or _stated(unit) is not None or is_told:
         return False
     is_bare = unit.top is None
-    return _extends(users, line.users) or _follows(node, before) or _asks_apart(node, before, is_bare)
+    return (
+        (bool(line.users) and len(users) > len(line.users) and users[: len(line.users)] == line.users)
+        or _follows(node, before)
+        or _asks_apart(node, before, is_bare)
+    )
 
 
 def tries_again(node: SpanNode) -> bool:
@@ -252,7 +255,3 @@ def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
     is_same_bot = node.parent is before.parent and texts[0] == texts[1]
     is_again = is_bare and 0 < before.span.end <= node.span.start
     return is_alone and is_same_bot and (is_again or spoken[0][0].text != spoken[1][0].text)
-
-
-def _extends(users: tuple[str, ...], before: tuple[str, ...]) -> bool:
-    return bool(before) and len(users) > len(before) and users[: len(before)] == before

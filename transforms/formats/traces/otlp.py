@@ -8,9 +8,9 @@ from pydantic_core import from_json
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text
+from turnwise.transforms.formats.messages.parts import first_of
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces.containers import dotted, kind_beside, unfolded
-from turnwise.transforms.formats.traces.message_parts import first_of
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
     TraceSpan,

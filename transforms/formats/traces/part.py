@@ -121,7 +121,12 @@ def trace_parts(
     for part in parts.values():
         # Agents come last in most exports, and are told the fastest.
         part.has_steps = any(kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
-    found: list[SplitEvent | ValueError] = [SplitEvent(_head(part), _ENCODE(part)) for part in parts.values()]
+    found: list[SplitEvent | ValueError] = [
+        SplitEvent(
+            {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}, _ENCODE(part)
+        )
+        for part in parts.values()
+    ]
     if lost:
         found.append(
             ValueError(f"{lost} spans or log records name no trace, so they belong to no conversation")
@@ -129,10 +134,6 @@ def trace_parts(
     if not found:
         raise NoConversation("the export holds no span")
     return found
-
-
-def _head(part: TracePart) -> JsonObject:
-    return {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
 
 
 def place(value: JsonObject) -> tuple[str, int]:

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
 from turnwise.transforms.formats.traces.dialect import (
     DIALECTS,
     Kind,
@@ -11,7 +12,6 @@ from turnwise.transforms.formats.traces.dialect import (
     dialects_in_order,
     text_at,
 )
-from turnwise.transforms.formats.traces.message_parts import AGENT, SYSTEM
 from turnwise.transforms.formats.traces.span import APP_VERSION, SpanEvent, TraceSpan, loaded
 
 _EXCEPTIONS = ("exception.message", "exception.type")
@@ -153,11 +153,10 @@ def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:
 
 def looks_like_work(span: TraceSpan, words: frozenset[str]) -> bool:
     """Returns whether a span has keys or a name of traces of agents, whether or not a dialect reads it."""
-    return not words.isdisjoint(_LOOKS_LIKE_WORK) or _first_word(span.name) in _LOOKS_LIKE_WORK
-
-
-def _first_word(name: str) -> str:
-    return name.partition(".")[0].partition("_")[0]
+    return (
+        not words.isdisjoint(_LOOKS_LIKE_WORK)
+        or span.name.partition(".")[0].partition("_")[0] in _LOOKS_LIKE_WORK
+    )
 
 
 def is_foreign(span: TraceSpan) -> bool:

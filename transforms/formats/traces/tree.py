@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from turnwise.transforms.formats.messages.kinds import SYSTEM
+from turnwise.transforms.formats.messages.parts import SpanMessage, is_spoken
 from turnwise.transforms.formats.traces.dialect import SpanStep
-from turnwise.transforms.formats.traces.message_parts import SYSTEM, SpanMessage, is_spoken
 from turnwise.transforms.formats.traces.read_span import read_span
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan
 

@@ -9,7 +9,17 @@ from turnwise.schemas.conversation import RAW, Conversation, TimedSpan, Turn, Us
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
+from turnwise.transforms.formats.messages.parts import (
+    CONTENT_OFF,
+    HIDDEN_TEXT,
+    SpanMessage,
+    is_repr_call,
+    is_spoken,
+    users_of,
+)
+from turnwise.transforms.formats.messages.spellings import HISTORIES
 from turnwise.transforms.formats.traces.calls import (
     TurnCall,
     after_user,
@@ -23,18 +33,6 @@ from turnwise.transforms.formats.traces.calls import (
 )
 from turnwise.transforms.formats.traces.containers import PENDING
 from turnwise.transforms.formats.traces.lines import TurnLine, tries_again, turn_lines
-from turnwise.transforms.formats.traces.message_parts import (
-    AGENT,
-    CONTENT_OFF,
-    HIDDEN_TEXT,
-    SYSTEM,
-    USER,
-    SpanMessage,
-    is_repr_call,
-    is_spoken,
-    users_of,
-)
-from turnwise.transforms.formats.traces.messages import HISTORIES
 from turnwise.transforms.formats.traces.read_span import (
     configured_version,
     environment_of,
@@ -103,7 +101,10 @@ def _unreported(models: Sequence[SpanNode]) -> int:
 def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     """Returns what the trace does not hold: content that was not captured, parts that are not read."""
     unread = Unread()
-    is_silent = not (_is_worded(line) or is_output_cut(line))
+    is_silent = not (
+        (any(node.step.output for node in line.main) or any(unit.answer for unit in line.units))
+        or is_output_cut(line)
+    )
     _add_silence(line, is_silent, unread)
     models = [*line.main, *line.inner]
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
@@ -149,7 +150,9 @@ def _add_unread(line: TurnLine, unread: Unread) -> None:
 
 def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
     """Adds why calls or their arguments are not there."""
-    is_seen = bool(line.main or line.inner or line.tools or line.handoffs or calls) or _ends_as_model(line)
+    is_seen = bool(line.main or line.inner or line.tools or line.handoffs or calls) or any(
+        unit.top is not None and unit.top.step.finish for unit in line.units
+    )
     if any(each.tool is not None and each.call.args is None for each in calls):
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
     elif lacks_calls(line, calls):
@@ -158,15 +161,6 @@ def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> Non
         unread.add(CONTENT_OFF, _WHICH_OFF, calls=True, words=is_last)
     elif not is_seen:
         unread.add(CONTENT_OFF, _STEPS_OFF, calls=True)
-
-
-def _ends_as_model(line: TurnLine) -> bool:
-    """Returns whether an agent states why its model stopped: it is the model's call, too."""
-    return any(unit.top is not None and unit.top.step.finish for unit in line.units)
-
-
-def _is_worded(line: TurnLine) -> bool:
-    return any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
 
 
 def _add_silence(line: TurnLine, is_silent: bool, unread: Unread) -> None:
@@ -392,13 +386,11 @@ def _answers(node: SpanNode) -> bool:
 
 def _apart(one: SpanNode, other: SpanNode) -> tuple[TraceSpan, TraceSpan]:
     """Returns the spans of two model calls, or of the agents that made them if each has one of its own."""
-    first, second = (_agent_of(node) for node in (one, other))
+    first, second = (
+        next((above for above in node.above() if above.step.kind == "agent"), node) for node in (one, other)
+    )
     is_apart = first is not second and first not in second.above() and second not in first.above()
     return (first.span, second.span) if is_apart else (one.span, other.span)
-
-
-def _agent_of(node: SpanNode) -> SpanNode:
-    return next((above for above in node.above() if above.step.kind == "agent"), node)
 
 
 def _overlap(one: TraceSpan, other: TraceSpan) -> bool:

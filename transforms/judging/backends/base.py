@@ -160,17 +160,12 @@ _SECRETS = re.compile(
 """Keys and tokens as servers and gateways print them, also those of somebody else."""
 
 
-def _without_secrets(text: str, key: str | None) -> str:
-    if key:
-        spellings = (key, quote(key, safe=""), b64encode(key.encode()).decode().rstrip("="))
-        for spelling in spellings:
-            text = text.replace(spelling, "[key]")
-    return _SECRETS.sub("[key]", text)
-
-
 def without_key(text: str, key: str | None) -> str:
     """Returns a text in one line, without an API key."""
-    return one_line(_without_secrets(text, key))
+    if key:
+        for spelling in (key, quote(key, safe=""), b64encode(key.encode()).decode().rstrip("=")):
+            text = text.replace(spelling, "[key]")
+    return one_line(_SECRETS.sub("[key]", text))
 
 
 def cleaned(reply: RawReply, key: str | None) -> RawReply:
@@ -197,8 +192,6 @@ def one_line(text: str, longest: int = 200) -> str:
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
-
-# Makes replies of the response of any API.
 
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _UNOPENED = re.compile(r"\s*[^\s{\[`].*?</think>", re.DOTALL)
@@ -227,15 +220,9 @@ class ReadAnswer(NamedTuple):
 def replies_of(
     body: str | bytes, model: str, count: int, read: Callable[[JsonObject], ReadAnswer]
 ) -> list[RawReply]:
-    """Returns `count` replies out of a response in JSON.
+    """Returns `count` replies out of a response; a fault each where `read` raises ValueError or the like.
 
     The tokens of the call are divided among the replies; their sums are exact.
-
-    Args:
-        body: The HTTP response's body.
-        model: Requested model; replaced by the model that the response states.
-        count: Number of answers that were asked for.
-        read: Reads the response; raises AttributeError, KeyError, TypeError or ValueError if it is none.
     """
     try:
         value = orjson.loads(body)
@@ -264,12 +251,7 @@ def cut_off(word: str) -> Fault:
 
 
 def failed(error: object, word: str) -> Fault:
-    """Returns the fault of an answer in whose place an error came, with a good status.
-
-    Args:
-        error: The error; only its code is quoted, because the rest of it might hold secrets.
-        word: What is said of an error without a code.
-    """
+    """Returns the fault of an error in place of an answer, by its code: the rest might hold secrets."""
     code = (error.get("code") or error.get("type")) if isinstance(error, dict) else None
     return Fault("other", one_line(f"the API failed: {code or word}"))
 
@@ -284,15 +266,13 @@ def without_thoughts(text: str) -> str:
 
     Where the model's template opens them, they only have an end.
     """
-    found = _THOUGHTS.match(text) or _UNOPENED.match(text)
-    return text[found.end() :] if found else text
+    thoughts = _THOUGHTS.match(text) or _UNOPENED.match(text)
+    return text[thoughts.end() :] if thoughts else text
 
 
 def _share(total: int | None, count: int, number: int) -> int | None:
     return None if total is None else total // count + (number < total % count)
 
-
-# Reads an API key from Google's Secret Manager, by the identity of the process.
 
 OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
 """gcloud's variable for another address of the service."""
@@ -300,14 +280,14 @@ OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _LOCATION = re.compile(r"projects/[^/]+/locations/([^/]+)/")
 _TIMEOUT_S = 30
+_REFUSALS = {
+    403: ": this identity may not read it (it needs the role Secret Manager Secret Accessor)",
+    404: ": there is no such secret or version",
+}
 
 
 def read_secret(name: str, environ: Mapping[str, str] = os.environ) -> str:
     """Returns a secret's text.
-
-    Args:
-        name: `projects/P/secrets/S/versions/V`, or with `locations/L` a regional one; V may be `latest`.
-        environ: Environment, which may name another address of the service.
 
     Raises:
         ConfigError: It cannot be read; one line without the secret.
@@ -322,32 +302,20 @@ def read_secret(name: str, environ: Mapping[str, str] = os.environ) -> str:
         credentials, _ = google.auth.default(scopes=[_SCOPE])
         credentials.refresh(Request())
         headers = {"Authorization": f"Bearer {credentials.token}"}
-        url = f"{_address(name, environ)}/v1/{name}:access"
+        region = _LOCATION.match(name)
+        service = (
+            f"secretmanager.{region[1]}.rep.googleapis.com" if region else "secretmanager.googleapis.com"
+        )
+        address = environ.get(OVERRIDE) or f"https://{service}"
+        url = f"{address.rstrip('/')}/v1/{name}:access"
         answer = requests.get(url, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False)
     except (GoogleAuthError, requests.RequestException) as error:
-        said = " ".join(str(error).split())
-        raise ConfigError(f"judge.api_key_secret: {name}: cannot be read: {said}") from None
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"judge.api_key_secret: {name}: cannot be read: {reason}") from None
     if answer.status_code != 200:
-        raise ConfigError(f"judge.api_key_secret: {name}: {_refusal(answer.status_code)}")
+        hint = _REFUSALS.get(answer.status_code, "")
+        raise ConfigError(f"judge.api_key_secret: {name}: HTTP {answer.status_code}{hint}")
     try:
         return base64.b64decode(answer.json()["payload"]["data"], validate=True).decode("ascii").strip()
     except (KeyError, TypeError, ValueError):
         raise ConfigError(f"judge.api_key_secret: {name}: holds no API key") from None
-
-
-def _address(name: str, environ: Mapping[str, str]) -> str:
-    stated = environ.get(OVERRIDE)
-    if stated:
-        return stated.rstrip("/")
-    region = _LOCATION.match(name)
-    return (
-        f"https://secretmanager.{region[1]}.rep.googleapis.com"
-        if region
-        else "https://secretmanager.googleapis.com"
-    )
-
-
-def _refusal(status: int) -> str:
-    if status == 403:
-        return "HTTP 403: this identity may not read it (it needs the role Secret Manager Secret Accessor)"
-    return "HTTP 404: there is no such secret or version" if status == 404 else f"HTTP {status}"

@@ -4,18 +4,20 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from math import isfinite
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import orjson
 from msgspec import Struct
+from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import (
     AuthenticationError,
     Fault,
@@ -26,61 +28,52 @@ from turnwise.transforms.judging.backends.base import (
     cleaned,
     one_line,
     without_key,
+    wrong_setting,
 )
-
-# JSON schemas as OpenAI's strict replies need them.
+from turnwise.transforms.judging.judges import Access, Environ, JudgeKind, register_judge, with_key
+from turnwise.transforms.judging.routes import merged_settings
 
 _UNKNOWN = ("default", "maxLength", "minLength", "title", "uniqueItems")
-
-
-def strict_schema(schema: JsonObject) -> JsonObject | None:
-    """Returns a schema in which every object is closed and every property required.
-
-    What strict replies do not know (lengths, defaults) is left out: the answer is checked by the whole schema
-    afterwards.
-
-    Args:
-        schema: A JSON schema as pydantic makes it.
-
-    Returns:
-        The schema; None: it has objects with free keys, which strict replies cannot have.
-    """
-    try:
-        strict: JsonObject = _strict(schema, schema.get("$defs", {}))
-    except _OpenObject:
-        return None
-    return strict
 
 
 class _OpenObject(Exception):
     """An object with free keys."""
 
 
-def _strict(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    if isinstance(schema, list):
-        return [_strict(each, definitions) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema and len(schema) > 1:  # a reference may have nothing beside it
-        own = {name: value for name, value in schema.items() if name != "$ref"}
-        return _strict({**definitions[schema["$ref"].rpartition("/")[2]], **own}, definitions)
-    found = {
-        name: _by_name(value, definitions) if name in ("properties", "$defs") else _strict(value, definitions)
-        for name, value in schema.items()
-        if name not in _UNKNOWN
-    }
-    if found.get("type") == "object":
-        if "properties" not in found or found.get("additionalProperties"):
-            raise _OpenObject
-        found |= {"additionalProperties": False, "required": list(found["properties"])}
-    return found
+def strict_schema(schema: JsonObject) -> JsonObject | None:
+    """Returns a schema for strict replies: every object is closed and every property required.
 
+    What they do not know (lengths, defaults) is left out: the answer is checked by the whole schema
+    afterwards. None: it has objects with free keys, which strict replies cannot have.
+    """
+    definitions = schema.get("$defs", {})
 
-def _by_name(schemas: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _strict(each, definitions) for name, each in schemas.items()}
+    def strict(part: Any) -> Any:
+        if isinstance(part, list):
+            return [strict(item) for item in part]
+        if not isinstance(part, dict):
+            return part
+        if "$ref" in part and len(part) > 1:  # a reference may have nothing beside it
+            beside = {name: value for name, value in part.items() if name != "$ref"}
+            return strict({**definitions[part["$ref"].rpartition("/")[2]], **beside})
+        closed = {
+            name: {key: strict(item) for key, item in value.items()}
+            if name in ("properties", "$defs")
+            else strict(value)
+            for name, value in part.items()
+            if name not in _UNKNOWN
+        }
+        if closed.get("type") == "object":
+            if "properties" not in closed or closed.get("additionalProperties"):
+                raise _OpenObject
+            closed |= {"additionalProperties": False, "required": list(closed["properties"])}
+        return closed
 
+    try:
+        return dict(strict(schema))
+    except _OpenObject:
+        return None
 
-# Retry policy: retries until the deadline, with backoff and the delays that the server requests.
 
 PASSING_STATUSES = frozenset({408, 425, 429, 499, *range(500, 600)} - {501, 505})
 """HTTP statuses of transient errors."""
@@ -128,9 +121,6 @@ class Attempts(Struct):
         They double from attempt to attempt up to 10 s (`delay_s`, if that is longer); a random part, half of
         them at most, is left out. Where the server demands a longer wait, a random part of `delay_s` is
         added to that. This spreads retries over time.
-
-        Args:
-            asked_s: The wait that the server demands; 0: none.
         """
         longest = max(_LONGEST_BACKOFF_S, self.delay_s)
         backoff = min(longest, self.delay_s * 2.0 ** min(self.count - 1, _DOUBLINGS))
@@ -144,7 +134,13 @@ def asked_wait(headers: Mapping[str, str], body: Any) -> float:
     They stand in `Retry-After`, in `Retry-After-Ms` (Azure's), or in Google's `RetryInfo`.
     """
     exact = _seconds(headers.get("Retry-After-Ms")) / 1000
-    return exact or _seconds(headers.get("Retry-After")) or _retry_info(body)
+    if stated := exact or _seconds(headers.get("Retry-After")):
+        return stated
+    try:
+        details: list[dict[str, Any]] = body["error"]["details"]
+        return max(_seconds(part["retryDelay"].rstrip("s")) for part in details if "retryDelay" in part)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return 0.0
 
 
 def _seconds(header: str | None) -> float:
@@ -153,23 +149,11 @@ def _seconds(header: str | None) -> float:
     try:
         seconds = float(header)
     except ValueError:
-        return _until(header)
+        try:
+            seconds = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
+        except (TypeError, ValueError):
+            return 0.0
     return max(0.0, seconds) if isfinite(seconds) else 0.0
-
-
-def _until(date: str) -> float:
-    try:
-        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
-    except (TypeError, ValueError):
-        return 0.0
-
-
-def _retry_info(body: Any) -> float:
-    try:
-        details: list[dict[str, Any]] = body["error"]["details"]
-        return max(_seconds(each["retryDelay"].rstrip("s")) for each in details if "retryDelay" in each)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return 0.0
 
 
 T = TypeVar("T")
@@ -297,38 +281,31 @@ class ApiBackend:
                 continue
             except Exception as error:
                 attempts.last = error
-                failure = self._transient(error)
-                if attempts.is_last or failure is None:
+                if attempts.is_last or isinstance(error, asyncio.TimeoutError | OneCandidateError):
+                    raise  # only the time of the whole call is limited
+                failure = self._api.failure(error)
+                if not failure.may_pass:
                     raise
             if failure.asked_s and attempts.is_beyond(failure.asked_s) and failure.status:
                 raise _WaitTooLongError(failure.status, failure.asked_s)
             await asyncio.sleep(attempts.pause(failure.asked_s))
             self._on_retry(model)
 
-    def _transient(self, error: Exception) -> ApiFailure | None:
-        if isinstance(error, asyncio.TimeoutError | OneCandidateError):
-            return None  # only the time of the whole call is limited
-        failure = self._api.failure(error)
-        return failure if failure.may_pass else None
-
     def _fault(self, error: Exception, attempts: Attempts) -> Fault:
         if isinstance(error, asyncio.TimeoutError):
-            return self._timeout(attempts)
+            reason = f"no answer within {self._config.timeout_s:g} s"
+            if attempts.count > 1:
+                reason += f", {attempts.count} attempts"
+            if attempts.last is None or isinstance(attempts.last, asyncio.TimeoutError):
+                return Fault("timeout", reason)
+            last = self._fault(attempts.last, attempts).reason
+            return Fault("timeout", one_line(f"{reason}; the last error: {last}"))
         if isinstance(error, _WaitTooLongError):
             return Fault("http", str(error))
         failure = self._api.failure(error)
         if failure.refusal is not None:
             raise AuthenticationError(f"judge: {failure.refusal}") from None
         return failure.fault
-
-    def _timeout(self, attempts: Attempts) -> Fault:
-        reason = f"no answer within {self._config.timeout_s:g} s"
-        if attempts.count > 1:
-            reason += f", {attempts.count} attempts"
-        if attempts.last is None or isinstance(attempts.last, asyncio.TimeoutError):
-            return Fault("timeout", reason)
-        last = self._fault(attempts.last, attempts).reason
-        return Fault("timeout", one_line(f"{reason}; the last error: {last}"))
 
 
 def _names(reason: str, model: str) -> bool:
@@ -337,52 +314,84 @@ def _names(reason: str, model: str) -> bool:
     return re.search(rf"(?<!\w){name}(?!\w)", reason) is not None and "/models/" not in reason
 
 
-# What the clients of OpenAI and Anthropic have in common: errors, and requests without a schema.
-
 _REFUSED_PART = (400, 422, 501)
 _NO_CREDIT = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
 _BLOCKED = {"content_filter", "content_policy_violation", "invalid_prompt"}
 _BLOCKED_WORDS = ("content filtering policy", "was flagged", "requires moderation")
 
 
-class ClientErrors(NamedTuple):
-    """The errors of a client.
+class ClientApi:
+    """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike.
 
     Attributes:
-        status: Class of those with an HTTP status.
-        connection: Class of those without an answer.
-        key: The API key, which no message may hold.
+        access: How the API is reached.
+        library: The client's library.
+        status_error: Its class of errors with an HTTP status.
     """
 
-    status: type[Any]
-    connection: type[Exception]
-    key: str | None
+    def __init__(self, access: Access, library: Any, make: Callable[..., Any], usual_url: str):
+        """Takes also what makes the client, and the address of an access that names none."""
+        self.access, self.library = access, library
+        self.status_error: type[Any] = library.APIStatusError
+        self._make, self._usual_url = make, usual_url
+        self._client: Any = None
 
-    def failure(self, error: Exception) -> ApiFailure:
-        """Returns what an error means."""
-        if isinstance(error, self.status):
-            return self._refusal(error)
-        if isinstance(error, self.connection):
-            cause = error.__cause__ or error
-            return ApiFailure(
-                Fault("connection", self._clean(f"no connection: {_text(cause)}")), may_pass=True
+    @property
+    def lists_models(self) -> bool:
+        """Whether a model that it does not find does not exist."""
+        return not self.access.base_url
+
+    @property
+    def client(self) -> Any:
+        """The client, made once, in the event loop that uses it."""
+        if self._client is None:
+            self._client = self._make(
+                api_key=self.access.api_key or "none",  # it must be given; servers without keys read none
+                base_url=self.access.base_url or self._usual_url,
+                max_retries=0,
+                timeout=None,
+                # A redirect would take the key along, also to another origin.
+                http_client=self.library.DefaultAsyncHttpxClient(follow_redirects=False),
             )
-        return ApiFailure(Fault("other", self._clean(_text(error))))
+        return self._client
+
+    def open(self) -> None:
+        """Makes the client, once."""
+        _ = self.client
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:
+            await self._client.close()
 
     def refuses(self, error: Any, *words: str) -> bool:
         """Returns whether a server does not take a part of a request that one of these words names."""
-        if not isinstance(error, self.status) or error.status_code not in _REFUSED_PART:
-            return False
-        return any(word in error.response.text.lower() for word in words)
+        return error.status_code in _REFUSED_PART and any(
+            word in error.response.text.lower() for word in words
+        )
+
+    def failure(self, error: Exception) -> ApiFailure:
+        """Returns what an error means."""
+        if isinstance(error, self.status_error):
+            return self._refusal(error)
+        is_connection = isinstance(error, self.library.APIConnectionError)
+        cause = (error.__cause__ or error) if is_connection else error
+        text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
+        fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
+        return ApiFailure(fault, may_pass=is_connection)
 
     def _refusal(self, error: Any) -> ApiFailure:
-        status, response = error.status_code, error.response
-        said = _details(error.body)
-        words = " ".join(str(said[name]) for name in ("code", "type", "message") if said.get(name))
-        reason = self._clean(f"HTTP {status} {words or f'{response.reason_phrase} {response.text}'}")
-        kinds = {str(said.get("code")), str(said.get("type"))}
+        status, response, body = error.status_code, error.response, error.body
+        # The error object is the body, or stands below `error`, or is a text there (Ollama, FastAPI).
+        inner = body.get("error", body.get("detail", body)) if isinstance(body, Mapping) else None
+        stated = inner if isinstance(inner, Mapping) else {"message": inner}
+        words = " ".join(str(stated[name]) for name in ("code", "type", "message") if stated.get(name))
+        kinds = {str(stated.get("code")), str(stated.get("type"))}
         if status in (400, 403) and (kinds & _BLOCKED or any(word in words for word in _BLOCKED_WORDS)):
-            return ApiFailure(Fault("blocked", self._clean(f"the question was blocked: {words}")))
+            reason = without_key(f"the question was blocked: {words}", self.access.api_key)
+            return ApiFailure(Fault("blocked", reason))
+        words = words or f"{response.reason_phrase} {response.text}"
+        reason = without_key(f"HTTP {status} {words}", self.access.api_key)
         return ApiFailure(
             Fault("http", reason),
             may_pass=status in PASSING_STATUSES and not kinds & _NO_CREDIT,
@@ -391,22 +400,47 @@ class ClientErrors(NamedTuple):
             refusal=f"the credentials are refused: {reason}" if status in (401, 403) else None,
         )
 
-    def _clean(self, text: str) -> str:
-        return without_key(text, self.key)
-
-
-def _text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _details(body: object) -> Mapping[str, Any]:
-    """Returns the error object of a body: at its top, below `error`, or a text there (Ollama, FastAPI)."""
-    inner = body.get("error", body.get("detail", body)) if isinstance(body, Mapping) else None
-    return inner if isinstance(inner, Mapping) else {"message": inner}
-
 
 def instructions_with_schema(template: RequestTemplate) -> str:
     """Returns the instructions with the schema of the answer, for servers that do not enforce it."""
     schema = orjson.dumps(template.schema).decode()
     wanted = "Answer with one JSON object by this JSON schema, and nothing else:"
     return f"{template.instructions}\n\n{wanted}\n{schema}"
+
+
+def register_api(
+    name: str,
+    help_line: str,
+    find: Callable[[JudgeConfig, Environ], Access],
+    make: Callable[[JudgeConfig, Access], Api],
+    check_settings: Callable[[str, JsonObject], object],
+    **fields: Any,
+) -> None:
+    """Registers a judge that asks an API."""
+
+    def connect(config: JudgeConfig, environ: Environ, on_retry: Callable[[str], None]) -> ApiBackend:
+        access = with_key(find(config, environ), environ)
+        return ApiBackend(config, make(config, access), on_retry, access.api_key)
+
+    async def find_models(backend: ApiBackend, models: Sequence[str]) -> None:
+        try:
+            await asyncio.gather(*(backend.check(model) for model in models))
+        finally:
+            await backend.aclose()
+
+    def check(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
+        models = set()
+        for stated in options or [JudgeModelOptions()]:
+            model = stated.judge_model or config.model
+            models.add(model)
+            try:
+                check_settings(model, merged_settings(config, stated.judge_model_config))
+            except ValidationError as error:
+                raise ConfigError(f"judge: {wrong_setting(error)}") from None
+            except ValueError as error:
+                raise ConfigError(f"judge_model_config: {error}") from None
+        backend = connect(config, environ, lambda model: None)
+        asyncio.run(find_models(backend, sorted(models)))
+
+    fields = {"provider": (name,), "needs_model": True, **fields}
+    register_judge(JudgeKind(name=name, help=help_line, connect=connect, access=find, check=check, **fields))

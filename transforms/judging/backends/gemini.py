@@ -1,15 +1,15 @@
-"""Asks Gemini, through google-genai. Loading this module loads google-genai; nothing else does."""
+"""The judge `gemini`: the Gemini API and Vertex AI. google-genai is loaded when it is connected."""
 
 import json
 import math
 import re
-from typing import Any
+import time
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
+from uuid import uuid4
 
-import aiohttp
-from google import genai
-from google.auth.exceptions import GoogleAuthError, TransportError
-from google.genai import errors, types
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
@@ -22,7 +22,6 @@ from turnwise.transforms.judging.backends.base import (
     ReadAnswer,
     Request,
     RequestTemplate,
-    TokenFigures,
     cut_off,
     one_line,
     replies_of,
@@ -30,27 +29,95 @@ from turnwise.transforms.judging.backends.base import (
     without_key,
     wrong_setting,
 )
-from turnwise.transforms.judging.backends.calling import PASSING_STATUSES, ApiFailure, asked_wait
-from turnwise.transforms.judging.backends.prepared import PLACE, PreparedRequest, keeping_session, prepared
-from turnwise.transforms.judging.judges_base import HOW_TO, Access
+from turnwise.transforms.judging.backends.calling import (
+    PASSING_STATUSES,
+    ApiFailure,
+    asked_wait,
+    register_api,
+)
+from turnwise.transforms.judging.judges import HOW_TO, Access, Environ, key_in
 
+if TYPE_CHECKING:
+    import aiohttp
+
+_NAME = "gemini"
+PLACE = f"text {uuid4()}"
+"""What google-genai is given as the text of a request."""
+_PLACE_IN_JSON = json.dumps(PLACE).encode()
+_LASTS_S = 60.0
+_OF_ONE_REQUEST = ("Host", "Content-Length")
 _MOST_PREPARED = 1024
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
-
 _OBJECT = re.compile(r"\s?ssl:<[^>]*>")
 """A part of aiohttp's messages without information, which differs between runs."""
+_FINISHED = (None, "STOP", "FINISH_REASON_UNSPECIFIED")
+
+
+# No struct: its __rich_repr__ would show the headers.
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """A request that google-genai makes once and that is sent many times, with another text each.
+
+    Attributes:
+        url: Address.
+        headers: Headers, with credentials.
+        body: JSON with PLACE in the place of the text.
+        ssl: How the server is checked.
+        made: When it was made, on the monotonic clock.
+    """
+
+    url: Any
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes
+    ssl: Any
+    made: float
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether its credentials hold: google-genai renews access tokens minutes before they expire."""
+        return time.monotonic() - self.made < _LASTS_S
+
+
+class _RequestMade(Exception):
+    """A request that was made, in place of its response."""
+
+    def __init__(self, request: "aiohttp.ClientRequest"):
+        self.request = request
+
+
+async def _keep(request: "aiohttp.ClientRequest", send: object) -> "aiohttp.ClientResponse":
+    raise _RequestMade(request)
+
+
+async def _prepared(call: Awaitable[object]) -> PreparedRequest:
+    """Returns the request that a call makes in a session with `_keep`."""
+    made = time.monotonic()
+    try:
+        await call
+    except _RequestMade as kept:
+        request = kept.request
+    else:
+        raise RuntimeError("the library made no request")
+    headers = {name: value for name, value in request.headers.items() if name not in _OF_ONE_REQUEST}
+    body = request.body.decode().encode() if request.body else b""
+    return PreparedRequest(request.url, headers, body, request.ssl, made)
 
 
 class GeminiApi:
     """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call."""
 
     def __init__(self, config: JudgeConfig, access: Access):
-        self._config = config
+        import aiohttp
+        from google import genai
+        from google.auth import exceptions
+
+        self._http: Any = aiohttp
+        self._genai: Any = genai
+        self._auth: Any = exceptions
         self._access = access
-        self._timeout_of_request = aiohttp.ClientTimeout(total=math.ceil(config.timeout_s * 1000) / 1000)
-        self._session: aiohttp.ClientSession | None = None
-        self._keeping: aiohttp.ClientSession | None = None
-        self._client: genai.Client | None = None
+        self._timeout_ms = math.ceil(config.timeout_s * 1000)
+        self._sessions: list[aiohttp.ClientSession] = []
+        self._client: Any = None
         self._prepared: dict[tuple[RequestTemplate, int], PreparedRequest] = {}
 
     @property
@@ -59,37 +126,58 @@ class GeminiApi:
         return not self._access.base_url
 
     def open(self) -> None:
-        """Makes the client, once."""
-        self._opened()
+        """Makes the client, once; its requests are not sent but kept, and sent in another session."""
+        if self._client is not None:
+            return
+        # With trust_env every request looks for proxies on two other threads, a third of its whole cost.
+        connector, trust_env = self._http.TCPConnector(limit=0), bool(getproxies())
+        sending = self._http.ClientSession(connector=connector, trust_env=trust_env)
+        keeping = self._http.ClientSession(middlewares=[_keep])
+        self._sessions = [sending, keeping]
+        types, access = self._genai.types, self._access
+        options = types.HttpOptions(
+            base_url=access.base_url,
+            timeout=self._timeout_ms,
+            retry_options=types.HttpRetryOptions(attempts=1),
+            aiohttp_client=keeping,
+        )
+        self._client = self._genai.Client(
+            vertexai=access.vertexai,
+            api_key=access.api_key,
+            project=access.project,
+            location=access.location,
+            http_options=options,
+        )
 
     async def generate(self, request: Request, count: int) -> str:
         """Returns the body of the response; see Api."""
         try:
-            return await self._generate(request, count)
-        except errors.APIError as error:
+            return await self._post(await self._made(request.template, count), request.evidence)
+        except self._genai.errors.APIError as error:
             if error.code == 400 and count > 1 and "candidate" in str(error.message).lower():
                 raise OneCandidateError from None
             raise
 
     async def find(self, model: str) -> None:
         """Counts tokens, which costs nothing."""
-        call = self._opened().aio.models.count_tokens(model=model, contents="?")
-        await self._post(await prepared(call), "")
+        self.open()
+        await self._post(await _prepared(self._client.aio.models.count_tokens(model=model, contents="?")), "")
 
     def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response."""
-        return read_answer(body, model, count)
+        """Returns the replies out of the body of a response; missing candidates are faults."""
+        return replies_of(body, model, count, _read)
 
     def failure(self, error: Exception) -> ApiFailure:
         """Returns what an error means."""
-        if isinstance(error, errors.APIError):
+        if isinstance(error, self._genai.errors.APIError):
             return self._refusal(error)
-        if isinstance(error, GoogleAuthError) and not (error.retryable or isinstance(error, TransportError)):
-            said = self._clean(str(error))
-            return ApiFailure(Fault("other", said), refusal=f"{said}; {HOW_TO}")
-        if isinstance(error, aiohttp.ClientError | OSError | GoogleAuthError):
-            said = self._clean(f"no connection: {type(error).__name__}: {error}")
-            return ApiFailure(Fault("connection", said), may_pass=True)
+        is_auth = isinstance(error, self._auth.GoogleAuthError)
+        if is_auth and not (error.retryable or isinstance(error, self._auth.TransportError)):  # type: ignore[attr-defined]
+            reason = self._clean(str(error))
+            return ApiFailure(Fault("other", reason), refusal=f"{reason}; {HOW_TO}")
+        if is_auth or isinstance(error, self._http.ClientError | OSError):
+            reason = self._clean(f"no connection: {type(error).__name__}: {error}")
+            return ApiFailure(Fault("connection", reason), may_pass=True)
         if isinstance(error, ValidationError):
             return ApiFailure(Fault("other", wrong_setting(error)))
         # An error that is declared to be JSON and is none comes from a gateway.
@@ -101,47 +189,46 @@ class GeminiApi:
         if self._client is not None:  # and kept: its finalizer starts a task wherever a loop is running
             await self._client.aio.aclose()
             self._client.close()
-        for session in (self._session, self._keeping):
-            if session is not None:
-                await session.close()
+        for session in self._sessions:
+            await session.close()
 
-    async def _generate(self, request: Request, count: int) -> str:
-        template = request.template
-        found = self._prepared.get((template, count))
-        if found is None or not found.is_fresh:
+    async def _made(self, template: RequestTemplate, count: int) -> PreparedRequest:
+        request = self._prepared.get((template, count))
+        if request is None or not request.is_fresh:
             if len(self._prepared) >= _MOST_PREPARED:
                 self._prepared.clear()
-            settings = _settings(template, count)
-            models = self._opened().aio.models
-            found = await prepared(
-                models.generate_content(model=template.model, contents=PLACE, config=settings)
-            )
-            self._prepared[template, count] = found
-        return await self._post(found, request.evidence)
+            values = {
+                **template.settings,
+                "system_instruction": template.instructions,
+                "response_mime_type": "application/json",
+                "response_json_schema": in_order(template.schema),
+                "candidate_count": count if count > 1 else None,
+                "automatic_function_calling": {"disable": True},
+            }
+            settings = self._genai.types.GenerateContentConfig.model_validate(values)
+            self.open()
+            generate = self._client.aio.models.generate_content
+            request = await _prepared(generate(model=template.model, contents=PLACE, config=settings))
+            self._prepared[template, count] = request
+        return request
 
     async def _post(self, request: PreparedRequest, text: str) -> str:
-        assert self._session
-        async with self._session.post(
+        async with self._sessions[0].post(
             request.url,
-            data=request.body_with(text),
+            data=request.body.replace(_PLACE_IN_JSON, json.dumps(text).encode()),
             headers=request.headers,
             ssl=request.ssl,
-            timeout=self._timeout_of_request,
+            timeout=self._http.ClientTimeout(total=self._timeout_ms / 1000),
             allow_redirects=False,  # the key would go along, also to another origin
         ) as response:
-            await errors.APIError.raise_for_async_response(response)
+            await self._genai.errors.APIError.raise_for_async_response(response)
             return await response.text()
 
-    def _opened(self) -> genai.Client:
-        if self._client is None:
-            self._session, self._keeping = _session(), keeping_session()
-            self._client = _client(self._config, self._access, self._keeping)
-        return self._client
-
-    def _refusal(self, error: errors.APIError) -> ApiFailure:
-        said = " ".join(str(each) for each in (error.status, error.message) if each)
-        reason = self._clean(f"HTTP {error.code} {said}")
-        is_refused = error.code in (401, 403) or (error.code == 400 and _is_bad_key(error))
+    def _refusal(self, error: Any) -> ApiFailure:
+        words = " ".join(str(part) for part in (error.status, error.message) if part)
+        reason = self._clean(f"HTTP {error.code} {words}")
+        is_bad_key = error.code == 400 and any(word in str(error.details) for word in _BAD_KEYS)
+        is_refused = error.code in (401, 403) or is_bad_key
         return ApiFailure(
             Fault("http", reason),
             may_pass=error.code in PASSING_STATUSES,
@@ -154,82 +241,30 @@ class GeminiApi:
         return without_key(_OBJECT.sub("", text), self._access.api_key)
 
 
-def check_settings(model: str, settings: JsonObject) -> None:
-    """Raises ConfigError if generation settings are none of google-genai's."""
-    try:
-        types.GenerateContentConfig.model_validate(settings)
-    except ValidationError as error:
-        raise ConfigError(f"judge: {wrong_setting(error)}") from None
-
-
-def _is_bad_key(error: errors.APIError) -> bool:
-    return any(word in str(error.details) for word in _BAD_KEYS)
-
-
-def _session() -> aiohttp.ClientSession:
-    # With trust_env every request looks for proxies on two other threads, a third of its whole cost.
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=bool(getproxies()))
-
-
-def _client(config: JudgeConfig, access: Access, session: aiohttp.ClientSession) -> genai.Client:
-    options = types.HttpOptions(
-        base_url=access.base_url,
-        timeout=math.ceil(config.timeout_s * 1000),
-        retry_options=types.HttpRetryOptions(attempts=1),
-        aiohttp_client=session,
-    )
-    return genai.Client(
-        vertexai=access.vertexai,
-        api_key=access.api_key,
-        project=access.project,
-        location=access.location,
-        http_options=options,
-    )
-
-
-def _settings(template: RequestTemplate, count: int) -> types.GenerateContentConfig:
-    values = {
-        **template.settings,
-        "system_instruction": template.instructions,
-        "response_mime_type": "application/json",
-        "response_json_schema": in_order(template.schema),
-        "candidate_count": count if count > 1 else None,
-        "automatic_function_calling": {"disable": True},
-    }
-    return types.GenerateContentConfig.model_validate(values)
-
-
-# The JSON schema of an answer, as Gemini needs it.
-
-
 def in_order(value: JsonValue) -> JsonValue:
     """Returns a JSON schema that states the order of properties; without it, some models sort them."""
     if isinstance(value, list):
-        return [in_order(each) for each in value]
+        return [in_order(item) for item in value]
     if not isinstance(value, dict):
         return value
     properties = value.get("properties")
     order: JsonObject = {}
     if value.get("type") == "object" and isinstance(properties, dict):
         order["propertyOrdering"] = list(properties)
-    return {**{key: in_order(each) for key, each in value.items()}, **order}
-
-
-# Reads the answer to a call of generateContent.
-
-_FINISHED = (None, "STOP", "FINISH_REASON_UNSPECIFIED")
-
-
-def read_answer(body: str | bytes, model: str, count: int) -> list[RawReply]:
-    """Returns `count` replies; missing candidates are faults. See `replies_of`."""
-    return replies_of(body, model, count, _read)
+    return {**{key: in_order(item) for key, item in value.items()}, **order}
 
 
 def _read(answer: JsonObject) -> ReadAnswer:
     texts = [_text(candidate) for candidate in answer.get("candidates") or []]
     blocked = (answer.get("promptFeedback") or {}).get("blockReason")
     missing = Fault("blocked", one_line(f"the question was blocked: {blocked}")) if blocked else EMPTY
-    return ReadAnswer(texts, _tokens(answer.get("usageMetadata")), answer.get("modelVersion"), missing)
+    usage, tokens = answer.get("usageMetadata"), None
+    if usage:
+        tokens = (
+            int((usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)),
+            int((usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)),
+        )
+    return ReadAnswer(texts, tokens, answer.get("modelVersion"), missing)
 
 
 def _text(candidate: JsonObject) -> str | Fault:
@@ -242,9 +277,63 @@ def _text(candidate: JsonObject) -> str | Fault:
     return "".join(part.get("text") or "" for part in parts if not part.get("thought"))
 
 
-def _tokens(usage: JsonObject | None) -> TokenFigures:
-    if not usage:
-        return None
-    tokens_in = (usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)
-    tokens_out = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
-    return int(tokens_in), int(tokens_out)
+def find_access(config: JudgeConfig, environ: Environ) -> Access:
+    """Returns the access to Gemini.
+
+    A project in the config, or a variable of the environment, selects Vertex AI. A project is preferred to a
+    key there. A secret is not read here.
+
+    Raises:
+        ConfigError: No setting gives one, or two exclude each other.
+    """
+    secret = config.api_key_secret
+    if secret and config.project:
+        raise ConfigError("judge: project and api_key_secret exclude each other: Vertex AI needs no key")
+    vertexai = bool(config.project) or (_is_vertexai_set(environ) and not secret)
+    key = None if secret else _api_key(environ)
+    variable = "GOOGLE_VERTEX_BASE_URL" if vertexai else "GOOGLE_GEMINI_BASE_URL"
+    base_url = config.base_url or environ.get(variable)
+    if not vertexai:
+        if not key and not secret:
+            raise ConfigError(f"judge: no credentials for gemini; {HOW_TO}")
+        return Access(base_url or _NAME, key, base_url, secret=secret)
+    endpoint = base_url or "vertexai"
+    project = config.project or environ.get("GOOGLE_CLOUD_PROJECT")
+    location = config.location or environ.get("GOOGLE_CLOUD_LOCATION") or "global"
+    if project:
+        return Access(endpoint, None, base_url, True, project, location)
+    if key:
+        return Access(endpoint, key, base_url, True)
+    raise ConfigError(f"judge: no project for Vertex AI; {HOW_TO}")
+
+
+def _is_available(config: JudgeConfig, environ: Environ) -> bool:
+    return bool(config.api_key_secret or _api_key(environ) or config.project or _is_vertexai_set(environ))
+
+
+def _api_key(environ: Environ) -> str | None:
+    return key_in(environ, "GOOGLE_API_KEY", "GEMINI_API_KEY")
+
+
+def _is_vertexai_set(environ: Environ) -> bool:
+    wish = environ.get("GOOGLE_GENAI_USE_ENTERPRISE") or environ.get("GOOGLE_GENAI_USE_VERTEXAI") or ""
+    return wish.lower() in ("true", "1")
+
+
+def _check_settings(model: str, settings: JsonObject) -> None:
+    from google.genai import types
+
+    types.GenerateContentConfig.model_validate(settings)
+
+
+register_api(
+    _NAME,
+    "a model, through google-genai",
+    find_access,
+    GeminiApi,
+    _check_settings,
+    is_available=_is_available,
+    provider=(_NAME, "vertex_ai"),
+    paths=("models", "tunedModels", "publishers", "projects", "google"),
+    needs_model=False,
+)

@@ -9,10 +9,10 @@ import pytest
 import turnwise
 from tests.readings import read_value
 from turnwise.schemas.jsonio import JsonValue
+from turnwise.transforms.formats.messages.parts import FURTHER_CHOICE, call_arguments, result_of
+from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.calls import tool_result
 from turnwise.transforms.formats.traces.containers import jaeger_spans
-from turnwise.transforms.formats.traces.message_parts import FURTHER_CHOICE, call_arguments, result_of
-from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.otlp import flat_spans, otlp_spans, otlp_text_spans
 from turnwise.transforms.formats.traces.span import is_cut
 

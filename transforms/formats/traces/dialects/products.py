@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 from turnwise.schemas.conversation import Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.transforms.formats.messages.kinds import AGENT, USER
+from turnwise.transforms.formats.messages.parts import SpanMessage, add_calls, call_arguments
+from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.calls import tool_result
 from turnwise.transforms.formats.traces.dialect import (
     Kind,
@@ -19,14 +22,6 @@ from turnwise.transforms.formats.traces.dialect import (
     usage_at,
     value_at,
 )
-from turnwise.transforms.formats.traces.message_parts import (
-    AGENT,
-    USER,
-    SpanMessage,
-    add_calls,
-    call_arguments,
-)
-from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import CUT, TraceSpan, loaded
 
 _KINDS: dict[str, Kind] = {

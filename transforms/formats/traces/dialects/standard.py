@@ -1,6 +1,22 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.kinds import AGENT, USER
+from turnwise.transforms.formats.messages.parts import (
+    HIDDEN,
+    HOSTED,
+    PERHAPS_CHOICES,
+    UNKNOWN,
+    SpanMessage,
+    call_arguments,
+    is_spoken,
+)
+from turnwise.transforms.formats.messages.spellings import (
+    add_finish,
+    first_of_several,
+    only_messages,
+    read_messages,
+)
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces.calls import tool_result
 from turnwise.transforms.formats.traces.dialect import (
@@ -16,23 +32,6 @@ from turnwise.transforms.formats.traces.dialect import (
     usage_at,
     value_at,
     with_system,
-)
-from turnwise.transforms.formats.traces.message_parts import (
-    AGENT,
-    HIDDEN,
-    HOSTED,
-    PERHAPS_CHOICES,
-    UNKNOWN,
-    USER,
-    SpanMessage,
-    call_arguments,
-    is_spoken,
-)
-from turnwise.transforms.formats.traces.messages import (
-    add_finish,
-    first_of_several,
-    only_messages,
-    read_messages,
 )
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_numbered, loaded, numbered
 
@@ -76,7 +75,17 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
         step.output = (
             messages_at(held.get("gen_ai.completion"), AGENT) if step.output is None else step.output
         )
-    if step.kind is None and span.is_log and any(_is_of_call(event.name) for event in span.events):
+    if (
+        step.kind is None
+        and span.is_log
+        and any(
+            (
+                event.name in (*_DETAILS, _CHOICE)
+                or (event.name.startswith("gen_ai.") and event.name.endswith(".message"))
+            )
+            for event in span.events
+        )
+    ):
         step.kind = "model"
     step.name = text_at(held, *_NAMES.get(step.kind or "model", ()))
     step.target = text_at(held, "gen_ai.handoff.to_agent")
@@ -88,10 +97,6 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
         _add_tool(held, step)
     elif step.kind != "agent":
         step.usage = usage_at(held, _USAGE)
-
-
-def _is_of_call(name: str) -> bool:
-    return name in (*_DETAILS, _CHOICE) or (name.startswith("gen_ai.") and name.endswith(".message"))
 
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
@@ -304,7 +309,9 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
         if _AUTOMATIC in str(held.get("output.value")):
             # The tokens are those of the last of its requests alone.
             step.input, step.usage = _automatic(held) or step.input, None
-        step.finish = text_at(held, "llm.finish_reason") or _finish_openinference(held)
+        step.finish = text_at(held, "llm.finish_reason") or next(
+            (each.finish for each in reversed(_value(held, "output", AGENT) or ()) if each.finish), None
+        )
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
@@ -326,11 +333,6 @@ def _add_tool_openinference(held: JsonObject, step: SpanStep) -> None:
 def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
     is_json = held.get(f"{name}.mime_type") == "application/json"
     return (json_messages_at if is_json else messages_at)(held.get(f"{name}.value"), role)
-
-
-def _finish_openinference(held: JsonObject) -> str | None:
-    """Returns the finish reason in the reply itself, which the listed messages leave out."""
-    return next((each.finish for each in reversed(_value(held, "output", AGENT) or ()) if each.finish), None)
 
 
 def _reply(held: JsonObject) -> list[SpanMessage] | None:

@@ -8,16 +8,33 @@ import msgspec
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import OF_PARTS
-from turnwise.transforms.formats.endings import as_text, failure_mark
-from turnwise.transforms.formats.fields import UNREAD, Unread, is_work, may_hold_work
+from turnwise.transforms.formats.endings import as_text, error_mark, failure_mark
+from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
 from turnwise.transforms.formats.messages.anthropic import BLOCK_KEYS
+from turnwise.transforms.formats.messages.bedrock import block_text
+from turnwise.transforms.formats.messages.dialogue import OPEN_CALL
+from turnwise.transforms.formats.messages.gemini import RUN, RUN_RESULT, run_code, run_result
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    CALL,
+    GEMINI_PARTS,
+    RESULT,
+    SYSTEM,
+    TEXT,
+    THOUGHT,
+    USER,
+    part_kind,
+    part_types,
+    snake,
+)
+from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.vercel import StatedCall, stated_call
 from turnwise.transforms.formats.traces.span import loaded
 
 # A message of a model call, independent of the library that wrote it.
 
-USER, AGENT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
 UNKNOWN = "unknown"
 """Role of a message that states a role or type which no reader has: it is nobody's."""
 CONTENT_OFF = "ContentNotRecorded"
@@ -38,6 +55,8 @@ OBJECT = "object of a program"
 """Type of a part that is the text of a Python object."""
 PERHAPS_CHOICES = "texts that are parts of a reply, or alternatives"
 """Type of a part that stands for texts of which it is not stated what they are."""
+NOT_DONE = "the call "
+"""How a part begins that stands for the state of a call without a result."""
 FURTHER_CHOICE = "further choice"
 """Type of a part that stands for an alternative reply to the same request."""
 _MARKS = {
@@ -121,7 +140,7 @@ class SpanMessage(msgspec.Struct, gc=False):
         if self.role != USER or self.results or not (self.texts or self.parts):
             return False
         text = self.text.strip()
-        return bool(text or self.parts) and not (is_retry(text) or is_context(self.texts, self.parts))
+        return bool(text or self.parts) and not (is_retry(text) or is_context(self.texts, bool(self.calls)))
 
     @property
     def is_read(self) -> bool:
@@ -134,7 +153,9 @@ class SpanMessage(msgspec.Struct, gc=False):
         if self.role == UNKNOWN:
             unread.role(self.stated_role, by_agent)
         for part in self.parts:
-            if part in _MARKS:
+            if part.startswith(NOT_DONE):
+                unread.add(OPEN_CALL, part, calls=True)
+            elif part in _MARKS:
                 unread.add(*_MARKS[part], words=by_agent and part != FURTHER_CHOICE)
             else:
                 unread.part(part, by_agent)
@@ -152,20 +173,7 @@ def is_spoken(messages: Iterable[SpanMessage]) -> bool:
     return any(each.role not in (SYSTEM, UNKNOWN) for each in messages)
 
 
-_TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
 _WORDS = ("text", "content", "refusal", "value")
-_CALLS = ("tool_call", "tool_use", "tool-call", "function_call", "server_tool_call", "server_tool_use",
-          "mcp_call", "custom_tool_call", "mcp_tool_use", "function", "toolCall")  # fmt: skip
-_RESULTS = ("tool_call_response", "tool_result", "tool-result", "tool-error", "function_call_output",
-            "toolResult", "server_tool_call_response", "custom_tool_call_output")  # fmt: skip
-_HOSTED = ("server_tool_call", "server_tool_use", "mcp_call", "mcp_tool_use")
-_THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "reasoning_content", "thought", "reasoningContent",
-             "step-start", "cachePoint")  # fmt: skip
-KNOWN_PARTS = frozenset((*_TEXTS, *_CALLS, *_RESULTS, *_THOUGHTS, "image", "image_url", "input_image", "file",
-                         "input_file", "document", "audio", "input_audio", "video", "media"))  # fmt: skip
-"""Types of parts of a message's content."""
-_OWN_CALLS = ("functionCall", "function_call", "toolUse")
-_OWN_RESULTS = ("functionResponse", "function_response", "toolResult", "tool_call_result")
 _THOUGHT_KEYS = frozenset(("thought", "thought_signature", "thoughtSignature", "reasoningContent",
                            "reasoning", "cachePoint", "text"))  # fmt: skip
 _OTHER_TYPES = ("custom", "tool_call_chunk", "custom_tool_call", "tool-invocation")
@@ -175,8 +183,13 @@ _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id"
 _NAMES = ("name", "toolName", "tool_name", "toolName")
 _VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response",
            "tool_result", "tool_output")  # fmt: skip
+STEPS = [name for each in (*part_types(GEMINI_PARTS, CALL, HOSTED_PART, RESULT), "toolUse", "toolResult",
+                            "toolCallResult") for name in (each, snake(each))]  # fmt: skip
+_NESTED = ("tool_call", "toolCall", "function", "custom")
+"""Keys under which a part holds its call, beside the id of it."""
 _PART_KEYS = OF_PARTS | BLOCK_KEYS | frozenset((
-    *_WORDS, *_ARGS, *_CALL_IDS, *_NAMES, *_VALUES, *_OWN_CALLS, *_OWN_RESULTS, *_THOUGHT_KEYS, "block_type",
+    *_WORDS, *_ARGS, *_CALL_IDS, *_NAMES, *_VALUES, *STEPS, *_THOUGHT_KEYS, "block_type", "state",
+    "errorText", "approval", "rawInput", "title", "guardContent", "citationsContent",
     "message_content", "tool_call", "function", "toolInvocation", "origin", "custom", "extra", "extras",
     "providerOptions", "providerMetadata", "provider_details", "inlineData", "fileData", "file_data",
     "videoMetadata", "video_metadata", "partMetadata", "part_metadata", "is_error", "index",
@@ -208,24 +221,21 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
             add_part(message, {**inner, "tool_call": part["tool_call"]} if "tool_call" in part else inner)
         elif not isinstance(kind, str):
             _add_untyped(message, part)
-        elif kind in _TEXTS:
+        elif (known := part_kind(kind)) == TEXT:
             _add_typed_text(message, part)
-        elif kind in _CALLS:
+        elif known in (CALL, HOSTED_PART):
             add_call(message, part)
-        elif is_result(kind):
+        elif known == RESULT:
             message.results.append(result_of(part))
-        elif kind not in _THOUGHTS and ("reasoning" not in kind.lower() or is_work(kind)):
+        elif (both := stated_call(part)) is not None:
+            _add_both(message, both)
+        elif known != THOUGHT:
             message.parts.append(kind)
         if not part.keys() <= _PART_KEYS:
             others = ((name, item) for name, item in part.items() if name not in _PART_KEYS)
             message.keys += [name for name, item in others if may_hold_work(name, item)]
     elif part is not None:
         message.parts.append(type(part).__name__)
-
-
-def is_result(kind: str) -> bool:
-    """Returns whether a type of parts is that of results: also of any tool that a service runs itself."""
-    return kind in _RESULTS or kind.endswith("_tool_result")
 
 
 def add_calls(message: SpanMessage, calls: JsonValue) -> None:
@@ -237,7 +247,10 @@ def add_calls(message: SpanMessage, calls: JsonValue) -> None:
     known = {call.id for call in message.calls if call.id}
     for each in calls:
         kind = each.get("type") if isinstance(each, dict) else None
-        if not isinstance(each, dict) or kind not in (None, *_CALLS, *_OTHER_TYPES):
+        is_call = kind in (None, *_OTHER_TYPES) or (
+            isinstance(kind, str) and part_kind(kind) in (CALL, HOSTED_PART)
+        )
+        if not isinstance(each, dict) or not is_call:
             message.parts += [] if each is None else [f"tool_calls: {kind or type(each).__name__}"]
         elif (read := call_of(stated(each))) and not (read.id and read.id in known):
             message.calls.append(read)
@@ -246,10 +259,19 @@ def add_calls(message: SpanMessage, calls: JsonValue) -> None:
 def add_call(message: SpanMessage, part: JsonObject) -> None:
     """Adds a call; what stands before one that the model's service runs is no answer."""
     call = call_of(part)
-    call.is_hosted = part.get("type") in _HOSTED or part.get("providerExecuted") is True
+    call.is_hosted = part_kind(str(part.get("type"))) == HOSTED_PART or part.get("providerExecuted") is True
     if call.is_hosted:
         message.answer_from = len(message.texts)
     message.calls.append(call)
+
+
+def _add_both(message: SpanMessage, both: StatedCall) -> None:
+    """Adds a call of Vercel's messages with its result, or with the state in which it is not done."""
+    message.calls.append(MessageCall(both.name, both.args, both.id))
+    if both.state is None:
+        message.results.append(MessageResult(both.result, both.id, both.name, error_mark(both.error) or None))
+    elif both.state:
+        message.parts.append(f"{NOT_DONE}{both.name!r} is not done: its state is {both.state!r}")
 
 
 def _add_typed_text(message: SpanMessage, part: JsonObject) -> None:
@@ -338,26 +360,39 @@ def _plain_result(value: JsonValue) -> JsonValue:
     return value
 
 
-def _names_call(part: JsonObject) -> bool:
-    return "toolCallId" in part or "tool_kwargs" in part or part.keys() >= {"name", "arguments"}
-
-
 def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
     """Adds a part that its keys name, as Gemini's, Bedrock's and Haystack's do."""
-    calls = [part[key] for key in _OWN_CALLS if isinstance(part.get(key), dict)]
-    results = [part[key] for key in _OWN_RESULTS if isinstance(part.get(key), dict)]
-    message.calls += map(call_of, calls)
-    message.results += map(result_of, results)
-    if calls or results:
+    held = [(key, part_kind(key), item) for key, item in part.items() if isinstance(item, dict)]
+    steps = [step for step in held if step[1] in (CALL, HOSTED_PART, RESULT) and step[0] not in _NESTED]
+    for key, kind, item in steps:
+        if kind == RESULT:
+            message.results.append(result_of(run_result(item) if snake(key) == RUN_RESULT else item))
+        elif kind == HOSTED_PART:
+            message.calls.append(MessageCall(RUN, run_code(item), as_text(item.get("id")), True))
+        else:
+            message.calls.append(call_of(item))
+    if steps:
         return
-    if isinstance(part.get("tool_call"), dict) or _names_call(part):
+    if isinstance(part.get("tool_call"), dict) or (
+        "toolCallId" in part or "tool_kwargs" in part or part.keys() >= {"name", "arguments"}
+    ):
         add_call(message, part)
+    elif text := _bedrock_text(part):
+        add_text(message, text)
     elif part.get("thought") is not True and isinstance(part.get("text"), str):
         add_text(message, part["text"])
     elif "text" not in part and isinstance(part.get("content"), str):
         add_text(message, part["content"])
     elif part and not part.keys() & _THOUGHT_KEYS:
         message.parts.append(next(iter(part)))
+
+
+def _bedrock_text(part: JsonObject) -> str:
+    """Returns a text that is marked for the guardrail, or has citations."""
+    try:
+        return "" if "text" in part else block_text(part)
+    except ValueError:
+        return ""
 
 
 # What the users of a conversation wrote, of the messages that a model is given.
@@ -457,7 +492,6 @@ _CONTEXT = re.compile(
 _ACT = re.compile(
     r"\[[^\]\n]+\] (?:(?:said|thought): ?|called tool `?\S+`? with parameters:|`?\S+`? tool returned result:)"
 )
-_CODE = frozenset(("executable_code", "executableCode", "code_execution_result", "codeExecutionResult"))
 AGAIN = "\n\nFix the errors and try again."
 """How Pydantic AI ends a note to try again."""
 _RETRY = re.compile(
@@ -470,18 +504,18 @@ _RETRY = re.compile(
 )
 
 
-def is_context(texts: Sequence[str], parts: Sequence[str]) -> bool:
+def is_context(texts: Sequence[str], has_code: bool) -> bool:
     """Returns whether a message is google-adk's report of another agent's acts.
 
     Args:
         texts: Texts of the message: a preamble and the acts, or all in one text.
-        parts: Types of its other parts.
+        has_code: Whether it holds code that the other agent ran.
     """
     opening = _CONTEXT.match(texts[0]) if texts else None
     if opening is None:
         return False
     acts = [each for each in (texts[0][opening.end() :], *texts[1:]) if each.strip()]
-    return all(map(_ACT.match, acts)) and (bool(acts) or not _CODE.isdisjoint(parts))
+    return all(map(_ACT.match, acts)) and (bool(acts) or has_code)
 
 
 def is_retry(text: str) -> bool:

@@ -98,7 +98,7 @@ def _fault(item: object) -> str | None:
 
 
 TARGETS: Registry[Target] = Registry(
-    "target", "turnwise.targets", "turnwise.transforms.tools.targets", _fault
+    "target", "turnwise.targets", "turnwise.transforms.decisions.targets", _fault
 )
 """Name -> target."""
 

@@ -14,7 +14,7 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.fields import snake
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
 from turnwise.transforms.matching.calls import pair_responses

@@ -7,25 +7,29 @@ from msgspec.structs import replace
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import KEYS as OF_CHATS
 from turnwise.transforms.formats.endings import stated_reason
-from turnwise.transforms.formats.fields import is_work, may_hold_work
+from turnwise.transforms.formats.fields import may_hold_work
 from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    RESULT,
+    SYSTEM,
+    TOOL,
+    USER,
+    is_work,
+    part_kind,
+    role_of,
+)
 from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
 from turnwise.transforms.formats.messages.langchain import finish_reason
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
 from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS
-from turnwise.transforms.formats.messages.streams import stated
-from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
-from turnwise.transforms.formats.traces.message_parts import (
+from turnwise.transforms.formats.messages.parts import (
     AGAIN,
-    AGENT,
     FURTHER_CHOICE,
-    KNOWN_PARTS,
     OBJECT,
-    SYSTEM,
-    TOOL,
+    STEPS,
     UNKNOWN,
-    USER,
     MessageResult,
     SpanMessage,
     add_call,
@@ -38,29 +42,13 @@ from turnwise.transforms.formats.traces.message_parts import (
     is_object,
     result_of,
 )
+from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
 _EXECUTED = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
 _THOUGHT, _SPOKEN, _OF_SOURCE = "ThoughtEvent", "TextMessage", "UserMessage"
 """Types of messages of AutoGen: several results; a thought, what `source` said, and what a model is told."""
-_ROLES = {
-    **dict.fromkeys(("user", "human", "HumanMessage", "HumanMessageChunk", "UserMessage", _SPOKEN), USER),
-    **dict.fromkeys(
-        (
-            *("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage", "agent", "bot"),
-            *("tool-call", "ToolCallRequestEvent", "ToolCallSummaryMessage"),
-        ),
-        AGENT,
-    ),
-    **dict.fromkeys(
-        (
-            *("tool", "function", "ToolMessage", "FunctionMessage", "function_call_output", "tool-response"),
-            *_EXECUTED,
-        ),
-        TOOL,
-    ),
-    **dict.fromkeys(("system", "developer", "SystemMessage", "instructions"), SYSTEM),
-}
 _LISTS = ("messages", "contents", "input_messages", "new_messages", "generations", "choices", "candidates",
           "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
           "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs",
@@ -102,8 +90,7 @@ _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, 
              "thinking": AGENT, "file": AGENT}  # fmt: skip
 """Kind of a part of Pydantic AI's own messages -> role."""
 _RETRY = "Validation feedback:\n"
-_UNTYPED = frozenset(("text", "toolUse", "toolResult", "functionCall", "function_call", "functionResponse",
-                      "function_response", "toolCallId"))  # fmt: skip
+_UNTYPED = frozenset(("text", "toolCallId", *STEPS))
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
 _MOST_DEPTH = 6
 
@@ -129,10 +116,10 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
             inner = [loaded(text) for text in texts]
             if inner and all(isinstance(each, dict) and _is_message(each) for each in inner):
                 return read_messages(inner, role, depth + 1)
-            pair = _ROLES.get(texts[0]) if len(texts) == len(value) == 2 else None
+            pair = role_of(texts[0]) if len(texts) == len(value) == 2 else None
             return [_spoken(pair, texts[1:]) if pair else _spoken(role, texts)]
         is_parts = bool(value) and all(map(_is_part, value))
-        if is_parts and any(each.get("type") in (None, *KNOWN_PARTS) for each in value):
+        if is_parts and any(_is_known(each.get("type")) for each in value):
             return read_message({"parts": value}, role)
         are_messages = [isinstance(each, dict) and _is_message(each) for each in value]
         is_chat = is_parts or any(are_messages)
@@ -177,26 +164,17 @@ def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
     is_empty = all(
         not each
         or isinstance(each, str)
-        or (isinstance(each, dict) and (_is_message(each) or _is_empty(each)))
+        or (
+            isinstance(each, dict)
+            and (_is_message(each) or (each.get("type") in _SKIPPED or not each.keys().isdisjoint(_LISTS)))
+        )
         for each in held
     )
     return found or ([] if is_empty else [SpanMessage(UNKNOWN)])
 
 
-def _is_empty(value: JsonObject) -> bool:
-    """Returns whether an object that holds no message is a thought, or a request or reply without one."""
-    return value.get("type") in _SKIPPED or not value.keys().isdisjoint(_LISTS)
-
-
 def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[SpanMessage]:
-    """Returns the messages in an element of a list; among messages, what is none is nobody's.
-
-    Args:
-        value: The element.
-        role: The role of what states none.
-        depth: How deep it stands.
-        is_chat: Whether the list holds messages.
-    """
+    """Returns the messages in an element of a list; among messages, what is none is nobody's."""
     if not is_chat or value in (None, "", {}, []) or isinstance(value, str | list):
         return read_messages(value, role, depth)
     if not isinstance(value, dict):
@@ -205,7 +183,7 @@ def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[Spa
     kind = value.get("type")
     if kind in _SKIPPED:
         return []
-    if isinstance(kind, str) and kind in KNOWN_PARTS:
+    if isinstance(kind, str) and _is_known(kind):
         return read_messages([value], role, depth)
     return [SpanMessage(UNKNOWN, stated_role=kind if isinstance(kind, str) else None)]
 
@@ -307,13 +285,15 @@ def _is_otel(value: JsonValue) -> bool:
     if not isinstance(value, dict) or not value.keys() <= _OF_OTEL:
         return False
     role = value.get("role")
-    return isinstance(role, str) and role in _ROLES and isinstance(value.get("parts"), list)
+    return role_of(role) is not None and isinstance(value.get("parts"), list)
 
 
 def _of_otel(value: JsonObject) -> SpanMessage:
     """Returns a message in OpenTelemetry's spelling, as `read_message` does, without looking for others."""
     finish = value.get("finish_reason")
-    found = SpanMessage(_ROLES[value["role"]], finish=finish if isinstance(finish, str) and finish else None)
+    found = SpanMessage(
+        role_of(value["role"]) or UNKNOWN, finish=finish if isinstance(finish, str) and finish else None
+    )
     for part in value["parts"]:
         add_part(found, part)
     if found.role == TOOL and found.texts and not found.results:
@@ -371,7 +351,7 @@ def _is_block(value: JsonObject) -> bool:
     if kind is None:
         return len(value) == 1
     names_call = "name" in value and not value.keys().isdisjoint(("input", "args", "arguments"))
-    return kind in KNOWN_PARTS or is_work(kind) or names_call
+    return _is_known(kind) or is_work(kind) or names_call
 
 
 def _tool_result(value: JsonObject) -> MessageResult:
@@ -384,10 +364,7 @@ def _has_results(value: JsonObject) -> bool:
     content = value.get("content")
     return isinstance(content, list) and any(
         isinstance(part, dict)
-        and (
-            not part.keys().isdisjoint(("toolResult", "tool_call_result"))
-            or str(part.get("type")).endswith(("result", "response"))
-        )
+        and (any(part_kind(key) == RESULT for key in part) or part_kind(str(part.get("type"))) == RESULT)
         for part in content
     )
 
@@ -415,14 +392,21 @@ def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
     if outer.get("lc") and isinstance(lc, list) and lc:
         names.insert(0, lc[-1])
     for name in names:
-        known = (
-            _ROLES.get(name) or _ROLES.get(name.rpartition(".")[2].lower()) if isinstance(name, str) else None
-        )
-        if known:
+        if known := role_of(name):
             return known
         if name not in (None, "", *_TYPED) and str(name).lower() not in _WRAPPERS:
             return str(name)
     return role
+
+
+def _is_known(kind: JsonValue) -> bool:
+    """Returns whether a part of this type is known, or of none."""
+    return kind is None or (isinstance(kind, str) and part_kind(kind) is not None)
+
+
+def _is_role(kind: JsonValue) -> bool:
+    """Returns whether a type is that of messages; AutoGen has one for texts of anybody."""
+    return kind == _SPOKEN or role_of(kind) is not None
 
 
 def _is_message(value: JsonObject) -> bool:
@@ -437,7 +421,7 @@ def _is_message(value: JsonObject) -> bool:
     if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
         return True
     kind = value.get("type")
-    if isinstance(kind, str) and kind in _ROLES and value.keys() & {"content", "data"}:
+    if _is_role(kind) and value.keys() & {"content", "data"}:
         return True
     inner = next((value[key] for key in ("message", "kwargs") if isinstance(value.get(key), dict)), None)
     is_message = "tool_calls" in value and not isinstance(value.get("response"), dict)
@@ -453,7 +437,7 @@ def _is_part(value: JsonValue) -> bool:
         return False
     kind = value.get("type")
     if isinstance(kind, str):
-        return kind not in _ROLES and kind not in _TYPED and "data" not in value
+        return not _is_role(kind) and kind not in _TYPED and "data" not in value
     return not _UNTYPED.isdisjoint(value)
 
 

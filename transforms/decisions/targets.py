@@ -30,6 +30,15 @@ from turnwise.transforms.ces.messages import (
     tool_call,
     tool_response,
 )
+from turnwise.transforms.decisions.conversion import (
+    Codec,
+    RunOfConversation,
+    Target,
+    earlier_texts,
+    plain,
+    register_target,
+    with_texts,
+)
 from turnwise.transforms.formats.adk_cases import eval_cases, invocation_turn, turn_context
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.formats.canonical import read_case, read_conversation
@@ -40,15 +49,6 @@ from turnwise.transforms.formats.endings import context_tools
 from turnwise.transforms.formats.problems import checked, one_line_problems
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.text.dates import time_seconds
-from turnwise.transforms.tools.conversion import (
-    Codec,
-    RunOfConversation,
-    Target,
-    earlier_texts,
-    plain,
-    register_target,
-    with_texts,
-)
 
 _EVENT, _EVENT_END = "<event>", "</event>"
 _GOALS = {"REJECTED": "USER_GOAL_REJECTED", "IGNORED": "USER_GOAL_IGNORED"}

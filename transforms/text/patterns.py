@@ -1,0 +1,103 @@
+"""Regular expressions and globs that users write.
+
+They run on RE2, whose time is linear in the text: no pattern can stop a run. None of them reaches `re`.
+Syntax: https://github.com/google/re2/wiki/Syntax (no look-around, no back-references).
+"""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from turnwise.schemas.jsonio import short_repr
+
+_MOST_MEMORY = 1 << 20
+"""Bytes for a compiled pattern; RE2 refuses larger ones, such as nested repetitions of many characters."""
+_PATTERNS_SHOWN = 100
+_GLOB_PART = re.compile(r"\*+|\[(?P<chars>!.[^\]]*|[^!][^\]]*)\]|.", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PRIVATE = 0x10F000
+_ANY = ".*"
+_IN_NAME = r"[^/\\]*"
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises ValueError, in one line, for what is no regular expression of RE2."""
+    _compiled(pattern)
+
+
+def pattern_found(pattern: str, text: str) -> bool:
+    """Returns whether a regular expression matches anywhere in a text.
+
+    Raises:
+        ValueError: It is no regular expression of RE2; one line.
+    """
+    return _compiled(pattern).search(_encodable(text)) is not None
+
+
+def check_glob(glob: str) -> None:
+    """Raises ValueError, in one line, for a glob with a wrong range of characters (`[z-a]`)."""
+    _compiled_glob(glob, _ANY)
+
+
+def glob_matches(glob: str, name: str) -> bool:
+    """Returns whether a glob (`*`, `?`, `[abc]`, `[!abc]`) matches a whole name, case included.
+
+    Raises:
+        ValueError: It has a wrong range of characters; one line.
+    """
+    return _compiled_glob(glob, _ANY).search(_encodable(name)) is not None
+
+
+def path_glob_matches(glob: str, path: str) -> bool:
+    """Returns whether a glob matches a whole path, as Beam reads one: `**` crosses directories, `*` does not.
+
+    Raises:
+        ValueError: It has a wrong range of characters; one line.
+    """
+    return _compiled_glob(glob, _IN_NAME).search(_encodable(path)) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    import re2  # only runs with patterns need it
+
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, _MOST_MEMORY
+    try:
+        return re2.compile(_encodable(pattern), options)
+    except re2.error as error:
+        (said, *_) = error.args or ("",)
+        why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        raise ValueError(
+            f"not a regular expression of RE2: {short_repr(pattern, _PATTERNS_SHOWN)} "
+            f"({why[:_PATTERNS_SHOWN]})"
+        ) from None
+
+
+@lru_cache(maxsize=1024)
+def _compiled_glob(glob: str, one_name: str) -> Any:
+    """Compiles a glob in which `*` stands for `one_name`, and `**` for any text."""
+    parts = []
+    for found in _GLOB_PART.finditer(glob):
+        text, chars = found[0], found["chars"]
+        if chars is not None:
+            negated = chars[0] == "!"
+            inner = re.sub(r"([\\\[^])", r"\\\1", chars[1:] if negated else chars)
+            parts.append(f"[^{inner}]" if negated else f"[{inner}]")
+        elif text[0] == "*":
+            parts.append(one_name if len(text) == 1 else _ANY)
+        else:
+            parts.append("." if text == "?" else re.escape(text) if text.isascii() else text)
+    try:
+        return _compiled(rf"(?s)\A{''.join(parts)}\z")
+    except ValueError:
+        raise ValueError(
+            f"not a glob: {short_repr(glob, _PATTERNS_SHOWN)} (a wrong range, or too large)"
+        ) from None
+
+
+def _encodable(text: str) -> str:
+    """Returns a text without lone surrogates, which stand for bytes of file names that are not UTF-8."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return _SURROGATE.sub(lambda found: chr(_PRIVATE + ord(found[0]) - 0xD800), text)

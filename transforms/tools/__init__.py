@@ -1,1 +1,0 @@
-"""Conversion, inspection and checks of judges."""

@@ -1,1 +1,0 @@
-"""The formats that `turnwise convert` writes."""
