@@ -280,10 +280,10 @@ class StoredRuns:
         return found
 
 
-_Found = TypeVar("_Found")
+_Decoded = TypeVar("_Decoded")
 
 
-def _readable(read: Callable[[str], _Found], text: str | None) -> _Found | None:
+def _readable(read: Callable[[str], _Decoded], text: str | None) -> _Decoded | None:
     """Returns what is read of a text; None: there is none, or it was damaged."""
     try:
         return None if text is None else read(text)

@@ -59,13 +59,13 @@ class EvaluationPair(NamedTuple):
 
 _MOST = 2**31 - 1
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
-_Sides = tuple[ComparedSide, ComparedSide]
-_Stored = tuple[dict[str, EvaluationFigures], dict[str, str], _Sides]
+_TwoSides = tuple[ComparedSide, ComparedSide]
+_Stored = tuple[dict[str, EvaluationFigures], dict[str, str], _TwoSides]
 
 
 def _sides(
     runs: StoredRuns, kind: SideKind, names: Sequence[str], source: str, evaluations: Collection[str] | None
-) -> _Sides:
+) -> _TwoSides:
     """Returns base and candidate; raises ServiceError if one has no results."""
     try:
         return runs.sides([SideName(name, kind) for name in names], source, evaluations)
@@ -180,7 +180,7 @@ class _ReadRuns(NamedTuple):
     candidate: JsonObject
     pairs: list[EvaluationPair]
     display_names: dict[str, str]
-    sides: _Sides
+    sides: _TwoSides
 
 
 def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequest) -> JsonObject:

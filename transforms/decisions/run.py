@@ -141,7 +141,7 @@ def newest_metrics(rows: Iterable[MetricsByAppVersionRow]) -> list[MetricsByAppV
 
 _LOST = ("lost_records", "lost_conversations", "lost_cases", "unread_ends")
 _LONGEST_NAME = 40
-_Version = str | None
+_VersionName = str | None
 
 
 class RunVersions(Struct):
@@ -155,11 +155,11 @@ class RunVersions(Struct):
     """
 
     run: Run
-    conversations: dict[_Version, ConversationColumns]
-    rulers: dict[_Version, dict[str, set[str]]]
-    errors: dict[_Version, dict[str, int]]
+    conversations: dict[_VersionName, ConversationColumns]
+    rulers: dict[_VersionName, dict[str, set[str]]]
+    errors: dict[_VersionName, dict[str, int]]
 
-    def side(self, version: _Version, name: str) -> ComparedSide:
+    def side(self, version: _VersionName, name: str) -> ComparedSide:
         """Returns one app version as a side of a comparison."""
         document = self.run.document
         return ComparedSide(
@@ -190,8 +190,8 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
         run: The run.
         tells_why: Whether a verdict without a reason has why the conversation should be read.
     """
-    rulers: dict[_Version, dict[str, set[str]]] = {}
-    errors: dict[_Version, dict[str, int]] = {}
+    rulers: dict[_VersionName, dict[str, set[str]]] = {}
+    errors: dict[_VersionName, dict[str, int]] = {}
 
     def scores() -> Iterator[ScoreRow]:
         for row in run.scores():
@@ -204,7 +204,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     for row in raised:
         own = errors.setdefault(row["app_version"], {})
         own[row["criterion"] or ""] = own.get(row["criterion"] or "", 0) + 1
-    by_version: dict[_Version, list[ComparedConversation]] = {}
+    by_version: dict[_VersionName, list[ComparedConversation]] = {}
     for conversation in found:
         by_version.setdefault(conversation.app_version, []).append(conversation)
     columns = {version: columns_of(own) for version, own in by_version.items()}
