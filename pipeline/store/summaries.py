@@ -203,6 +203,7 @@ def _keep(store: Store, app: str, run: RunKey) -> None:
 # Makes the summary of a run of its rows: of conversations with their scores, and of results without one.
 
 _RecordKey = tuple[str, str]
+_AT_ONCE = 2_000
 
 
 class StoredRecord(msgspec.Struct, frozen=True, gc=False):
@@ -217,7 +218,8 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
         verdict: PASS, FAIL or another text.
         why: Why it should be read; "": no reason.
         digest: Digest of what is expected; "": nothing; None: not known.
-        row: The row of a conversation without a verdict, or without the name of a case, as JSON; else "".
+        task: What identifies the golden of a conversation without the name of a case; None: it has one.
+        sampled_out: What a sample rate left out of it.
         evaluation: Name of its evaluation; "": not known.
         is_result: Whether it is a result without a conversation.
     """
@@ -230,7 +232,8 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
     verdict: str
     why: str = ""
     digest: str | None = None
-    row: str = ""
+    task: str | None = None
+    sampled_out: Sequence[str] = ()
     evaluation: str = ""
     is_result: bool = False
 
@@ -242,7 +245,6 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
     @property
     def summary(self) -> Summary:
         """The verdict of the conversation."""
-        row: JsonObject | None = json.loads(self.row) if self.row else None
         return Summary(
             self.conversation,
             self.version or None,
@@ -250,8 +252,8 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
             self.why or None,
             self.case or None,
             case_digest=self.digest,
-            task=unnamed_case(cast(ConversationRow, row)) if row else None,
-            sampled_out=(row.get("sampled_out") or ()) if row else (),
+            task=self.task,
+            sampled_out=self.sampled_out,
         )
 
 
@@ -315,8 +317,13 @@ def _conversations(connection: Connection, app: str, run: str) -> Iterator[Store
     columns = (*_OF_RECORDS, "eval_id", "verdict", "why", "case_digest")
     is_unnamed = CONVERSATIONS.c.eval_id == CONVERSATIONS.c.conversation_id
     row = case((or_(CONVERSATIONS.c.verdict == "", is_unnamed), CONVERSATIONS.c.content), else_="")
-    for found in _rows(connection, CONVERSATIONS, columns, app, run, row):
-        yield StoredRecord(*found)
+    for *found, content in _rows(connection, CONVERSATIONS, columns, app, run, row):
+        own = StoredRecord(*found)
+        if content:
+            stated: ConversationRow = json.loads(content)
+            left_out = stated.get("sampled_out") or ()
+            own = replace(own, task=unnamed_case(stated), sampled_out=left_out if not own.verdict else ())
+        yield own
 
 
 def _results(connection: Connection, app: str, run: str) -> Iterator[tuple[StoredRecord, str]]:
@@ -332,14 +339,14 @@ def _rows(
     connection: Connection, table: Table, columns: Sequence[str], app: str, run: str, *more: Any
 ) -> Iterable[Any]:
     own = table.c.app == app, table.c.evaluation_run == run, is_counted(table)
-    return connection.execute(select(*(table.c[name] for name in columns), *more).where(*own))
+    query = select(*(table.c[name] for name in columns), *more).where(*own)
+    return connection.execute(query, execution_options={"yield_per": _AT_ONCE})
 
 
 def _last(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
-_AT_ONCE = 2_000
 _SCORE_CONTENT = {"judge", "revision", "tags"}
 
 
