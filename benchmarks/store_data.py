@@ -12,7 +12,7 @@ from benchmarks.data import Json, conversation
 from turnwise.pipeline.service.evaluations import create_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import Store, marked, open_store, run_name
-from turnwise.pipeline.store.lost import ROW_TABLES
+from turnwise.pipeline.store.rows import ROW_TABLES
 from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.schemas.ces.resources import CreateEvaluationRequest

@@ -34,36 +34,13 @@ from turnwise.transforms.formats.registry import log_formats
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 
-def build(source: Path, output: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "-n", "--keep-going", "-q"]
-    return subprocess.run(
-        [*command, "-c", str(DOCS), str(source), str(output)], capture_output=True, text=True, cwd=ROOT
-    )
-
-
 def test_the_pages_are_built_without_a_warning(tmp_path: Path) -> None:
-    done = build(DOCS, tmp_path)
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "-n", "--keep-going", "-q"]
+    done = subprocess.run([*command, str(DOCS), str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     for html in tmp_path.glob("*.html"):
         loaded = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]+)"', html.read_text())
         assert loaded == [], f"{html.name} loads from the network"
-
-
-@pytest.mark.parametrize(
-    ("pages", "warning"),
-    [
-        ({"index": "# A\n\n[x](gone.md)\n"}, "gone.md"),
-        ({"index": "# A\n\n[x](#gone)\n"}, "gone"),
-        ({"index": "# A\n", "orphan": "# B\n"}, "orphan"),
-    ],
-)
-def test_a_dead_link_or_an_orphan_page_fails_the_build(
-    tmp_path: Path, pages: dict[str, str], warning: str
-) -> None:
-    for name, text in pages.items():
-        (tmp_path / f"{name}.md").write_text(text)
-    done = build(tmp_path, tmp_path / "out")
-    assert done.returncode != 0 and warning in done.stderr
 
 
 def test_the_readme_is_short_and_counts_the_criteria() -> None:
@@ -231,12 +208,6 @@ def test_every_criterion_is_described(name: str) -> None:
     kind = shipped()[name]
     assert read_docstring(kind).when, "its docstring has no paragraph `When to use: ...`"
     assert [field for field in own_fields(kind) if not field_meaning(kind, field)] == []
-
-
-def test_the_tables_name_only_criteria_that_exist() -> None:
-    rows = table(page("criteria"), "question")
-    named = {name for row in rows for name in re.findall(r"`([a-z_]+_[a-z0-9_]+)`", row[1])} - {"ignore_args"}
-    assert len(named) >= 4 and named <= set(shipped())
 
 
 def messages() -> str:

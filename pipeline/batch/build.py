@@ -275,8 +275,8 @@ class ParseAndJoinFn(CountingDoFn):
         if joining is not None:
             self._has_joined = True
             with joining:
-                for joined in joining.joined(self.counts):
-                    for one in joined.found:
+                for _, found in joining.joined(self.counts):
+                    for one in found:
                         value = GlobalWindows.windowed_value(one)
                         yield TaggedOutput(FAILURES, value) if isinstance(one, Failure) else value
         yield from super().finish_bundle()

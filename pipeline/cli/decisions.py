@@ -13,7 +13,7 @@ from typing import get_args
 
 import msgspec
 
-from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.comparison import (
@@ -28,7 +28,7 @@ from turnwise.pipeline.report.comparison import (
 from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
-from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, Options, add_options
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
@@ -45,14 +45,14 @@ def status_parser() -> OptionParser:
         description="Says how the run in an output directory ended, and exits with the status of that run.",
         epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
     )
-    parser.add_argument("output", metavar="OUT", help="output directory of a run")
-    parser.add_argument(
-        "--after",
-        metavar="TIME",
-        help="refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
-        "another has finished",
-    )
-    add_plugin_argument(parser)
+    options: Options = (
+        ("output", {"metavar": "OUT"}, "output directory of a run"),
+        ("--after", {"metavar": "TIME"},
+         "refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
+         "another has finished"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser
 
 
@@ -121,17 +121,15 @@ def report_parser() -> OptionParser:
         prog="turnwise report",
         description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
     )
-    parser.add_argument("out", nargs="+", metavar="OUT", help="output directories of finished runs")
-    parser.add_argument(
-        "--html", metavar="FILE", help=f"the file (default: {REPORT_FILE} in the first directory)"
-    )
-    parser.add_argument(
-        "--single_file",
-        action="store_true",
-        help="keep only the transcripts that the file has room for: a random sample, what did not pass, the "
-        "rest",
-    )
-    add_plugin_argument(parser)
+    options: Options = (
+        ("out", {"nargs": "+", "metavar": "OUT"}, "output directories of finished runs"),
+        ("--html", {"metavar": "FILE"}, f"the file (default: {REPORT_FILE} in the first directory)"),
+        ("--single_file", FLAG,
+         "keep only the transcripts that the file has room for: a random sample, what did not pass, the "
+         "rest"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser
 
 
@@ -166,23 +164,18 @@ def gate_parser() -> OptionParser:
         description="Decides by the rules of a config whether a finished run passes.",
         epilog="Exit status: 0, all rules passed; 1, one failed or could not be decided; 2, wrong input.",
     )
-    parser.add_argument("output", metavar="OUT", help="output directory of a finished run")
-    parser.add_argument(
-        "--baseline", metavar="OUT", help="output directory of the run that it is compared with"
-    )
-    parser.add_argument(
-        "--versions",
-        nargs=2,
-        metavar=("BASE", "CANDIDATE"),
-        help="app versions of the baseline and of the run; without --baseline both of this run",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="config file whose rules count (default: the config of the run)"
-    )
-    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
-    parser.add_argument("--markdown", metavar="FILE", help="write the result as Markdown for a pull request")
-    parser.add_argument("--json", metavar="FILE", help="write the result as JSON")
-    add_plugin_argument(parser)
+    options: Options = (
+        ("output", {"metavar": "OUT"}, "output directory of a finished run"),
+        ("--baseline", {"metavar": "OUT"}, "output directory of the run that it is compared with"),
+        ("--versions", {"nargs": 2, "metavar": ("BASE", "CANDIDATE")},
+         "app versions of the baseline and of the run; without --baseline both of this run"),
+        ("--config", {"metavar": "FILE"}, "config file whose rules count (default: the config of the run)"),
+        ("--junit", {"metavar": "FILE"}, "write the result as JUnit XML"),
+        ("--markdown", {"metavar": "FILE"}, "write the result as Markdown for a pull request"),
+        ("--json", {"metavar": "FILE"}, "write the result as JSON"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser
 
 
@@ -294,31 +287,17 @@ def calibrate_parser() -> OptionParser:
         description="Holds the criteria of a run against human labels: agreement, thresholds and, with "
         "labels of a random sample, pass rates and means without a judge's bias.",
     )
-    parser.add_argument("out", metavar="OUT", help="output directory of a finished run")
-    parser.add_argument(
-        "--labels",
-        nargs="+",
-        action="extend",
-        required=True,
-        metavar="FILE",
-        help="labels as JSON Lines, such as the export of a report",
-    )
-    parser.add_argument(
-        "--false_pass_cost",
-        type=float,
-        default=1.0,
-        metavar="COST",
-        help="cost of a PASS that people fail, for the threshold (default: 1)",
-    )
-    parser.add_argument(
-        "--false_fail_cost",
-        type=float,
-        default=1.0,
-        metavar="COST",
-        help="cost of a FAIL that people pass (default: 1)",
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="output (default: text)")
-    add_plugin_argument(parser)
+    cost = {"type": float, "default": 1.0, "metavar": "COST"}
+    options: Options = (
+        ("out", {"metavar": "OUT"}, "output directory of a finished run"),
+        ("--labels", {"nargs": "+", "action": "extend", "required": True, "metavar": "FILE"},
+         "labels as JSON Lines, such as the export of a report"),
+        ("--false_pass_cost", cost, "cost of a PASS that people fail, for the threshold (default: 1)"),
+        ("--false_fail_cost", cost, "cost of a FAIL that people pass (default: 1)"),
+        ("--format", FORMAT, "output (default: text)"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser
 
 
@@ -413,35 +392,24 @@ def compare_parser() -> OptionParser:
         description="Compares two runs, or two app versions of one run, and says of every criterion whether "
         "B is better or worse than A.",
     )
-    parser.add_argument("runs", nargs="*", metavar="OUT", help="output directories of A and B, or of both")
-    parser.add_argument("--versions", nargs=2, default=[], metavar=("A", "B"), help="app versions to compare")
-    parser.add_argument("--store", metavar="URL", help="compare versions, or runs, of a store")
-    parser.add_argument("--app", metavar="APP", help="projects/P/locations/L/apps/A, of a store with several")
-    parser.add_argument("--by", choices=_BY, help="what pairs conversations (default: what pairs most cases)")
-    parser.add_argument(
-        "--margin",
-        type=float,
-        default=0.02,
-        metavar="SHARE",
-        help="largest difference that does not matter, as a share of the scale (default: 0.02)",
-    )
-    parser.add_argument(
-        "--alpha", type=float, default=0.05, metavar="P", help="level of significance (default: 0.05)"
-    )
-    parser.add_argument(
-        "--slices", nargs="*", metavar="NAME", help="slices, as in the config (default: those of the configs)"
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="output (default: text)")
-    parser.add_argument("--output", metavar="DIR", help="directory for compare.json and compare.md")
-    parser.add_argument(
-        "--fail_on",
-        choices=get_args(FailOn),
-        help="exit 1 if a criterion is worse; or unless each is shown to be better, the same or not worse",
-    )
-    parser.add_argument(
-        "--allow_different_judges",
-        action="store_true",
-        help="compare although config, judge model or prompt differ",
-    )
-    add_plugin_argument(parser)
+    options: Options = (
+        ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of A and B, or of both"),
+        ("--versions", {"nargs": 2, "default": [], "metavar": ("A", "B")}, "app versions to compare"),
+        ("--store", {"metavar": "URL"}, "compare versions, or runs, of a store"),
+        ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
+        ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),
+        ("--margin", {"type": float, "default": 0.02, "metavar": "SHARE"},
+         "largest difference that does not matter, as a share of the scale (default: 0.02)"),
+        ("--alpha", {"type": float, "default": 0.05, "metavar": "P"},
+         "level of significance (default: 0.05)"),
+        ("--slices", {"nargs": "*", "metavar": "NAME"},
+         "slices, as in the config (default: those of the configs)"),
+        ("--format", FORMAT, "output (default: text)"),
+        ("--output", {"metavar": "DIR"}, "directory for compare.json and compare.md"),
+        ("--fail_on", {"choices": get_args(FailOn)},
+         "exit 1 if a criterion is worse; or unless each is shown to be better, the same or not worse"),
+        ("--allow_different_judges", FLAG, "compare although config, judge model or prompt differ"),
+        PLUGIN,
+    )  # fmt: skip
+    add_options(parser, options)
     return parser

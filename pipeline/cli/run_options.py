@@ -193,12 +193,7 @@ def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
 
 
 class Dates(NamedTuple):
-    """The dates of a command line.
-
-    Attributes:
-        named: The dates of `--date`, in order.
-        before: The dates of `--lookback`, in order.
-    """
+    """The dates of `--date` and of `--lookback`, each in order."""
 
     named: Sequence[date]
     before: Sequence[date]

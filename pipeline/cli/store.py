@@ -2,7 +2,7 @@
 
 import json
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.options import FLAG, OptionParser, Options, add_options
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
 
 if TYPE_CHECKING:
     from turnwise.pipeline.store.database import Store
-
-_DRY_RUN = "say what would be deleted, and change nothing"
 
 
 def look_after_store(argv: Sequence[str]) -> int:
@@ -53,25 +51,17 @@ def store_parser(name: str) -> OptionParser:
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
         epilog=command.epilog,
     )
-    parser.add_argument(
-        "--store", required=True, metavar="URL", help="sqlite:///FILE or postgresql://... (required)"
-    )
-    command.add_arguments(parser)
+    url = {"required": True, "metavar": "URL"}
+    add_options(parser, [("--store", url, "sqlite:///FILE or postgresql://... (required)")])
+    add_options(parser, command.options)
     return parser
 
 
 class StoreCommand(NamedTuple):
-    """One subcommand, which imports the store late, so that help is fast.
-
-    Attributes:
-        summary: Its line in the help.
-        add_arguments: Adds its options to a parser that has `--store`.
-        run: Runs it with its options and returns the exit status.
-        epilog: The end of its own help.
-    """
+    """A subcommand, which imports the store late: help line, options, what runs it, end of its help."""
 
     summary: str
-    add_arguments: Callable[[ArgumentParser], object]
+    options: Options
     run: Callable[[Namespace], int]
     epilog: str = ""
 
@@ -86,13 +76,8 @@ _HEAD = ("state", "day", "run", "results", "pass", "fail", "open", "lost", "cost
 _LONGEST = 48
 
 
-def _add_runs_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--app", default="", metavar="NAME", help="only the runs of this app")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-
-
 def _list_runs(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import listed_runs
+    from turnwise.pipeline.store.maintenance import listed_runs
 
     with _opened(options, read_only=True) as store:
         runs = store.read(lambda connection: listed_runs(connection, options.app))
@@ -124,16 +109,8 @@ _DAY_NANOS = 24 * 3600 * 10**9
 _AGE = re.compile(r"([1-9][0-9]{0,4})d")
 
 
-def _add_prune_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--older_than", required=True, metavar="DAYS",
-        help="delete runs that ended so many days ago, such as 90d (required)",
-    )  # fmt: skip
-    parser.add_argument("--dry_run", action="store_true", help=_DRY_RUN)
-
-
 def _prune(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import count_rows_of, old_runs, prune
+    from turnwise.pipeline.store.maintenance import count_rows_of, old_runs, prune
     from turnwise.schemas.proto.scalars import nanos_timestamp
 
     age = _AGE.fullmatch(options.older_than)
@@ -159,7 +136,7 @@ def _prune(options: Namespace) -> int:
 
 def _overwrite(store: "Store") -> list[str]:
     """Overwrites what was deleted; returns where it is left, one line each."""
-    from turnwise.pipeline.store.erasure import overwrite_deleted
+    from turnwise.pipeline.store.maintenance import overwrite_deleted
     from turnwise.pipeline.store.urls import StoreError
 
     try:
@@ -182,13 +159,6 @@ _NOT_REACHED = (
 )
 
 
-def _add_delete_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", choices=("run", "conversation", "user", "evaluation"), help="what ID names")
-    parser.add_argument("id", metavar="ID", help="id of a run, conversation or user, or a name in the store")
-    parser.add_argument("--app", default="", metavar="NAME", help="app of the run or conversation")
-    parser.add_argument("--dry_run", action="store_true", help=_DRY_RUN)
-
-
 def _delete(options: Namespace) -> int:
     if not options.id.strip():
         raise ConfigError("ID is empty")
@@ -208,17 +178,18 @@ def _delete(options: Namespace) -> int:
 
 def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str]]:
     """Deletes what is named; returns table -> number of rows, and what of it is left, one line each."""
-    from turnwise.pipeline.store.erasure import (
+    from turnwise.pipeline.store.maintenance import (
+        count_rows_of,
         delete_evaluation,
+        delete_run,
         delete_subject,
         evaluations_naming,
         find_conversation,
+        find_run,
         find_user,
     )
 
     if options.kind == "run":
-        from turnwise.pipeline.store.pruning import count_rows_of, delete_run, find_run
-
         names = store.read(partial(find_run, run=options.id, app=options.app))
         counts = store.read(lambda connection: count_rows_of(connection, names))
         if not options.dry_run:
@@ -237,7 +208,7 @@ def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str
 
 
 def _back_up(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import back_up
+    from turnwise.pipeline.store.maintenance import back_up
 
     if not is_sqlite_url(options.store):
         raise ConfigError("backup: is for SQLite; copy PostgreSQL by pg_dump")
@@ -248,7 +219,7 @@ def _back_up(options: Namespace) -> int:
 
 
 def _check(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import problems_of
+    from turnwise.pipeline.store.maintenance import problems_of
 
     with _opened(options, read_only=True) as store:
         problems_by_check = problems_of(store)
@@ -259,33 +230,42 @@ def _check(options: Namespace) -> int:
     return 1 if any(problems_by_check.values()) else 0
 
 
+_DRY_RUN = ("--dry_run", FLAG, "say what would be deleted, and change nothing")
 COMMANDS = {
-    "runs": StoreCommand("list the runs", _add_runs_arguments, _list_runs),
+    "runs": StoreCommand(
+        "list the runs",
+        (("--app", {"default": "", "metavar": "NAME"}, "only the runs of this app"),
+         ("--json", FLAG, "print one JSON object a line")),
+        _list_runs,
+    ),
     "prune": StoreCommand(
         "delete old runs",
-        _add_prune_arguments,
+        (("--older_than", {"required": True, "metavar": "DAYS"},
+          "delete runs that ended so many days ago, such as 90d (required)"),
+         _DRY_RUN),
         _prune,
         "A run that may still be written is not deleted. Evaluations stay. "
         "Exit status: 0, done; 1, something is left.",
     ),
     "delete": StoreCommand(
         "delete a run, a conversation, a user or an evaluation",
-        _add_delete_arguments,
+        (("kind", {"choices": ("run", "conversation", "user", "evaluation")}, "what ID names"),
+         ("id", {"metavar": "ID"}, "id of a run, conversation or user, or a name in the store"),
+         ("--app", {"default": "", "metavar": "NAME"}, "app of the run or conversation"),
+         _DRY_RUN),
         _delete,
         "Exit status: 0, nothing that names it is left in the store; 1, something is, or nothing was found.",
     ),
     "backup": StoreCommand(
         "copy a SQLite store while others write",
-        lambda parser: parser.add_argument(
-            "file", metavar="FILE", help="the file to write; it must not exist"
-        ),
+        [("file", {"metavar": "FILE"}, "the file to write; it must not exist")],
         _back_up,
     ),
     "check": StoreCommand(
         "say whether a store is sound",
-        lambda parser: None,
+        (),
         _check,
         "Exit status: 0, all was checked and is sound; 1, something is wrong, or could not be checked.",
     ),
-}
+}  # fmt: skip
 """Name -> subcommand, in the order of the help."""

@@ -38,7 +38,7 @@ from turnwise.pipeline.report.conversion import (
 )
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, Options, add_options
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -167,30 +167,27 @@ def judge_check_parser() -> OptionParser:
     add_paths(parser, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
     add_reading_arguments(parser, "criteria and the section `judge`: ADK's EvalConfig JSON")
     add_judge_arguments(parser)
-    numbers = (
-        ("--sample", 20, "conversations to draw, of those about which something is asked (default: 20)"),
-        ("--votes", 3, "how often each question is asked in each form, an odd number (default: 3)"),
-        ("--seed", 0, "another seed draws other conversations (default: 0)"),
-    )
-    for name, default, text in numbers:
-        parser.add_argument(name, type=int, default=default, metavar="N", help=text)
-    parser.add_argument(
-        "--max_flip",
-        type=float,
-        metavar="SHARE",
-        help="exit 1 if a larger share (0..1) of a criterion's verdicts changes, or might",
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="ask the judge; without it only the cost is estimated"
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="output (default: text)")
-    parser.add_argument("--output", metavar="DIR", help=f"directory for {_FILE}")
+    options: Options = (
+        ("--sample", {"type": int, "default": 20, "metavar": "N"},
+         "conversations to draw, of those about which something is asked (default: 20)"),
+        ("--votes", {"type": int, "default": 3, "metavar": "N"},
+         "how often each question is asked in each form, an odd number (default: 3)"),
+        ("--seed", {"type": int, "default": 0, "metavar": "N"},
+         "another seed draws other conversations (default: 0)"),
+        ("--max_flip", {"type": float, "metavar": "SHARE"},
+         "exit 1 if a larger share (0..1) of a criterion's verdicts changes, or might"),
+        ("--yes", FLAG, "ask the judge; without it only the cost is estimated"),
+        ("--format", FORMAT, "output (default: text)"),
+        ("--output", {"metavar": "DIR"}, f"directory for {_FILE}"),
+    )  # fmt: skip
+    add_options(parser, options)
     return parser
 
 
 FAILED, SAMPLE = "failed", "sample"
 _SAMPLE_SIZE: Final = 50
 _CANONICAL = "turnwise"
+_JSON = ("--json", FLAG, "print a JSON document instead of text")
 
 
 def make_cases(argv: Sequence[str]) -> int:
@@ -237,28 +234,23 @@ def cases_parser() -> OptionParser:
         "until a person approves or corrects them. What was asked and done before is left out. "
         "Exit status 1 if something could not be read, or no case was made.",
     )
-    parser.add_argument(
-        "--from", dest="sources", nargs="+", metavar="PATH",
-        help="output directories of runs, or logs: files, directories or globs (required)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--select", metavar="WHICH",
-        help=f"{FAILED}: conversations of runs that failed; {SAMPLE}: any; or a filter such as "
-        "'app_version = v2 AND tool = book_*' (required)",
-    )  # fmt: skip
-    parser.add_argument("--to", metavar="FILE", help="the file to write; it must not exist (required)")
     names = ", ".join(sorted(name for name, target in TARGETS.items() if target.case))
-    parser.add_argument(
-        "--format", default=_CANONICAL, metavar="FORMAT",
-        help=f"form of the cases: {names} (default: {_CANONICAL})",
+    options: Options = (
+        ("--from", {"dest": "sources", "nargs": "+", "metavar": "PATH"},
+         "output directories of runs, or logs: files, directories or globs (required)"),
+        ("--select", {"metavar": "WHICH"},
+         f"{FAILED}: conversations of runs that failed; {SAMPLE}: any; or a filter such as "
+         "'app_version = v2 AND tool = book_*' (required)"),
+        ("--to", {"metavar": "FILE"}, "the file to write; it must not exist (required)"),
+        ("--format", {"default": _CANONICAL, "metavar": "FORMAT"},
+         f"form of the cases: {names} (default: {_CANONICAL})"),
+        ("--number", {"type": int, "metavar": "N"},
+         f"at most so many cases, drawn at random (default: {_SAMPLE_SIZE} with {SAMPLE}, else all)"),
+        ("--seed", {"type": int, "default": 0}, "another seed draws another sample (default: 0)"),
     )  # fmt: skip
-    parser.add_argument(
-        "--number", type=int, metavar="N",
-        help=f"at most so many cases, drawn at random (default: {_SAMPLE_SIZE} with {SAMPLE}, else all)",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="another seed draws another sample (default: 0)")
+    add_options(parser, options)
     add_reading_arguments(parser, "config that says how some records are read")
-    parser.add_argument("--json", action="store_true", help="print a JSON document instead of text")
+    add_options(parser, [_JSON])
     return parser
 
 
@@ -322,12 +314,12 @@ def _parser() -> OptionParser:
         description="Lists the tools of logs and eval cases, with their effects and the source of that "
         "information, as JSON for the config.",
     )
-    parser.add_argument(
-        "log", nargs="+", metavar="LOG", help="logs or eval cases: files, directories or globs"
-    )
-    parser.add_argument(
-        "--eval_cases", nargs="+", default=[], metavar="PATH", help="eval cases whose tools are listed too"
-    )
+    options: Options = (
+        ("log", {"nargs": "+", "metavar": "LOG"}, "logs or eval cases: files, directories or globs"),
+        ("--eval_cases", {"nargs": "+", "default": [], "metavar": "PATH"},
+         "eval cases whose tools are listed too"),
+    )  # fmt: skip
+    add_options(parser, options)
     add_reading_arguments(parser, "config whose `tools` take precedence")
     return parser
 
@@ -439,15 +431,13 @@ def inspect_parser() -> OptionParser:
         "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
         "or something in it could not be read.",
     )
-    parser.add_argument(
-        "path", nargs="+", metavar="PATH", help="logs or eval cases: files, directories or globs"
-    )
-    parser.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
-    parser.add_argument(
-        "--suggest",
-        action="store_true",
-        help="propose the config's mapping for the first record that no format fits, and say what it reads",
-    )
+    options: Options = (
+        ("path", {"nargs": "+", "metavar": "PATH"}, "logs or eval cases: files, directories or globs"),
+        ("--json", FLAG, "print a JSON document instead of a table"),
+        ("--suggest", FLAG,
+         "propose the config's mapping for the first record that no format fits, and say what it reads"),
+    )  # fmt: skip
+    add_options(parser, options)
     add_reading_arguments(parser, "config: its criteria are tried with their fields, others as default")
     return parser
 
@@ -531,12 +521,13 @@ def convert_parser() -> OptionParser:
         description="Writes logs or eval cases in another format, and lists what that format cannot hold: "
         "everything that is written is read back and compared. Exit status 1 if something was not converted.",
     )
-    parser.add_argument(
-        "input", nargs="+", metavar="IN", help="logs or eval cases: files, directories, globs"
-    )
-    parser.add_argument("output", metavar="OUT", help="the file to write; it must not exist")
     targets = "; ".join(f"{name}: {target.help}" for name, target in sorted(TARGETS.items()))
-    parser.add_argument("--to", metavar="FORMAT", help=f"format of OUT: {targets} (required)")
+    options: Options = (
+        ("input", {"nargs": "+", "metavar": "IN"}, "logs or eval cases: files, directories, globs"),
+        ("output", {"metavar": "OUT"}, "the file to write; it must not exist"),
+        ("--to", {"metavar": "FORMAT"}, f"format of OUT: {targets} (required)"),
+    )
+    add_options(parser, options)
     add_reading_arguments(parser, "config that says how some records are read")
-    parser.add_argument("--json", action="store_true", help="print a JSON document instead of text")
+    add_options(parser, [_JSON])
     return parser

@@ -10,6 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from datetime import datetime
 from itertools import groupby
 from json import loads
 from typing import Any, NamedTuple, TypeAlias
@@ -18,7 +19,7 @@ from urllib.parse import quote
 import yaml
 
 from turnwise.pipeline.io.sinks.base import plain_row
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, shown_url
 from turnwise.transforms.formats.adk_sessions import session_record
 from turnwise.transforms.formats.messages.messages_base import OTHER_BRANCHES
 
@@ -439,3 +440,50 @@ def _opened_parquet_files(file: Any) -> Iterator[Any]:
             yield table
     except (ArrowException, OSError) as error:
         raise ValueError(f"the Parquet file cannot be read: {' '.join(str(error).split())[:300]}") from None
+
+
+# Sessions of databases that a URL names: PostgreSQL.
+
+_SERVER_TABLES = (
+    "SELECT table_name, column_name FROM information_schema.columns "
+    "WHERE table_schema = ANY (current_schemas(false)) ORDER BY table_name, ordinal_position"
+)
+_ROWS_AT_ONCE = 200
+
+
+def database_texts(url: str) -> Texts:
+    """Yields the sessions of a database as they are at one time, each as JSON.
+
+    Raises:
+        ConfigError: The URL is wrong, or the driver is not installed.
+        StoreError: The database does not answer.
+        ValueError: It holds no sessions.
+    """
+    with _connected(url) as database:
+        for record in session_reader(database)(database):
+            yield f"{shown_url(url)}.json", dump_json(record)
+
+
+def check_database(url: str) -> None:
+    """Raises ConfigError, StoreError or ValueError if a database does not answer, or holds no sessions."""
+    with _connected(url) as database:
+        session_reader(database)
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[Database]:
+    from sqlalchemy import text
+
+    from turnwise.pipeline.store.database import connected
+
+    with connected(url) as connection:
+        streamed = connection.execution_options(stream_results=True, max_row_buffer=_ROWS_AT_ONCE)
+
+        def rows(statement: str) -> Iterator[JsonObject]:
+            return (_with_texts(dict(row)) for row in streamed.execute(text(statement)).mappings())
+
+        yield Database(listed_tables(connection.execute(text(_SERVER_TABLES))), rows, "ctid")
+
+
+def _with_texts(row: JsonObject) -> JsonObject:
+    return {key: value.isoformat(" ") if isinstance(value, datetime) else value for key, value in row.items()}

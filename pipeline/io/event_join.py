@@ -4,24 +4,15 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import LoggedConversation, join_session
 
-
-class JoinOutcome(NamedTuple):
-    """What events were joined into.
-
-    Attributes:
-        events: The events.
-        found: Their conversation, or failures.
-    """
-
-    events: Sequence[ConversationEvent]
-    found: Sequence[LoggedConversation | Failure]
+JoinOutcome = tuple[Sequence[ConversationEvent], Sequence[LoggedConversation | Failure]]
+"""Events, and their conversation or failures."""
 
 
 class EventJoin:
@@ -50,9 +41,9 @@ class EventJoin:
             for event in named.events:
                 self._events.add(event)
             if named.failures:
-                yield JoinOutcome(events, named.failures)
+                yield events, named.failures
         for session_id, events in self._events.sessions():
-            yield JoinOutcome(events, join_session(session_id, events, counts))
+            yield events, join_session(session_id, events, counts)
 
 
 _CREATE = """
@@ -97,8 +88,7 @@ class EventSpool:
             return
         self._database.execute("CREATE INDEX by_session ON events (key)")
         for (key,) in self._database.execute(_SESSIONS):
-            events = [_event(row) for row in self._database.execute(_EVENTS, (key,))]
-            yield _text(key), events
+            yield _text(key), [_event(row) for row in self._database.execute(_EVENTS, (key,))]
 
 
 def _bytes(text: str) -> bytes:

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
-from turnwise.pipeline.io.containers import check_container
+from turnwise.pipeline.io.containers import check_container, check_database, database_texts
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.listing import KIND_BYTES, buffered, check_text
 from turnwise.pipeline.io.records import (
@@ -84,8 +84,6 @@ def _patterns_of(path: str) -> list[str]:
     if is_sqlite_url(path):
         path = path.partition(":///")[2]
     elif is_store_url(path):
-        from turnwise.pipeline.io.databases import check_database
-
         check_database(path)
         return [path]
     if not is_local(path):
@@ -179,8 +177,6 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
         IncompleteReadError: It has become shorter since it was listed or opened.
     """
     if is_store_url(path):
-        from turnwise.pipeline.io.databases import database_texts
-
         yield from contained_records(database_texts(path), limit)
         return
     if is_bigquery(path):
@@ -281,25 +277,14 @@ def names_nothing(path: str) -> bool:
 
 
 class OpenedFile(NamedTuple):
-    """A file whose records follow.
-
-    Attributes:
-        path: The file.
-        failure: Why it cannot be read at all; None: its records follow.
-    """
+    """A file whose records follow, or why it cannot be read at all."""
 
     path: str
     failure: Failure | None = None
 
 
 class JoinedEvents(NamedTuple):
-    """A conversation that was joined of events, or why they could not be joined.
-
-    Attributes:
-        format: Name of the events' format.
-        found: The conversation, or failures.
-        sources: The files of its events, in order.
-    """
+    """A conversation of events of one format, or failures; with the files of the events, in order."""
 
     format: str
     found: Sequence[LoggedConversation | Failure]

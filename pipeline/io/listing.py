@@ -17,13 +17,7 @@ _BUFFER = 1 << 18
 
 
 class FolderFile(NamedTuple):
-    """A file in a folder.
-
-    Attributes:
-        name: Its name without the folder.
-        size: Bytes.
-        changed: When it was last changed, in seconds since 1970; 0: unknown.
-    """
+    """A file in a folder; `changed` in seconds since 1970, 0: unknown."""
 
     name: str
     size: int

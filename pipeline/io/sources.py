@@ -218,6 +218,11 @@ class _ReadingFn(CountingDoFn):
                 yield record
 
 
+def _read(parts: "PCollection[Any]", label: str, read: _ReadingFn) -> ReadRecords:
+    outputs = parts | label >> beam.ParDo(read).with_outputs(FAILURES, COUNTS, main="records")
+    return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
+
+
 class _ReadFn(_ReadingFn):
     def __init__(self, patterns: list[str], max_record_bytes: int, lost: str) -> None:
         super().__init__(max_record_bytes, lost, frozenset(patterns))
@@ -246,7 +251,7 @@ class _RangeProvider(RestrictionProvider):
 _TRACKER: Any = beam.DoFn.RestrictionParam(_RangeProvider())
 
 
-class ReadingRangesFn(_ReadingFn):
+class _RangesFn(_ReadingFn):
     """Reads ranges; counts records by worker."""
 
     def start_bundle(self) -> None:
@@ -270,7 +275,7 @@ class ReadingRangesFn(_ReadingFn):
             self.count(f"{READ_PART if True in gave else UNREAD_PART}{part.path}")
 
 
-class _ReadRangesFn(ReadingRangesFn):
+class _ReadRangesFn(_RangesFn):
     """Reads ranges, which a runner may divide further while they are read."""
 
     def process(self, part: FileRange | Failure, tracker: Any = _TRACKER) -> Iterator[Any]:
@@ -278,13 +283,7 @@ class _ReadRangesFn(ReadingRangesFn):
 
 
 class FileSource:
-    """Reads JSON, JSON Lines and Avro files, gzipped or not.
-
-    Attributes:
-        patterns: Paths and globs.
-        limit: A record of more bytes is a failure.
-        lost: Name of the counter of records that could not be read.
-    """
+    """Reads JSON, JSON Lines and Avro files, gzipped or not; `lost` names a counter of records."""
 
     def __init__(
         self, patterns: list[str], max_record_bytes: int, lost: str, is_distributed: bool = False
@@ -299,8 +298,7 @@ class FileSource:
         if self._is_distributed:
             files = self._ranges(files, name)
             read = _ReadRangesFn(self.limit, self.lost, frozenset(self.patterns))
-        outputs = files | f"{name}Read" >> beam.ParDo(read).with_outputs(FAILURES, COUNTS, main="records")
-        return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
+        return _read(files, f"{name}Read", read)
 
     def _ranges(self, start: "PCollection[bytes]", name: str) -> "PCollection[Any]":
         """Adds the steps that divide the files into ranges, number their lines, and spread them.
@@ -352,12 +350,7 @@ STOPPING = Stopping()
 
 
 class Shards(NamedTuple):
-    """The files of a source, in parts.
-
-    Attributes:
-        files: The source.
-        parts: Ranges of local files of JSON Lines, whole files, and failures of unreadable paths.
-    """
+    """A source and its parts: ranges of local files of JSON Lines, whole files, and failures."""
 
     files: FileSource
     parts: Sequence[FileRange | Failure]
@@ -422,7 +415,7 @@ def take_shards(queue: int, parts: Sequence[FileRange | Failure]) -> Iterator[Fi
         yield part
 
 
-class _ReadShardsFn(ReadingRangesFn):
+class _ReadShardsFn(_RangesFn):
     def __init__(self, shards: Shards, queue: int) -> None:
         files = shards.files
         super().__init__(files.limit, files.lost, frozenset(files.patterns))
@@ -446,29 +439,12 @@ class ShardSource:
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the reading steps to a pipeline."""
         start = root | f"{name}Start" >> beam.Impulse()
-        outputs = start | f"{name}Read" >> beam.ParDo(self._read).with_outputs(
-            FAILURES, COUNTS, main="records"
-        )
-        return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
+        return _read(start, f"{name}Read", self._read)
 
 
-class _QueryFn(beam.DoFn):
-    def process(self, query: RowsQuery) -> Iterator[RowsPart]:
-        yield from result_parts(query)
-
-
-class _ReadPartFn(CountingDoFn):
-    def __init__(self, max_record_bytes: int, lost: str) -> None:
-        super().__init__()
-        self._limit, self._lost = max_record_bytes, lost
-
+class _ReadPartFn(_ReadingFn):
     def process(self, part: RowsPart) -> Iterator[Any]:
-        for record in part_records(part, self._limit):
-            if isinstance(record, Failure):
-                self.count(self._lost)
-                yield beam.pvalue.TaggedOutput(FAILURES, record)
-            else:
-                yield record
+        return self._tagged(part_records(part, self._limit))
 
 
 class BigQuerySource:
@@ -488,12 +464,11 @@ class BigQuerySource:
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that run the queries and read their results."""
         queries = root | f"{name}Queries" >> beam.Create(self._queries, reshuffle=False)
-        parts = queries | f"{name}RunQueries" >> beam.ParDo(_QueryFn())
+        parts = queries | f"{name}RunQueries" >> beam.FlatMap(result_parts)
         if self._is_distributed:
             parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
-        read = _ReadPartFn(self._limit, self._lost)
-        outputs = parts | f"{name}ReadRows" >> beam.ParDo(read).with_outputs(FAILURES, COUNTS, main="records")
-        rows = ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
+        read = _ReadPartFn(self._limit, self._lost, frozenset())
+        rows = _read(parts, f"{name}ReadRows", read)
         if self._other is None:
             return rows
         pairs = zip(ReadRecords._fields, rows, self._other.read(root, name), strict=True)

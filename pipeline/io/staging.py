@@ -111,18 +111,17 @@ class _StageFn(beam.DoFn):
                 path = FileSystems.join(self._folder, f"{self._table}.{uuid4().hex}.parquet")
                 with _created(path) as file:
                     write_table(content, file, compression="zstd")
-            yield StagedRows(self._table, version, path, content.num_rows, tuple(map(_lost, unfit)))
+            lost = [
+                f"{', '.join(f'{name} {row[name]}' for name in _NAMED if row.get(name) is not None)}: {why}"
+                for row, why in unfit
+            ]
+            yield StagedRows(self._table, version, path, content.num_rows, tuple(lost))
 
 
 def _created(path: str) -> Any:
     """Opens a file to write; a local one only if its folder is there, because a thread may outlive a run."""
     check_folder(path)
     return open(path, "wb") if is_local(path) else FileSystems.create(path)
-
-
-def _lost(unfit: tuple[JsonObject, str]) -> str:
-    row, reason = unfit
-    return f"{', '.join(f'{name} {row[name]}' for name in _NAMED if row.get(name) is not None)}: {reason}"
 
 
 def lost_rows(staged: Sequence[StagedRows]) -> Iterator[str]:
@@ -202,8 +201,4 @@ def partition(column: str, value: str | None) -> str:
     >>> partition("app_version", "agents/v=1"), partition("app_version", None)
     ('app_version=agents%2Fv%3D1', 'app_version=__HIVE_DEFAULT_PARTITION__')
     """
-    return f"{column}={_SPECIAL.sub(_escaped, value) if value else _NULL}"
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"%{ord(found[0]):02X}"
+    return f"{column}={_SPECIAL.sub(lambda char: f'%{ord(char[0]):02X}', value) if value else _NULL}"

@@ -23,8 +23,7 @@ from turnwise.pipeline.store.database import (
     try_store,
 )
 from turnwise.pipeline.store.evaluations import store_records
-from turnwise.pipeline.store.lost import ROW_TABLES
-from turnwise.pipeline.store.rows import write_replaced
+from turnwise.pipeline.store.rows import ROW_TABLES, write_replaced
 from turnwise.pipeline.store.runs import (
     Execution,
     begin,

@@ -8,6 +8,7 @@ import traceback
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from textwrap import wrap
 from typing import TextIO
 
@@ -49,13 +50,8 @@ def _shown(char: str) -> str:
 
 
 def _fitting(parts: "list[str] | str", width: int) -> list[str]:
-    found: list[str] = []
-    for part in parts:
-        width -= columns(part)
-        if width < 0:
-            break
-        found.append(part)
-    return found
+    widths = accumulate(map(columns, parts))
+    return [part for part, used in zip(parts, widths, strict=True) if used <= width]
 
 
 def counted(number: int, noun: str) -> str:
@@ -73,13 +69,8 @@ def columns(text: str) -> int:
     """Returns the width of a printable text in terminal columns."""
     if text.isascii():
         return len(text)
-    return sum(map(_width, text))
-
-
-def _width(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    shown = [char for char in text if unicodedata.category(char) not in ("Mn", "Me")]
+    return len(shown) + sum(unicodedata.east_asian_width(char) in "WF" for char in shown)
 
 
 def clipped(text: str, width: int) -> str:
@@ -159,15 +150,10 @@ class PrintableFormatter(logging.Formatter):
 def log_to_terminal(layout: str, *filters: logging.Filter | Callable[[logging.LogRecord], bool]) -> None:
     """Logs warnings and errors of all libraries to standard error, escaped and filtered."""
     handler = logging.StreamHandler()
-    for each in filters:
-        handler.addFilter(each)
+    for wanted in filters:
+        handler.addFilter(wanted)
     handler.setFormatter(PrintableFormatter(layout))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-
-
-def _is_wanted(record: logging.LogRecord) -> bool:
-    """Returns False for the message that Beam logs when it is imported without its extra gcp."""
-    return not str(record.msg).startswith("apitools not found")
 
 
 def guard_terminal() -> None:
@@ -176,7 +162,8 @@ def guard_terminal() -> None:
         # A character that the terminal cannot encode must not end a run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    log_to_terminal("%(message)s", _is_wanted)
+    # Beam logs this when it is imported without its extra gcp.
+    log_to_terminal("%(message)s", lambda record: not str(record.msg).startswith("apitools not found"))
     sys.excepthook = lambda kind, error, _: _print_traceback(error)
     threading.excepthook = lambda given: _print_traceback(given.exc_value)
 

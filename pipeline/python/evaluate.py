@@ -63,7 +63,7 @@ from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
 from turnwise.transforms.judging.judges import NONE, JudgeKind
 from turnwise.transforms.judging.limits import JudgeCounts
-from turnwise.transforms.judging.setup import JudgeSettings, build_judge, run_loop
+from turnwise.transforms.judging.setup import JudgeSettings, build_judge, close_judge, run_loop
 from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
@@ -74,9 +74,8 @@ from turnwise.transforms.scoring.evaluate import (
     STATUS,
     GuessCounts,
     ScoredConversation,
-    judge_conversation,
-    score_selected,
 )
+from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.selection import Selection
 
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
@@ -359,11 +358,11 @@ async def score_all(
     try:
         for sample in samples:
             try:
-                scored, asked = score_selected(sample, selection)
+                scored, asking = evaluate_sample(sample, selection.of(sample), ask)
             except RAISED as error:
                 receiver.lose(sample, error)
                 continue
-            waiting.append((scored, asyncio.create_task(judge_conversation(scored, asked, ask))))
+            waiting.append((scored, asyncio.create_task(asking or _nothing())))
             await asyncio.sleep(0)
             while waiting and (len(waiting) > most or waiting[0][1].done()):
                 await hand_over()
@@ -374,6 +373,10 @@ async def score_all(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _nothing() -> None:
+    """Stands for the judge of a conversation about which nobody is asked."""
 
 
 T = TypeVar("T")
@@ -498,11 +501,11 @@ async def score_with_judge(
         await asyncio.to_thread(try_judge, settings)
     except ConfigError as error:
         raise type(error)(in_python(str(error))) from error
-    built = build_judge(settings.judge, os.environ, counts)
+    judge = build_judge(settings.judge, os.environ, counts)
     try:
-        await score_all(samples, settings.selection, built.ask, settings.judge.most_waiting, receiver)
+        await score_all(samples, settings.selection, judge, settings.judge.most_waiting, receiver)
     finally:
-        await built.aclose()
+        await close_judge(judge)
     return counts.take()
 
 

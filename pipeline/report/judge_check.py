@@ -154,7 +154,7 @@ async def _kept(
         place = hash_place(named)
         if len(heap) == size and place >= -heap[0].minus_place:
             continue
-        found = await questions_about(sample, selection.of(sample).asked)
+        found = await questions_about(sample, selection.of(sample).judged)
         if found.questions or found.failures:
             add = heappush if len(heap) < size else heapreplace
             add(heap, _DrawnConversation(-place, -number, found))

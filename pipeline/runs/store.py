@@ -27,13 +27,15 @@ from turnwise.pipeline.store.database import (
     SCORES,
     key_text,
     open_store,
+    version_id,
 )
-from turnwise.pipeline.store.lost import RunLoss, lost_records
-from turnwise.pipeline.store.rows import RunFigures, version_id
+from turnwise.pipeline.store.rows import RunFigures
 from turnwise.pipeline.store.runs import (
     REMOVED,
     REPLACED,
+    RunLoss,
     is_counted,
+    lost_records,
     read_document,
     run_key,
     runs_with_rows,

@@ -24,7 +24,7 @@ from turnwise.pipeline.store.rows import (
 )
 from turnwise.pipeline.store.summaries import RunKey, counted_runs
 from turnwise.schemas.ces.names import app_of
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.masks import parse_filter
@@ -84,21 +84,17 @@ def with_computed_fields(
     names = [one.name for one in found]
     last = last_completed(connection, names) if LAST_COMPLETED in wanted else {}
     return [
-        _written(one) | _computed(connection, one, figures.get(one.name), last.get(one.name), wanted)
+        {
+            **one.content,
+            "createTime": nanos_timestamp(one.create_nanos),
+            "createdBy": one.created_by,
+            "updateTime": nanos_timestamp(one.update_nanos),
+            "lastUpdatedBy": one.last_updated_by,
+            "etag": one.etag,
+        }
+        | _computed(connection, one, figures.get(one.name), last.get(one.name), wanted)
         for one in found
     ]
-
-
-def _written(evaluation: StoredEvaluation) -> JsonObject:
-    """Returns an evaluation with its times and authors, without what is computed from results."""
-    return {
-        **evaluation.content,
-        "createTime": nanos_timestamp(evaluation.create_nanos),
-        "createdBy": evaluation.created_by,
-        "updateTime": nanos_timestamp(evaluation.update_nanos),
-        "lastUpdatedBy": evaluation.last_updated_by,
-        "etag": evaluation.etag,
-    }
 
 
 def _computed(

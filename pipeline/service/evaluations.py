@@ -59,7 +59,7 @@ from turnwise.schemas.ces.resources import (
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
 )
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.ces.tools import (
     GetFailuresRequest,
     ListEvaluationRevisionsRequest,

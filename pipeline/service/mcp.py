@@ -51,8 +51,7 @@ from turnwise.schemas.ces.resources import (
     ListEvaluationsResponse,
     UpdateEvaluationRequest,
 )
-from turnwise.schemas.ces.result import AggregatedMetrics
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.result import AggregatedMetrics, Evaluation, EvaluationResult
 from turnwise.schemas.ces.tools import (
     CompareAppVersionsRequest,
     CompareAppVersionsResponse,

@@ -28,8 +28,8 @@ from turnwise.pipeline.store.database import (
     key_text,
     read_page,
     run_name,
+    version_id,
 )
-from turnwise.pipeline.store.lost import last_run, lost_of_runs
 from turnwise.pipeline.store.rows import (
     RunPart,
     VersionMetric,
@@ -39,14 +39,15 @@ from turnwise.pipeline.store.rows import (
     names_of,
     scores_of,
     verdict_counts,
-    version_id,
     version_metrics,
 )
 from turnwise.pipeline.store.runs import (
     RunState,
     count_by_evaluation,
-    count_rows,
+    counts_of,
     is_empty,
+    last_run,
+    lost_of_runs,
     run_key,
     run_state,
     run_states,
@@ -55,7 +56,7 @@ from turnwise.pipeline.store.runs import (
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.ces.tools import (
     CompareAppVersionsResponse,
     ConversationBrief,
@@ -221,12 +222,6 @@ def _listed(service: Service, request: ListEvaluationRunsRequest, told: _Told) -
     return service.store.read(work)
 
 
-def _counted(connection: Connection, row: RowMapping) -> JsonObject:
-    """Returns the counts of a run: those of its end, else of its rows as they are now."""
-    known = row["results"] is not None
-    return dict(row) if known else count_rows(connection, row["name"], row["execution"])
-
-
 def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
     lost = lost_of_runs(connection, app, [row["name"] for row in rows])
     return [_run_value(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in rows]
@@ -234,7 +229,7 @@ def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) ->
 
 def _run_value(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
     """Returns an EvaluationRun in proto3 JSON; what was lost has no result and counts as an error."""
-    counts = _counted(connection, row)
+    counts = counts_of(connection, row)
     progress = {
         "totalCount": counts["results"] + lost,
         "errorCount": lost,
@@ -275,7 +270,7 @@ def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) 
 
 
 def _summary(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
-    counts, times = _counted(connection, row), ("create", "update", "end")
+    counts, times = counts_of(connection, row), ("create", "update", "end")
     known = {
         **{name: row[name] for name in ("name", "run_id", "state", "day", "exit_status", "cost")},
         **{f"{name}_time": nanos_timestamp(row[f"{name}_nanos"]) for name in times if row[f"{name}_nanos"]},

@@ -3,7 +3,7 @@
 import argparse
 import getpass
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from math import inf
 from pathlib import Path
@@ -251,6 +251,18 @@ class SinkPlace(NamedTuple):
     output: str
     is_streaming: bool = False
     is_new: bool = False
+
+
+Options = Iterable[tuple[str, Mapping[str, Any], str]]
+"""Name, how it is parsed, and help of each option."""
+FLAG = {"action": "store_true"}
+FORMAT = {"choices": ("text", "json"), "default": "text"}
+
+
+def add_options(group: argparse._ActionsContainer, options: Options) -> None:
+    """Adds options to a parser."""
+    for name, how, text in options:
+        group.add_argument(name, help=text, **how)
 
 
 class Ending(NamedTuple):

@@ -18,8 +18,7 @@ from turnwise.pipeline.store.database import (
 )
 from turnwise.pipeline.store.urls import STATES
 from turnwise.schemas.ces.names import id_of
-from turnwise.schemas.ces.result import EvaluationOutcome
-from turnwise.schemas.ces.results import ExecutionState
+from turnwise.schemas.ces.result import EvaluationOutcome, ExecutionState
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction, Operator
 from turnwise.schemas.proto.scalars import shown, timestamp_nanos
 

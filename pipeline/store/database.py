@@ -43,7 +43,10 @@ from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, columns
 
 SCHEMA_VERSION = 18
-"""Increase it with every change of a table, view or index: a store of another version is refused."""
+"""Increase it with every change of a table, view or index: a store of another version is refused.
+
+A new column of scores or metrics that is a text or a number is one: `SCORE_COLUMNS` and `METRIC_COLUMNS`.
+"""
 
 METADATA = MetaData()
 # An index entry of PostgreSQL holds 2,700 bytes.
@@ -787,6 +790,11 @@ def app_of_row(row: ResultRow | FailureRow | ConversationRow | ScoreRow, default
     return app_in(*names) or default
 
 
+def version_id(app_version: str) -> str:
+    """Returns the last part of an app version's name; "" is the draft."""
+    return app_version.rsplit("/", 1)[-1]
+
+
 def marked(name: str, *texts: str) -> str:
     """Returns a name with a digest of other texts as suffix."""
     text = "\0".join(texts).encode("utf-8", "replace")
@@ -813,7 +821,11 @@ def full_result(row: ResultRow, app: str) -> JsonObject:
         result = {**result, "evaluationRun": run}
     short, version = result["name"].rsplit("/", 1)[-1], result.get("appVersion", "")
     result = {**result, "name": marked(f"{parent}/results/{short}", run, version)}
-    scored = ", ".join(text.rsplit("/", 1)[-1] for text in (run, version) if text)
+    scored = [text.rsplit("/", 1)[-1] for text in (run, version) if text]
     if scored and "displayName" in result:
-        result["displayName"] += f" ({scored})"
+        display, end = result["displayName"], f" - {row['conversation_id']}"
+        # A file names the version alone, before the conversation.
+        if display.endswith(f" ({scored[-1]}){end}"):
+            display = display.removesuffix(f" ({scored[-1]}){end}") + end
+        result["displayName"] = f"{display} ({', '.join(scored)})"
     return result

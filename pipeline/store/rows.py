@@ -1,7 +1,7 @@
 """The rows of runs in a store, one kind after the other: their columns, and what is read of them."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
 
 from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
@@ -18,17 +18,21 @@ from turnwise.pipeline.store.database import (
     EVALUATIONS,
     FAILURE_ROWS,
     METRIC_COLUMNS,
+    METRIC_ROWS,
     METRICS,
     RESULT_ROWS,
     RESULTS,
     SCORE_COLUMNS,
+    SCORE_ROWS,
     SCORES,
     app_of_row,
+    full_result,
     key_nanos,
     key_text,
     marked,
     plain_text,
     run_name,
+    version_id,
 )
 from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_key, write_rows
 from turnwise.schemas.ces.names import app_in, app_of, parent_of
@@ -303,11 +307,6 @@ def result_columns(
         "parts": dump_json(result_parts(result)).decode(),
         "content": dump_json(result).decode(),
     }
-
-
-def version_id(app_version: str) -> str:
-    """Returns the last part of an app version's name; "" is the draft."""
-    return app_version.rsplit("/", 1)[-1]
 
 
 def find_result(connection: Connection, name: str) -> JsonObject | None:
@@ -594,3 +593,27 @@ def write_replaced(connection: Connection, execution: Execution, number: int, na
     content = dump_json({**row, "replaced": number}).decode()
     columns = failure_columns(row, execution.app, nanos) | {"content": content}
     write_rows(connection, execution, FAILURE_ROWS, [columns], nanos)
+
+
+Columns = Callable[[Any, Execution, int], JsonObject]
+
+ROW_TABLES: dict[str, tuple[Table, Columns]] = {
+    "results": (
+        RESULT_ROWS,
+        lambda row, run, nanos: result_columns(
+            full_result(row, run.app),
+            row["conversation_id"],
+            nanos,
+            ScoredAgainst(row["case_etag"], row["case_digest"]),
+        ),
+    ),
+    "failures": (
+        FAILURE_ROWS,
+        lambda row, run, nanos: failure_columns(row, app_of_row(row, run.app), nanos),
+    ),
+    "scores": (SCORE_ROWS, lambda row, run, nanos: score_columns(row, run.app, nanos, run.day)),
+    "conversations": (CONVERSATION_ROWS, lambda row, run, nanos: conversation_columns(row, run.app, nanos)),
+    "metrics_by_app_version": (METRIC_ROWS, metric_columns),
+    "metrics_by_turn": (METRIC_ROWS, metric_columns),
+}
+"""Table of a run -> table of the store, and what makes its columns of a row, the execution and a time."""

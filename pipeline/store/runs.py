@@ -1,14 +1,16 @@
-"""The runs of a store: how they stand, and how their executions write, count and delete rows."""
+"""The runs of a store: how they stand, how their executions write, count and delete rows, what they lost."""
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    RowMapping,
+    Select,
     Table,
     case,
     delete,
@@ -27,6 +29,7 @@ from turnwise.pipeline.store.database import (
     DELETED_TABLES,
     EXECUTIONS,
     FAILURE_ROWS,
+    FAILURES,
     LOCAL_APP,
     METRIC_ROWS,
     RESULT_ROWS,
@@ -38,6 +41,7 @@ from turnwise.pipeline.store.database import (
     plain_text,
     run_name,
     upsert,
+    version_id,
 )
 from turnwise.pipeline.store.urls import COMPLETED, RUNNING, Broken, StoreError
 from turnwise.schemas.jsonio import JsonObject, dump_json
@@ -433,6 +437,12 @@ def count_rows(connection: Connection, run: str, execution: int) -> JsonObject:
     }
 
 
+def counts_of(connection: Connection, row: RowMapping) -> JsonObject:
+    """Returns the counts of a run: those of its end, else of its rows as they are now."""
+    is_known = row["results"] is not None
+    return dict(row) if is_known else count_rows(connection, row["name"], row["execution"])
+
+
 def count_by_evaluation(connection: Connection, run: str, execution: int) -> dict[str, dict[str, int]]:
     """Returns evaluation -> counts of its results by verdict, by name in an EvaluationRunSummary."""
     table = RESULT_ROWS
@@ -574,3 +584,99 @@ def _wrote_rows(connection: Connection, name: str, number: int) -> bool:
         if connection.execute(select(table.c.name).where(*is_of_it).limit(1)).first():
             return True
     return False
+
+
+# Reads the records and conversations that runs lost.
+
+
+class RunLoss(NamedTuple):
+    """A lost record, case or conversation, or results that others of the same run replaced.
+
+    Attributes:
+        run: Id of its run.
+        conversation: Id of the conversation; "": not known.
+        version: Id of the app version; "": not known.
+        nanos: Time of writing, nanoseconds since 1970.
+        number: How many were lost.
+    """
+
+    run: str
+    conversation: str
+    version: str
+    nanos: int
+    number: int = 1
+
+
+def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bool]) -> Iterator[RunLoss]:
+    """Yields what an app's runs lost; of what names no app, that of runs that are not of others alone."""
+    columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
+    query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES))
+    is_near = or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
+    found: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
+    others = _runs_of_other_apps(connection, app) if any(row.app != app for row in found) else set()
+    for own, run, conversation, version, nanos, content in found:
+        id_of_version = key_text(version_id(version))
+        lost = RunLoss(run.rsplit("/", 1)[-1], conversation, id_of_version, nanos, lost_by(content))
+        if own == app or lost.run not in others:
+            yield lost
+
+
+def _homes(app: str) -> Select[tuple[str]]:
+    """Selects the names that the runs of an app have in their default app, where what names no app is."""
+    return select(EXECUTIONS.c.home).where(EXECUTIONS.c.app == app)
+
+
+def _runs_of_other_apps(connection: Connection, app: str) -> set[str]:
+    """Returns the ids of the runs that have results in other apps alone."""
+    apps: dict[str, set[str]] = {}
+    for own, run in runs_with_rows(connection):
+        apps.setdefault(run.rsplit("/", 1)[-1], set()).add(own)
+    return {run for run, found in apps.items() if app not in found}
+
+
+def lost_of_runs(
+    connection: Connection, app: str, runs: Collection[str], version: str | None = None
+) -> Counter[str]:
+    """Returns how many records runs lost; of a version, those that may be of it.
+
+    These are their failures, or what they counted when these were still there.
+
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        runs: Names of the runs.
+        version: Id of the app version; None: all.
+
+    Returns:
+        Last part of the name of a run -> number.
+    """
+    names = [run_key(own, run.rsplit("/", 1)[-1]) for run in runs for own in (app, LOCAL_APP)]
+    homes = _homes(app).where(EXECUTIONS.c.name.in_(list(runs)))
+    is_theirs = or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
+    found = Counter[str]()
+    for lost in lost_records(connection, app, is_theirs):
+        if version is None or lost.version in (version, ""):
+            found[lost.run] += lost.number
+    if version is None:
+        counted = select(RUNS.c.name, RUNS.c.lost).where(RUNS.c.name.in_(list(runs)), RUNS.c.lost > 0)
+        for name, number in connection.execute(counted):
+            run = name.rsplit("/", 1)[-1]
+            found[run] = max(found[run], number)
+    return found
+
+
+def last_run(connection: Connection, app: str) -> str | None:
+    """Returns the name of the run that was written last in an app, also of one that lost everything.
+
+    Returns:
+        The name; None: there is none.
+    """
+    newest = CONVERSATIONS.c.update_nanos.desc(), CONVERSATIONS.c.name.desc()
+    query = select(CONVERSATIONS.c.evaluation_run, CONVERSATIONS.c.update_nanos)
+    found = connection.execute(query.where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)).first()
+    run, nanos = found or (None, -1)
+    lost = list(lost_records(connection, app, FAILURES.c.update_nanos > nanos))
+    if lost:
+        last = max(lost, key=lambda own: own.nanos)
+        return f"{app}/evaluationRuns/{last.run}"
+    return run

@@ -24,7 +24,6 @@ from turnwise.schemas.ces.metric_settings import (
     SessionInput,
     TurnLevelMetricsThresholds,
 )
-from turnwise.schemas.ces.run import ScenarioExecutionMode
 from turnwise.schemas.jsonio import JsonObject, no_items
 from turnwise.schemas.proto.message import (
     Bool,
@@ -191,6 +190,14 @@ class UserGoalBehavior(OpenEnum):
     USER_GOAL_SATISFIED = 1
     USER_GOAL_REJECTED = 2
     USER_GOAL_IGNORED = 3
+
+
+class ScenarioExecutionMode(OpenEnum):
+    """Mode of a simulation; unspecified: QUALITY_OPTIMIZED."""
+
+    SCENARIO_EXECUTION_MODE_UNSPECIFIED = 0
+    QUALITY_OPTIMIZED = 1
+    SPEED_OPTIMIZED = 2
 
 
 class Scenario(Message):

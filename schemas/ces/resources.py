@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.jsonio import no_items
 from turnwise.schemas.proto.message import Bool, FieldMask, Int32, Message, Repeated, Text
 
@@ -121,3 +121,12 @@ class ListEvaluationResultsResponse(Message):
     """The results."""
     next_page_token: Text = ""
     """pageToken of the next page; absent: this is the last."""
+
+
+class GetEvaluationRunRequest(Message):
+    """Read a run."""
+
+    REQUIRED = ("name",)
+
+    name: Text = ""
+    """Name of the run."""

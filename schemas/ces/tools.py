@@ -9,8 +9,7 @@ from turnwise.schemas.ces.resources import (
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
 )
-from turnwise.schemas.ces.result import MetricsByAppVersion
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation, MetricsByAppVersion
 from turnwise.schemas.jsonio import no_items
 from turnwise.schemas.proto.message import (
     Bool,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.proto.message import WireError
 
 

@@ -10,7 +10,7 @@ from google.cloud import ces_v1beta, discoveryengine_v1beta
 from google.protobuf import json_format
 
 from tests.ces_messages import MESSAGE_TYPES, MESSAGES
-from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.result import EvaluationResult
 from turnwise.schemas.proto.message import WireError
 
 SAMPLES = sorted((Path(__file__).parents[2] / "../shared/fixtures/ces/samples").glob("*.json"))

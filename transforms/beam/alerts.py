@@ -20,8 +20,7 @@ from turnwise.transforms.beam.steps import InspectedDoFn
 from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
-from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally, packed, unpacked
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.text.patterns import glob_matches

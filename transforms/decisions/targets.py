@@ -22,7 +22,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.ces.messages import (
+from turnwise.transforms.ces.result import (
     agent_message,
     case_thresholds,
     golden_expectation,
@@ -115,13 +115,11 @@ def _played(index: int, expected: ExpectedTurn) -> Turn:
         agent="\n".join(texts) or None,
         agent_messages=texts,
         tool_calls=list(expected.tool_calls or ()),
-        tool_responses=[_mocked(message["mockToolResponse"]) for message in mocked],
+        tool_responses=[
+            read_response(CesToolResponse.from_value(message["mockToolResponse"])) for message in mocked
+        ],
         transfers=[e.target_agent for e in expected.expectations if e.target_agent is not None],
     )
-
-
-def _mocked(message: JsonObject) -> ToolResponse:
-    return read_response(CesToolResponse.from_value(message))
 
 
 def _write_ces_case(case: EvalCase) -> JsonObject:

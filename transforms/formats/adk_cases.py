@@ -35,8 +35,6 @@ from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
 from turnwise.transforms.formats.messages.kinds import is_work
 from turnwise.transforms.formats.problems import one_line_problems
 
-# google-adk's two older eval files: lists of rows, and lists of named lists of rows.
-
 
 class LegacyToolUse(BaseModel, defer_build=True):
     """An expected call."""
@@ -75,12 +73,8 @@ class LegacyCase(BaseModel, defer_build=True):
     initial_session: LegacySession = Field(default_factory=LegacySession)
 
 
-def legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCase:
-    """Returns an entry `{name, data, initial_session}` of an old eval set as a case.
-
-    Raises:
-        ValueError: Not such an entry; one line with the path of the first problem.
-    """
+def _legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCase:
+    """Returns an entry `{name, data, initial_session}` of an old eval set as a case."""
     with one_line_problems("not an old ADK eval case"):
         case = LegacyCase.model_validate(value)
     return EvalCase(
@@ -109,11 +103,9 @@ def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
         ValueError: Not such a file; one line with the path of the first problem.
     """
     if value and isinstance(value[0], dict) and "data" in value[0]:
-        return [legacy_eval_case(entry, stem) for entry in value]
-    return [legacy_eval_case({"name": stem, "data": value})]
+        return [_legacy_eval_case(entry, stem) for entry in value]
+    return [_legacy_eval_case({"name": stem, "data": value})]
 
-
-# Reads texts, calls and tokens of google-adk's messages and events.
 
 TRANSFER = "transfer_to_agent"
 _NOT_READ = (
@@ -193,7 +185,7 @@ class AdkUnread:
         return self.strange.add_to(self.ignored.add_to(turn, adk_ignores=True))
 
 
-def unread_content(content: Content | None, unread: AdkUnread, by_agent: bool) -> None:
+def _unread_content(content: Content | None, unread: AdkUnread, by_agent: bool) -> None:
     """Adds the parts of a message that are not read; a picture or a file beside a text hides no words."""
     has_text = bool(text(content))
     for part in parts_of(content):
@@ -218,7 +210,7 @@ def _may_speak(media: JsonObject) -> bool:
 
 def unread_event(event: AdkEvent, found: AdkUnread, by_agent: bool) -> None:
     """Adds the unread parts of an event."""
-    unread_content(event.content, found, by_agent)
+    _unread_content(event.content, found, by_agent)
     extra, unread = event.model_extra or {}, found.strange
     unread.keys(extra, _EVENT_KEYS, by_agent)
     if event.actions.model_extra:
@@ -230,7 +222,7 @@ def unread_event(event: AdkEvent, found: AdkUnread, by_agent: bool) -> None:
         unread.add(UNREAD, "the transcription of what the agent said is not read", words=True)
 
 
-def called_transfers(calls: Iterable[ToolCall]) -> list[str]:
+def _called_transfers(calls: Iterable[ToolCall]) -> list[str]:
     """Returns the agents that calls of `transfer_to_agent` hand over to, in order."""
     names = [(call.args or {}).get("agent_name") for call in calls if call.name == TRANSFER]
     return [name for name in names if isinstance(name, str)]
@@ -290,7 +282,7 @@ def invocation_turn(invocation: Invocation, index: int) -> Turn:
         tool_calls=calls,
         tool_responses=tool_responses(step.content for step in steps),
         agent_messages=_messages(_texts(steps), final),
-        transfers=called_transfers(calls),
+        transfers=_called_transfers(calls),
         timestamp=invocation.creation_timestamp or None,
         latency_ms=_milliseconds(invocation.duration),
         model_ms=_milliseconds(invocation.model_duration),
@@ -325,7 +317,14 @@ def turn_context(invocations: Sequence[Invocation]) -> JsonObject:
     """
     context: JsonObject = {
         APP_DETAILS: [_agents(invocation.app_details) for invocation in invocations],
-        GROUNDING: [_grounding(invocation.intermediate_data) for invocation in invocations],
+        GROUNDING: [
+            [
+                step.grounding_metadata
+                for step in _steps(invocation.intermediate_data)
+                if step.grounding_metadata
+            ]
+            for invocation in invocations
+        ],
     }
     return {key: by_turn for key, by_turn in context.items() if any(by_turn)}
 
@@ -337,10 +336,6 @@ def _agents(app: AppDetails | None) -> JsonObject | None:
         name: {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
         for name, agent in app.agent_details.items()
     }
-
-
-def _grounding(data: IntermediateData | InvocationEvents | None) -> list[JsonObject]:
-    return [step.grounding_metadata for step in _steps(data) if step.grounding_metadata]
 
 
 def stated_app_version(state: JsonObject) -> str | None:
@@ -440,10 +435,10 @@ def add_unread(invocation: Invocation, turn: Turn) -> None:
 
 def _unread(invocation: Invocation) -> AdkUnread:
     unread, data = AdkUnread(), invocation.intermediate_data
-    unread_content(invocation.user_content, unread, False)
-    unread_content(invocation.final_response, unread, True)
+    _unread_content(invocation.user_content, unread, False)
+    _unread_content(invocation.final_response, unread, True)
     for step in _steps(data):
-        unread_content(step.content, unread, True)
+        _unread_content(step.content, unread, True)
     known = [(call.name, call.args) for call in _calls(data)]
     for call in tool_calls([invocation.final_response, *(step.content for step in _steps(data))]):
         if (call.name, call.args) not in known:

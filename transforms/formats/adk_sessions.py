@@ -47,12 +47,10 @@ from turnwise.transforms.formats.endings import (
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.messages.streams import as_object, key_set, objects
+from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.text.dates import time_seconds
-
-# google-adk's events as they happen: bare ones that name their session, or in an envelope.
 
 _TEMPORARY = "temp:"
 _UNNUMBERED = -1
@@ -149,8 +147,6 @@ def _last(values: Sequence[JsonObject], name: str, other: str) -> JsonValue:
     return next(stated, None)
 
 
-# Sessions of Vertex AI Agent Engine as its API lists them: sessions, pages of events, single events.
-
 _NAME = re.compile(r"reasoningEngines/[^/]+/sessions/([^/]+)(/events/[^/]+)?$")
 _PAGE = ("sessionEvents", "session_events")
 _NEXT = ("nextPageToken", "next_page_token")
@@ -234,6 +230,7 @@ def _actions(actions: JsonObject) -> JsonObject:
     return found
 
 
+# For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
 register_format(
     Format(
         name="agent_engine",
@@ -247,19 +244,17 @@ register_format(
 )
 
 
-# Pauses of google-adk's invocations: long-running tools, confirmations, credentials.
-
 _EARLIER = "InterimResult"
 
 
-def joined_pauses(groups: Iterable[list[AdkEvent]]) -> list[list[AdkEvent]]:
+def _joined_pauses(groups: Iterable[list[AdkEvent]]) -> list[list[AdkEvent]]:
     """Returns groups of events; one in which the user only answered calls is joined to that of the calls.
 
     Other turns may stand between them. An answer without such a call is a group of its own.
     """
     found: list[list[AdkEvent]] = []
     for group in groups:
-        said = [part for event in group if by_user(event) for part in parts_of(event.content)]
+        said = [part for event in group if _by_user(event) for part in parts_of(event.content)]
         answers = [part.function_response for part in said if part.function_response]
         answered = _answered(answers, found) if len(answers) == len(said) else None
         if answered is None:
@@ -280,18 +275,18 @@ def _answered(answers: Sequence[FunctionResponse], groups: Sequence[list[AdkEven
     return None
 
 
-def working_seconds(events: Sequence[AdkEvent]) -> float:
+def _working_seconds(events: Sequence[AdkEvent]) -> float:
     """Returns the time from the first event to the last one, without the waits for the user."""
     seconds, latest = 0.0, None
     for event in events:
         time = event.timestamp
         if time is not None and (latest is None or time > latest):
-            seconds += 0.0 if latest is None or by_user(event) else time - latest
+            seconds += 0.0 if latest is None or _by_user(event) else time - latest
             latest = time
     return seconds
 
 
-def settle(turn: Turn) -> None:
+def _settle(turn: Turn) -> None:
     """Leaves out the results of calls that were answered again later, in place, and says so."""
     calls = Counter(call.id for call in turn.tool_calls)
     last = {response.id: place for place, response in enumerate(turn.tool_responses)}
@@ -306,8 +301,6 @@ def settle(turn: Turn) -> None:
         turn.tool_responses = kept
         gaps(_EARLIER, [said], calls=False, words=False).add_to(turn)
 
-
-# Rows of google-adk's session databases, as the sessions that its API returns.
 
 PICKLED = "pickled_actions"
 """Key of a session whose events' actions are pickled, so that they are not read."""
@@ -348,7 +341,7 @@ def _event(row: JsonObject) -> JsonObject:
         own = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": _time(row)}
         return {**{key: item for key, item in own.items() if item is not None}, **whole}
     given = {key: item for key, item in row.items() if key not in _OF_ROWS and item is not None}
-    event: JsonObject = {key: _plain(item) for key, item in given.items()}
+    event: JsonObject = {key: decoded(item) for key, item in given.items()}
     event["timestamp"] = _time(row)
     for key in ("partial", "turn_complete", "interrupted"):
         if isinstance(event.get(key), int):
@@ -357,11 +350,6 @@ def _event(row: JsonObject) -> JsonObject:
     if isinstance(tools, str) and tools:
         event["long_running_tool_ids"] = json_structure(tools)
     return {key: item for key, item in event.items() if item is not None}
-
-
-def _plain(value: JsonValue) -> JsonValue:
-    found = json_structure(value) if isinstance(value, str) else None
-    return value if found is None else found
 
 
 def _time(row: JsonObject) -> float | None:
@@ -384,9 +372,9 @@ def session_conversation(value: JsonValue) -> Conversation:
     """
     with one_line_problems("not an ADK session"):
         session = read_log(AdkSession, value)
-    counted = history(session.events)
+    counted = _history(session.events)
     events = [event for event in counted.events if not event.partial]
-    groups, end = _invocation_groups(events), session_end(events)
+    groups, end = _invocation_groups(events), _session_end(events)
     invocations = [_invocation(events) for events in groups]
     turns = [_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))]
     for turn, group in zip(turns, groups, strict=True):
@@ -423,29 +411,29 @@ def _invocation_groups(events: Sequence[AdkEvent]) -> list[list[AdkEvent]]:
     groups: dict[str, list[AdkEvent]] = {}
     openings = 0
     for event in events:
-        openings += by_user(event)
+        openings += _by_user(event)
         groups.setdefault(event.invocation_id or f"#{openings}", []).append(event)
-    return joined_pauses(groups.values())
+    return _joined_pauses(groups.values())
 
 
 def _turn(events: Sequence[AdkEvent], invocation: Invocation, index: int) -> Turn:
     turn = invocation_turn(invocation, index)
-    if not any(map(by_user, events)):
+    if not any(map(_by_user, events)):
         turn.user = None
     handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
     turn.transfers = handed_over or turn.transfers
     turn.variables = {key: item for e in events for key, item in e.actions.state_delta.items()}
     setters = {key: e for e in events for key in e.actions.state_delta}
-    turn.given_variables = [key for key, event in setters.items() if by_user(event)]
+    turn.given_variables = [key for key, event in setters.items() if _by_user(event)]
     times = [event.timestamp for event in events if event.timestamp is not None]
     if times:
         turn.timestamp = times[0]
-        turn.latency_ms = length(working_seconds(events) * 1000.0) or None
-    settle(turn)
+        turn.latency_ms = length(_working_seconds(events) * 1000.0) or None
+    _settle(turn)
     turn.inference_calls = turn.inference_calls or None
     unread = AdkUnread()
     for event in events:
-        unread_event(event, unread, not by_user(event))
+        unread_event(event, unread, not _by_user(event))
     return unread.add_to(turn)
 
 
@@ -459,12 +447,12 @@ def _invocation(events: Sequence[AdkEvent]) -> Invocation:
     for event in events:
         if event is final:
             steps.append(_step(event, [part for part in _parts(event) if not part.text]))
-        elif by_user(event):
+        elif _by_user(event):
             answers = [Part(function_response=part.function_response) for part in _parts(event)]
             steps.append(_step(event, [part for part in answers if part.function_response]))
         elif event.grounding_metadata or any(map(_has_content, _parts(event))):
             steps.append(_step(event, _parts(event)))
-    said = [part for event in events if by_user(event) for part in _parts(event)]
+    said = [part for event in events if _by_user(event) for part in _parts(event)]
     return Invocation(
         user_content=Content(parts=said),
         final_response=final.content if final else None,
@@ -473,7 +461,7 @@ def _invocation(events: Sequence[AdkEvent]) -> Invocation:
 
 
 def _final_event(events: Sequence[AdkEvent]) -> AdkEvent | None:
-    finals = [event for event in events if not by_user(event) and _parts(event) and is_final(event)]
+    finals = [event for event in events if not _by_user(event) and _parts(event) and _is_final(event)]
     worded = [event for event in finals if any(part.text for part in _parts(event))]
     chosen = worded or finals
     return chosen[-1] if chosen else None
@@ -506,8 +494,6 @@ def _rfc3339(seconds: float | None) -> str | None:
         return None
 
 
-# Selects the valid events of a google-adk session after rewinds and compactions.
-
 REWOUND = "UndoneTurns"
 COMPACTED = "CompactedTurns"
 _SECOND = 0.001
@@ -534,7 +520,7 @@ class History(Struct):
         ]
 
 
-def history(events: Sequence[AdkEvent]) -> History:
+def _history(events: Sequence[AdkEvent]) -> History:
     """Returns the events that google-adk counts as having happened.
 
     A rewind undoes itself and everything from the first event of the invocation that it names. A compaction
@@ -593,18 +579,17 @@ def _lost(compacted: EventCompaction, events: Sequence[AdkEvent]) -> Unread | No
     return gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])
 
 
-# Determines how google-adk's sessions and runs of eval cases ended.
-
 RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
 
 
-def session_end(events: Sequence[AdkEvent]) -> End:
+def _session_end(events: Sequence[AdkEvent]) -> End:
     """Returns how a session ended, by its last event with content, error or finish reason.
 
     An invocation ends with a final response, in google-adk's sense; where none followed the user's message or
     the agent's last call, the agent failed. A pending call of a long-running tool is no end.
     """
-    last = next((event for event in reversed(events) if _has_end_mark(event)), None)
+    last = next((e for e in reversed(events) if parts_of(e.content) or e.error_code or e.error_message
+                 or e.finish_reason or e.interrupted), None)  # fmt: skip
     if last is None:
         return UNKNOWN
     if last.error_code or last.error_message:
@@ -614,14 +599,14 @@ def session_end(events: Sequence[AdkEvent]) -> End:
         return finished
     if last.interrupted:
         return End("user_left", "the agent's last answer was interrupted")
-    missing = _missing(last) if not is_final(last) or by_user(last) else None
+    missing = _missing(last) if not _is_final(last) or _by_user(last) else None
     if missing is not None:
         return End("agent_error", missing)
     if finished.detail and finished.ended is None:
         return finished
     if next((e.turn_complete for e in reversed(events) if e.turn_complete is not None), None) is False:
         return End(None, "turnComplete is false: the agent had not finished")
-    is_answer = is_final(last) and not by_user(last) and not last.long_running_tool_ids
+    is_answer = _is_final(last) and not _by_user(last) and not last.long_running_tool_ids
     return finished if is_answer and text(last.content) else UNKNOWN
 
 
@@ -640,12 +625,12 @@ def case_end(result: EvalCaseResult) -> End:
     return End("agent_error", RAISED) if raised else UNKNOWN
 
 
-def by_user(event: AdkEvent) -> bool:
+def _by_user(event: AdkEvent) -> bool:
     """Returns whether an event is the user's."""
     return event.author.lower() == "user"
 
 
-def is_final(event: AdkEvent) -> bool:
+def _is_final(event: AdkEvent) -> bool:
     """Returns whether an event is a final response, in google-adk's sense."""
     if event.actions.skip_summarization or event.long_running_tool_ids:
         return True
@@ -654,15 +639,10 @@ def is_final(event: AdkEvent) -> bool:
     return not works and (not parts or parts[-1].code_execution_result is None)
 
 
-def _has_end_mark(event: AdkEvent) -> bool:
-    told = event.content is not None and event.content.parts
-    return bool(told or event.error_code or event.error_message or event.finish_reason or event.interrupted)
-
-
 def _missing(event: AdkEvent) -> str | None:
     """Returns what is missing after a session's last event; None: nothing."""
     parts = parts_of(event.content)
-    if by_user(event):
+    if _by_user(event):
         return "the user's last message has no answer"
     if event.actions.escalate or event.actions.end_of_agent:
         return None

@@ -16,7 +16,6 @@ from turnwise.schemas.conversation import (
     Conversation,
     GroundedAnswer,
     Problem,
-    Record,
     ToolCall,
     ToolResponse,
     Turn,
@@ -42,7 +41,7 @@ from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of, 
 from turnwise.transforms.formats.fields import Unread
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import stated
-from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
+from turnwise.transforms.formats.registry import Format, register_format
 
 PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """Replacement for an unreadable offset, which is outside every text."""
@@ -56,7 +55,7 @@ _PART = re.compile(r"(?:Answer|Session\.turns\[\d+\]\.detailed_?[aA]nswer)\.(\w+
 _Source: TypeAlias = DocumentMetadata | UnstructuredDocumentInfo | StructuredDocumentInfo
 
 
-def answer_turn(
+def _answer_turn(
     index: int,
     question: str | None,
     answer: Answer,
@@ -64,18 +63,9 @@ def answer_turn(
     tool_name: str,
     raw: JsonObject,
 ) -> Turn:
-    """Returns the turn of a question and its answer.
-
-    Args:
-        index: 0-based turn index.
-        question: Message of the user; None: not logged.
-        answer: The answer.
-        problems_found: Problems found while reading the answer.
-        tool_name: Name of the search tool.
-        raw: The answer as logged.
-    """
+    """Returns the turn of a question and its answer."""
     latency = _latency_ms(answer)
-    problems = read_problems(problems_found)
+    problems = _read_problems(problems_found)
     if latency is not None and latency < 0:
         problems.append(grounded.Problem(BACKWARDS, f"completeTime is {-latency:g} ms before createTime"))
     annotations = _grounded(answer, problems, _unread(problems_found))
@@ -111,7 +101,7 @@ def _objects_answers(value: JsonValue) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def read_problems(problems_found: ReadProblems) -> list[grounded.Problem]:
+def _read_problems(problems_found: ReadProblems) -> list[grounded.Problem]:
     """Returns the problems found while reading, one per kind."""
     return [
         grounded.Problem.of(kind, messages)
@@ -252,7 +242,7 @@ _OF_SESSION_NAME = re.compile(r"/(engines|dataStores)/[^/]+/sessions/[^/]+$")
 def _is_answer(record: JsonObject) -> bool:
     is_rated = bool(record.keys() & _RATINGS and record.keys() & _PARTS_OF_ANSWERS)
     own = bool(record.keys() & _OF_ANSWERS) or is_rated
-    return own or is_flat(record) or bool(_OF_ANSWER_NAME.search(name_of(record)))
+    return own or _is_flat(record) or bool(_OF_ANSWER_NAME.search(name_of(record)))
 
 
 def _is_reply(record: JsonObject) -> bool:
@@ -271,12 +261,7 @@ def _is_session(record: JsonObject) -> bool:
     )
 
 
-def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
-    # Imported late: runs that read no answers do not wait for the classes of messages.
-
-    return [answer_conversation(value, settings.answers)]
-
-
+# For example {"answer": {"answerText": "Up to 7 kg.", "citations": []}, "query": {"text": "How much?"}}
 register_format(
     Format(
         name="discovery_engine",
@@ -284,7 +269,7 @@ register_format(
         keys=("answerText", "citations", "references"),
         rank=90,
         recognises=lambda record: _is_session(record) or _is_reply(record) or _is_answer(record),
-        read_log=_read,
+        read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],
         has_rubrics=False,
     )
 )
@@ -310,7 +295,7 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     """
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    record = as_reply(value) if is_flat(value) else value
+    record = _as_reply(value) if _is_flat(value) else value
     made = _session(record, config) if "turns" in record else _single(record, config)
     found = [turn.grounded for turn in made.turns if turn.grounded is not None]
     tags = dict.fromkeys(tag for answer in found for tag in answer.tags)
@@ -354,7 +339,7 @@ def _headed(value: JsonObject) -> tuple[Conversation, list[Problem]]:
         tags=list(session.labels),
         user_id=session.user_pseudo_id or None,
     )
-    return made, read_problems(problems_found)
+    return made, _read_problems(problems_found)
 
 
 def _with_problems(made: Conversation, problems: list[Problem]) -> Conversation:
@@ -373,7 +358,7 @@ def _session_turn(index: int, raw: JsonValue, config: DiscoveryEngineConfig) -> 
     asked, answer = message.query.text if message.query else None, message.detailed_answer or Answer()
     logged = (raw.get("detailedAnswer") or raw.get("detailed_answer")) if isinstance(raw, dict) else None
     logged = logged if isinstance(logged, dict) else {}
-    return answer_turn(index, asked, answer, problems_found, config.tool_name, logged)
+    return _answer_turn(index, asked, answer, problems_found, config.tool_name, logged)
 
 
 def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
@@ -385,7 +370,7 @@ def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
     session = value.get("session")
     made, problems = _headed(session if isinstance(session, dict) else {})
     asked = _question(value, session, answer.name)
-    made.turns = [answer_turn(0, asked, answer, problems_found, config.tool_name, body)]
+    made.turns = [_answer_turn(0, asked, answer, problems_found, config.tool_name, body)]
     made.conversation_id = answer.name or made.conversation_id
     made.app_version = _engine(answer.name) or made.app_version
     made.start_time = answer.create_time or made.start_time
@@ -439,12 +424,12 @@ def _app_version(value: JsonObject, field: str) -> str | None:
 # `check_required`; a reference `{id, content, uri, title, relevance}`. Offsets count bytes, as in an Answer.
 
 
-def is_flat(value: JsonObject) -> bool:
+def _is_flat(value: JsonObject) -> bool:
     """Returns whether an answer is in the flat spelling."""
     return isinstance(value.get("answer"), str) and ("references" in value or "citations" in value)
 
 
-def as_reply(value: JsonObject) -> JsonObject:
+def _as_reply(value: JsonObject) -> JsonObject:
     """Returns a flat answer in the spelling of an AnswerQueryResponse with a question; nothing is checked."""
     references = _objects(value.get("references"))
     places = {str(stated(reference).get("id", i)): str(i) for i, reference in enumerate(references)}

@@ -5,6 +5,7 @@ from math import inf
 from typing import Annotated, Any
 
 import msgspec
+import orjson
 from msgspec import Meta
 from pydantic_core import from_json
 
@@ -12,7 +13,6 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     APP_DETAILS,
     Conversation,
-    Expectation,
     ExpectedOutcome,
     ExpectedTurn,
     ToolCall,
@@ -60,7 +60,7 @@ from turnwise.transforms.formats.fields import (
     unknown_fields,
 )
 from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.problems import canonical, check_keys
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.matching.calls import check_directives
 from turnwise.transforms.matching.sample import contained_case, inline_case
@@ -92,15 +92,18 @@ def read_conversation(data: bytes) -> Conversation:
     something is named in `unread`.
 
     Raises:
-        ValueError: It is still no conversation, or a key of its expectations is misspelt; one line with the
-            path of the first problem.
+        ValueError: It is still no conversation, a key of its expectations is misspelt, or an object states
+            one key twice; one line with the path of the first problem.
     """
     try:
         conversation = _DECODER.decode(data)
+        states_once = _states_once(data, conversation)
         if _dropped_something(conversation):
             conversation = _repaired(data)
     except (ValueError, RecursionError):
-        conversation = _repaired(data)
+        conversation, states_once = _repaired(data), False
+    if not states_once:
+        _check_keys(data)
     _number(conversation.turns)
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
@@ -110,29 +113,59 @@ def read_conversation(data: bytes) -> Conversation:
     return conversation
 
 
+# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
+_DEEPEST = 200
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
+_ENCODER = msgspec.json.Encoder()
+_NUMBERED = b'"turn_index"'
+
+
+def _states_once(data: bytes, conversation: Conversation) -> bool:
+    """Returns whether a record surely states no key twice, by what it was decoded into; False: it may.
+
+    Written without defaults, the conversation has as many colons: every key of the record is one of its own.
+    The numbers of turns do not count, because 0 is a default that logs state.
+    """
+    if len(data.translate(None, _NO_BRACKETS)) > _DEEPEST:
+        return False
+    try:
+        again = _ENCODER.encode(conversation)
+    except OverflowError:  # an integer of more than 64 bits
+        return False
+    colons = data.count(b":") - again.count(b":")
+    return colons == data.count(_NUMBERED) - again.count(_NUMBERED)
+
+
+def _check_keys(data: bytes) -> None:
+    """Raises ValueError if an object of a record states one key twice, or it is nested too deeply."""
+    if len(data.translate(None, _NO_BRACKETS)) <= _DEEPEST:
+        try:
+            check_keys(data, orjson.loads(data))
+            return
+        except orjson.JSONDecodeError:
+            pass
+    check_keys(data, from_json(data))
+
+
 def _number(turns: Sequence[Turn]) -> None:
     """Numbers turns by their position; where the record numbers them, a leap is a finding of its turn."""
-    stated = [turn.turn_index for turn in turns]
-    if not any(stated):
-        for i, turn in enumerate(turns):
-            turn.turn_index = i
-        return
+    are_stated, before = False, -1
+    for turn in turns:
+        are_stated = are_stated or turn.turn_index != 0
     for i, turn in enumerate(turns):
-        turn.turn_index, before = i, stated[i - 1] if i else -1
-        if stated[i] != before + 1:
-            add_leap(turn, before, stated[i])
+        stated, turn.turn_index = turn.turn_index, i
+        if are_stated and stated != before + 1:
+            add_leap(turn, before, stated)
+        before = stated
 
 
-def read_recording(data: bytes) -> Conversation:
-    """Parses a record as `read_conversation` does, and rejects one that holds only expectations.
-
-    Raises:
-        ValueError: It is no conversation, or holds expectations without recorded answers.
-    """
+def _read_recording(data: bytes) -> Conversation:
+    """Parses a record as `read_conversation` does, and rejects one that holds only expectations."""
     conversation = read_conversation(data)
-    turns = conversation.turns
-    was_run = any(turn.agent is not None or turn.tool_calls or turn.agent_messages for turn in turns)
-    if turns and not was_run and inline_case(conversation):
+    for turn in conversation.turns:
+        if turn.agent is not None or turn.tool_calls or turn.agent_messages:
+            return conversation
+    if conversation.turns and inline_case(conversation):
         raise ValueError(
             "expectations without recorded answers; eval cases go to --eval_cases (in Python: cases)"
         )
@@ -147,7 +180,7 @@ def read_case(data: bytes) -> EvalCase:
     """
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
-        return strict_case(_with_canonical_tools(value))
+        return _strict_case(_with_canonical_tools(value))
     conversation = read_conversation(data)
     case = contained_case(conversation)
     if case is None:
@@ -166,7 +199,7 @@ def _with_canonical_tools(value: JsonObject) -> JsonObject:
 
 def _dropped_something(conversation: Conversation) -> bool:
     """Returns whether a record that validates states its tools, usage or end in another spelling."""
-    if any(tool.effect is None for tool in conversation.tools):
+    if conversation.tools and any(tool.effect is None for tool in conversation.tools):
         return True
     if conversation.meta and not conversation.meta.keys().isdisjoint(TERMINATIONS):
         return True
@@ -189,7 +222,7 @@ def _repaired(data: bytes) -> Conversation:
             shown = ", ".join(list(raw)[:8])
             raise ValueError(f"{_CANONICAL_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
         unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
-        unread_work(turn, raw, unread)
+        _unread_work(turn, raw, unread)
         own, users = ([own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
         add_own_results(turn, own, users, unread)
         _unread_times(turn, raw, unread)
@@ -198,7 +231,7 @@ def _repaired(data: bytes) -> Conversation:
             unread.add("UnreadTokens", f"usage: {wrong[:60]} is no number of tokens, 0 or more")
         unread.add_to(turn)
     Unread().keys(value, _with_expectations(value, _FIELDS)).add_to_all(conversation.turns)
-    add_unread_expectations(conversation, value)
+    _add_unread_expectations(conversation, value)
     return conversation
 
 
@@ -253,19 +286,16 @@ def _turn(value: JsonObject) -> JsonObject:
 
 
 def _expected_turn(value: JsonObject) -> JsonObject:
-    fields = read_fields(value, ExpectedTurn)
+    fields = _read_fields(value, ExpectedTurn)
     _repair_each(fields, call_fields, "tool_calls")
-    _repair_each(fields, _expectation, "expectations")
+    for expectation in fields.get("expectations") or ():
+        if isinstance(expectation, dict):
+            _repair(expectation, call_fields, "tool_call")
     return fields
 
 
-def _expectation(value: JsonObject) -> JsonObject:
-    _repair(value, call_fields, "tool_call")
-    return value
-
-
 def _outcome(value: JsonObject) -> JsonObject:
-    fields = read_fields(value, ExpectedOutcome)
+    fields = _read_fields(value, ExpectedOutcome)
     _repair_each(fields, call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
         stated = fields["actions"]
@@ -275,7 +305,7 @@ def _outcome(value: JsonObject) -> JsonObject:
 
 
 def _response(value: JsonObject) -> JsonObject:
-    fields = read_fields(value, ToolResponse)
+    fields = _read_fields(value, ToolResponse)
     fields["error"] = failure_mark(value) or error_mark(fields.get("error"))
     fields["id"] = as_text(fields.get("id"))
     return fields
@@ -291,8 +321,6 @@ def _repair_each(fields: JsonObject, repair: Callable[[JsonObject], JsonObject],
         if isinstance(fields.get(key), list):
             fields[key] = [repair(item) if isinstance(item, dict) else item for item in fields[key]]
 
-
-# turnwise's own events: one turn of a conversation, or something about it, a record.
 
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _UNKNOWN = -1
@@ -373,7 +401,7 @@ def joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> C
     faults = list(_faults(later, numbered))
     if faults and not turns:
         raise ValueError(faults[0])
-    found = read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
+    found = _read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
     gaps(MISSING, faults).add_to_all(found.turns)
     return found
 
@@ -404,8 +432,6 @@ def _first_time(events: Sequence[JsonObject]) -> str | None:
     return None if first is None else rfc3339(first)
 
 
-# turnwise's own formats, as objects.
-
 _OF_CASES = frozenset({"kind", "dialect", "turns", "task", "actions", "rubrics"})
 _OF_TURN_EVENTS = frozenset({"turn", "turn_index", "event_id", "event_time", "end", "ended"})
 
@@ -415,6 +441,7 @@ def _is_turn_event(record: JsonObject) -> bool:
     return "conversation_id" in record and bool(record.keys() & _OF_TURN_EVENTS) and not holds_messages
 
 
+# For example {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello", "tool_calls": []}]}
 register_format(
     Format(
         name="turnwise",
@@ -424,10 +451,11 @@ register_format(
         recognises=lambda record: "conversation_id" in record and "turns" in record,
         recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
         looks_right=looks_canonical,
-        read_text=read_recording,
+        read_text=_read_recording,
         read_cases=lambda value, record, settings: [read_case(record.data)],
     )
 )
+# For example {"conversation_id": "c", "turn_index": 0, "turn": {"user": "Hi", "agent": "Hello"}}
 register_format(
     Format(
         name="turn_event",
@@ -445,8 +473,6 @@ register_format(
 )
 
 
-# Reads canonical eval cases strictly; unknown keys are errors.
-
 _WHAT = "not an eval case"
 _NEAR = 0.5
 _HOLDERS = {
@@ -459,13 +485,8 @@ _HOLDERS = {
 }
 
 
-def strict_case(value: JsonObject) -> EvalCase:
-    """Returns an eval case; null counts as absent.
-
-    Raises:
-        ValueError: An unknown field, a value of a wrong type or out of its range, an expectation without what
-            it expects, or a wrong regular expression; one line with the path.
-    """
+def _strict_case(value: JsonObject) -> EvalCase:
+    """Returns an eval case; null counts as absent."""
     unknown = next(unknown_fields(value, EvalCase), None)
     if unknown is not None:
         raise ValueError(f"{_WHAT}: {unknown.problem(_NEAR)}")
@@ -476,7 +497,9 @@ def strict_case(value: JsonObject) -> EvalCase:
         is_stated = holder is None or expectation.wire is not None or getattr(expectation, holder) is not None
         if not is_stated:
             raise ValueError(f"{_WHAT}: an expectation of the kind {expectation.kind} needs {holder}")
-    for call in _calls(case, expectations):
+    stated = [call for turn in case.turns for call in turn.tool_calls or ()]
+    made = [e.tool_call for e in expectations if e.tool_call is not None]
+    for call in (*stated, *made, *(case.actions or ())):
         check_directives(call.args or {}, f"the call of {call.name}")
     texts = (*case.outputs, *case.evaluation_expectations, *(rubric.text for rubric in case.rubrics))
     if not all(map(str.strip, texts)):
@@ -503,14 +526,6 @@ def _expects_something(case: EvalCase) -> bool:
     return any(of_turns) or case.actions is not None or any(of_whole)
 
 
-def _calls(case: EvalCase, expectations: list[Expectation]) -> list[ToolCall]:
-    stated = [call for turn in case.turns for call in turn.tool_calls or ()]
-    made = [e.tool_call for e in expectations if e.tool_call is not None]
-    return [*stated, *made, *(case.actions or ())]
-
-
-# Finds misspelt and unread keys in the expectations of canonical records.
-
 NEAR = 0.8
 """Minimum similarity of names (difflib's ratio) of a misspelt field."""
 
@@ -533,18 +548,14 @@ _EXPECTED_HOLDERS = (
 )
 
 
-def read_fields(value: JsonObject, kind: type[msgspec.Struct]) -> JsonObject:
+def _read_fields(value: JsonObject, kind: type[msgspec.Struct]) -> JsonObject:
     """Returns the fields of a part of a record that are not null, and other spellings of calls."""
     found: JsonObject = known_fields(value, kind, _SPELLINGS)
     return found
 
 
-def check_names(value: JsonObject, fields: frozenset[str], path: str = "") -> Iterator[str]:
-    """Yields the keys of a record, or of a turn, that may expect something and are not read.
-
-    Raises:
-        ValueError: A key is like `expected`, or the name of a case in another spelling; one line.
-    """
+def _check_names(value: JsonObject, fields: frozenset[str], path: str = "") -> Iterator[str]:
+    """Yields the keys of a record, or of a turn, that may expect something and are not read."""
     for name, item in value.items():
         if name in fields or not item:
             continue
@@ -571,12 +582,8 @@ def _not_read(unknown: UnknownField) -> str:
     return f"the key {unknown.path!r} is not read; it may expect something"
 
 
-def add_unread_expectations(conversation: Conversation, value: JsonObject) -> None:
-    """Adds to what a conversation expects the keys of its record that may expect more and are not read.
-
-    Raises:
-        ValueError: A key is misspelt; one line with its path.
-    """
+def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> None:
+    """Adds to what a conversation expects the keys of its record that may expect more and are not read."""
     try:
         _add(conversation, value)
     except ValueError as error:
@@ -585,7 +592,7 @@ def add_unread_expectations(conversation: Conversation, value: JsonObject) -> No
 
 def _add(conversation: Conversation, value: JsonObject) -> None:
     of_whole = [
-        *check_names(value, frozenset(Conversation.__struct_fields__)),
+        *_check_names(value, frozenset(Conversation.__struct_fields__)),
         *_unread(value.get(_EXPECTED), ExpectedOutcome, f"{_EXPECTED}."),
     ]
     if of_whole:
@@ -595,7 +602,7 @@ def _add(conversation: Conversation, value: JsonObject) -> None:
     for place, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
         path = f"turns.{place}."
         found = [
-            *check_names(raw, fields, path),
+            *_check_names(raw, fields, path),
             *_unread(raw.get(_EXPECTED), ExpectedTurn, f"{path}{_EXPECTED}."),
         ]
         if found:
@@ -603,7 +610,7 @@ def _add(conversation: Conversation, value: JsonObject) -> None:
             turn.expected.unread = turn.expected.unread or found[0]
 
 
-def unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
+def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
     """Adds the keys of calls without arguments, and of results without a value, that may hold them."""
     for key, kind, held in _EXPECTED_HOLDERS:
         for made, given in zip(getattr(turn, key), raw.get(key) or (), strict=True):

@@ -220,8 +220,6 @@ def _scenario_expectation(message: ScenarioExpectation) -> Expectation:
     raise ValueError("Evaluation.scenario: an expectation names neither a tool call nor an agent response")
 
 
-# Goldens in the CSV form that CES imports: rows of evaluations, and below each the rows of its turns.
-
 _NEEDED = frozenset(("display_name", "turn_index", "action_type"))
 _TEXT = ("text_content", "response_agent", "expectation_note")
 _READ = frozenset((*_NEEDED, *_TEXT, "tool_name", "updated_variables_json"))
@@ -247,10 +245,13 @@ class GoldenRows(NamedTuple):
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[EvalCase | ValueError]:
     found: list[EvalCase | ValueError] = []
     rows = list(enumerate(objects(value if isinstance(value, list) else [value], "rows"), 1))
-    for own in row_groups(rows):
+    for own in _row_groups(rows):
         try:
-            check_begun_once(own.begun_at, "row")
-            found.append(_case(golden_of_rows(own.rows), settings))
+            _check_begun_once(own.begun_at, "row")
+            golden = _golden_of_rows(own.rows)
+            case = eval_case(dump_json(golden.evaluation), settings.ces)
+            case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
+            found.append(case)
         except ValueError as error:
             found.append(error)
     return found
@@ -269,12 +270,8 @@ class RowGroup(NamedTuple):
     rows: list[JsonObject]
 
 
-def row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
-    """Returns the rows of each golden: one with a display name, and those below it without.
-
-    Args:
-        rows: The rows of a table, each with its place.
-    """
+def _row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
+    """Returns the rows of each golden: one with a display name, and those below it without."""
     groups: dict[str, RowGroup] = {}
     name = ""
     for place, row in rows:
@@ -286,7 +283,7 @@ def row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
     return list(groups.values())
 
 
-def check_begun_once(begun_at: Sequence[int], unit: str) -> None:
+def _check_begun_once(begun_at: Sequence[int], unit: str) -> None:
     """Raises ValueError if a golden begins at several places of a table, of a unit such as `line`."""
     if len(begun_at) > 1:
         places = ", ".join(map(str, begun_at[:-1]))
@@ -296,13 +293,7 @@ def check_begun_once(begun_at: Sequence[int], unit: str) -> None:
         )
 
 
-def _case(golden: GoldenRows, settings: ReadSettings) -> EvalCase:
-    case = eval_case(dump_json(golden.evaluation), settings.ces)
-    case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
-    return case
-
-
-def golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
+def _golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
     """Returns the golden of a group of rows; raises ValueError if a row is invalid."""
     name = rows[0].get("display_name")
     if not name:
@@ -360,6 +351,7 @@ def _object(row: JsonObject, key: str) -> JsonObject:
     return found
 
 
+# For example {"display_name": "", "turn_index": "1", "action_type": "INPUT_TEXT", "text_content": "Hi"}
 register_format(
     Format(
         name="ces_golden_rows",
@@ -372,8 +364,6 @@ register_format(
     )
 )
 
-
-# The formats of Customer Engagement Suite (CES), as objects.
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
 _SCRIPTS = frozenset(("golden", "scenario"))
@@ -402,6 +392,7 @@ def _place(value: JsonObject) -> tuple[str, int]:
     return session_id, one_based - 1
 
 
+# For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}
 register_format(
     Format(
         name="ces_evaluation_result",
@@ -412,6 +403,7 @@ register_format(
         recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
     )
 )
+# For example {"displayName": "Refund", "golden": {"turns": [{"steps": [{"userInput": {"text": "Hi"}}]}]}}
 register_format(
     Format(
         name="ces_evaluation",
@@ -423,6 +415,7 @@ register_format(
         read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
     )
 )
+# For example {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, "text": "Hello"}}
 register_format(
     Format(
         name="ces_session_output",
@@ -440,6 +433,7 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example {"name": ".../conversations/c", "turns": [{"messages": [{"role": "user", "chunks": [...]}]}]}
 register_format(
     Format(
         name="ces_conversation",
@@ -452,8 +446,6 @@ register_format(
     )
 )
 
-
-# Goldens and checks of turns in the YAML files of the CES command line, as eval cases.
 
 _EVENT = re.compile(r"<event>(.*)</event>")
 _GREETING = "welcome"
@@ -570,6 +562,7 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
     return EvalCase(name, dialect="ces", display_name=name, tags=tags, turns=[turn], session_state=state)
 
 
+# For example {"conversations": [{"conversation": "Refund", "turns": [{"user": "Hi", "agent": "Hello"}]}]}
 register_format(
     Format(
         name="ces_goldens",
@@ -580,9 +573,6 @@ register_format(
         read_cases=_read_community,
     )
 )
-
-
-# Simulations in the YAML files of the CES command line, as eval cases.
 
 
 def _is_simulations(record: JsonObject) -> bool:
@@ -618,6 +608,7 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
         )
 
 
+# For example {"evals": [{"name": "Refund", "steps": [{"goal": "get it", "response_guide": "agree"}]}]}
 register_format(
     Format(
         name="ces_simulations",

@@ -23,7 +23,7 @@ from turnwise.transforms.formats.endings import (
     stated_end,
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, check_calls, gaps
-from turnwise.transforms.formats.messages.streams import as_object, stated
+from turnwise.transforms.formats.messages.streams import as_object, key_set, stated
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
     "Tool": "TOOL",
@@ -35,15 +35,15 @@ _SPAN_NAMES = {"Tool": "name", "LLM": "model", "Callback": "stage", "Guardrail":
 _MS = 1_000_000
 
 
-def spellings(model: type[Message]) -> frozenset[str]:
+def _spellings(model: type[Message]) -> frozenset[str]:
     """Returns the fields of a message, in both spellings."""
     fields = model.model_fields.items()
     return frozenset(spelling for name, field in fields for spelling in (name, field.alias or name))
 
 
-_READ_KEYS = spellings(ces.Chunk) - {"blob", "image"}
+_READ_KEYS = _spellings(ces.Chunk) - {"blob", "image"}
 _HOLDER_KEYS = spelt("chunks", "messages", "root_span")
-_RECORD_KEYS = spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
+_RECORD_KEYS = _spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
 _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
@@ -56,7 +56,7 @@ def conversation(value: JsonObject) -> canonical.Conversation:
     message = ces.CesConversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     made = [
-        logged_turn(index, turn, raw)
+        _logged_turn(index, turn, raw)
         for index, (turn, raw) in enumerate(
             zip(
                 turns,
@@ -72,7 +72,7 @@ def conversation(value: JsonObject) -> canonical.Conversation:
     check_calls(made)
     end = record_end(value)
     if end == UNKNOWN and made:
-        end = session_end(made[-1], turns[-1].root_span)
+        end = _session_end(made[-1], turns[-1].root_span)
     return canonical.Conversation(
         conversation_id=message.name,
         source="ces",
@@ -106,7 +106,7 @@ def _unread(raw: JsonObject) -> Unread:
     return unread
 
 
-def logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> canonical.Turn:
+def _logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> canonical.Turn:
     """Converts a turn, and adds the unread parts of its raw form."""
     turn = canonical.Turn(turn_index=index)
     said: list[str] = []
@@ -116,7 +116,7 @@ def logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> c
     turn.agent = "\n".join(turn.agent_messages) or None
     if message.messages and message.messages[0].event_time:
         turn.timestamp = message.messages[0].event_time
-    add_trace(turn, message)
+    _add_trace(turn, message)
     unread = _unread(raw)
     _check_trace(turn, message, unread)
     return unread.add_to(turn)
@@ -206,7 +206,7 @@ def tool_response(message: ces.CesToolResponse) -> canonical.ToolResponse:
     )
 
 
-def add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
+def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     """Adds times and tokens from a turn's trace, or else the latency by the times of its messages."""
     root = message.root_span
     if root is None:
@@ -284,16 +284,12 @@ def label(labels: JsonObject, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# CES session logs, one output of a session an entry, as canonical conversations.
-
 _LARGEST_INDEX = 2**31 - 1
-_PAYLOAD_KEYS = spellings(SessionOutput) - {"tool_calls", "toolCalls"}
+_PAYLOAD_KEYS = _spellings(SessionOutput) - {"tool_calls", "toolCalls"}
 _OUTPUT_KEYS = (SessionOutput.model_fields.keys() | {"turnCompleted", "diagnosticInfo"}) - {"turn_index"}
-_ENTRY_KEYS = frozenset(
-    (
-        *("labels", "jsonPayload", "resource", "httpRequest", "operation", "sourceLocation", "split"),
-        *("errorGroups", "apphub", "apphubDestination", "apphubSource", "otel"),
-    )
+_ENTRY_KEYS = key_set(
+    "labels jsonPayload resource httpRequest operation sourceLocation split errorGroups apphub "
+    "apphubDestination apphubSource otel"
 )
 _NO_DETAILS = "the log entry has no diagnosticInfo.messages, which hold the calls"
 
@@ -329,7 +325,7 @@ def _stated_index(payload: JsonObject) -> int | None:
 
 def ends_session(value: JsonObject) -> bool:
     """Returns whether a log entry states the end of its session."""
-    return end_metadata(_payload(value)) is not None
+    return _end_metadata(_payload(value)) is not None
 
 
 def _payload(value: JsonObject) -> JsonObject:
@@ -356,8 +352,8 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
             add_leap(turn, before, index, first=1)
         before = index
     check_calls(made)
-    ends = (end_metadata(_payload(entry)) for entry in reversed(entries))
-    end = session_end(made[-1] if made else None, metadata=next((e for e in ends if e is not None), None))
+    ends = (_end_metadata(_payload(entry)) for entry in reversed(entries))
+    end = _session_end(made[-1] if made else None, metadata=next((e for e in ends if e is not None), None))
     return canonical.Conversation(
         conversation_id=session_id,
         source="ces",
@@ -383,12 +379,12 @@ def _entry_turn(index: int, entries: Sequence[JsonObject]) -> canonical.Turn:
     unread = Unread()
     if details is not None and details.messages:
         logged = ces.ConversationTurn(messages=details.messages, root_span=details.root_span)
-        turn = logged_turn(index, logged, payload.get("diagnosticInfo") or payload["diagnostic_info"])
+        turn = _logged_turn(index, logged, payload.get("diagnosticInfo") or payload["diagnostic_info"])
     else:
         texts = [output.text for output in outputs if output.text]
         turn = canonical.Turn(turn_index=index, agent="\n".join(texts) or None, agent_messages=texts)
         if details is not None:
-            add_trace(turn, ces.ConversationTurn(root_span=details.root_span))
+            _add_trace(turn, ces.ConversationTurn(root_span=details.root_span))
         unread.add(UNREAD, _NO_DETAILS, calls=True)
     for entry, output in zip(entries, payloads, strict=True):
         _unread_entry(entry, output, turn, unread)
@@ -417,8 +413,6 @@ def _repeats_calls(payload: JsonObject, turn: canonical.Turn) -> bool:
     wanted = Counter(str(name).rsplit("/", 1)[-1] for name in named)
     return not wanted - Counter(str(call.name) for call in turn.tool_calls)
 
-
-# CES records as its tools export them, in the form of the API's own proto3 JSON.
 
 _STRUCTS = frozenset(
     ("args", "response", "variables", "updatedVariables", "updated_variables", "attributes", "payload")
@@ -456,21 +450,14 @@ def _statement(item: JsonValue) -> JsonValue:
     return (criteria.get("prompt") or item) if isinstance(criteria, dict) else item
 
 
-# Determines how CES sessions ended.
-
 END_SESSION = "end_session"
 
 
-def session_end(last: Turn | None, root: Span | None = None, metadata: JsonObject | None = None) -> End:
+def _session_end(last: Turn | None, root: Span | None = None, metadata: JsonObject | None = None) -> End:
     """Returns how a session ended.
 
     A session that its agent ended (CES's `EndSession`) came to its end or was handed over to a person. A last
     turn with an error in its root span and without an answer broke off.
-
-    Args:
-        last: The last turn; its call of `end_session` has the same fields as the metadata.
-        root: The trace of that turn.
-        metadata: Of the session's `EndSession`; None: the log has none.
     """
     if last is None:
         return UNKNOWN
@@ -483,7 +470,7 @@ def session_end(last: Turn | None, root: Span | None = None, metadata: JsonObjec
     return error_end(error) if error and not last.agent else UNKNOWN
 
 
-def end_metadata(output: JsonObject) -> JsonObject | None:
+def _end_metadata(output: JsonObject) -> JsonObject | None:
     """Returns the metadata of the `EndSession` in a SessionOutput; None: it is no such output."""
     found = stated(output).get("endSession", output.get("end_session"))
     metadata = found.get("metadata") if isinstance(found, dict) else None

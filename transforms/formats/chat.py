@@ -1,7 +1,7 @@
 """OpenAI chat messages with tool calls, as canonical conversations; also tau-bench's and tau2's records."""
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
     agent_actions,
     as_text,
@@ -25,25 +25,13 @@ from turnwise.transforms.formats.messages.kinds import (
     part_types,
     role_of,
 )
-from turnwise.transforms.formats.messages.streams import as_object, objects, stated
+from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects, stated
 from turnwise.transforms.formats.problems import canonical
 
-_KEYS = frozenset(
-    (
-        *("messages", "conversation_id", "id", "source", "app_version", "language", "eval_id", "eval_set_id"),
-        *("tags", "start_time", "end_time", "reward", "reward_info", "tools", "functions", "task_id"),
-        *("trial", "info", "task", "expected", "ended", "ended_detail", "error", "model", "tool_choice"),
-        *(
-            "function_call",
-            "response_format",
-            "stop",
-            "stream_options",
-            "logit_bias",
-            "user",
-            "user_id",
-            "policy",
-        ),
-    )
+_KEYS = key_set(
+    "messages conversation_id id source app_version language eval_id eval_set_id tags start_time end_time "
+    "reward reward_info tools functions task_id trial info task expected ended ended_detail error model "
+    "tool_choice function_call response_format stop stream_options logit_bias user user_id policy"
 )
 _KEYS_WITH_TRAJ = _KEYS | {"traj"}
 
@@ -112,8 +100,6 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
     }
 
 
-# Reads texts, calls and unread parts of one chat message.
-
 _TEXT_TYPES = part_types(RESPONSES_PARTS, TEXT)
 _HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
 KEYS = frozenset(
@@ -121,13 +107,10 @@ KEYS = frozenset(
 )
 _OF_INSTRUCTIONS = frozenset(("role", "content", "name", "id"))
 _TEXT_KEYS = frozenset(("type", "text"))
-OF_PARTS = frozenset(
-    (
-        *("type", "text", "refusal", "thinking", "signature", "data", "encrypted_content", "summary"),
-        *("reasoning", "reasoningContent", "reasoning_content", "redactedContent", "image_url", "image"),
-        *("input_audio", "audio", "video", "video_url", "file", "document", "source", "inlineData"),
-        *("inline_data", "blob"),
-    )
+OF_PARTS = key_set(
+    "type text refusal thinking signature data encrypted_content summary reasoning reasoningContent "
+    "reasoning_content redactedContent image_url image input_audio audio video video_url file document "
+    "source inlineData inline_data blob"
 )
 
 
@@ -136,21 +119,19 @@ def by_user(message: JsonObject) -> bool:
     return role_of(message.get("role")) == USER
 
 
-def is_answer(message: JsonObject) -> bool:
+def _is_answer(message: JsonObject) -> bool:
     """Returns whether a message is a tool response."""
     return role_of(message.get("role")) == TOOL or bool(message.get("tool_call_id"))
 
 
 def words(message: JsonObject) -> str:
     """Returns the texts of a message, a refusal and the transcript of speech among them, one a line."""
-    content = message.get("content") or message.get("refusal") or _transcript(message.get("audio"))
+    content = (
+        message.get("content") or message.get("refusal") or as_object(message.get("audio")).get("transcript")
+    )
     if isinstance(content, list):
         return "\n".join(text for part in content if (text := _text(part)))
     return content if isinstance(content, str) else ""
-
-
-def _transcript(audio: JsonValue) -> JsonValue:
-    return audio.get("transcript") if isinstance(audio, dict) else None
 
 
 def _text(part: JsonValue) -> str | None:
@@ -195,26 +176,14 @@ def _is_other(call: JsonValue) -> bool:
     return isinstance(call, dict) and call.get("type") not in (None, "function", "tool_call", "custom")
 
 
-def answer_value(message: JsonObject) -> JsonValue:
-    """Returns the response of a tool: an object, or the value of its JSON text, or the text."""
-    content = message.get("content")
-    return content if isinstance(content, dict) else _decoded(words(message))
-
-
-def _decoded(text: str) -> JsonValue:
-    """Returns the object or array of a JSON text, or else the text, because a number may be an id."""
-    found = json_structure(text, allow_nan=False)
-    return text if found is None else found
-
-
-def unread_of(message: JsonObject, unread: Unread) -> None:
+def _unread_of(message: JsonObject, unread: Unread) -> None:
     """Adds the unread parts of a message."""
     role = message.get("role")
-    is_agents = not (by_user(message) or is_answer(message))
+    is_agents = not (by_user(message) or _is_answer(message))
     if is_agents and role_of(role) != AGENT:
         unread.role(role)
     # What is nothing but a role says nothing; other keys may hold what was said.
-    if message.keys().isdisjoint(_HOLDERS) and not (is_answer(message) or message.keys() <= KEYS):
+    if message.keys().isdisjoint(_HOLDERS) and not (_is_answer(message) or message.keys() <= KEYS):
         shown = ", ".join(list(message)[:8])
         unread.add(UNREAD, f"a message without content (keys {shown})", calls=True, words=is_agents)
     unread.keys(message, KEYS, is_agents)
@@ -241,7 +210,7 @@ def _unread_kwargs(kwargs: JsonValue, message: JsonObject, unread: Unread) -> No
 
 def _unread_content(message: JsonObject, unread: Unread, is_agents: bool) -> None:
     content = message.get("content")
-    if content is None or isinstance(content, str) or (isinstance(content, dict) and is_answer(message)):
+    if content is None or isinstance(content, str) or (isinstance(content, dict) and _is_answer(message)):
         return
     for part in content if isinstance(content, list) else [content]:
         if _text(part) is None:
@@ -257,8 +226,6 @@ def _type_of(part: JsonValue) -> str:
     return str(part.get("type") or next(iter(part), "an empty object"))
 
 
-# OpenAI's Chat Completions in requests and replies; as exchanges hold them.
-
 _SAID, _AUDIO = ("content", "refusal"), "audio"
 
 
@@ -272,9 +239,10 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
         if by_user(message):
             calls, own = message_calls(message), call_results(message)
             log.user(words(message), message.get("timestamp"), zip(calls, own, strict=True))
-        elif is_answer(message):
+        elif _is_answer(message):
             call_id, by_users = message.get("tool_call_id") or message.get("id"), message.get("requestor")
-            value, error = answer_value(message), failure_mark(message)
+            content, error = message.get("content"), failure_mark(message)
+            value = content if isinstance(content, dict) else decoded(words(message))
             log.result(value, call_id, message.get("name"), error, by_user=by_users == "user")
         else:
             if not log.turns:
@@ -287,7 +255,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
                 log.usage(
                     message["usage"] if wrong_tokens(message["usage"]) else usage_fields(message["usage"])
                 )
-        unread_of(message, log.unread)
+        _unread_of(message, log.unread)
 
 
 def read_reply(reply: JsonObject, log: Dialogue) -> None:

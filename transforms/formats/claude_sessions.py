@@ -44,8 +44,8 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     if not isinstance(value, list):
         raise ValueError("one line of a session log; such a log is read as a whole file")
     found: list[Conversation] = []
-    for entries in segments(list(objects(value, "lines"))):
-        kept, beside = chain(entries)
+    for entries in _segments(list(objects(value, "lines"))):
+        kept, beside = _chain(entries)
         if any(map(_said, kept)):
             found.append(_conversation(kept, beside, entries, record, len(found)))
     return found
@@ -57,16 +57,16 @@ def _conversation(
     log = Dialogue()
     usage: dict[str, tuple[int, JsonValue]] = {}
     for entry, following in zip(kept, [*kept[1:], {}], strict=True):
-        command = typed_command(content_of(entry), entry, following)
+        command = _typed_command(_content_of(entry), entry, following)
         if command:
             log.user(command, entry.get("timestamp"))
         _add(entry, log)
         # An error of the API stands in the log as a message that no model wrote.
         if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
-            name = message_id(entry) or str(entry["uuid"])
+            name = _message_id(entry) or str(entry["uuid"])
             usage[name] = (len(log.turns) - 1, as_object(entry.get("message")).get("usage"))
     _measure(log, usage)
-    inner = sum(map(is_block, (b for e in entries if e.get("isSidechain") for b in blocks_of(e))))
+    inner = sum(map(is_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
     if inner and not kept[0].get("isSidechain"):
         log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
     if beside:
@@ -74,21 +74,18 @@ def _conversation(
         log.general.add("OtherBranch", said, calls=True)
     for kind in sorted({kind_of(e) for e in entries} - _STEPLESS - {"user", "assistant"}):
         log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
-    end = log.end({})
-    if _is_interrupted(kept[-1]):
-        end = End("user_left", str(content_of(kept[-1]))[:100])
+    is_left = _is_interrupted(kept[-1])
+    end = End("user_left", str(_content_of(kept[-1]))[:100]) if is_left else None
     first, side = kept[0], all(entry.get("isSidechain") for entry in kept)
     stem = PurePosixPath(record.source).name.split(".")[0]
     name = as_text(first.get("sessionId")) or stem
-    return Conversation(
-        conversation_id=f"{name}/{stem}" if side else f"{name}/{place + 1}" if place else name,
-        source="claude_code",
+    return log.conversation(
+        f"{name}/{stem}" if side else f"{name}/{place + 1}" if place else name,
+        "claude_code",
+        end,
         app_version=as_text(first.get("version")),
         start_time=as_text(first.get("timestamp")),
         tags=["sub_agent"] if side else [],
-        turns=log.close(end),
-        ended=end.ended,
-        ended_detail=end.detail,
         meta={key: first[key] for key in ("cwd", "gitBranch") if key in first},
     )
 
@@ -97,13 +94,13 @@ def _said(entry: JsonObject) -> bool:
     """Returns whether an entry is something that the user or the agent said."""
     if entry.get("isMeta") or entry.get("isCompactSummary"):
         return False
-    content = content_of(entry)
+    content = _content_of(entry)
     is_command = isinstance(content, str) and content.lstrip().startswith((*_COMMANDS, _INTERRUPTED))
     return entry.get("type") in ("user", "assistant") and not is_command and not _is_interrupted(entry)
 
 
 def _is_interrupted(entry: JsonObject) -> bool:
-    content = content_of(entry)
+    content = _content_of(entry)
     first = content[0] if isinstance(content, list) and len(content) == 1 else None
     text = first.get("text") if isinstance(first, dict) else content
     return isinstance(text, str) and text.startswith(_INTERRUPTED)
@@ -115,10 +112,10 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
         log.user(attached["prompt"], entry.get("timestamp"))
     if not _said(entry):
         return
-    content, timestamp = content_of(entry), entry.get("timestamp")
+    content, timestamp = _content_of(entry), entry.get("timestamp")
     blocks = as_blocks(content)
     if entry["type"] == "user":
-        own = users_blocks(blocks, log)
+        own = _users_blocks(blocks, log)
         if own or not blocks:
             read_user(own, log, timestamp)
         return
@@ -139,6 +136,7 @@ def _measure(log: Dialogue, usage: dict[str, tuple[int, JsonValue]]) -> None:
         turn.inference_calls = (turn.inference_calls or 0) + 1
 
 
+# For example {"type": "user", "uuid": "2", "parentUuid": "1", "sessionId": "s", "message": {...}}
 register_format(
     Format(
         name="claude_code",
@@ -153,8 +151,6 @@ register_format(
     )
 )
 
-
-# Message streams of the Claude Agent SDK and of `claude --output-format stream-json`.
 
 _CLAUDE_STREAM_STEPLESS = key_set(
     "control_request control_response control_cancel_request stream_event keep_alive rate_limit_event "
@@ -231,7 +227,7 @@ class _StreamReader:
 
     def _user(self, entry: JsonObject) -> None:
         blocks = self._blocks(entry)
-        own = users_blocks(blocks, self.log)
+        own = _users_blocks(blocks, self.log)
         if own or not blocks:
             read_user(own, self.log, entry.get("timestamp"))
             self.is_over = False
@@ -247,7 +243,7 @@ class _StreamReader:
     def _result(self, entry: JsonObject) -> None:
         """Ends a turn: its tokens and times; its text repeats the last one."""
         log, turn = self.log, self.log.turn
-        said = last_words(entry)
+        said = _last_words(entry)
         log.agent("" if turn.agent_messages else said)
         log.usage(usage_of(entry.get("usage")))
         turn.latency_ms = length(entry.get("duration_ms"))
@@ -266,18 +262,15 @@ class _StreamReader:
             log.general.add("SubAgent", f"{self.inner} calls and results of sub-agents are left out")
         if self.about and not self.is_over:
             log.check_end()
-        end = log.end({})
-        return Conversation(
-            conversation_id=self.session or place,
-            source="claude_stream",
+        return log.conversation(
+            self.session or place,
+            "claude_stream",
             app_version=as_text(self.about.get("claude_code_version")),
-            turns=log.close(end),
-            ended=end.ended,
-            ended_detail=end.detail,
             meta={key: self.about[key] for key in ("model", "cwd") if key in self.about},
         )
 
 
+# For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
 register_format(
     Format(
         name="claude_stream",
@@ -294,8 +287,6 @@ register_format(
 )
 
 
-# What Claude Code itself writes in the user's place.
-
 _IDE = re.compile(
     r"\A(?:\s*<(ide_\w+|system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*"
     r"|(?:\s*<(ide_\w+|system-reminder)>(?:(?!</?\2>).)*</\2>)+\s*\Z",
@@ -310,14 +301,8 @@ _CAVEAT = re.compile(
 _SKILL = "Base directory for this skill:"
 
 
-def typed_command(content: JsonValue, entry: JsonObject, following: JsonObject) -> str | None:
-    """Returns the command that the user typed; None: the entry is none, or it gave the agent nothing to do.
-
-    Args:
-        content: What the entry's message holds.
-        entry: A line of the log.
-        following: The next line: the prompt that the program made of the command, if it gave the agent one.
-    """
+def _typed_command(content: JsonValue, entry: JsonObject, following: JsonObject) -> str | None:
+    """Returns the command that the user typed; None: none, or it gave the agent nothing to do."""
     name = _COMMAND.search(content) if isinstance(content, str) else None
     if not (name and following.get("isMeta") and following.get("parentUuid") == entry.get("uuid")):
         return None
@@ -334,7 +319,7 @@ def _first_text(message: JsonValue) -> str:
     return said if isinstance(said, str) else ""
 
 
-def last_words(result: JsonObject) -> str:
+def _last_words(result: JsonObject) -> str:
     """Returns the text of a line that ends a turn, or else the JSON of its structured output."""
     said, structured = result.get("result"), result.get("structured_output")
     if not said and structured is not None:
@@ -342,7 +327,7 @@ def last_words(result: JsonObject) -> str:
     return said if isinstance(said, str) else ""
 
 
-def users_blocks(blocks: Sequence[JsonObject], log: Dialogue) -> list[JsonObject]:
+def _users_blocks(blocks: Sequence[JsonObject], log: Dialogue) -> list[JsonObject]:
     """Returns the blocks of a user's message without what the program wrote; empty: nothing else is in it.
 
     That is what the editor shows, reminders, news of background tasks, and the text of a skill after the call
@@ -365,23 +350,21 @@ def _users(block: JsonObject, log: Dialogue) -> JsonObject | None:
     return block if own == text else {**block, "text": own} if own.strip() else None
 
 
-# The messages of a Claude Code session that count: its log is a tree, in which a retry opens a branch.
-
 CLEAR = "<command-name>/clear"
 SPOKEN = ("user", "assistant")
 
 
-def content_of(entry: JsonObject) -> JsonValue:
+def _content_of(entry: JsonObject) -> JsonValue:
     """Returns what the message of an entry holds."""
     return as_object(entry.get("message")).get("content")
 
 
-def segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
+def _segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
     """Yields the entries of each conversation: `/clear` and another session id start one."""
     segment: list[JsonObject] = []
     session: JsonValue = None
     for entry in entries:
-        content, own = content_of(entry), entry.get("sessionId") or session
+        content, own = _content_of(entry), entry.get("sessionId") or session
         cleared = isinstance(content, str) and CLEAR in content
         if segment and (cleared or (session is not None and own != session)):
             yield segment
@@ -393,7 +376,8 @@ def segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
         yield segment
 
 
-def chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
+# The log of a session is a tree, in which a retry opens a branch.
+def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
     """Returns the entries from the first to the newest one, and how many messages are in other branches.
 
     Results of parallel calls hang on their own call, and parts of one message may be siblings: they count.
@@ -411,28 +395,28 @@ def chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
         kept.add(at["uuid"])
         parent = at.get("parentUuid") or at.get("logicalParentUuid")
         at = None if parent is None else by_id.get(str(parent), before[at["uuid"]])
-    ids = {message_id(entry) for entry in given if entry["uuid"] in kept} - {None}
-    kept |= {entry["uuid"] for entry in given if message_id(entry) in ids}
-    made = [block.get("id") for entry in given if entry["uuid"] in kept for block in blocks_of(entry)]
+    ids = {_message_id(entry) for entry in given if entry["uuid"] in kept} - {None}
+    kept |= {entry["uuid"] for entry in given if _message_id(entry) in ids}
+    made = [block.get("id") for entry in given if entry["uuid"] in kept for block in _blocks_of(entry)]
     called = {call_id for call_id in made if isinstance(call_id, str)}
     kept |= {entry["uuid"] for entry in given if _answers(entry, called)}
     beside = [e for e in given if e["uuid"] not in kept and e.get("type") in SPOKEN and not e.get("isMeta")]
     return [entry for entry in given if entry["uuid"] in kept], len(beside)
 
 
-def message_id(entry: JsonObject) -> str | None:
+def _message_id(entry: JsonObject) -> str | None:
     """Returns the id of the API's message, which several entries may share."""
     found = as_object(entry.get("message")).get("id")
     return found if isinstance(found, str) else None
 
 
-def blocks_of(entry: JsonObject) -> list[JsonObject]:
+def _blocks_of(entry: JsonObject) -> list[JsonObject]:
     """Returns the blocks of an entry's message."""
-    content = content_of(entry)
+    content = _content_of(entry)
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
 def _answers(entry: JsonObject, called: set[str]) -> bool:
-    found = blocks_of(entry)
+    found = _blocks_of(entry)
     ids = [block.get("tool_use_id") for block in found]
     return bool(found) and all(map(is_block, found)) and all(isinstance(i, str) and i in called for i in ids)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
-from turnwise.transforms.formats.endings import End, as_text, failure_mark, length
+from turnwise.transforms.formats.endings import End, as_text, failure_mark, length, usage_fields
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.openai_responses import read_items
@@ -74,7 +74,7 @@ class _RolloutReader:
     def _event(self, payload: JsonObject) -> None:
         kind, log = kind_of(payload), self.log
         if kind == "token_count" and log.turns:
-            add_usage(log, as_object(as_object(payload.get("info")).get("last_token_usage")))
+            _add_usage(log, as_object(as_object(payload.get("info")).get("last_token_usage")))
         elif kind in _STARTS:
             self.is_running, log.failure = True, None
         elif kind in ("task_complete", "turn_complete") and log.turns:
@@ -105,10 +105,10 @@ class _RolloutReader:
             self.started[str(item.get("id"))] = kind_of(item)
         elif kind == "item.completed":
             self.started.pop(str(as_object(line.get("item")).get("id")), None)
-            add_item(as_object(line.get("item")), log)
+            _add_item(as_object(line.get("item")), log)
         elif kind == "turn.completed":
             self.is_running = False
-            add_usage(log, as_object(line.get("usage")))
+            _add_usage(log, as_object(line.get("usage")))
             log.finish = "stop"
         elif kind == "turn.failed":
             self.is_running = False
@@ -124,19 +124,17 @@ class _RolloutReader:
             self.log.check_end()
         for kind in self.started.values():
             self.log.unread.part(kind or "an item without a type")
-        end = self.end or self.log.end({})
-        return Conversation(
-            conversation_id=as_text(self.about.get("id")) or place,
-            source="codex",
+        return self.log.conversation(
+            as_text(self.about.get("id")) or place,
+            "codex",
+            self.end,
             app_version=as_text(self.about.get("cli_version")),
             start_time=as_text(self.about.get("timestamp")),
-            turns=self.log.close(end),
-            ended=end.ended,
-            ended_detail=end.detail,
             meta={key: self.about[key] for key in ("cwd", "originator") if key in self.about},
         )
 
 
+# For example {"type": "response_item", "payload": {"type": "message", "role": "user", ...}}
 register_format(
     Format(
         name="codex",
@@ -152,8 +150,6 @@ register_format(
 )
 
 
-# Items of `codex exec --json`, and Codex's counts of tokens.
-
 _OF_THE_TOOL = re.compile(
     r"\s*(?:# AGENTS\.md instructions.*"
     r"|<(environment_context|user_instructions|turn_\w+|permissions)\b[^>]*>.*</\1[^>]*>\s*)",
@@ -163,7 +159,7 @@ _EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNO
 _STEPLESS = ("reasoning", "todo_list")
 
 
-def add_item(item: JsonObject, log: Dialogue) -> None:
+def _add_item(item: JsonObject, log: Dialogue) -> None:
     """Adds a finished item: a text, or a call with its result."""
     kind = kind_of(item) or str(item.get("item_type"))
     call_id = item.get("id")
@@ -189,16 +185,10 @@ def add_item(item: JsonObject, log: Dialogue) -> None:
         log.unread.part(kind)
 
 
-def add_usage(log: Dialogue, usage: JsonObject) -> None:
+def _add_usage(log: Dialogue, usage: JsonObject) -> None:
     """Adds the tokens of one call of the model."""
-    log.usage(
-        {
-            "input_tokens": usage.get("input_tokens"),
-            "output_tokens": usage.get("output_tokens"),
-            "cached_tokens": usage.get("cached_input_tokens"),
-            "reasoning_tokens": usage.get("reasoning_output_tokens"),
-        }
-    )
+    cached, reasoning = usage.get("cached_input_tokens"), usage.get("reasoning_output_tokens")
+    log.usage({**usage_fields(usage), "cached_tokens": cached, "reasoning_tokens": reasoning})
 
 
 def marked(payload: JsonObject) -> JsonObject:

@@ -18,9 +18,9 @@ from turnwise.schemas.conversation import (
     Turn,
     decoded_arguments,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.fields import UNREAD, Unread
-from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.streams import decoded, stated
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.text.failure_marks import states_failure
 
@@ -189,8 +189,6 @@ def _text_endings(value: JsonValue) -> str | None:
     return " ".join(said.split())[:_SHOWN] or None if isinstance(said, str) else None
 
 
-# Reads the results that the calls of a log hold themselves, beside or in place of tool responses.
-
 VALUES = ("result", "output", "response", "content", "tool_result", "tool_output", "tool_response")
 """Keys of a call that hold its result."""
 _LONGEST_NAME = 60
@@ -204,19 +202,10 @@ def own_result(call: JsonValue) -> ToolResponse | None:
     held = {**function, **call} if isinstance(function, dict) else call
     value = next((held[key] for key in VALUES if held.get(key) is not None), None)
     error = failure_mark(held)
-    return (
-        None
-        if value is None and error is None
-        else ToolResponse(response=_decoded_own_results(value), error=error)
-    )
+    return None if value is None and error is None else ToolResponse(response=decoded(value), error=error)
 
 
-def _decoded_own_results(value: JsonValue) -> JsonValue:
-    found = json_structure(value, allow_nan=False) if isinstance(value, str) else None
-    return value if found is None else found
-
-
-def with_own_results(
+def _with_own_results(
     calls: Sequence[ToolCall],
     own: Sequence[ToolResponse | None],
     responses: list[ToolResponse],
@@ -226,12 +215,6 @@ def with_own_results(
 
     A response answers its call before the call's own result does. A failure that only the call states is
     added to it.
-
-    Args:
-        calls: The calls.
-        own: What each of them holds.
-        responses: The responses.
-        unread: Takes the findings: another result than the response, or no telling which call one is of.
     """
     if not any(own):
         return responses
@@ -256,22 +239,20 @@ def add_own_results(
     users: Sequence[ToolResponse | None],
     unread: Unread,
 ) -> None:
-    """Adds to a turn the results that its calls, and those of the user, hold; see `with_own_results`."""
-    turn.tool_responses = with_own_results(turn.tool_calls, own, turn.tool_responses, unread)
-    turn.user_tool_responses = with_own_results(turn.user_tool_calls, users, turn.user_tool_responses, unread)
+    """Adds to a turn the results that its calls, and those of the user, hold; see `_with_own_results`."""
+    turn.tool_responses = _with_own_results(turn.tool_calls, own, turn.tool_responses, unread)
+    turn.user_tool_responses = _with_own_results(
+        turn.user_tool_calls, users, turn.user_tool_responses, unread
+    )
 
 
 def _agree(call: ToolCall, held: ToolResponse, given: ToolResponse, unread: Unread) -> None:
     """Adds a failure that a call states to its response; another result than that is a finding."""
     given.error = given.error or held.error
-    if held.response is not None and _decoded_own_results(held.response) != _decoded_own_results(
-        given.response
-    ):
+    if held.response is not None and decoded(held.response) != decoded(given.response):
         shown = repr((call.name or "")[:_LONGEST_NAME])
         unread.add(UNREAD, f"the call {shown} holds another result than its tool response", calls=True)
 
-
-# Tools as logs and cases declare them: MCP, OpenAPI, OpenAI, google-genai (ADK), CES, canonical.
 
 _METHODS: dict[str, Effect] = {
     **dict.fromkeys(("get", "head", "options", "trace", "query"), "read"),
@@ -413,21 +394,14 @@ def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
         fields["effect"] = "read"
     for name in dict.fromkeys(name for name in names if isinstance(name, str)):
         yield from _one({**fields, "name": name}, "ces")
-    schema = _decoded(details.get("openApiSchema"))
-    if isinstance(schema.get("paths"), dict):
+    schema = decoded(details.get("openApiSchema"))
+    if isinstance(schema, dict) and isinstance(schema.get("paths"), dict):
         yield from _operations(schema["paths"])
-
-
-def _decoded(text: JsonValue) -> JsonObject:
-    value = json_structure(text) if isinstance(text, str) else text
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: JsonValue) -> str | None:
     return value if isinstance(value, str) else None
 
-
-# Other spellings of calls, actions, usage and error marks, as fields of the canonical models.
 
 ARGUMENTS = ("args", "arguments", "kwargs")
 _BROKEN_OFF = frozenset(

@@ -58,7 +58,7 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
     """
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    events = event_reader(name)
+    events = _event_reader(name)
     session_id, turn_index = events.place(value)
     if not UNNUMBERED <= turn_index <= _LARGEST_INDEX:
         raise ValueError(f"there is no turn {turn_index}")
@@ -72,7 +72,7 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
     return ConversationEvent(session_id, turn_index, time, event_id, is_end, name, record, group=group)
 
 
-def event_reader(name: str) -> EventReader:
+def _event_reader(name: str) -> EventReader:
     """Returns how the events of a format are read; raises ValueError if its records are none."""
     events = FORMATS[name].events
     if events is None:
@@ -99,12 +99,14 @@ def may_hold_groups(input_format: str) -> bool:
 
 def in_order(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     """Returns events by turn index, then time, then place in their source."""
-    return sorted(events, key=_order)
-
-
-def _order(event: ConversationEvent) -> tuple[int, float, tuple[str, int, int]]:
-    time = event.event_time
-    return event.turn_index, -inf if time is None else time, _place(event)
+    return sorted(
+        events,
+        key=lambda event: (
+            event.turn_index,
+            -inf if event.event_time is None else event.event_time,
+            _place(event),
+        ),
+    )
 
 
 def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
@@ -159,35 +161,25 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
     except RAISED as error:
         if is_foreseen(error):
             raise
-        raise unforeseen_event(error, kinds[0], events, partial(_joined, kinds[0], session_id)) from error
+        raise _unforeseen_event(error, kinds[0], events, partial(_joined, kinds[0], session_id)) from error
 
 
 def _joined(name: str, session_id: str, values: list[JsonObject]) -> Conversation:
-    events = event_reader(name)
+    events = _event_reader(name)
     joined = events.join(session_id, values)
     return with_turns(joined if events.is_checked else checked(joined))
 
 
-def unforeseen_event(
+def _unforeseen_event(
     error: BaseException,
     name: str,
     events: Sequence[ConversationEvent],
     read: Callable[[list[JsonObject]], object],
 ) -> ValueError:
-    """Returns the error of events of a format whose reader raised an error that is not meant for people.
-
-    Args:
-        error: What the reader raised.
-        name: Name of the format.
-        events: The events.
-        read: Reads their values together.
-    """
+    """Returns the error of events of a format whose reader raised an error that is not meant for people."""
     data = b'{"events":[%b]}' % b",".join(event.record.data for event in events)
     said = unforeseen(error, data, lambda text: read(from_json(text)["events"]), not FORMATS[name].rank)
     return ValueError(f"not events of the format {name}: {said}")
-
-
-# Events that come in groups: some events of a group name the conversation, and lend its id to the others.
 
 
 class NamedEvents(NamedTuple):
@@ -203,7 +195,7 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
     A group that is of no conversation is one finding, a group that cannot be read a failure an event.
     """
     given = [event for event in given if event.group == group]
-    lend = event_reader(given[0].kind).lend
+    lend = _event_reader(given[0].kind).lend
     assert lend is not None
     try:
         lent = lend(group, [event.record.data for event in given])
@@ -217,7 +209,7 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
         counts["lost_conversations"] += 1
         if not is_foreseen(error):
             kind, read = given[0].kind, lend
-            error = unforeseen_event(error, kind, given, lambda them: read(group, [*map(dump_json, them)]))
+            error = _unforeseen_event(error, kind, given, lambda them: read(group, [*map(dump_json, them)]))
         return NamedEvents([], [record_failure("parse", error, event.record, group) for event in given])
     pieces = Counter(each.place for each in lent)
     done: Counter[int] = Counter()

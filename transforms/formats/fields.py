@@ -11,6 +11,7 @@ import msgspec
 from turnwise.schemas.conversation import Problem, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, part_kind, snake
+from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.matching.calls import without_call
 
 Extra = Mapping[type[msgspec.Struct], Mapping[str, Any]]
@@ -105,8 +106,6 @@ def _element(kind: Any) -> Any:
     return inner[0] if inner and _model(inner[0]) else None
 
 
-# Collects unread parts of turns, and the resulting gaps (calls, words).
-
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"
 NO_NAME = "CallWithoutName"
@@ -118,12 +117,10 @@ _MEDIA = re.compile(
     r"(input_|output_)?(image|audio|video|media|file|document|blob|pdf|inline_data)s?"
     r"(_(url|uri|data|id|file|block))?"
 )
-_HARMLESS = frozenset(
-    (
-        *("metadata", "meta", "custom_metadata", "response_metadata", "usage_metadata", "cache_metadata"),
-        *("usage", "annotations", "logprobs", "labels", "tags", "citations", "scores", "feedback"),
-        *("provider_specific_fields", "thinking_blocks", "reasoning_details", "raw_data", "cache_control"),
-    )
+_HARMLESS = key_set(
+    "metadata meta custom_metadata response_metadata usage_metadata cache_metadata usage annotations "
+    "logprobs labels tags citations scores feedback provider_specific_fields thinking_blocks "
+    "reasoning_details raw_data cache_control"
 )
 _SPELT_CALL = re.compile(
     r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|python_tag\|>"
@@ -150,7 +147,7 @@ def may_hold_work(name: str, item: JsonValue) -> bool:
     return not isinstance(item, str) or is_work(name) or item.lstrip().startswith(("{", "["))
 
 
-def spells_calls(text: str) -> bool:
+def _spells_calls(text: str) -> bool:
     """Returns whether a text spells calls or results: in a model's own marks, or as JSON inside of JSON."""
     if ("<" in text or "[" in text or "```" in text) and _SPELT_CALL.search(text):
         return True
@@ -289,14 +286,20 @@ def check_calls(turns: Iterable[Turn]) -> None:
     """
     earlier: set[str | None] = set()
     for turn in turns:
-        said = (turn.user, turn.agent, *turn.agent_messages)
-        if any([text and spells_calls(text) for text in said]):
-            gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+        for text in (turn.user, turn.agent, *turn.agent_messages):
+            # Most texts have no mark that a call is spelt with.
+            may_spell = text and ("<" in text or "[" in text or "{" in text or "```" in text)
+            if text and may_spell and _spells_calls(text):
+                gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+                break
         calls, responses = turn.tool_calls, turn.tool_responses
         without = without_call(calls, responses, earlier) if responses else ()
-        if without or not all([call.name for call in calls]):
+        are_named = True
+        for call in calls:
+            are_named = are_named and bool(call.name)
+            earlier.add(call.id or call.name)
+        if without or not are_named:
             _incomplete_calls(calls, without).add_to(turn, adk_ignores=True)
-        earlier.update([call.id or call.name for call in calls])
 
 
 def _incomplete_calls(calls: Sequence[ToolCall], without: Iterable[ToolResponse]) -> Unread:

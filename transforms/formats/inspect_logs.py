@@ -24,10 +24,6 @@ _ATTACHED = "attachment://"
 _STEPLESS = ("reasoning", "data")
 
 
-def _is_log(record: JsonObject) -> bool:
-    return isinstance(record.get("samples"), list) and isinstance(record.get("eval"), dict)
-
-
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[Conversation | ValueError]:
     found: list[Conversation | ValueError] = []
     for sample in objects(as_object(value).get("samples"), "samples"):
@@ -53,14 +49,12 @@ def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
     _measure(sample, output, log)
     scores = as_object(sample.get("scores"))
     names = (about.get("run_id"), sample.get("id"), sample.get("epoch"))
-    return Conversation(
-        conversation_id="/".join(str(name) for name in names if name is not None),
-        source="inspect",
+    return log.conversation(
+        "/".join(str(name) for name in names if name is not None),
+        "inspect",
+        end,
         app_version=as_text(as_object(about.get("revision")).get("commit")),
         start_time=as_text(about.get("created")),
-        turns=log.close(end),
-        ended=end.ended,
-        ended_detail=end.detail,
         labels={name: as_object(score).get("value") for name, score in scores.items()},
         meta={
             "task_id": sample.get("id"),
@@ -139,20 +133,21 @@ def _measure(sample: JsonObject, output: JsonObject, log: Dialogue) -> None:
         log.turn.latency_ms = length(seconds * 1000)
 
 
+# For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
 register_format(
     Format(
         name="inspect_log",
         keys=("eval", "samples", "version"),
         help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
         rank=22,
-        recognises=_is_log,
+        recognises=lambda record: (
+            isinstance(record.get("samples"), list) and isinstance(record.get("eval"), dict)
+        ),
         read_log=_read,
         has_rubrics=False,
     )
 )
 
-
-# Event logs of Anthropic's managed agents: events, or calls of the client as `[method, payload]`.
 
 LINE = "line"
 """Key of a line that is an array, as an object."""
@@ -191,17 +186,13 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
             session = event
         else:
             _add_managed(event, log, starts)
-    end = log.end({})
     agent = as_object(session.get("agent"))
     return [
-        Conversation(
-            conversation_id=as_text(session.get("id")) or record_place(record),
-            source="anthropic_managed_agent",
+        log.conversation(
+            as_text(session.get("id")) or record_place(record),
+            "anthropic_managed_agent",
             app_version=as_text(agent.get("version")),
             start_time=as_text(session.get("created_at")),
-            turns=log.close(end),
-            ended=end.ended,
-            ended_detail=end.detail,
             meta={"agent": agent["name"]} if "name" in agent else {},
         )
     ]
@@ -257,6 +248,7 @@ def _measure_managed(event: JsonObject, log: Dialogue, starts: dict[str, float],
         log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
 
 
+# For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}
 register_format(
     Format(
         name="anthropic_managed_agent",

@@ -41,8 +41,6 @@ from turnwise.transforms.formats.registry import (
     register_format,
 )
 
-# Applies a mapping's expressions to a record, and tells what none of them reads.
-
 FIELDS = (
     *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
     *("labels", "state", "tools", "user_id"),
@@ -139,9 +137,6 @@ def _ids(value: JsonValue) -> Iterator[int]:
             yield from _ids(item)
 
 
-# An interpreter of JMESPath that notes which values of a record it reads.
-
-
 class TracingInterpreter(TreeInterpreter):
     """Notes what is read.
 
@@ -175,8 +170,6 @@ class TracingInterpreter(TreeInterpreter):
         return super().visit_function_expression(node, value)
 
 
-# Reads what the expressions find.
-
 MAPPING = "mapping"
 PART = "mapped_part"
 """Name of the format of a part of a conversation, and the key that holds it."""
@@ -188,12 +181,8 @@ _PLAIN = frozenset(("role", "content", "name", "id", "timestamp", "created_at"))
 _NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state it: tool_calls: `[]`"
 
 
-def part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
-    """Returns the part of a conversation that a record is, to be joined with the others.
-
-    Raises:
-        ValueError: It names no conversation, or holds nothing where the mapping points.
-    """
+def _part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
+    """Returns the part of a conversation that a record is, to be joined with the others."""
     mapped = MappedRecord(record)
     name = as_text(mapped.at(mapping.conversation_id))
     if not name:
@@ -220,10 +209,6 @@ def _states_calls(held: JsonValue, mapped: MappedRecord) -> bool:
         return False
     has_place = not held.keys() <= _PLAIN or isinstance(held.get("content"), list)
     return "tool_calls" in held or ("content" in held and (has_place or mapped.holds(held)))
-
-
-def _place(value: JsonObject) -> tuple[str, int]:
-    return str(value[PART]["conversation_id"]), -1
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -331,6 +316,7 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) ->
     return canonical(Conversation, given, _WHAT)
 
 
+# For example any record, such as {"call": "c", "lines": [{"asked": "Hi", "said": "Hello"}]}
 register_format(
     Format(
         name=MAPPING,
@@ -342,19 +328,18 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example any row, such as {"chat": "c", "n": 1, "from": "human", "text": "Hi"}
 register_format(
     Format(
         name=PART,
         help="parts of conversations, by the mapping of the config",
         rank=190,
         recognises=lambda record: isinstance(record.get(PART), dict),
-        events=EventReader(place=_place, join=_join),
+        events=EventReader(place=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
         has_rubrics=False,
     )
 )
 
-
-# Decides which records the mapping of the config is meant for.
 
 __all__ = ["MAPPING", "PART", "mapped_format", "part_event", "takes_rows"]
 
@@ -371,7 +356,7 @@ def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format
         return chosen is FORMATS[MAPPING] and mapping.is_part
     if mapping.when is not None:
         return any(_finds(mapping.when, row) for row in rows)
-    is_chat = bool(rows) and is_message(rows[0]) and not dialects_of({"messages": list(rows)})
+    is_chat = bool(rows) and _is_message(rows[0]) and not dialects_of({"messages": list(rows)})
     return is_chat and mapping.is_part and any(_finds(mapping.conversation_id, row) for row in rows)
 
 
@@ -406,11 +391,9 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
     """
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    part = part_of(mapping, value)
+    part = _part_of(mapping, value)
     return read_event(PART, part, record._replace(data=dump_json(part)))
 
-
-# Recognises the format of a parsed record by its keys.
 
 SHOWN_KEYS = 8
 _INSPECT = "see what the file holds with `turnwise inspect`"
@@ -443,7 +426,7 @@ def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:
     """Returns whether a value is a list of messages, or a single one that is no whole reply of a model."""
     if not isinstance(sample, dict):
         return False
-    fits = is_message(sample) or any(dialect.fits(sample) for dialect in DIALECTS.values())
+    fits = _is_message(sample) or any(dialect.fits(sample) for dialect in DIALECTS.values())
     return fits and (isinstance(value, list) or not dialects_of(sample))
 
 
@@ -476,10 +459,7 @@ def _described(record: JsonValue) -> str:
     return f"keys {', '.join(shown)}{more}"
 
 
-# Chat messages, as an object.
-
-
-def is_message(value: JsonValue) -> bool:
+def _is_message(value: JsonValue) -> bool:
     """Returns whether a value is a message of a chat."""
     return isinstance(value, dict) and "role" in value
 
@@ -487,7 +467,7 @@ def is_message(value: JsonValue) -> bool:
 def is_chat(record: JsonObject) -> bool:
     """Returns whether a record holds a list of messages."""
     messages = record.get("messages", record.get("traj"))
-    return isinstance(messages, list) and (any(map(is_message, messages)) or _raised(record, messages))
+    return isinstance(messages, list) and (any(map(_is_message, messages)) or _raised(record, messages))
 
 
 def _raised(record: JsonObject, messages: list[JsonValue]) -> bool:
@@ -503,6 +483,7 @@ def _holds(value: JsonObject, key: str) -> bool:
     return isinstance(first, dict) and isinstance(first.get(key), dict)
 
 
+# For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 CHAT = register_format(
     Format(
         name="openai_chat",
@@ -511,7 +492,7 @@ CHAT = register_format(
         rank=140,
         recognises=lambda record: is_chat(record) and not dialects_of(record) and not foreign_format(record),
         read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],
-        is_list=is_message,
+        is_list=_is_message,
         has_rubrics=False,
     )
 )

@@ -54,16 +54,12 @@ def _join_platforms(session_id: str, values: Sequence[JsonObject]) -> Conversati
         is_over = _step(trace, log)
     if inner:
         log.general.add("SubAgent", f"{inner} steps of collaborators are left out")
-    end = log.end({})
     first = parts[0]
-    return Conversation(
-        conversation_id=session_id,
-        source="bedrock_agents",
+    return log.conversation(
+        session_id,
+        "bedrock_agents",
         app_version=as_text(first.get("agentVersion")),
         start_time=as_text(first.get("eventTime")),
-        turns=log.close(end),
-        ended=end.ended,
-        ended_detail=end.detail,
         meta={key: first[key] for key in ("agentId", "agentAliasId") if key in first},
     )
 
@@ -86,7 +82,7 @@ def _step(trace: JsonObject, log: Dialogue) -> bool:
             log.failure = step.get("failureReason") or "failureTrace"
             is_over = True
         elif kind in ("orchestrationTrace", "routingClassifierTrace"):
-            add_calls(as_object(step.get("invocationInput")), log)
+            _add_calls(as_object(step.get("invocationInput")), log)
             is_over = _observation(as_object(step.get("observation")), log)
             output = as_object(as_object(step.get("modelInvocationOutput")).get("metadata"))
             usage = as_object(output.get("usage"))
@@ -122,6 +118,7 @@ def _observation(given: JsonObject, log: Dialogue) -> bool:
     return is_over
 
 
+# For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}
 register_format(
     Format(
         name="bedrock_agents",
@@ -136,9 +133,6 @@ register_format(
         has_rubrics=False,
     )
 )
-
-
-# Interaction logs of Dialogflow CX: one row a turn, by the documented columns.
 
 
 def _place(value: JsonObject) -> tuple[str, int]:
@@ -162,23 +156,22 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         if position > before + 1 or position == last:
             leaps.append((len(log.turns), before, position))
         last = position
-        end = add_row(row, log) or end
+        end = _add_row(row, log) or end
     first = values[0]
-    turns = log.close(end)
-    for place, before, position in leaps:
-        add_leap(turns[min(place, len(turns) - 1)], before, position, first=1)
-    return Conversation(
-        conversation_id=session_id,
-        source="dialogflow_cx",
+    made = log.conversation(
+        session_id,
+        "dialogflow_cx",
+        end,
         language=as_text(first.get("language_code")),
         start_time=as_text(first.get("request_time")),
-        turns=turns,
-        ended=end.ended,
-        ended_detail=end.detail,
         meta={key: first[key] for key in ("project_id", "agent_id") if key in first},
     )
+    for place, before, position in leaps:
+        add_leap(made.turns[min(place, len(made.turns) - 1)], before, position, first=1)
+    return made
 
 
+# For example {"conversation_name": "c", "turn_position": 1, "request": {...}, "response": {...}}
 register_format(
     Format(
         name="dialogflow_cx",
@@ -193,8 +186,6 @@ register_format(
 )
 
 
-# What one row of a Dialogflow CX interaction log says and does.
-
 _STEPLESS = key_set(
     "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
     "knowledge_info_card response_type channel source"
@@ -206,20 +197,22 @@ _ACTIONS_WITHOUT_CALLS = key_set(
 )
 
 
-def plain(value: JsonValue) -> JsonObject:
+def _plain(value: JsonValue) -> JsonObject:
     """Returns an object, or that of a JSON text, with its keys in snake_case."""
     found = json_structure(value) if isinstance(value, str) else value
     return {snake(key): item for key, item in as_object(found).items() if item is not None}
 
 
-def add_row(row: JsonObject, log: Dialogue) -> End | None:
+def _add_row(row: JsonObject, log: Dialogue) -> End | None:
     """Adds a row; returns how the conversation ends, if the row says so."""
-    response = plain(row.get("response"))
-    result = plain(response.get("query_result"))
-    _user(plain(plain(row.get("request")).get("query_input")), result, row, log)
+    response = _plain(row.get("response"))
+    result = _plain(response.get("query_result"))
+    _user(_plain(_plain(row.get("request")).get("query_input")), result, row, log)
     for action in _actions(result):
-        _action(plain(action), log)
-    ends = [_message(plain(one), log) for one in objects(result.get("response_messages"), "responseMessages")]
+        _action(_plain(action), log)
+    ends = [
+        _message(_plain(one), log) for one in objects(result.get("response_messages"), "responseMessages")
+    ]
     if not response:
         log.unread.add(NO_ANSWER, "a row holds no response", calls=True, words=True)
     elif row.get("partial_responses"):
@@ -232,8 +225,8 @@ def _user(given: JsonObject, result: JsonObject, row: JsonObject, log: Dialogue)
     time = row.get("request_time")
     answer = given.get("tool_call_result")
     if answer is not None:
-        found = plain(answer)
-        error = plain(found.get("error")).get("message")
+        found = _plain(answer)
+        error = _plain(found.get("error")).get("message")
         log.result(found.get("output_parameters"), None, found.get("action") or found.get("tool"), error)
     elif "text" in given:
         log.user(str(as_object(given["text"]).get("text") or ""), time)
@@ -249,7 +242,7 @@ def _user(given: JsonObject, result: JsonObject, row: JsonObject, log: Dialogue)
 
 
 def _actions(result: JsonObject) -> Iterator[JsonObject]:
-    tracing = plain(plain(result.get("generative_info")).get("action_tracing_info"))
+    tracing = _plain(_plain(result.get("generative_info")).get("action_tracing_info"))
     found = list(objects(tracing.get("actions"), "actions"))
     if not found:
         for block in objects(result.get("trace_blocks"), "traceBlocks"):
@@ -258,12 +251,12 @@ def _actions(result: JsonObject) -> Iterator[JsonObject]:
 
 
 def _action(action: JsonObject, log: Dialogue) -> None:
-    use = plain(action.get("tool_use"))
+    use = _plain(action.get("tool_use"))
     if use:
         name = as_text(use.get("action") or use.get("display_name") or use.get("tool"))
         tool = as_text(use.get("tool")) or ""
         log.call(name, use.get("input_action_parameters") or {}, None, tool)
-        exception = plain(plain(action.get("status")).get("exception"))
+        exception = _plain(_plain(action.get("status")).get("exception"))
         if use.get("output_action_parameters") is not None or exception:
             error = exception.get("error_message") or (True if exception else None)
             log.result(use.get("output_action_parameters"), None, name, error)
@@ -279,7 +272,7 @@ def _message(message: JsonObject, log: Dialogue) -> End | None:
             texts = as_object(held).get("text")
             log.agent("\n".join(str(text) for text in texts) if isinstance(texts, list) else str(texts or ""))
         elif kind == "tool_call":
-            call = plain(held)
+            call = _plain(held)
             name = as_text(call.get("action") or call.get("tool"))
             log.call(name, call.get("input_parameters") or {}, None, as_text(call.get("tool")) or "")
         elif kind == "live_agent_handoff":
@@ -293,10 +286,7 @@ def _message(message: JsonObject, log: Dialogue) -> End | None:
     return end
 
 
-# Calls in traces of Amazon Bedrock Agents.
-
-
-def add_calls(given: JsonObject, log: Dialogue) -> None:
+def _add_calls(given: JsonObject, log: Dialogue) -> None:
     """Adds the calls of an invocation, each under the kind of what it calls."""
     for kind, held in given.items():
         step = as_object(held)

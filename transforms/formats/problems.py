@@ -13,6 +13,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, key_twice
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.score import RAISED
+from turnwise.transforms.formats.messages.streams import key_set
 
 T = TypeVar("T")
 _WITHOUT_TURNS = ("agent_error", "limit", "environment_error")
@@ -178,16 +179,9 @@ def _without(
     return [item for place, each in enumerate(value) if (item := inner.get(place, each)) is not _GONE]
 
 
-# Tells rows of several conversations from the messages of one.
-
 _NO_LETTER = re.compile(r"[^a-z]")
 _END = re.compile(r"u?u?id$|key$")
-_NAMES = frozenset(
-    (
-        *("conversation", "conv", "convo", "session", "thread", "chat", "dialog", "dialogue", "ticket"),
-        "genaiconversation",
-    )
-)
+_NAMES = key_set("conversation conv convo session thread chat dialog dialogue ticket genaiconversation")
 _SHOWN = 60
 _REMEDY = "messages of one list are one conversation; join the rows by a mapping in the config"
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-import orjson
 from pydantic_core import from_json
 
 from turnwise.schemas.case import CaseKey, EvalCase
@@ -48,11 +47,8 @@ from turnwise.transforms.formats.registry import (
     record_place,
 )
 
-# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
-_DEEPEST = 200
 FIRST_ELEMENTS = 20
 """Number of elements of an array that suffice to tell whether it is one record."""
-_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
 _DEFAULTS = ReadSettings()
 
 
@@ -104,7 +100,6 @@ class LogReader:
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
             conversation = quick.read_text(record.data)
-            check_keys(record.data, _quickly_parsed(record.data))
             if conversation.turns and conversation.conversation_id:
                 return [conversation]
             if conversation.turns or chosen:
@@ -130,7 +125,9 @@ class LogReader:
         if kind.read_text:
             return [with_turns(_named(kind.read_text(record.data), record))]
         if kind.splitter:
-            return _split(kind.splitter, value, record, self._settings)
+            if isinstance(value, dict) and FORMATS[kind.splitter.into].recognises(value):
+                return [read_event(kind.splitter.into, value, record)]
+            return _events(kind.splitter.split(value, self._settings), kind.splitter, record)
         if kind.events:
             return [read_event(kind.name, value, record)]
         if kind.read_log is None:
@@ -177,17 +174,6 @@ def _numbered(
     return found
 
 
-def _quickly_parsed(data: bytes) -> JsonValue:
-    """Parses a record, which the general parser does where it may be nested too deeply."""
-    if len(data.translate(None, _NO_BRACKETS)) <= _DEEPEST:
-        try:
-            value: JsonValue = orjson.loads(data)
-            return value
-        except ValueError:
-            pass
-    return from_json(data)
-
-
 def _parsed(record: Record) -> tuple[JsonValue, Record]:
     """Returns what a record holds, and the record itself, in whose place an array may be spelt out."""
     given = from_json(record.data)
@@ -229,15 +215,6 @@ def _of_array(value: JsonValue) -> JsonObject | None:
         return None
     read = (each.from_array for each in FORMATS.values() if each.from_array)
     return next((found for one in read if (found := one(value)) is not None), None)
-
-
-def _split(
-    splitter: Splitter, value: JsonValue, record: Record, settings: ReadSettings
-) -> list[ConversationEvent | ValueError]:
-    """Returns the events of a record; of a record that is such an event already, that one."""
-    if isinstance(value, dict) and FORMATS[splitter.into].recognises(value):
-        return [read_event(splitter.into, value, record)]
-    return _events(splitter.split(value, settings), splitter, record)
 
 
 def _events(
@@ -320,8 +297,6 @@ def is_one_file(lines: Sequence[object]) -> bool:
     held = [spelling for line in lines if isinstance(line, dict) for spelling in (stated(line), line)]
     return any(test(line) for line in held for test in tests)
 
-
-# Records to canonical conversations and eval cases, with a failure for whatever cannot be read.
 
 _PLACES_SHOWN = 3
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f]")
@@ -463,9 +438,6 @@ def distinct_case(
 
 def _named_parsing(key: CaseKey) -> str:
     return f"eval id {key.eval_id!r}" + (f" of the set {key.eval_set_id!r}" if key.eval_set_id else "")
-
-
-# Reads records of which it is not known whether they are logs or eval cases.
 
 
 class FoundCase(NamedTuple):

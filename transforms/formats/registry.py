@@ -19,8 +19,6 @@ from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
 
-# Names the format that a record is nearest to, and what is missing.
-
 _TRIED = 100
 _SIMILAR = 0.8
 
@@ -46,7 +44,7 @@ def nearest_format(record: JsonObject) -> str | None:
 @lru_cache(maxsize=256)
 def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
     found = [
-        (nearness(keys, wanted), each)
+        (_nearness(keys, wanted), each)
         for each in formats_in_order()
         for wanted in (each.keys, *each.other_keys)
         if wanted
@@ -62,7 +60,7 @@ def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
     return f"{missing} {is_or_are} missing for the nearest format, {kind.name} ({kind.help})"
 
 
-def nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
+def _nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
     """Returns how much there is of the keys of a format."""
     others = {snake(key): key for key in keys if key not in wanted}
     missing: list[tuple[str, str | None]] = []
@@ -76,9 +74,6 @@ def nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
         meant = others[near[0]] if near else None
         missing.append((key, meant if meant is None or meant.isprintable() else repr(meant)))
     return Nearness(score, missing)
-
-
-# What a format says of groups of events, of which only some name their conversation.
 
 
 class NoConversation(ValueError):
@@ -127,14 +122,6 @@ CaseFunction: TypeAlias = Callable[
 ]
 
 
-def _none(value: JsonObject) -> JsonValue:
-    return None
-
-
-def _no_group(value: JsonObject) -> str:
-    return ""
-
-
 class EventReader(Struct, frozen=True, kw_only=True):
     """Functions that read and join the events of a format.
 
@@ -160,9 +147,9 @@ class EventReader(Struct, frozen=True, kw_only=True):
     place: Callable[[JsonObject], tuple[str, int]]
     join: Callable[[str, Sequence[JsonObject]], Conversation]
     is_end: Test = lambda value: False
-    own_id: Callable[[JsonObject], JsonValue] = _none
+    own_id: Callable[[JsonObject], JsonValue] = lambda value: None
     is_checked: bool = False
-    group: Callable[[JsonObject], str] = _no_group
+    group: Callable[[JsonObject], str] = lambda value: ""
     lend: Callable[[str, Sequence[bytes]], Sequence[Lent]] | None = None
 
 
@@ -323,12 +310,8 @@ def record_place(record: Record) -> str:
     return f"{PurePosixPath(record.source).name}:{record.position}"
 
 
-def stated_time(value: JsonValue) -> float | None:
-    """Returns when a parsed record happened, by its format's own keys or else by those that all share.
-
-    Returns:
-        Seconds since the epoch; None: it does not say.
-    """
+def _stated_time(value: JsonValue) -> float | None:
+    """Returns when a parsed record happened, by its format's own keys or else by those that all share."""
     if isinstance(value, dict):
         for each in formats_in_order():
             if (each.time_keys or each.time) and each.recognises(value):
@@ -337,23 +320,21 @@ def stated_time(value: JsonValue) -> float | None:
 
 
 def record_time(data: bytes) -> float | None:
-    """Returns the event time of a JSON record in any log format, as `stated_time`; never raises."""
+    """Returns the event time of a JSON record in any log format, as `_stated_time`; never raises."""
     try:
-        return stated_time(from_json(data))
+        return _stated_time(from_json(data))
     except RAISED:
         return None
 
 
 def time_by(kind: Format, value: JsonObject) -> float | None:
-    """Returns when a record of a format happened; see `stated_time`."""
+    """Returns when a record of a format happened; see `_stated_time`."""
     if kind.time is not None:
         return kind.time(value)
     times = (time_seconds(value[key]) for key in kind.time_keys if key in value)
     own = next((time for time in times if time is not None), None)
     return value_time(value) if own is None else own
 
-
-# Recognises unsupported formats of other systems, for precise errors.
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 _SPAN_KEYS = (

@@ -348,38 +348,15 @@ def _limited(number: int, word: str, sections: Iterator[Section]) -> Iterator[Se
         yield Section(f"turn {number}, {len(listed) - MAX_FOUND} more {word} are not shown", "")
 
 
-PERSONAS: dict[str | None, tuple[str, ...]] = {
-    None: (
-        "follows the plan",
-        "stops in time",
-        "goal first, details when asked",
-        "helps once",
-        "answers everything",
-        "corrects the agent",
-        "speaks casually",
-    ),
-    "EXPERT": (
-        "goal with all details",
-        "answers what matters",
-        "corrects the agent",
-        "helps once",
-        "stops after a second failure",
-        "speaks professionally",
-    ),
-    "NOVICE": (
-        "goal without details",
-        "does not correct the agent",
-        "answers everything",
-        "stops after a failure",
-        "speaks casually and evenly",
-    ),
-    "EVALUATOR": (
-        "goal with all details",
-        "answers what matters",
-        "stops after a failure",
-        "does not correct the agent",
-        "speaks casually and evenly",
-    ),
+PERSONAS: dict[str | None, str] = {
+    None: "follows the plan; stops in time; goal first, details when asked; helps once; "
+    "answers everything; corrects the agent; speaks casually",
+    "EXPERT": "goal with all details; answers what matters; corrects the agent; helps once; "
+    "stops after a second failure; speaks professionally",
+    "NOVICE": "goal without details; does not correct the agent; answers everything; "
+    "stops after a failure; speaks casually and evenly",
+    "EVALUATOR": "goal with all details; answers what matters; stops after a failure; "
+    "does not correct the agent; speaks casually and evenly",
 }
 """Persona -> names of its rules in the wording `user_rules`; None: a user without a persona."""
 
@@ -388,7 +365,7 @@ def rules_of(persona: str | None) -> list[str]:
     """Returns the rules of a persona; those of any user where there is none of that name."""
     blocks = wording("user_rules", "second").split("\n\n")
     texts = {block.partition(":")[0]: block for block in blocks}
-    return [texts[name] for name in PERSONAS.get(persona, PERSONAS[None])]
+    return [texts[name] for name in PERSONAS.get(persona, PERSONAS[None]).split("; ")]
 
 
 # One text file a task, one folder a generation; `reworded` is the second in other words, without examples.

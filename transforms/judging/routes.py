@@ -29,12 +29,7 @@ _OF_ONE_API = ("project", "location", "base_url", "api_key_secret")
 
 
 class Route(NamedTuple):
-    """Where questions for a model go.
-
-    Attributes:
-        kind: The judge.
-        model: The model's name at its API.
-    """
+    """Where questions for a model go: the judge, and the model's name at its API."""
 
     kind: JudgeKind
     model: str
@@ -198,12 +193,7 @@ class Connections:
 
 
 class JudgeProgress(Struct):
-    """Usage of the judge in this process.
-
-    Attributes:
-        asking: Calls in flight.
-        judged: Usage by model.
-    """
+    """Calls in flight in this process, and usage by model."""
 
     asking: int = 0
     judged: dict[str, JudgeUsage] = field(default_factory=dict)

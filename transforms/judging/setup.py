@@ -3,11 +3,11 @@
 import asyncio
 import atexit
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Event, Lock, Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -77,23 +77,7 @@ class JudgeSettings(Struct, frozen=True):
         return f"{self.run_id}\n{self.concurrency}\n{self.only_estimates}\n{limits}\n{config}"
 
 
-class BuiltJudge(NamedTuple):
-    """A judge.
-
-    Attributes:
-        ask: The judge itself.
-        aclose: Closes it.
-        rest: Writes to the shared budget what calls took; None: there is none.
-        finish: Ends its work; see `Judge.finish`. None: it has none in flight.
-    """
-
-    ask: Ask
-    aclose: Callable[[], Awaitable[None]]
-    rest: Callable[[], Coroutine[Any, Any, None]] | None = None
-    finish: Callable[[float], Awaitable[None]] | None = None
-
-
-def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> BuiltJudge:
+def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> Ask:
     """Returns the judge that the settings name.
 
     Raises:
@@ -101,29 +85,33 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     """
     config, kind = settings.config, settings.kind
     if kind.answer:
-        return BuiltJudge(kind.answer(), _nothing)
+        return kind.answer()
     assert kind.connect
     routes = Routes(config, environ, kind)
     requests = Requests(config, routes)
     place = open_place(config.cache, min(PATIENCE_S, config.timeout_s)) if config.cache else None
     cache = ReplyCache(place) if place else None
     if settings.only_estimates:
-        estimator = Estimator(config, requests, counts, cache)
-        return BuiltJudge(estimator, estimator.aclose)
-    own = config.model_copy(update=settings.per_worker)
+        return Estimator(config, requests, counts, cache)
+    limited = config.model_copy(update=settings.per_worker)
     if settings.shares_budget and place is None:
         raise ConfigError("judge: its budget is shared, and there is no judge.cache to hold it")
     shared = place if settings.shares_budget else None
-    pace = Pace(own.requests_per_minute)
+    pace = Pace(limited.requests_per_minute)
 
     def note_retry(model: str) -> None:
         counts.add(model, JudgeUsage(retries=1))
         pace.charge()
 
     backend = Connections(routes, kind, environ, note_retry)
-    budget = Budget(own, settings.spent, shared, settings.run_id)
-    judge = Judge(config, backend, requests, counts, pace, budget, settings.concurrency, cache)
-    return BuiltJudge(judge, judge.aclose, judge.rest if shared else None, judge.finish)
+    budget = Budget(limited, settings.spent, shared, settings.run_id)
+    return Judge(config, backend, requests, counts, pace, budget, settings.concurrency, cache)
+
+
+async def close_judge(judge: Ask) -> None:
+    """Closes the connections and the cache of what `build_judge` gave."""
+    if isinstance(judge, Judge | Estimator):
+        await judge.aclose()
 
 
 def check_judge(
@@ -156,10 +144,6 @@ def check_judge(
     if kind.access and kind not in [judge for judge, _ in asked.values()]:  # connected, though not asked
         with hook_errors(f"judge {kind.name}: access"):
             kind.access(config, environ)
-
-
-async def _nothing() -> None:
-    return None
 
 
 def open_place(address: str, patience_s: float = PATIENCE_S) -> ReplyPlace:
@@ -204,12 +188,7 @@ def run_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class JudgeWorker:
-    """A judge and the thread its event loop runs on.
-
-    Attributes:
-        ask: The judge, for coroutines passed to `submit`.
-        counts: Usage so far.
-    """
+    """A judge, for coroutines passed to `submit`, its usage, and the thread its event loop runs on."""
 
     def __init__(self, settings: JudgeSettings, environ: Mapping[str, str]):
         """Starts the thread.
@@ -218,9 +197,8 @@ class JudgeWorker:
             ConfigError: There are no credentials, or the cache cannot be used.
         """
         self.counts = JudgeCounts()
-        judge = build_judge(settings, environ, self.counts)
-        self.ask: Ask = judge.ask
-        self._aclose, self._rest, self._finish = judge.aclose, judge.rest, judge.finish
+        self.ask = build_judge(settings, environ, self.counts)
+        self._shares_budget = settings.shares_budget
         self._lock = Lock()
         self._is_closed = False
         self._has_ended = Event()
@@ -246,8 +224,8 @@ class JudgeWorker:
         Raises:
             RuntimeError: The judge is closed.
         """
-        if self._rest is not None:
-            self.submit(self._rest()).result()
+        if self._shares_budget and isinstance(self.ask, Judge):
+            self.submit(self.ask.rest()).result()
 
     def close(self) -> None:
         """Ends the thread: waits `PATIENCE_S` for replies in flight, which the cache keeps; cancels the rest.
@@ -273,13 +251,13 @@ class JudgeWorker:
 
     async def _shut(self) -> None:
         try:
-            if self._finish is not None:
-                await self._finish(WORKER_PATIENCE_S)
+            if isinstance(self.ask, Judge):
+                await self.ask.finish(WORKER_PATIENCE_S)
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._aclose()
+            await close_judge(self.ask)
             await self._loop.shutdown_default_executor()
         finally:
             self._loop.stop()

@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from math import inf
 from operator import add, ge, sub
 from pathlib import Path
@@ -120,61 +120,6 @@ CREATE TABLE replies (
 """
 
 
-def _open_cache_file(path: str) -> sqlite3.Connection:
-    """Opens a cache, or creates it with its parent directories.
-
-    The file must be on a local disk, because SQLite's write-ahead log does not work over a network. Any
-    number of processes may open it. The connection may be used in another thread.
-
-    Raises:
-        ConfigError: The file cannot be used; one line.
-    """
-    if not is_local(path):
-        raise ConfigError(f"judge.cache: {path}: must be a file on this machine, or postgresql://...")
-    try:
-        file = Path(path).expanduser()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-    except (OSError, sqlite3.Error, RuntimeError) as error:
-        raise ConfigError(f"judge.cache: {path}: {error}") from None
-    try:
-        _prepare(connection, path)
-    except sqlite3.Error as error:
-        connection.close()
-        raise ConfigError(f"judge.cache: {path}: {error}") from None
-    except ConfigError:
-        connection.close()
-        raise
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        (layout,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if layout != (_LAYOUT if tables else 0):
-            raise ConfigError(f"judge.cache: {path}: is no cache of this version of turnwise")
-        if not tables:
-            connection.execute(_TABLE)
-            connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-        connection.execute(_BUDGETS)
-    _use_write_ahead_log(connection)
-    connection.execute("PRAGMA synchronous = NORMAL")
-
-
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    deadline = time.monotonic() + _BUSY_S
-    while True:  # the change of mode does not wait for another process that is making it, as other things do
-        try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-
-
 _KINDS = (bytes, int, str, str, int, int)
 _SPEND = """
 UPDATE budgets SET calls = calls + :calls, tokens = tokens + :tokens, cost = cost + :cost
@@ -184,19 +129,57 @@ WHERE run = :run AND calls + :calls <= :max_calls AND tokens + :tokens <= :max_t
 
 
 class SqlitePlace:
-    """A SQLite file. Without it, questions are asked anew."""
+    """A SQLite file, which any number of processes may open. Without it, questions are asked anew.
+
+    It must be on a local disk, because SQLite's write-ahead log does not work over a network.
+    """
 
     is_needed = False
 
     def __init__(self, path: str):
-        """Opens or creates the file.
+        """Opens the file, or creates it with its parent directories.
 
         Raises:
-            ConfigError: It cannot be used.
+            ConfigError: It cannot be used; one line.
         """
         self.shown = path
-        self._connection = _open_cache_file(path)
         self._lock = Lock()
+        if not is_local(path):
+            raise ConfigError(f"judge.cache: {path}: must be a file on this machine, or postgresql://...")
+        try:
+            file = Path(path).expanduser()
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+            )
+            with ExitStack() as failing:
+                connection = failing.enter_context(closing(self._connection))
+                with connection:
+                    connection.execute("BEGIN IMMEDIATE")
+                    (layout,) = connection.execute("PRAGMA user_version").fetchone()
+                    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                    if layout != (_LAYOUT if tables else 0):
+                        raise ConfigError(f"judge.cache: {path}: is no cache of this version of turnwise")
+                    if not tables:
+                        connection.execute(_TABLE)
+                        connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+                    connection.execute(_BUDGETS)
+                self._use_write_ahead_log()
+                connection.execute("PRAGMA synchronous = NORMAL")
+                failing.pop_all()  # it stays open
+        except (OSError, sqlite3.Error, RuntimeError) as error:
+            raise ConfigError(f"judge.cache: {path}: {error}") from None
+
+    def _use_write_ahead_log(self) -> None:
+        deadline = time.monotonic() + _BUSY_S
+        while True:  # the change of mode does not wait for another process that is making it, as others do
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:
         """Returns the replies to some questions, without damaged rows; raises PlaceError."""

@@ -278,13 +278,7 @@ _LEAST_ALIGNED, _LEAST_OF_A_PRONOUN = 2, 4
 
 
 class OneDifference(NamedTuple):
-    """The only difference between a claim and the evidence.
-
-    Attributes:
-        said: The month, weekday, half of the day, unit or number word of the claim; "": one of both is
-            negated.
-        held: That of the evidence.
-    """
+    """The values in which a claim and the evidence differ; "": one of both is negated."""
 
     said: str = ""
     held: str = ""

@@ -127,11 +127,10 @@ class _Piece:
 
     def keys_near(self, window: int) -> set[str]:
         """Returns the keys of the words in a window and in a block on either side."""
-        found = self._keys_near.get(window)
-        if found is None:
+        if window not in self._keys_near:
             first = max(0, (window - 1) * _BLOCK)
-            found = self._keys_near[window] = _keys(self.words[first : first + _AROUND])
-        return found
+            self._keys_near[window] = _keys(self.words[first : first + _AROUND])
+        return self._keys_near[window]
 
     def numbers(self) -> NumberPlaces:
         """Returns where numbers (also in words) and identifiers stand."""
@@ -148,12 +147,10 @@ class _Piece:
 
     @cached_property
     def spelled(self) -> SpelledText:
-        """Its codes without spaces and hyphens."""
         return SpelledText(self.text)
 
     @cached_property
     def parts(self) -> str:
-        """Its runs of digits and of letters."""
         return parts_of(self.text)
 
     def _is_entry(self, place: int) -> bool:
@@ -197,13 +194,7 @@ class _Piece:
 
 
 class EvidencePassage(NamedTuple):
-    """The part of a piece of evidence that covers most of a claim.
-
-    Attributes:
-        weight: Weight of the claim's content that stands together there, more than 0.
-        piece: The piece.
-        window: Number of the window in it.
-    """
+    """The window of a piece of evidence that covers most of a claim, and the weight that it covers."""
 
     weight: float
     piece: _Piece
@@ -269,12 +260,9 @@ class Evidence:
 
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
-        found = []
-        for piece in self._pieces:
-            weight, window = piece.best_window(content)
-            if weight > 0:
-                found.append(EvidencePassage(weight, piece, window))
-        return sorted(found, key=_weight, reverse=True)
+        best = ((piece, *piece.best_window(content)) for piece in self._pieces)
+        passages = [EvidencePassage(weight, piece, window) for piece, weight, window in best if weight > 0]
+        return sorted(passages, key=_weight, reverse=True)
 
     def look_up(self, content: Mapping[str, float]) -> tuple[EvidenceSpan | None, float]:
         """Finds the best support for a claim.

@@ -203,11 +203,7 @@ def coverage(
 
 
 class _Compared:
-    """A claim and evidence.
-
-    Attributes:
-        held: Share of the claim that the evidence holds.
-    """
+    """A claim and evidence, with the share of the claim that it holds."""
 
     def __init__(self, claim: Claim, known: Evidence, mentioned: Evidence) -> None:
         self._content = sum(claim.content.values())

@@ -37,17 +37,21 @@ from turnwise.transforms.scoring.panels import (
 J = TypeVar("J", bound=JudgedCriterion)
 
 
-class Judged(NamedTuple):
-    """The judged criteria of one conversation.
+class Criteria(NamedTuple):
+    """The criteria of one conversation.
 
     Attributes:
-        asked: Those a judge is asked about.
+        measured: Those that are computed.
+        judged: Those a judge is asked about.
         sampled_out: Names of those that sampling leaves out, and `evaluation_status` if one of them takes
             part in the verdict.
+        comparer: Who is asked about values that measured criteria leave open; None: nobody.
     """
 
-    asked: tuple[JudgedCriterion, ...]
-    sampled_out: tuple[str, ...]
+    measured: Sequence[MeasuredCriterion] = ()
+    judged: Sequence[JudgedCriterion] = ()
+    sampled_out: tuple[str, ...] = ()
+    comparer: SemanticMatch | None = None
 
 
 class Selection(Struct, frozen=True):
@@ -81,33 +85,26 @@ class Selection(Struct, frozen=True):
         """The judged criteria of all dialects."""
         return tuple(criterion for each in self.by_dialect.values() for criterion in each)
 
-    def of(self, sample: Sample) -> Judged:
-        """Returns the judged criteria of a conversation, by a hash of its case's id or else its own."""
+    def of(self, sample: Sample) -> Criteria:
+        """Returns the criteria of a conversation; a hash of its case's id, or else its own, samples them."""
         case = sample.eval_case
         candidates = self.judged + (self.by_dialect.get(case.dialect, ()) if case is not None else ())
-        if not candidates:
-            return _NOTHING
+        if not candidates and self.comparer is None:
+            return Criteria(self.measured)
         place = hash_place((case.eval_id if case else None) or sample.conversation.conversation_id)
+        comparer = self.comparer if self.comparer and place < self._rate(self.comparer) else None
         asked = tuple(criterion for criterion in candidates if place < self._rate(criterion))
         if len(asked) == len(candidates):
-            return Judged(asked, ())
+            return Criteria(self.measured, asked, (), comparer)
         left = [criterion for criterion in candidates if place >= self._rate(criterion)]
         names = self.deciding.get(case.dialect) if case else None
         decides = any(c.threshold is not None if names is None else c.name in names for c in left)
-        return Judged(asked, (*(c.name for c in left), *((STATUS,) if decides else ())))
-
-    def comparer_of(self, sample: Sample) -> SemanticMatch | None:
-        """Returns who is asked about what a conversation leaves open; None: sampling leaves it out."""
-        case = sample.eval_case
-        place = hash_place((case.eval_id if case else None) or sample.conversation.conversation_id)
-        return self.comparer if self.comparer and place < self._rate(self.comparer) else None
+        sampled_out = (*(c.name for c in left), *((STATUS,) if decides else ()))
+        return Criteria(self.measured, asked, sampled_out, comparer)
 
     def _rate(self, criterion: JudgedCriterion) -> float:
         is_own = "sample_rate" in criterion.model_fields_set
         return criterion.sample_rate if is_own else self.sample_rate
-
-
-_NOTHING = Judged((), ())
 
 
 def select(

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
+import orjson
+
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.jsonio import JsonObject, dump_json, load_json
@@ -12,7 +14,7 @@ from turnwise.schemas.rows import avro_schema, json_columns, score_lines, with_j
 
 _BLOCK = 256 * 1024
 _RESULTS = "results"
-_NAME_MARK = re.compile(r" result(?:, trial \S+)? - ")
+_NAME_MARK = re.compile(r" result(?:, trial \S+)?(?: \(.*?\))? - ")
 
 
 class JsonLinesWriter:
@@ -35,7 +37,13 @@ class JsonLinesWriter:
 
 
 def _row_lines(rows: Sequence[JsonObject]) -> bytes:
-    return b"".join([dump_json(row) + b"\n" for row in rows])
+    lines = bytearray()
+    for row in rows:
+        try:
+            lines += orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:
+            lines += dump_json(row) + b"\n"
+    return bytes(lines)
 
 
 _LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {
@@ -51,9 +59,11 @@ def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
 
 def _result_row(result: JsonObject) -> JsonObject:
     """Returns the columns of a result from its line of JSON."""
-    name = _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
-    status = result.get("evaluationStatus")
-    return {"result": result, "conversation_id": name, "evaluation_status": status}
+    turns = result.get("goldenResult", {}).get("turnReplayResults")
+    own = turns[0] if turns else result.get("scenarioResult", {})
+    # One that holds no result says it in its name alone.
+    name = own.get("conversation") or _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
+    return {"result": result, "conversation_id": name, "evaluation_status": result.get("evaluationStatus")}
 
 
 register_sink(SinkKind(name=DEFAULT_OUTPUT_FORMAT, help="JSON Lines", writer=JsonLinesWriter, read=_rows))

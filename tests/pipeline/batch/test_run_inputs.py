@@ -148,7 +148,7 @@ def mixed_run(turnwise: Callable[..., Any], tmp_path_factory: pytest.TempPathFac
 
 
 def test_what_can_be_read_is_scored_once_and_the_rest_is_a_failure_row_with_its_place(mixed_run):
-    shown = Counter(row["displayName"].rpartition(" result - ")[2] for row in mixed_run.rows("results"))
+    shown = Counter(row["displayName"].rpartition(" - ")[2] for row in mixed_run.rows("results"))
     assert mixed_run.status == 0 and shown == dict.fromkeys(GOOD, 1)
     rows = [row for row in mixed_run.rows("failures") if row["stage"] != "check"]
     assert {(Path(row["source"]).name, row["position"]): row["stage"] for row in rows} == LOST

@@ -22,8 +22,7 @@ from turnwise.pipeline.store.database import (
     SCORE_ROWS,
     Store,
 )
-from turnwise.pipeline.store.lost import ROW_TABLES
-from turnwise.pipeline.store.rows import figures_of, read_figures
+from turnwise.pipeline.store.rows import ROW_TABLES, figures_of, read_figures
 from turnwise.pipeline.store.runs import Execution, begin, complete, delete_forgotten, forget_run, write_rows
 from turnwise.pipeline.store.summaries import keep_summaries, read_columns, read_details
 from turnwise.pipeline.store.urls import StoreError

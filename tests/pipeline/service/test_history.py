@@ -16,7 +16,7 @@ from turnwise.pipeline.service.evaluations import (
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.schemas.ces.resources import DeleteEvaluationRequest
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
 
 SCENARIO = {"task": "book a flight", "rubrics": ["is polite"]}

@@ -14,7 +14,7 @@ from tests.store_history import read_history
 from tests.store_rows import put_rows
 from turnwise.pipeline.store.database import RESULT_ROWS
 from turnwise.pipeline.store.rows import result_columns
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 APP = "projects/acme-cx/locations/us/apps/travel-desk"

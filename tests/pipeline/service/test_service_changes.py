@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 from tests.store_history import read_history
 from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation, update_evaluation
-from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import ServiceError
-from turnwise.pipeline.store.database import Store
 from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}, {"steps": [{"userInput": {"text": "bye"}}]}]}
@@ -128,14 +126,6 @@ def test_what_files_refuse_the_service_refuses(service: Any, create: Any) -> Non
     call = {"tool": "projects/p/locations/l/apps/a/tools/t", "args": args}
     golden = {"turns": [{"steps": [{"expectation": {"toolCall": call}}]}]}
     assert refusal(service, name, "golden", golden=golden)[:2] == ("INVALID_ARGUMENT", "evaluation")
-
-
-def test_a_read_only_service_changes_nothing(store: Store, create: Any) -> None:
-    made = create("one")
-    service = Service(store, "tester", read_only=True)
-    assert refusal(service, made["name"], "tags")[0] == "PERMISSION_DENIED"
-    with pytest.raises(ServiceError, match="only reads"):
-        create_evaluation(service, CreateEvaluationRequest())
 
 
 def in_threads(count: int, work: Any) -> None:

@@ -7,9 +7,8 @@ from sqlalchemy import select
 
 from tests.store_rows import DOCUMENT
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, FAILURE_ROWS, METRIC_ROWS, Store
-from turnwise.pipeline.store.lost import lost_of_runs
-from turnwise.pipeline.store.pruning import listed_runs
-from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
+from turnwise.pipeline.store.maintenance import listed_runs
+from turnwise.pipeline.store.runs import Execution, begin, complete, lost_of_runs, write_rows
 
 HOME, DESK, FRONT = (f"projects/p/locations/l/apps/{name}" for name in ("home", "desk", "front"))
 RUN = Execution("r1", 7, HOME, "2026-11-01")

@@ -40,7 +40,7 @@ from turnwise.pipeline.store.runs import (
 )
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import ConfigError
 
 APP = "projects/p/locations/l/apps/a"

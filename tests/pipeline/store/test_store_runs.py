@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
 from functools import cache
 from itertools import count
@@ -18,7 +16,7 @@ from tests import forked
 from tests.postgres_server import created
 from tests.tables import files_of
 from turnwise.pipeline.service.comparison import compare_app_versions
-from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation, list_evaluation_results
+from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
@@ -29,17 +27,17 @@ from turnwise.pipeline.store.database import (
     Store,
     open_store,
 )
-from turnwise.pipeline.store.lost import last_run
 from turnwise.pipeline.store.rows import RunPart, conversations_to_read, names_of, scores_of, verdict_counts
-from turnwise.schemas.ces.resources import CreateEvaluationRequest, ListEvaluationResultsRequest
-from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.pipeline.store.runs import last_run
+from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.result import EvaluationResult
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.transforms.review.problems import cluster_sizes, to_read
 
 ROOT = Path(__file__).parents[3]
 PLAIN = ("--judge", "none")
 NUMBERS = count()
-LOADED_LATE = (*("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg"), *("turnwise.schemas.ces.results",))
+LOADED_LATE = (*("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg"), *("turnwise.schemas.ces.result",))
 
 
 def stored(store: Store, table: Any) -> dict[str, Any]:
@@ -48,7 +46,7 @@ def stored(store: Store, table: Any) -> dict[str, Any]:
 
 
 def by_conversation(results: Any) -> dict[str, Any]:
-    return {result["displayName"].rsplit(" result - ")[-1]: result for result in results}
+    return {result["displayName"].rsplit(" - ", 1)[-1]: result for result in results}
 
 
 @pytest.fixture
@@ -106,7 +104,8 @@ def test_a_store_gets_what_the_files_get(stored_sample: Callable[[str], Any], sa
     )
     for result in written:
         of = (result["evaluationRun"], result.get("appVersion", ""))
-        told = own[f"{result['displayName']} ({', '.join(one.rsplit('/', 1)[-1] for one in of if one)})"]
+        scored = [one.rsplit("/", 1)[-1] for one in of if one]
+        told = own[f"{result['displayName'].replace(f' ({scored[-1]}) - ', ' - ')} ({', '.join(scored)})"]
         assert told.keys() == result.keys()
         assert all(told[key] == result[key] for key in result if key not in names)
         assert unmarked(told["name"]) == result["name"].rsplit("/", 1)[1]
@@ -339,41 +338,8 @@ def test_display_names_are_unique_within_an_evaluation(
     cases.write_text(json.dumps({"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}))
     for place in ("first", "second"):
         arguments = ("run", "--input", logs, "--eval_cases", cases, *PLAIN, "--store", store_url)
-        assert turnwise(*arguments, output=tmp_path / place).status == 0
+        done = turnwise(*arguments, output=tmp_path / place)
+        in_files = {row["displayName"] for row in done.rows("results")}
+        assert done.status == 0 and in_files == {"e result (v1) - c", "e result (v2) - c"}
     names = {result["displayName"] for result in stored(store, RESULTS).values()}
     assert len(names) == 4 and all(name.startswith("e result - c (run-") for name in names)
-
-
-def test_a_server_reads_while_a_run_writes(sample: Path, store_url: str, tmp_path: Path) -> None:
-    store = open_store(store_url, create=True)
-    fill_with_cases(store, sample)
-    service = Service(store, "tester", read_only=True)
-    logs = copies(sample, tmp_path / "logs", 6)
-    run = ["run", "--input", logs, "--eval_cases", store_url, *PLAIN, "--output", tmp_path / "out"]
-    process = forked.Process([*run, "--store", store_url], ROOT)
-    app = "projects/kettenblau-care/locations/eu/apps/front-desk"
-    seen, errors = [], []
-
-    def read() -> None:
-        request = ListEvaluationResultsRequest.from_value({"parent": f"{app}/evaluations/-", "pageSize": 200})
-        try:
-            while process.poll() is None:
-                time.sleep(0.05)
-                page = list_evaluation_results(service, request)
-                found = page.get("evaluationResults", [])
-                seen.append(len(found))
-                for result in found[:3]:
-                    name = result["name"].partition("/results/")[0]
-                    if not name.endswith("/unassigned"):
-                        get_evaluation(service, name)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=read) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert process.wait() == 0 and errors == []
-    assert 0 in seen and len(stored(store, RESULTS)) > 120
-    store.close()

@@ -23,14 +23,17 @@ from turnwise.schemas.ces.conversation import (
 )
 from turnwise.schemas.ces.evaluation import GoldenExpectation
 from turnwise.schemas.ces.result import (
+    Evaluation,
     EvaluationOutcome,
+    EvaluationResult,
     HallucinationMetrics,
     MetricsByTurn,
     OverallToolInvocationResult,
+    ScenarioResult,
     SemanticSimilarityResult,
     ToolMetrics,
+    TurnReplayResult,
 )
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult, ScenarioResult, TurnReplayResult
 from turnwise.schemas.proto.message import Int32, Map, Message, WireError
 from turnwise.schemas.proto.scalars import (
     duration_nanos,

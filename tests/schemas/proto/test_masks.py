@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.proto.masks import (
     MaskError,
     all_but,

@@ -369,7 +369,7 @@ def test_a_conversation_without_a_case():
     spans = rebooking()[2].spans
     result = result_of(None, Turn(agent="x", spans=spans), Turn(spans=spans[:1]), verdict=Verdict("FAIL"))
     assert result["name"].startswith("evaluations/-/results/r-")
-    assert result["displayName"] == "conv-1 result - conv-1"
+    assert result["displayName"] == "conv-1 result (v7) - conv-1"
     assert result["evaluationStatus"] == "FAIL"
     assert set(result["scenarioResult"]) == {"conversation", "toolCallLatencies", "spanLatencies"}
     assert len(result["scenarioResult"]["toolCallLatencies"]) == 2

@@ -290,6 +290,7 @@ def test_several_runs_of_a_case_have_names_that_tell_them_apart():
     assert named(case, conversation_id="7-2", meta=meta) == "Book a seat result, trial 2 - 7-2"
     assert named(case, conversation_id="c", eval_id="7") == "Book a seat result - c"
     assert named(None, conversation_id="c", meta=meta) == "c result - c"
+    assert named(case, conversation_id="c", app_version="a/versions/v2") == "Book a seat result (v2) - c"
 
 
 def test_the_runs_of_a_case_in_an_adk_result_are_numbered():

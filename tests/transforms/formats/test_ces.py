@@ -26,25 +26,6 @@ def baggage():
     return ces.conversation(json.loads(sample("baggage__Conversation")))
 
 
-@pytest.mark.parametrize(
-    ("stated", "found"),
-    [
-        ({"turnCount": 3}, "turnCount is 3, and the number of turns 2"),
-        ({"turnCount": 2}, None),
-        ({"turnCount": 0}, None),
-        ({}, None),
-    ],
-)
-def test_turns_that_are_counted_and_not_there(stated, found):
-    said = [{"role": role, "chunks": [{"text": "Hi"}]} for role in ("user", "projects/p/locations/us/apps/a")]
-    made = ces.conversation({"name": "c", "turns": [{"messages": said}] * 2, **stated})
-    kinds = [(problem.kind, problem.message) for turn in made.turns for problem in turn.findings]
-    assert kinds == ([("MissingTurn", found)] if found else [])
-    assert [turn.unknown_calls for turn in made.turns] == [None, found]
-    assert [turn.unknown_words for turn in made.turns] == [None, found]
-    assert not ces.conversation({"name": "c", "messages": said * 3, **stated}).turns[0].findings
-
-
 @needs_samples
 def test_clocks_spans_and_tokens(baggage):
     greeting, claim = baggage.turns
@@ -73,18 +54,6 @@ def message(role, *chunks, **fields):
     return {"role": role, "chunks": list(chunks), **fields}
 
 
-def recorded(*messages, **fields):
-    return ces.conversation({"name": "c", "turns": [{"messages": list(messages), **fields}]})
-
-
-def test_messages_without_turns_are_one_turn():
-    found = ces.conversation(
-        {"name": "c", "messages": [message("user", {"text": "a"}), message("bot", {"text": "b"})]}
-    )
-    assert [(turn.user, turn.agent) for turn in found.turns] == [("a", "b")]
-    assert ces.conversation({"name": "c"}).turns == []
-
-
 @pytest.mark.parametrize(
     ("fields", "wanted"),
     [({"evaluation": "e1"}, "e1"), ({"evaluation": "", "eval_id": "e2"}, "e2"), ({}, None)],
@@ -97,34 +66,6 @@ def at(second):
     return {"eventTime": f"2026-03-01T00:00:{second}Z"}
 
 
-CLOCKS = [
-    ({"rootSpan": {"name": "Turn", "duration": "2.5s"}}, 2500.0),
-    (
-        {
-            "rootSpan": {
-                "name": "Turn",
-                "startTime": "2026-03-01T00:00:00Z",
-                "endTime": "2026-03-01T00:00:01.250Z",
-            }
-        },
-        1250.0,
-    ),
-    ({}, 4000.0),
-]
-
-
-@pytest.mark.parametrize(("fields", "wanted"), CLOCKS)
-def test_where_a_latency_comes_from(fields, wanted):
-    turn = recorded(
-        message("user", {"text": "q"}, **at("01")),
-        message("agent", {"text": "a"}, **at("03")),
-        message("agent", {"text": "b"}, **at("05")),
-        message("user", {"text": "x"}, **at("09")),
-        **fields,
-    ).turns[0]
-    assert turn.latency_ms == wanted
-
-
 @pytest.mark.parametrize(
     ("asked", "answered", "seconds"), [("01", "05", 4.0), ("05", "05", 0.0), ("05", "01", None)]
 )
@@ -135,16 +76,6 @@ def test_an_answer_before_its_question_has_no_latency(asked, answered, seconds):
     result = turnwise.evaluate(log, criteria={"turn_latency": {"threshold": None}})
     found = [row["value"] for row in result.scores if row["turn_index"] == 0]
     assert (found, list(result.failures)) == ([] if seconds is None else [seconds], [])
-
-
-@pytest.mark.parametrize(
-    ("counts", "usage"), [((3, 2), Usage(input_tokens=3, output_tokens=2)), ((-1, 2), None), ((3, -1), None)]
-)
-def test_negative_tokens_are_unknown(counts, usage):
-    attributes = dict(zip(("input token count", "output token count"), counts, strict=True))
-    child = {"name": "LLM", "duration": "1s", "attributes": attributes}
-    root = {"name": "Turn", "duration": "2s", "childSpans": [child]}
-    assert recorded(message("agent", {"text": "hi"}), rootSpan=root).turns[0].usage == usage
 
 
 SESSIONS = [

@@ -42,15 +42,6 @@ def read(value, config=CONFIG):
     return answer_conversation(value, config)
 
 
-def turn_of(**fields):
-    (turn,) = read({**ANSWER, **fields}).turns
-    return turn
-
-
-def problems(turn):
-    return [(problem.kind, problem.count) for problem in turn.grounded.problems]
-
-
 @pytest.fixture(scope="module")
 def sample():
     return read(json.loads(SAMPLE.read_text()))
@@ -103,16 +94,6 @@ def test_shared_records_are_recognised_and_have_no_findings(path):
         assert record_findings(Sample(conversation, None, record)) == []
 
 
-@pytest.mark.parametrize(("name", "source"), [("1", "0"), ("2", "1"), (3, "id 3")])
-def test_a_flat_answer_never_names_references_by_their_places(name, source):
-    flat = {
-        "answer": "Ja.",
-        "citations": [{"start": 0, "end": 3, "reference_ids": [name]}],
-        "references": [{"id": "1", "content": "A"}, {"id": 2, "content": "B"}],
-    }
-    assert read(flat).turns[0].grounded.citations == [Citation(0, 3, [source])]
-
-
 SESSION = {
     "name": f"{ENGINE}/sessions/7",
     "userPseudoId": "u1",
@@ -135,54 +116,6 @@ SESSION = {
         },
     ],
 }
-
-
-@pytest.mark.parametrize(
-    ("record", "question"),
-    [
-        (ANSWER, None),
-        ({"answer": ANSWER, "query": {"text": "Grenze?", "queryId": "1"}}, "Grenze?"),
-        ({"answer": ANSWER, "session": {"turns": [{"query": {"text": "Eins?"}}]}}, "Eins?"),
-        (
-            {
-                "answer": ANSWER,
-                "session": {
-                    "turns": [
-                        {"query": {"text": "Diese?"}, "answer": ANSWER["name"]},
-                        {"query": {"text": "Andere?"}, "answer": "x"},
-                    ]
-                },
-            },
-            "Diese?",
-        ),
-        ({"answer": ANSWER, "session": {"turns": [{"query": {"text": "Drei?"}, "answer": "another"}]}}, None),
-    ],
-)
-def test_where_the_question_stands(record, question):
-    conversation = read(record)
-    assert recognise(record) == "discovery_engine"
-    assert conversation.conversation_id == ANSWER["name"]
-    assert [turn.user for turn in conversation.turns] == [question]
-
-
-def test_a_reply_without_a_name_has_its_sessions():
-    answer = {key: value for key, value in ANSWER.items() if key != "name"}
-    made = read({"answer": answer, "session": {"name": SESSION["name"]}})
-    assert (made.conversation_id, made.app_version) == (SESSION["name"], ENGINE)
-
-
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        (
-            "projects/p/locations/eu/dataStores/ds/sessions/1/answers/2",
-            "projects/p/locations/eu/dataStores/ds",
-        ),
-        ("answers/2", None),
-    ],
-)
-def test_the_app_version_is_the_engine(name, version):
-    assert read({**ANSWER, "name": name}).app_version == version
 
 
 @pytest.mark.parametrize(
@@ -217,60 +150,6 @@ def test_the_searches_of_a_failed_step_are_failed(steps, value, reason):
     sample = Sample(whole, None, Record("log", 1, b""))
     found = EmptySearches().score(sample, TurnPair(0, None, whole.turns[0]))
     assert (found.value, found.reason) == (value, reason)
-
-
-@pytest.mark.parametrize(
-    ("fields", "unread", "are_calls_known"),
-    [
-        ({"citations": [{"sources": "x"}, 5]}, ["citations.sources", "citations"], True),
-        ({"steps": "x"}, ["steps"], False),
-        ({"steps": [{"state": {}}]}, ["steps.state"], True),
-        ({"state": {}, "createTime": "soon"}, ["state", "create_time"], True),
-    ],
-)
-def test_which_parts_could_not_be_read(fields, unread, are_calls_known):
-    session = {**SESSION, "turns": [{"detailedAnswer": {**ANSWER, **fields}}]}
-    found = turn_of(**fields), read({"answer": {**ANSWER, **fields}}).turns[0], read(session).turns[0]
-    assert [set(turn.grounded.unread) for turn in found] == [set(unread)] * 3
-    assert [turn.unknown_calls is None for turn in found] == [are_calls_known] * 3
-
-
-@pytest.mark.parametrize(
-    ("fields", "found", "latency"),
-    [
-        ({"completeTime": "2026-03-01T02:59:59Z"}, [("NegativeDuration", 1)], None),
-        ({"completeTime": "soon"}, [("UnreadableField", 1)], None),
-        ({}, [], 1500.0),
-        ({"citations": [1, 2, 3, 4, 5]}, [("UnreadableField", 5)], 1500.0),
-        ({"state": "PAUSED"}, [("UnknownEnumValue", 1)], 1500.0),
-    ],
-)
-def test_what_cannot_be_read_is_kept_as_a_problem(fields, found, latency):
-    turn = turn_of(**fields)
-    assert (problems(turn), turn.latency_ms) == (found, latency)
-    assert turn.agent == ANSWER["answerText"]
-
-
-def test_a_bad_turn_leaves_the_others():
-    turns = [*SESSION["turns"], "x", {"query": {"text": "?"}, "detailedAnswer": 5}, {"query": 1}]
-    made = read({**SESSION, "turns": turns, "labels": "x"})
-    assert [turn.user for turn in made.turns] == ["Grenze?", "Und nun?", None, "?", None]
-    unreadable = [("UnreadableField", 1)]
-    assert [problems(turn) for turn in made.turns] == [unreadable, [], unreadable, unreadable, unreadable]
-    assert "Session.turns[3].detailedAnswer" in made.turns[3].grounded.problems[0].message
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ([], "a JSON object is needed"),
-        ({"a": 1}, "neither an Answer"),
-        ({"turns": {}}, "Session.turns: a repeated field"),
-    ],
-)
-def test_what_is_no_answer_is_refused(value, said):
-    with pytest.raises(ValueError, match=said):
-        read(value)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,8 @@ from tests.readings import FORMATS, one
 from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
-from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.answers import answer_conversation
 from turnwise.transforms.formats.endings import UNKNOWN, End, stated_end
-from turnwise.transforms.formats.events import join_events
 from turnwise.transforms.formats.reading import LogReader
 
 WORDS = {
@@ -41,96 +39,6 @@ def test_nothing_unknown_ends_normally(word):
     assert str(word).lower() in KNOWN or stated_end(word).ended != "normally"
 
 
-def read(record, input_format="auto"):
-    """Returns the end of the one conversation in a record."""
-    (found,) = LogReader(input_format).read(Record("log.jsonl", 1, json.dumps(record).encode()))
-    return End(found.ended, found.ended_detail)
-
-
-def canonical(**fields):
-    return {"conversation_id": "c", "turns": [{"user": "hi", "agent": "hello"}], **fields}
-
-
-def chat(*more, **fields):
-    return {"messages": [{"role": "user", "content": "hi"}, *more], **fields}
-
-
-ANSWERED = {"role": "assistant", "content": "hello"}
-
-
-@pytest.mark.parametrize(
-    ("record", "end"),
-    [
-        (canonical(), UNKNOWN),
-        (canonical(ended="limit"), End("limit")),
-        (canonical(ended="exploded"), End(None, "exploded")),
-        (canonical(ended=3), End(None, "3")),
-        (canonical(meta={"termination_reason": "user_stop"}), End("normally", "user_stop")),
-        (canonical(termination_reason="too_many_errors"), End("agent_error", "too_many_errors")),
-        (
-            canonical(ended="normally", meta={"termination_reason": "max_steps"}),
-            End(None, "normally, and also limit: max_steps"),
-        ),
-        (canonical(ended="limit", error="boom"), End("limit")),
-        (canonical(error=False), UNKNOWN),
-        (canonical(status="failed"), End("agent_error", "failed")),
-        (canonical(status="completed"), UNKNOWN),
-        (canonical(metadata={"termination_reason": "max_steps"}), End("limit", "max_steps")),
-        (canonical(turns=[{"user": "a", "error": "boom"}, {"user": "a", "agent": "b"}]), UNKNOWN),
-        (chat(ANSWERED, termination_reason="max_steps"), End("limit", "max_steps")),
-        (chat({**ANSWERED, "finish_reason": "length"}, {"role": "user"}, ANSWERED), UNKNOWN),
-        (chat({**ANSWERED, "finish_reason": "abort"}), End(None, "abort")),
-        (chat({**ANSWERED, "finish_reason": "tool_calls"}), End(None, "tool_calls")),
-        (chat({"role": "assistant", "content": "", "status": "error"}), End("agent_error", "error")),
-        (chat({"role": "assistant", "error": "retry"}, ANSWERED), UNKNOWN),
-        (chat(finish_reason="stop"), UNKNOWN),
-        (chat(ANSWERED, {"role": "user", "content": "###TRANSFER###"}), End("hand_off", "###TRANSFER###")),
-        (chat(ANSWERED, metadata={"termination_reason": "max_steps"}), End("limit", "max_steps")),
-        (chat(ANSWERED, info={"termination_reason": "agent_error"}), End("agent_error")),
-        (chat(ANSWERED, error={"code": 500}), End("agent_error", '{"code": 500}')),
-        (chat(ANSWERED, error=None), UNKNOWN),
-        (
-            {"task_id": 3, "trial": 0, "reward": 0.0, "traj": [], "info": {"error": "boom"}},
-            End("agent_error", "boom"),
-        ),
-        (
-            {"task_id": 3, "traj": [ANSWERED], "info": {"error": "boom"}, "reward": 0.0},
-            End("agent_error", "boom"),
-        ),
-    ],
-)
-def test_canonical_records_and_chats(record, end):
-    assert read(record) == end
-
-
-def in_responses(last, **fields):
-    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hello"}]}
-    return {"items": [{"role": "user", "content": "hi"}, {**said, **last}], **fields}
-
-
-@pytest.mark.parametrize(
-    ("status", "item_status", "end"),
-    [
-        ("completed", "completed", End("normally", "stop")),
-        ("completed", "incomplete", End(None, "incomplete")),
-        ("incomplete", "completed", End("limit", "max_tokens")),
-        ("failed", "completed", End("agent_error", "failed")),
-        (None, "completed", UNKNOWN),
-    ],
-)
-def test_replies_of_the_responses_api(status, item_status, end):
-    [_, said] = in_responses({"status": item_status})["items"]
-    reply = {"object": "response", "status": status, "output": [said]}
-    assert read_exchange({"model": "m", "input": "hi"}, reply) == end
-
-
-def read_exchange(request, reply):
-    value = {"request": request, "response": reply}
-    events = LogReader().read(Record("log.jsonl", 1, json.dumps(value).encode()))
-    found = join_events("c", events)
-    return End(found.ended, found.ended_detail)
-
-
 PENDING = {"status": "pending", "end_time": None}
 
 
@@ -151,12 +59,6 @@ def test_a_run_of_langsmith_that_had_not_ended_leaves_its_turn_unknown(is_open, 
     assert [turn.unknown_calls for turn in ended] == [None, None]
 
 
-def test_a_task_that_raised_before_its_first_message_is_a_run_of_the_task():
-    record = {"task_id": 3, "trial": 0, "reward": 0.0, "traj": [], "info": {"error": "boom"}}
-    (found,) = LogReader().read(Record("log.jsonl", 1, json.dumps(record).encode()))
-    assert (found.turns, found.conversation_id, found.expected is not None) == ([], "3-0", True)
-
-
 def event(author, *parts, **fields):
     content = (
         {"content": {"parts": [{"text": p} if isinstance(p, str) else p for p in parts]}} if parts else {}
@@ -166,48 +68,7 @@ def event(author, *parts, **fields):
 
 ASKED = event("user", "hi")
 CALLED = event("agent", {"function_call": {"name": "pay", "args": {}}}, finish_reason="STOP")
-RESPONDED = event("agent", {"function_response": {"name": "pay", "response": {"ok": True}}})
 SAID = event("agent", "done")
-STATE = event("agent", actions={"state_delta": {"n": 1}})
-UNFINISHED = "turnComplete is false: the agent had not finished"
-NO_ANSWER = End("agent_error", "the user's last message has no answer")
-
-
-@pytest.mark.parametrize(
-    ("events", "end"),
-    [
-        ([], UNKNOWN),
-        ([ASKED, SAID], UNKNOWN),
-        ([ASKED, CALLED, RESPONDED, SAID, STATE], UNKNOWN),
-        ([ASKED, {**SAID, "finishReason": "STOP"}, STATE], End("normally", "STOP")),
-        ([ASKED, {**SAID, "finish_reason": "MAX_TOKENS"}], End("limit", "MAX_TOKENS")),
-        ([ASKED, {**SAID, "finish_reason": "SAFETY"}], End("agent_error", "SAFETY")),
-        ([ASKED, event("agent", finish_reason="OTHER")], End(None, "OTHER")),
-        ([ASKED, {**SAID, "turnComplete": False}], End(None, UNFINISHED)),
-        ([ASKED, {**SAID, "turnComplete": False}, event("agent", turn_complete=True)], UNKNOWN),
-        ([ASKED, event("agent", finish_reason="STOP")], UNKNOWN),
-        ([ASKED], NO_ANSWER),
-        ([ASKED, SAID, event("user", "and?"), STATE], NO_ANSWER),
-        ([ASKED, {**SAID, "partial": True}], NO_ANSWER),
-        ([ASKED, CALLED, RESPONDED], End("agent_error", "no answer followed the last tool response")),
-        ([ASKED, CALLED, {**RESPONDED, "actions": {"skip_summarization": True}}], UNKNOWN),
-        ([ASKED, {**CALLED, "long_running_tool_ids": ["1"]}], UNKNOWN),
-        ([ASKED, CALLED, event("agent", error_code="MAX_TOKENS")], End("limit", "MAX_TOKENS")),
-        (
-            [ASKED, event("agent", errorCode="MALFORMED_FUNCTION_CALL", errorMessage="bad\ncall")],
-            End("agent_error", "MALFORMED_FUNCTION_CALL: bad call"),
-        ),
-        ([ASKED, event("agent", error_code="503"), ASKED, SAID], UNKNOWN),
-        (
-            [ASKED, event("agent", "I was", interrupted=True)],
-            End("user_left", "the agent's last answer was interrupted"),
-        ),
-        ([ASKED, event("agent", "I was", interrupted=True), ASKED, SAID], UNKNOWN),
-    ],
-)
-def test_adk_sessions(events, end):
-    found = session_conversation({"id": "s", "events": events})
-    assert (found.ended, found.ended_detail) == end
 
 
 def case_result(*pairs, status=2, metrics=(), **fields):
@@ -271,93 +132,6 @@ def test_a_case_that_raised_keeps_what_its_session_holds_and_the_version_of_the_
     assert eval_result_conversations({"eval_case_results": results})[2].app_version is None
 
 
-def ces_turn(*chunks, role="agent", **fields):
-    return {
-        "messages": [{"role": "user", "chunks": [{"text": "hi"}]}, {"role": role, "chunks": list(chunks)}],
-        **fields,
-    }
-
-
-def ended_by_call(**args):
-    return ces_turn({"toolCall": {"displayName": "end_session", "args": args}})
-
-
-BROKEN = {"name": "Agent", "attributes": {"error": "deadline exceeded"}}
-
-
-@pytest.mark.parametrize(
-    ("turns", "end"),
-    [
-        ([ces_turn({"text": "hello"})], UNKNOWN),
-        ([ended_by_call()], End("normally")),
-        ([ended_by_call(reason="wants a person", session_escalated=True)], End("hand_off", "wants a person")),
-        ([ended_by_call(), ces_turn({"text": "still here"})], UNKNOWN),
-        ([ces_turn({"text": ""}, rootSpan=BROKEN)], End("limit", "deadline exceeded")),
-        ([ces_turn({"text": "Sorry."}, rootSpan=BROKEN)], UNKNOWN),
-    ],
-)
-def test_ces_conversations(turns, end):
-    record = {"name": "projects/p/locations/l/apps/a/conversations/c", "turns": turns}
-    assert read(record) == end
-    assert read({**record, "ended": "limit"}, "ces_conversation") == End("limit")
-
-
-def joined(*values):
-    records = [Record("log.jsonl", i, json.dumps(value).encode()) for i, value in enumerate(values, 1)]
-    read_one = LogReader().read
-    events = [event for record in records for event in read_one(record)]
-    found = join_events("c", events)
-    return End(found.ended, found.ended_detail), events[-1].is_end
-
-
-def entry(**payload):
-    return {"labels": {"session_id": "c"}, "jsonPayload": {"turnIndex": 1, **payload}}
-
-
-TURN = {"conversation_id": "c", "turn_index": 0, "turn": {"user": "hi", "agent": "hello"}}
-ADK_TURN = {"session_id": "c", "event": ASKED}
-
-
-@pytest.mark.parametrize(
-    ("values", "end", "is_end"),
-    [
-        ([TURN], UNKNOWN, False),
-        ([TURN, {"conversation_id": "c", "end": True}], UNKNOWN, True),
-        ([TURN, {"conversation_id": "c", "end": True, "ended": "limit"}], End("limit"), True),
-        ([TURN, {"conversation_id": "c", "ended": "user left"}], End("user_left", "user left"), True),
-        (
-            [{**TURN, "ended": "agent_error", "ended_detail": "500"}, {"conversation_id": "c", "end": True}],
-            End("agent_error", "500"),
-            True,
-        ),
-        (
-            [TURN, {"conversation_id": "c", "end": True, "termination_reason": "max_steps"}],
-            End("limit", "max_steps"),
-            True,
-        ),
-        ([TURN, {"conversation_id": "c", "end": True, "ended": "exploded"}], End(None, "exploded"), True),
-        ([ADK_TURN, {"session_id": "c", "event": SAID}], UNKNOWN, False),
-        (
-            [ADK_TURN, {"session_id": "c", "end": True, "ended": "limit", "ended_detail": "5 calls"}],
-            End("limit", "5 calls"),
-            True,
-        ),
-        ([entry(text="hello")], UNKNOWN, False),
-        ([entry(text="hello"), entry(endSession={})], End("normally"), True),
-        (
-            [
-                entry(text="hello"),
-                entry(endSession={"metadata": {"reason": "angry", "session_escalated": True}}),
-            ],
-            End("hand_off", "angry"),
-            True,
-        ),
-    ],
-)
-def test_events(values, end, is_end):
-    assert joined(*values) == (end, is_end)
-
-
 ANSWER = {"name": "projects/p/locations/l/collections/c/engines/e/sessions/s/answers/1", "answerText": "x"}
 
 
@@ -375,3 +149,21 @@ def test_answers(states, end):
     record = {"name": "projects/p/locations/l/collections/c/engines/e/sessions/s", "turns": turns}
     found = answer_conversation(record, DiscoveryEngineConfig())
     assert (found.ended, found.ended_detail) == end
+
+
+@pytest.mark.parametrize(
+    ("event", "is_end"),
+    [
+        ({"conversation_id": "c", "turn_index": 0, "turn": {"user": "hi", "agent": "hello"}}, False),
+        ({"conversation_id": "c", "end": True}, True),
+        ({"conversation_id": "c", "ended": "user left"}, True),
+        ({"conversation_id": "c", "termination_reason": "max_steps", "end": False}, True),
+        ({"session_id": "c", "event": ASKED}, False),
+        ({"session_id": "c", "end": True, "ended": "limit"}, True),
+        ({"labels": {"session_id": "c"}, "jsonPayload": {"turnIndex": 1, "text": "hello"}}, False),
+        ({"labels": {"session_id": "c"}, "jsonPayload": {"turnIndex": 1, "endSession": {}}}, True),
+    ],
+)
+def test_events_that_state_the_end(event, is_end):
+    [found] = LogReader().read(Record("log.jsonl", 1, json.dumps(event).encode()))
+    assert found.is_end == is_end

@@ -134,46 +134,6 @@ def said(conversation):
     return [turn.agent for turn in conversation.turns]
 
 
-@pytest.mark.parametrize(
-    ("values", "wanted"),
-    [
-        ([turn(1, "b"), turn(0, "a")], ["a", "b"]),
-        ([turn(0, "new", T + 5), turn(0, "old", T)], ["new"]),
-        ([turn(0, "new", T), turn(0, "old")], ["new"]),
-        ([turn(0, "first", event_id="e"), turn(0, "again", event_id="e")], ["first"]),
-        ([turn(0, "b"), turn(None, "a")], ["a", "b"]),
-        ([turn(0, "a"), {"conversation_id": "c", "end": True}], ["a"]),
-    ],
-)
-def test_turns_of_joined_turn_events(values, wanted):
-    conversation = joined(*values)
-    assert said(conversation) == wanted
-    assert [turn.turn_index for turn in conversation.turns] == list(range(len(wanted)))
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([turn(0), {"session_id": "c", "end": True}], "in several formats: adk_event, turn_event"),
-        ([turn(0, 5)], "turns.0.agent: Expected `str"),
-        ([{"conversation_id": "c", "app_version": "v", "event_time": T, "end": True}], "c has no turn"),
-        ([{"session_id": "s", "event": "x"}], "event: a JSON object is needed, not str"),
-        ([{"conversation_id": "c", "turn": 7}], "turn: a JSON object is needed, not int"),
-    ],
-)
-def test_events_that_make_no_conversation(values, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        joined(*values)
-    assert "\n" not in str(caught.value)
-
-
-def test_entries_of_a_ces_session_are_joined_in_turn_order():
-    conversation = joined(
-        entry(2, "b"), entry(10, "c"), entry(1, "late", timestamp=T + 1), entry(1, "soon", timestamp=T)
-    )
-    assert said(conversation) == ["soon\nlate", "b", "c"]
-
-
 @pytest.mark.parametrize("is_flat", [False, True])
 @pytest.mark.parametrize("name", ["ko_child_seat", "de_umzug_nach_freiburg"])
 def test_adk_events_make_the_stored_session(name, is_flat):

@@ -10,12 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.readings import FORMATS, read, read_file, read_value, turns
+from tests.readings import FORMATS, read, read_file, turns
 from tests.transforms.formats.messages import test_any_values as messages
-from tests.transforms.formats.test_examples import EXAMPLES as FILES
-from tests.transforms.formats.test_examples import LOGS
 from tests.transforms.formats.test_readings import READINGS
-from tests.transforms.formats.traces import test_containers as containers
 from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import json_structure
@@ -57,7 +54,11 @@ CHAT = [
 ]  # fmt: skip
 EXAMPLES: dict[str, list[Any]] = {
     "a list of messages": [CHAT],
-    **{name: json.loads(FILES[name].read_text())["records"] for name in LOGS},
+    **{
+        name: reading["records"]
+        for name, reading in READINGS.items()
+        if name.startswith("records/examples: ") and "conversations" in reading
+    },
     **{name: [{key: held}] for name, (key, held) in messages.MESSAGES.items()},
     "exchanges": READINGS["messages/exchanges: requests of one conversation are joined in any order"][
         "records"
@@ -67,8 +68,10 @@ EXAMPLES: dict[str, list[Any]] = {
         for place, reply in enumerate(messages.REPLIES)
     },
     "Codex": READINGS["messages/agents: a session of codex"]["records"],
-    **{name: [held] for name, held in containers.CONTAINERS.items()},
-    "LangSmith": [containers.BATCH],
+    **{
+        name: held["records"] for name, held in READINGS.items() if name.startswith("traces/containers: cont")
+    },
+    "LangSmith": READINGS["traces/containers: runs of LangSmith in every container, 2"]["records"],
 }
 
 
@@ -160,37 +163,6 @@ def test_examples_of_all_formats() -> None:
 @pytest.mark.skipif(not FORMATS.exists(), reason="no recordings")
 def test_recordings() -> None:
     check(recorded())
-
-
-@pytest.mark.parametrize("call_id", [None, ""])
-def test_no_id_of_a_call_makes_no_message_a_tools(call_id: str | None) -> None:
-    chat = [{"tool_call_id": call_id, "tool_calls": None, "name": None, **message} for message in CHAT[1:4]]
-    said = {"role": "assistant", "content": "It is in Bonn.", "tool_call_id": call_id, "tool_calls": []}
-    for value in ({"messages": [*chat, said]}, [*chat, said]):
-        [conversation] = read_value(value).conversations
-        assert turns(conversation) == [
-            ("Where is order 5?", [("find", {})], [("find", "Bonn")], "It is in Bonn.")
-        ]
-        assert conversation.turns[0].findings == []
-
-
-def test_null_is_a_value_in_arguments_and_results() -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": None}}}
-    chat = [CHAT[1], {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": '{"b": null}'}]  # fmt: skip
-    [conversation] = read_value({"messages": chat}).conversations
-    assert turns(conversation)[0][1:3] == ([("f", {"a": None})], [("f", {"b": None})])
-    use = {"type": "tool_use", "id": "1", "name": "f", "input": {"a": None}}
-    answer = {"type": "tool_result", "tool_use_id": "1", "content": '{"b": null}'}
-    [conversation] = read_value(
-        {
-            "messages": [
-                CHAT[1],
-                {"role": "assistant", "content": [use]},
-                {"role": "user", "content": [answer]},
-            ]
-        }
-    ).conversations
-    assert turns(conversation)[0][1:3] == ([("f", {"a": None})], [("f", {"b": None})])
 
 
 @pytest.mark.skipif(not REPORTED.exists(), reason="no shared fixtures")

@@ -1,11 +1,15 @@
 """Records and spans as data, and what a person reads in them: turns, findings, and a score.
 
-Each line of `messages/*.jsonl` and `traces/*.jsonl` is a reading: `records` (JSON values of a log) or `spans`
+Each line of `*/*.jsonl` is a reading: `records` (JSON values of a log, in `format` if it is named) or `spans`
 (of a trace, times in seconds; `{"json": ...}` stands for a JSON text) or a recorded `file`, and `reads`, the
-conversations, without what is empty; long texts of files are shortened.
+conversations, without what is empty; long texts of files are shortened. `fails` are messages of failures. If
+`conversations` (with `scores`) or `cases` stand in place of `reads`, they hold every field.
+
+`python -m tests.transforms.formats.test_readings FILE.jsonl...` writes what is read today; look at the diff.
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,9 @@ import pytest
 
 import turnwise
 from tests.readings import FORMATS, read_file, read_value
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.conversation import Record
+from turnwise.transforms.formats.reading import CaseReader
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.turns import join_spans
 
@@ -23,6 +30,15 @@ READINGS = {
     for path in sorted(HERE.glob("*/*.jsonl"))
     for reading in map(json.loads, path.read_text().splitlines())
 }
+CRITERIA = {"ended_normally": 1.0, "tool_call_count_v1": 3.0, "turn_latency": {"threshold": None}}
+EXPLAINED = (
+    "UnreadPart",
+    "MissingTurn",
+    "UnreadTime",
+    "UnreadTokens",
+    "CallWithoutName",
+    "ResultWithoutCall",
+)
 START = 1_760_000_000
 SECOND = 1_000_000_000
 
@@ -113,6 +129,8 @@ def turn_read(turn: turnwise.Turn) -> dict[str, Any]:
             "user": turn.user,
             "calls": [[call.name, call.args, *filter(None, [call.id])] for call in turn.tool_calls],
             "results": [[told.name, told.response, *filter(None, [told.error])] for told in answers],
+            "user_calls": [[call.name, call.args] for call in turn.user_tool_calls],
+            "user_results": [[told.name, told.response] for told in turn.user_tool_responses],
             "agent": turn.agent,
             "messages": turn.agent_messages if turn.agent_messages != [turn.agent] else [],
             "transfers": turn.transfers,
@@ -120,7 +138,7 @@ def turn_read(turn: turnwise.Turn) -> dict[str, Any]:
             "asked_models": turn.inference_calls,
             "latency": turn.latency_ms,
             "findings": [each.kind for each in turn.findings],
-            "says": "; ".join(each.message for each in turn.findings if each.kind == "UnreadPart"),
+            "says": "; ".join(each.message for each in turn.findings if each.kind in EXPLAINED),
             "unknown": " ".join(
                 word for word, why in (("calls", turn.unknown_calls), ("words", turn.unknown_words)) if why
             ),
@@ -130,7 +148,7 @@ def turn_read(turn: turnwise.Turn) -> dict[str, Any]:
 
 def reads(found: turnwise.Conversation) -> dict[str, Any]:
     scores = score(found)
-    beside = {"app_version": found.app_version, "state": found.state, "tags": found.tags}
+    beside = {"app_version": found.app_version, "state": found.state, "tags": found.tags, "by": found.user_id}
     tools = [tool.name for tool in found.tools]
     ended = [each for each in (found.ended, found.ended_detail) if each]
     scored = scores if any(value != 1.0 for value in scores) else []
@@ -138,20 +156,66 @@ def reads(found: turnwise.Conversation) -> dict[str, Any]:
     return short({**named, "ended": ended, **beside, "tools": tools, "scores": scored})
 
 
+def stated(value: Any) -> Any:
+    """Returns the fields of a model that do not have their default value, as JSON."""
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.fields(value)
+        defaults = {
+            f.name: f.default if f.default_factory is msgspec.NODEFAULT else f.default_factory()
+            for f in fields
+        }
+        held = {name: getattr(value, name) for name in defaults}
+        return {name: stated(item) for name, item in held.items() if item != defaults[name]}
+    return [stated(item) for item in value] if isinstance(value, list) else value
+
+
+def scored(records: list[Any]) -> dict[str, list[Any]]:
+    scores: dict[str, list[Any]] = {}
+    for row in turnwise.evaluate(records, criteria=CRITERIA).scores:
+        found = row["reason"] if row["value"] is None else row["value"]
+        scores.setdefault(row["criterion"], []).append(found)
+    return scores
+
+
+def read_today(reading: dict[str, Any]) -> dict[str, Any]:
+    """Returns what is read in a reading's records, spans or file, under its own keys."""
+    if "spans" in reading:
+        spans = list(map(span_of, reading["spans"]))
+        assert join_spans("c", spans[::-1]) == join_spans("c", spans), "the order of spans says nothing"
+        return {"reads": [reads(join_spans("c", spans))]}
+    if "file" in reading:
+        return {
+            "reads": [shortened(reads(one)) for one in read_file(FORMATS / reading["file"]).conversations]
+        }
+    records = reading["records"]
+    if "cases" in reading:
+        read = CaseReader(CesConfig()).read
+        found = [
+            read(Record(f"{reading['name']}.json", i, json.dumps(one).encode()))
+            for i, one in enumerate(records)
+        ]
+        return {"cases": json.loads(json.dumps([stated(case) for cases in found for case in cases]))}
+    conversations, failures = read_value(*records, input_format=reading.get("format", "auto"))
+    fails = {"fails": [each.message for each in failures]} if failures else {}
+    if "conversations" in reading:
+        scores = {} if "format" in reading or failures else {"scores": scored(records)}
+        whole = {"conversations": [stated(one) for one in conversations], **scores}
+        return {**json.loads(json.dumps(whole)), **fails}
+    return {**({"reads": list(map(reads, conversations))} if conversations else {}), **fails}
+
+
 @pytest.mark.parametrize("name", READINGS)
 def test_it_is_read_as_a_person_reads_it(name: str) -> None:
     reading = READINGS[name]
-    if "file" in reading:
-        if not FORMATS.exists():
-            pytest.skip("no recordings here")
-        found = read_file(FORMATS / reading["file"])
-        assert [shortened(reads(each)) for each in found.conversations] == reading["reads"]
-        return
-    if "records" in reading:
-        found = read_value(*reading["records"])
-        assert found.failures == []
-        assert [reads(each) for each in found.conversations] == reading["reads"]
-        return
-    spans = list(map(span_of, reading["spans"]))
-    assert [reads(join_spans("c", spans))] == reading["reads"]
-    assert join_spans("c", spans[::-1]) == join_spans("c", spans), "the order of spans says nothing"
+    if "file" in reading and not FORMATS.exists():
+        pytest.skip("no recordings here")
+    assert read_today(reading) == {key: item for key, item in reading.items() if key in WANTED}
+
+
+WANTED = ("reads", "fails", "conversations", "scores", "cases")
+
+if __name__ == "__main__":
+    for path in map(Path, sys.argv[1:]):
+        given = [json.loads(line) for line in path.read_text().splitlines()]
+        rows = [{**{k: v for k, v in one.items() if k not in WANTED}, **read_today(one)} for one in given]
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -9,28 +9,20 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import turnwise
-from tests.rendered_prompts import SHIPPED, TALKS, sample_of
+from tests.rendered_prompts import SHIPPED, TALKS
 from tests.rendered_prompts import asked as rendered
-from tests.transforms.conftest import ScriptedJudge
-from turnwise.pipeline.report.terminal import flips_document
-from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import (
     NO_JUDGE,
-    Ballot,
     Flips,
     JudgeModelOptions,
     JudgeSample,
     Prompt,
     Question,
-    ask_all,
     flips_of,
     vote,
     vote_each,
 )
 from turnwise.transforms.judging.judges import NoJudge
-from turnwise.transforms.metrics.rows import turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
-from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict, judge_conversation
 
 
 class Answer(BaseModel):
@@ -104,10 +96,9 @@ def test_the_first_round_is_the_smallest_that_can_decide():
 
 
 def test_the_reply_is_the_first_on_the_winning_side():
-    found = values(list("NYYNY"), 1)[2]
-    assert found.ballots[0].reply is found.answers.samples[1].reply
-    tie = values(list("YN"), 1)[2]
-    assert tie.ballots[0].reply is tie.answers.samples[1].reply
+    for letters, number in (("NYYNY", 1), ("YN", 1), ("YNN", 1)):
+        vote_of_all = values(list(letters), 1)[2]
+        assert vote_of_all.ballots[0].reply is vote_of_all.answers.samples[number].reply
 
 
 def test_nobody_judges():
@@ -127,26 +118,6 @@ def asking_everyone(samples, things):
 @settings(deadline=None)
 def test_stopping_early_never_changes_a_verdict(samples):
     assert values(samples, 3)[0] == asking_everyone(samples, 3)
-
-
-@given(st.integers(0, 6), st.integers(0, 6), st.integers(1, 9))
-def test_no_smaller_round_could_decide(positives, negatives, remaining):
-    needed = Ballot(positives, negatives).votes_needed(remaining)
-
-    def is_decided(p, n, left):
-        outcomes = {p + more > n + left - more for more in range(left + 1)} if p + n else {True, False}
-        return len(outcomes) == 1
-
-    if not needed:
-        assert is_decided(positives, negatives, remaining)
-        return
-    reachable = [
-        is_decided(positives + y, negatives + number - y, remaining - number)
-        for number in range(1, needed)
-        for y in (0, number)
-    ]
-    assert not any(reachable)
-    assert any(is_decided(positives + y, negatives + needed - y, remaining - needed) for y in (0, needed))
 
 
 def letters(reply):
@@ -176,76 +147,30 @@ class Grade(turnwise.Reply):
     grade: int
 
 
-def grading(number, *grades):
-    """Asks a question; a grade of None is an unusable answer, and a negative one comes from the cache."""
-
-    async def ask(question, samples):
-        given = [grades[i] for i in samples]
-        return [
-            turnwise.JudgeSample(
-                None if g is None else Grade(grade=abs(g)), "429", "m", is_cached=(g or 0) < 0
-            )
-            for g in given
-        ]
-
-    prompt = turnwise.fill("tone/1", "Grade.", [turnwise.Section("answer", "Hi")])
-    options = turnwise.JudgeModelOptions(num_samples=number)
-    return ask, turnwise.Question(prompt, Grade, options, verdicts=lambda reply: [reply.grade])
-
-
-USES = [
-    # An unusable answer is no vote, a cached one is.
-    ((3, 3), (1, 0)),
-    ((3, 4), (1, 1)),
-    ((3, None), (0, None)),
-    ((None, None), (0, None)),
-    ((-3, -4), (1, 1)),
+# Grades, samples and verdicts: an unusable answer (None) is no vote, a cached one (negative) is; only votes
+# that were asked for count, so that the first two of three may decide.
+VOTES = [
+    ((5, 5, 1), (2, 1, 0)),
+    ((4, 1, 5), (3, 1, 1)),
+    ((-5, -4, 1), (2, 1, 0)),
+    ((None, 5, None), (3, 0, None)),
+    ((None, None, None), (3, 0, None)),
 ]
 
 
-@pytest.mark.parametrize(("grades", "wanted"), USES)
-def test_the_use_of_the_judge_has_them(grades, wanted):
-    use = asyncio.run(ask_all(*grading(len(grades), *grades))).use
-    assert (use.voted, use.flipped) == wanted
+@pytest.mark.parametrize(("grades", "wanted"), VOTES)
+def test_a_vote_tells_what_was_voted_on(grades, wanted):
+    async def ask(question, samples):
+        return [
+            JudgeSample(None if g is None else Grade(grade=abs(g)), "429", "m", is_cached=(g or 0) < 0)
+            for g in (grades[i] for i in samples)
+        ]
 
-
-def test_a_vote_tells_what_was_voted_on():
-    """Only votes that were asked for count: the first two of three decide."""
-    ask, asked_grade = grading(3, 5, 5, 1)
-    answers = asyncio.run(vote(ask, asked_grade, lambda reply: reply.grade > 3)).answers
-    assert (answers.use.samples, answers.use.voted, answers.use.flipped) == (2, 1, 0)
-    ask, asked_grade = grading(3, 4, 1, 5)
-    answers = asyncio.run(vote(ask, asked_grade, lambda reply: reply.grade > 3)).answers
-    assert (answers.use.samples, answers.use.voted, answers.use.flipped) == (3, 1, 1)
+    asked = Question(Prompt("tone/1", "Grade.", "Hi"), Grade, JudgeModelOptions(num_samples=3))
+    use = asyncio.run(vote(ask, asked, lambda reply: reply.grade > 3)).answers.use
+    assert (use.samples, use.voted, use.flipped) == wanted
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_criterion_tells_what_an_answer_decides(name):
     assert rendered(name, TALKS["English"]).verdicts is not None
-
-
-def graded(grades):
-    """Returns the metrics of two answers, both with these grades."""
-    criterion = CRITERIA["response_evaluation_score"](judge_model_options={"num_samples": len(grades)})
-    scored = ScoredConversation(sample_of(TALKS["German"], False), [], [])
-    judge = ScriptedJudge([{"quote": "", "reason": "r", "grade": grade} for grade in grades])
-    asyncio.run(judge_conversation(scored, [criterion], judge))
-    state = MetricsState()
-    state.add(scored, Verdict(None))
-    return state
-
-
-ROWS = [([3], (0, None, None)), ([3, 3], (2, 0, 0.0)), ([3, 4, 3], (2, 2, 1.0))]
-
-
-@pytest.mark.parametrize(("grades", "wanted"), ROWS)
-def test_metrics_count_them_where_the_score_stands(grades, wanted):
-    state = unpacked(packed(graded(grades)))
-    rows = version_rows(("v", state), "r")
-    found = {row["level"]: (row["voted"], row["flipped"], row["flip_rate"]) for row in rows[1:]}
-    assert found == {"turn": wanted, "conversation": (0, None, None)}
-    assert [row["flip_rate"] for row in turn_rows(("v", state), "r")] == [wanted[2]] * 2
-    both = flips_document(rows + version_rows(("w", graded([1, 1])), "r"))
-    voted, flipped, _ = wanted
-    assert both["response_evaluation_score"]["voted"] == voted + 2
-    assert both["response_evaluation_score"]["flipped"] == (flipped or 0)

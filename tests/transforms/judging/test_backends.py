@@ -1,17 +1,13 @@
 """What the clients of Gemini, OpenAI and Anthropic send, and what becomes of their replies."""
 
-import http.server
 import json
-import threading
 from base64 import b64encode
-from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
 
 from tests.served import in_environment
 from turnwise.schemas.config import ConfigError, JudgeConfig
-from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import RawReply, cleaned, without_key
 from turnwise.transforms.judging.backends.calling import strict_schema
 from turnwise.transforms.judging.judges import JUDGES
@@ -58,13 +54,6 @@ def test_what_becomes_of_a_reply(server, ask, rule, reason):
     assert sample.reason == reason
     assert (sample.reply.model_dump() if sample.reply else None) == (None if reason else GOOD)
     assert server.stats()["requests"] == (2 if reason else 1)
-
-
-def test_tokens_of_thoughts_and_of_unusable_answers_are_paid(server, ask):
-    usage = {"promptTokenCount": 100, "candidatesTokenCount": 7, "thoughtsTokenCount": 30}
-    server.script({"usage": usage, "finish": "MAX_TOKENS"})
-    (sample,) = ask()
-    assert (sample.reply, sample.tokens_in, sample.tokens_out) == (None, 100, 37)
 
 
 ALL = ["chat", "responses", "messages"]
@@ -267,25 +256,9 @@ def test_a_response_that_is_none(server, ask, body):
     assert (sample.reply, sample.reason, sample.tokens_in) == (None, "the API's response is broken", None)
 
 
-UNFIT_SETTINGS = [
-    ("chat", {"temperature": "hot"}, "generation settings: temperature: "),
-    ("chat", {"top_k": 3}, "generation settings: top_k: Extra inputs are not permitted"),
-    ("messages", {"seed": 3}, "generation settings: seed: "),
-    ("messages", {"response_schema": {}}, "judge_model_config: response_schema is not a setting"),
-]
-
-
-@pytest.mark.parametrize(("wire", "value", "reason"), UNFIT_SETTINGS, indirect=["wire"])
-def test_unfit_settings_of_each_client(server, settings, ask, question, wire, value, reason):
-    options = [JudgeModelOptions(judge_model_config=value)]
-    with pytest.raises(ConfigError) as caught:
-        check_judge(settings(), {wire.variable: server.key}, options)
-    assert str(caught.value).removeprefix("judge: ").startswith(reason)
-    (sample,) = ask(asked=question(judge_model_config=value))
-    assert (sample.reply, server.stats()["requests"], server.stats()["checks"]) == (None, 0, 0)
-
-
 KEYS = [
+    ("gemini", {}, "no credentials for gemini; set GOOGLE_API_KEY"),
+    ("gemini", {"GOOGLE_GENAI_USE_VERTEXAI": "true"}, "no project for Vertex AI"),
     ("openai", {"OPENAI_API_KEY": " "}, "no credentials for openai; set OPENAI_API_KEY"),
     ("anthropic", {"OPENAI_API_KEY": "k"}, "no credentials for anthropic; set ANTHROPIC_API_KEY"),
     ("azure", {"OPENAI_API_KEY": "k"}, "no address of azure; set AZURE_OPENAI_ENDPOINT"),
@@ -308,41 +281,30 @@ def test_a_server_of_ones_own_needs_no_key(settings, wire):
 KEY = "sk-test/4711+geheim=="
 
 
-@contextmanager
-def other_origin():
-    """A server at another origin, which notes the headers that it gets."""
-    seen = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            seen.append(dict(self.headers))
-            self.send_response(200)
-            self.end_headers()
-
-        do_GET = do_POST
-
-        def log_message(self, *arguments):
-            pass
-
-    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=served.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{served.server_port}/there", seen
-    finally:
-        served.shutdown()
-        thread.join()
-        served.server_close()
-
-
 @on_every
 @pytest.mark.parametrize("status", [302, 307])
 def test_no_redirect_is_followed(server, ask, status):
-    with other_origin() as (place, seen):
-        server.script({"status": status, "headers": {"Location": place}, "body": "moved"})
-        (sample,) = ask(max_attempts=1)
-        assert sample.reply is None and str(status) in sample.reason
-        assert seen == []
+    """It would take the key along, also to another origin."""
+    server.script({"status": status, "headers": {"Location": "?again"}, "body": "moved", "times": 1})
+    (sample,) = ask(max_attempts=1)
+    assert sample.reply is None and str(status) in sample.reason
+    assert server.stats()["requests"] == 1 and "again" not in str(server.last())
+
+
+OTHERS = [
+    ("Authorization: Bearer abc.def-0123456789", "Authorization: [key]"),
+    ("https://gateway/v1?key=AIzaSyA0123456789abcdefghij&x=1", "https://gateway/v1?[key]&x=1"),
+    ('{"api_key": "0123456789abcdef"}', '{"[key]"}'),
+    ("upstream sk-proj-0123456789abcdef refused", "upstream [key] refused"),
+    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "[key]"),
+    ("the monkey: a keyword in the list", "the monkey: a keyword in the list"),
+    ("token limit reached", "token limit reached"),
+]
+
+
+@pytest.mark.parametrize(("text", "kept"), OTHERS)
+def test_what_looks_like_a_key_is_not_kept(text, kept):
+    assert without_key(text, KEY) == kept
 
 
 @pytest.mark.parametrize("wire", ["gemini", "chat", "responses"], indirect=True)
@@ -353,13 +315,6 @@ def test_a_reply_that_states_one_key_twice_is_unusable(server, ask):
 
 
 SPELLINGS = [KEY, quote(KEY, safe=""), b64encode(KEY.encode()).decode()]
-OTHERS = [
-    "Authorization: Bearer abc.def-0123456789",
-    "https://gateway/v1?key=AIzaSyA0123456789abcdefghij&x=1",
-    '{"api_key": "0123456789abcdef"}',
-    "upstream sk-proj-0123456789abcdef refused",
-    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
-]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -367,19 +322,6 @@ def test_no_spelling_of_the_key_is_kept(spelling):
     assert spelling.rstrip("=") not in without_key(f"refused: {spelling} is no key", KEY)
     reply = cleaned(RawReply(f"because of {KEY}", model=f"m-{spelling}"), KEY)
     assert KEY not in (reply.text or "") and spelling.rstrip("=") not in reply.model
-
-
-@pytest.mark.parametrize("text", OTHERS)
-def test_what_looks_like_a_key_is_not_kept(text):
-    assert "[key]" in without_key(text, None)
-    assert not any(len(word) > 15 and "0123456789" in word for word in without_key(text, None).split())
-
-
-@pytest.mark.parametrize(
-    "text", ["the monkey: a keyword in the list", "HTTP 503 overloaded, try again", "token limit reached"]
-)
-def test_other_words_stay(text):
-    assert without_key(text, KEY) == text
 
 
 @on_every

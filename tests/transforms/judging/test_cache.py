@@ -56,18 +56,7 @@ def test_what_is_unusable_is_asked_anew(server, ask, question, cache, rule):
     assert not sample.is_cached
 
 
-def test_a_kept_reply_that_no_longer_fits_is_asked_anew(server, ask, question, cache):
-    asked = question("the same")
-    ask(asked=asked, cache=cache)
-    with sqlite3.connect(cache) as connection:
-        connection.execute("UPDATE replies SET text = '{}'")
-    (sample,) = ask(asked=asked, cache=cache)
-    assert (sample.is_cached, server.stats()["requests"]) == (False, 2)
-    (sample,) = ask(asked=asked, cache=cache)
-    assert (sample.is_cached, server.stats()["requests"]) == (True, 2)
-
-
-@pytest.mark.parametrize("damage", ["text = x'ff00'", "tokens_in = 'abc'"])
+@pytest.mark.parametrize("damage", ["text = x'ff00'", "tokens_in = 'abc'", "text = '{}'"])
 def test_a_damaged_row_is_asked_anew(server, ask, question, cache, damage):
     asked = question("the same")
     ask(asked=asked, cache=cache)
@@ -75,6 +64,8 @@ def test_a_damaged_row_is_asked_anew(server, ask, question, cache, damage):
         connection.execute(f"UPDATE replies SET {damage}")
     (sample,) = ask(asked=asked, cache=cache)
     assert (sample.reply is not None, sample.is_cached, server.stats()["requests"]) == (True, False, 2)
+    (sample,) = ask(asked=asked, cache=cache)
+    assert (sample.is_cached, server.stats()["requests"]) == (True, 2)
 
 
 class Reply(BaseModel):
@@ -190,11 +181,6 @@ def garbage(path):
     path.write_bytes(b"this is no database " * 500)
 
 
-def foreign(path):
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE people (name TEXT)")
-
-
 def newer(path):
     open_place(str(path)).close()
     with sqlite3.connect(path) as connection:
@@ -204,7 +190,6 @@ def newer(path):
 UNUSABLE = [
     (garbage, "file is not a database"),
     (Path.mkdir, "unable to open database file"),
-    (foreign, "is no cache of this version of turnwise"),
     (newer, "is no cache of this version of turnwise"),
 ]
 
@@ -221,13 +206,6 @@ def test_files_that_cannot_be_used(server, settings, tmp_path, make, reason):
     assert before == (path.read_bytes() if path.is_file() else None), (
         "another program's file is left as it was"
     )
-
-
-@pytest.mark.parametrize("path", ["gs://bucket/replies", "{tmp}/file/replies", "/dev/null/replies"])
-def test_places_where_no_file_can_be(tmp_path, path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match=r"^judge\.cache: "):
-        open_place(path.format(tmp=tmp_path))
 
 
 def test_a_file_that_breaks_later_costs_calls_only(server, open_worker, question, cache, caplog):

@@ -177,11 +177,6 @@ def test_unfit_candidates_are_asked_for_once_more_together(server, open_worker, 
     assert (usage.calls, usage.asked_again, dict(usage.unusable)) == (2, 2, {})
 
 
-def test_candidates_are_eight_a_call_at_most(server, ask):
-    assert len([sample for sample in ask(samples=19, candidates=True) if sample.reply]) == 19
-    assert server.stats()["requests"] == 3
-
-
 def test_candidates_that_are_missing(server, ask):
     server.script({"candidates": 2})
     samples = ask(samples=4, candidates=True, run_id="missing")
@@ -195,15 +190,6 @@ def test_a_model_without_candidates_is_asked_one_by_one(server, open_worker, que
     for requests in (6, 11):
         assert all(sample.reply for sample in worker.submit(worker.ask(question(), range(5))).result())
         assert server.stats()["requests"] == requests
-
-
-def test_candidates_are_cached_as_samples(server, ask, question, tmp_path):
-    asked = question("the same")
-    cache = str(tmp_path / "replies.sqlite")
-    ask(samples=3, asked=asked, cache=cache, candidates=True)
-    samples = ask(samples=5, asked=asked, cache=cache)
-    assert [sample.is_cached for sample in samples] == [True, True, True, False, False]
-    assert server.stats()["requests"] == 3
 
 
 def test_tokens_that_are_not_stated_are_no_zeros(server, open_worker, question):

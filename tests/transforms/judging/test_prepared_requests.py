@@ -13,21 +13,25 @@ from google import genai
 from google.genai import errors, types
 from msgspec.structs import replace
 
-from tests.transforms.judging.test_faults import FAULTS
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 from turnwise.transforms.judging.backends.gemini import PLACE, GeminiApi, in_order
 from turnwise.transforms.judging.judges import Access
 
 SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["valid", "invalid"]}}}
-SETTINGS = [
-    {},
-    {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "seed": 7, "stop_sequences": ["<end>"]},
-    {"max_output_tokens": 100, "presence_penalty": 0.1, "thinking_config": {"thinking_budget": 0}},
-    {"safety_settings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}]},
+SETTINGS = {
+    "temperature": 0.5, "top_p": 0.9, "top_k": 40, "seed": 7, "stop_sequences": ["<end>"],
+    "max_output_tokens": 100, "presence_penalty": 0.1, "thinking_config": {"thinking_budget": 0},
+    "safety_settings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}],
+}  # fmt: skip
+REQUESTS = [
+    ("key", {}, 1, '<a>"said" \\ \n \t &</a>'),
+    ("key", {}, 3, "서울 déjà 👍 \u2028 \x00"),
+    ("key", SETTINGS, 1, "a lone \ud800"),
+    ("key for Vertex AI", SETTINGS, 1, ""),
+    ("project", {}, 1, PLACE),
+    ("project", SETTINGS, 3, "The evidence."),
 ]
-EVIDENCE = ['<a>"said" \\ \n\t &</a>', "서울 déjà 👍 \u2028 \x00", "a lone \ud800", "", PLACE]
-STATUSES = [rule for rule, *_ in FAULTS if "status" in rule]
 
 
 @pytest.fixture(scope="module")
@@ -108,38 +112,14 @@ def sent_and_answered(server, ask, *arguments):
     return server.last(), answer if isinstance(answer, str) else (type(answer), str(answer))
 
 
-@pytest.mark.parametrize("kind", ["key", "key for Vertex AI", "project"])
-@pytest.mark.parametrize(
-    ("settings", "count"), [(SETTINGS[0], 1), (SETTINGS[0], 3), *((s, 1) for s in SETTINGS[1:])]
-)
-def test_requests_are_google_genais(server, account, kind, settings, count):
+@pytest.mark.parametrize(("kind", "settings", "count", "evidence"), REQUESTS, ids=range(len(REQUESTS)))
+def test_requests_are_google_genais(server, account, kind, settings, count, evidence):
     account(server)
-    access, request = accesses(server)[kind], request_of(settings)
-    (theirs, _), (own, _) = (
+    access, request = accesses(server)[kind], request_of(settings, evidence)
+    (theirs, _), (sent, _) = (
         sent_and_answered(server, ask, access, request, count) for ask in (plainly, ours)
     )
-    assert own == theirs
-    assert json.loads(own["text"])["contents"][0]["parts"][0]["text"] == "The evidence."
-
-
-@pytest.mark.parametrize("evidence", EVIDENCE, ids=range(len(EVIDENCE)))
-def test_texts_are_written_as_google_genai_writes_them(server, evidence):
-    access, request = accesses(server)["key"], request_of({}, evidence)
-    sent = [sent_and_answered(server, ask, access, request, 1)[0]["text"] for ask in (plainly, ours)]
-    assert sent[0] == sent[1]
-
-
-@pytest.mark.parametrize("rule", STATUSES)
-def test_errors_are_google_genais(server, rule):
-    access, request = accesses(server)["key"], request_of({})
-    found = []
-    for ask in (plainly, ours):
-        server.script(rule)
-        error = asyncio.run(ask(access, request, 1, 20))
-        response = getattr(error, "response", None)
-        waits = response.headers.get("Retry-After") if response is not None else None
-        found.append((type(error), str(error), getattr(error, "details", None), waits))
-    assert found[0] == found[1]
+    assert sent == theirs
 
 
 def test_a_request_with_an_old_access_token_is_made_anew(server):

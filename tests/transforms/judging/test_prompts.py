@@ -5,14 +5,11 @@ import re
 
 import pytest
 
-import turnwise
 from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, rendered, sample_of
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.backends.gemini import in_order
 from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.judging.limits import estimated_tokens
-from turnwise.transforms.judging.prompts import ReasonedReply, asked_schema
 from turnwise.transforms.judging.routes import Requests, Routes
 from turnwise.transforms.text.cleaning import contains_quote
 
@@ -28,11 +25,6 @@ def test_a_prompt_is_as_it_is_stored(name):
     """`python -m tests.rendered_prompts` writes the files anew."""
     file, text = rendered(name)
     assert (STORED / file).read_bytes().decode() == text
-
-
-def test_every_stored_prompt_is_one():
-    versions = {asked(name, TALKS["English"]).prompt.version.partition("/")[0] for name in SHIPPED}
-    assert {path.stem for path in STORED.iterdir()} == versions
 
 
 def entries_of(answer):
@@ -73,27 +65,6 @@ def test_both_generations(name):
     assert CRITERIA[name]().digest == CRITERIA[name]().with_prompts("first").digest
 
 
-class Entry(ReasonedReply):
-    number: int
-
-
-class Whole(ReasonedReply):
-    entries: list[Entry]
-
-
-SCHEMAS = [asked_schema(Whole, True)]
-
-
-@pytest.mark.parametrize("schema", SCHEMAS)
-def test_gemini_is_told_the_order_of_every_object(schema):
-    ordered = in_order(schema)
-    objects = [ordered, *ordered["$defs"].values()]
-    assert [each.pop("propertyOrdering") for each in objects] == [
-        list(each["properties"]) for each in objects
-    ]
-    assert ordered == schema
-
-
 ANALYSES = [
     ({"analysis": "Both are open."}, True),
     ({}, True),
@@ -110,39 +81,6 @@ def test_an_answer_counts_whatever_its_analysis(fields, is_usable, judged, scrip
     ((_, score),) = result.turns
     assert (score.value, score.explanation) == ((1.0, "gut") if is_usable else (None, None))
     assert "analysis" not in str(score.details)
-
-
-class Yes:
-    """Answers each question with the first value of every enum; keeps the schemas."""
-
-    def __init__(self):
-        self.schemas = []
-
-    async def generate(self, request, count):
-        self.schemas.append(request.template.schema)
-        quotes = {"reference_quote": "", "answer_quote": "", "reason": "r"}
-        quotes |= {"analysis": "a"} if "analysis" in request.template.schema["properties"] else {}
-        return [turnwise.RawReply(json.dumps({**quotes, "verdict": "valid"}))] * count
-
-    async def aclose(self):
-        pass
-
-
-LOG = {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Ho", "expected": {"response": "Hey"}}]}
-
-
-@pytest.mark.parametrize(
-    ("judge", "version"), [({}, 2), ({"prompts": "second"}, 2), ({"prompts": "first"}, 1)]
-)
-def test_the_config_selects_the_prompts(judge, version):
-    config = {"criteria": {"final_response_match_v2": 0.5}, "judge": judge}
-    yes = Yes()
-    result = turnwise.evaluate(LOG, config=config, judge=yes)
-    assert {row["judge"]["prompt_version"] for row in result.scores if row["judge"]} == {
-        f"final_response_match/{version}"
-    }
-    assert result.status == "PASS"
-    assert {"analysis" in schema["properties"] for schema in yes.schemas} == {version == 2}
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -95,6 +95,9 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         ('{"seats_left":0,"id":5}', "No seats are left."),
         ("The gym opens at 6 am on weekdays and at 8 am on weekends.", "The gym opens at 8 am on weekends."),
         ("The march on Rome, it seems, may be on Monday.", "The march on Rome, it seems, may be on Monday."),
+        ("A room costs 149 euros a night.", "A room costs 149 € a night."),
+        ("The mayor is there in may.", "The mayor is there in May."),
+        ("배터리는 교체되지 않습니다.", "배터리는 교체되지 못합니다."),
     ],
 )
 @pytest.mark.parametrize("around", ["{}", "Ada Vale wrote this guide. {} Zoe Quill drew the maps."])
@@ -111,18 +114,6 @@ def look(claim, *pieces):
     return *Evidence(pieces).look_up(content), sum(content.values())
 
 
-def test_the_quote_is_the_sentence_that_says_most():
-    span, weight, total = look("The sauna is open every day.", POOL)
-    assert span.quote == "sauna, which is not free, is open every day"
-    assert span.context == f"\n{POOL}\n"
-    assert weight == total
-
-
-def test_pieces_never_share_a_window():
-    _, weight, total = look("The sauna is open.", "The sauna", "is open")
-    assert weight == total / 2
-
-
 @pytest.mark.parametrize("filler", [0, 23, 47, 49, 200])
 def test_neighbouring_words_are_found_wherever_they_stand(filler):
     span, weight, total = look(
@@ -130,11 +121,6 @@ def test_neighbouring_words_are_found_wherever_they_stand(filler):
     )
     assert span.quote == "sauna is open"
     assert weight == total
-
-
-def test_nothing_shared():
-    assert look("The sauna is open.", "", "no such thing")[0] is None
-    assert Evidence([]).look_up({"x": 1.0}) == (None, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -95,24 +95,6 @@ def test_a_denial_or_another_name_in_one_clause(sentence, evidence, said):
     assert verdict(evidence, [evidence]).label == "supported"
 
 
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("A room costs 149 € a night.", "A room costs 149 euros a night."),
-        ("The mayor is there in May.", "The mayor is there in may."),
-        ("The test lasts 1 day.", "The test lasts 24 hours."),
-        ("배터리는 교체되지 못합니다.", "배터리는 교체되지 않습니다."),
-    ],
-)
-def test_the_same_in_another_spelling_is_no_contradiction(sentence, evidence):
-    assert verdict(sentence, [evidence]).label != "contradictory"
-
-
-@pytest.mark.parametrize("sentence", ["Guests may cancel until noon.", "The deposit is refunded until noon."])
-def test_no_contradiction_on_shaky_ground(sentence):
-    assert verdict(sentence).label != "contradictory"
-
-
 def test_words_must_stand_together():
     filler = [f"Paragraph {number} treats of something else entirely, at length." for number in range(40)]
     parts = ("The ferry", "leaves", "Naples", "every Tuesday", "at sunset", "without stopping")
@@ -121,13 +103,6 @@ def test_words_must_stand_together():
     together = "Every Tuesday at sunset the ferry leaves Naples without stopping."
     assert verdict(sentence, [scattered]).label == "unsupported"
     assert verdict(sentence, [scattered, together]).label == "supported"
-
-
-def test_one_verdict_a_sentence_in_order():
-    sentences = ["Hello!", "The hotel allows pets.", "The total is $1,200.50."]
-    labels = [found.label for found in ground(sentences, EVIDENCE)]
-    assert labels == ["not_applicable", "contradictory", "supported"]
-    assert ground([], EVIDENCE) == []
 
 
 @settings(deadline=None)
@@ -230,11 +205,6 @@ def test_omissions_cost_more_the_more_they_are():
     assert [compare_answers(whole, part).score for part in (parts[1], whole)] == [1, 4]
 
 
-def test_more_information_costs_less_than_an_omission():
-    short, long = "The pool is open daily.", "The pool is open daily. Breakfast costs extra."
-    assert answer_similarity(short, long) > answer_similarity(long, short)
-
-
 def test_missing_numbers_are_named():
     expected = "You have 3 bags, of which 2 are free, and each other bag costs $50, as the airline says."
     found = compare_answers(
@@ -249,10 +219,3 @@ def test_missing_numbers_are_named():
 def test_a_text_is_fully_consistent_with_itself(text):
     assert answer_similarity(text, text) == 1.0
     assert compare_answers(text, f"  {text}\n").score == 4
-
-
-@pytest.mark.parametrize("piece", ["The order W1 ships on May 5. ", "1", "?", "'a", "。"])
-def test_huge_answers(piece):
-    text = (piece * 100_000)[:100_000]
-    assert compare_answers(text, text).score == 4
-    assert compare_answers(text, text[5:]).score in range(5)

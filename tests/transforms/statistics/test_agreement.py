@@ -127,6 +127,15 @@ def test_labels_of_next_to_no_weight_narrow_nothing():
     assert mean.high - mean.low > 1
 
 
+def test_students_t_widens_a_corrected_rate_of_labels_with_unequal_weights():
+    """Six labels decide: as wide as six of equal weights, times 2.571 / 1.960 for five degrees of freedom."""
+    labels = [1.0, 0.0] * 3
+    design = SampleDesign([*"abcdefghij"], [str(i) for i in range(990)], [1e9] * 6 + [1.0] * 4)
+    six = corrected_rate(labels, [True] * 6, [True] * 994, 0).interval
+    ten = corrected_rate(labels + [1.0] * 4, [True] * 10, [True] * 990, 0, design).interval
+    assert (ten.high - ten.low) / (six.high - six.low) == pytest.approx(2.571 / 1.960, rel=0.06)
+
+
 def test_copies_of_scores_narrow_no_interval():
     generator = np.random.default_rng(0)
     people = generator.random(1000) < 0.8

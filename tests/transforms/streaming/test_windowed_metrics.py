@@ -19,8 +19,7 @@ from turnwise.transforms.beam.windows import (
     none_counted,
     revise,
 )
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 
 pytestmark = pytest.mark.usefixtures("engine")
 RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0, slots=4)

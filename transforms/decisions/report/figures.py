@@ -31,7 +31,7 @@ from turnwise.transforms.decisions.report.collect import (
     turns_of,
 )
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.metrics.tally import rank_of
+from turnwise.transforms.metrics.state import rank_of
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 from turnwise.transforms.statistics.power import detectable_of_groups

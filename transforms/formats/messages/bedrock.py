@@ -22,8 +22,6 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-# Streams of Amazon Bedrock's Converse API.
-
 _EVENTS = (
     "messageStart",
     "contentBlockStart",
@@ -42,7 +40,7 @@ def is_event(value: JsonObject) -> bool:
     return bool(value.keys() & {*_FLAT, *_EVENTS[:-1]}) and _NO_EVENT.isdisjoint(value)
 
 
-def joined_events(events: list[JsonObject]) -> JsonObject:
+def _joined_events(events: list[JsonObject]) -> JsonObject:
     """Returns the reply that events make, each under its name or as its payload alone."""
     reply: JsonObject = {"stopReason": None}
     steps: list[JsonObject] = []
@@ -174,6 +172,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stopReason")
 
 
+# For example {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Bonn"}]}}]}
 register_dialect(
     Dialect(
         name="bedrock_converse",
@@ -183,7 +182,7 @@ register_dialect(
         read=_read,
         reply=_reply,
         is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
-        join=joined_events,
+        join=_joined_events,
         is_event=is_event,
     )
 )

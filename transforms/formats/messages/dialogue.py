@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn, Usage, decoded_arguments
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
@@ -206,6 +206,27 @@ class Dialogue:
         has_answer = self.last == "agent" and not self._is_silent
         return reasons_end((*its, stated_reason(record)), not has_answer, has_answer)
 
+    def conversation(
+        self, conversation_id: str, source: str, end: End | None = None, **fields: Any
+    ) -> Conversation:
+        """Returns the conversation; to be called once.
+
+        Args:
+            conversation_id: Its id.
+            source: Name of its format.
+            end: How it ended; None: as its last message says.
+            fields: Other fields of a conversation.
+        """
+        end = self.end({}) if end is None else end
+        return Conversation(
+            conversation_id=conversation_id,
+            source=source,
+            turns=self.close(end),
+            ended=end.ended,
+            ended_detail=end.detail,
+            **fields,
+        )
+
     def close(self, end: End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""
         for place, (turn, unread) in enumerate(zip(self.turns, self._unread, strict=True)):
@@ -248,11 +269,8 @@ def added(one: Usage | None, other: Usage | None) -> Usage | None:
         return one or other
     names = Usage.__struct_fields__
     pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
-    return Usage(**{name: _sum(*pair) for name, pair in pairs.items()})
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return one if other is None else other if one is None else one + other
+    known = {name: [count for count in pair if count is not None] for name, pair in pairs.items()}
+    return Usage(**{name: sum(counts) if counts else None for name, counts in known.items()})
 
 
 def _name(turn: Turn) -> None:

@@ -46,15 +46,15 @@ class _Exchange(NamedTuple):
 def _is_exchange(value: JsonObject) -> bool:
     if not value.keys() >= {"request", "response"}:
         return False
-    request, reply, events = halves(value)
-    return bool(messages_in(request)[0]) and len(dialects_of_halves(request, reply, events)) < 2
+    request, reply, events = _halves(value)
+    return bool(messages_in(request)[0]) and len(_dialects_of_halves(request, reply, events)) < 2
 
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     """Reads a request with its reply."""
-    request, reply, events = halves(value)
+    request, reply, events = _halves(value)
     plain = next(each.name for each in DIALECTS.values() if each.is_plain)
-    dialect = DIALECTS[next(iter(dialects_of_halves(request, reply, events)), plain)]
+    dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), plain)]
     is_first = log is None or not log.steps
     log = Dialogue() if log is None else log
     read_half(dialect, request, log, is_first)
@@ -78,7 +78,7 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
 
 def _stated(value: JsonObject) -> str | None:
     """Returns the conversation that a record names, itself or in the request's metadata."""
-    request = halves(value)[0]
+    request = _halves(value)[0]
     holders = (value, value.get("metadata"), request.get("metadata"), request)
     names = [as_text(h.get(key)) for h in holders if isinstance(h, dict) for key in _NAMES]
     kept = request.get("conversation")
@@ -112,7 +112,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     Raises:
         ValueError: They cannot be read.
     """
-    exchanges = sorted(map(_read_chain, chains(values)), key=lambda each: len(each.log.steps))
+    exchanges = sorted(map(_read_chain, _chains(values)), key=lambda each: len(each.log.steps))
     *others, (dialect, log, request) = exchanges
     for other in others:
         if other.log.steps != log.steps[: len(other.log.steps)] or other.dialect is not dialect:
@@ -138,6 +138,7 @@ def _add_measures(log: Dialogue, other: Dialogue) -> None:
             turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
 
 
+# For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
 register_format(
     Format(
         name="model_exchange",
@@ -151,9 +152,6 @@ register_format(
 )
 
 
-# Requests that continue each other because the server keeps the history: which record follows which.
-
-
 class _Link(NamedTuple):
     value: JsonObject
     time: float
@@ -162,7 +160,7 @@ class _Link(NamedTuple):
     is_kept: bool
 
 
-def chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
+def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
     """Returns the records of one conversation in chains, each in order, by the time of its last reply.
 
     A record follows the one whose reply it names as the previous one. Where two follow the same reply, each
@@ -179,7 +177,7 @@ def chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
 
 
 def _link(value: JsonObject) -> _Link:
-    request, reply, events = halves(value)
+    request, reply, events = _halves(value)
     last = events[-1].get("response") if events and not isinstance(reply, dict) else None
     held = as_object(reply if isinstance(reply, dict) else last)
     time = time_seconds(held.get("created_at")) or time_seconds(held.get("created")) or 0.0
@@ -199,8 +197,6 @@ def _chain(place: int, links: Sequence[_Link], places: dict[str, int]) -> list[i
     return chain[::-1]
 
 
-# The two halves of a request with its reply, and their dialect.
-
 _TRIED = 50
 
 
@@ -212,7 +208,7 @@ def _body(half: JsonValue) -> JsonValue:
     return value if found is None else found
 
 
-def dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:
+def _dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:
     """Returns the dialects whose keys either half has."""
     found = set(dialects_of(request))
     first = list(islice(events, _TRIED))
@@ -222,13 +218,10 @@ def dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[JsonO
     return found
 
 
-def halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]:
+def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]:
     """Returns a record's request, its reply, and the events of the reply if it is a stream."""
     request, reply = _body(value.get("request")), _body(value.get("response"))
     return request if isinstance(request, dict) else {}, reply, events_of(reply)
-
-
-# A model's reply without its request, whole or as the events of a stream.
 
 
 def _is_event(value: JsonObject) -> bool:
@@ -264,6 +257,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     return [conversation(dialect, log, reply, record_place(record))]
 
 
+# For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
 register_format(
     Format(
         name="model_reply",

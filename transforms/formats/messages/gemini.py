@@ -17,8 +17,6 @@ from turnwise.transforms.formats.messages.kinds import (
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import as_object, joined_texts, objects, text_at
 
-# Gemini's `contents`: messages of parts.
-
 _CALLS, _RESULTS, _ABOUT, _OTHERS = (
     frozenset(map(snake, part_types(GEMINI_PARTS, *kinds)))
     for kinds in ((CALL, HOSTED), (RESULT,), (THOUGHT,), (MEDIA,))
@@ -29,15 +27,15 @@ RUN, RUN_RESULT = "code_execution", "code_execution_result"
 _KEYS = frozenset(("role", "parts"))
 
 
-def plain(part: JsonObject) -> JsonObject:
+def _plain(part: JsonObject) -> JsonObject:
     """Returns an object with its keys in snake_case, without null values."""
     return {snake(key): value for key, value in part.items() if value is not None}
 
 
-def read_contents(contents: list[JsonValue], log: Dialogue) -> None:
+def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
     """Adds contents to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for content in objects(_with_texts(contents), "contents"):
-        parts = [plain(part) for part in objects(content.get("parts"), "parts")]
+        parts = [_plain(part) for part in objects(content.get("parts"), "parts")]
         role = content.get("role")
         results = [part for part in parts if not part.keys().isdisjoint(_RESULTS)]
         if role in ("user", None) and (len(results) < len(parts) or not parts):
@@ -79,9 +77,9 @@ def _read(parts: list[JsonObject], log: Dialogue, by_agent: bool) -> None:
         said = []
         kind = next((name for name in part if name not in _ABOUT), None)
         if kind in _CALLS and isinstance(part[kind], dict):
-            _call(kind, plain(part[kind]), log)
+            _call(kind, _plain(part[kind]), log)
         elif kind in _RESULTS and isinstance(part[kind], dict):
-            _result(kind, plain(part[kind]), log)
+            _result(kind, _plain(part[kind]), log)
         elif kind is not None:
             log.unread.part(kind, by_agent)
     log.agent(joined_texts(said))
@@ -132,23 +130,23 @@ def _fits(message: JsonObject) -> bool:
 
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:
-    found = plain(reply)
+    found = _plain(reply)
     before = len(log.steps)
     if found.get(_AUTOMATIC):
         _automatic(list(objects(found[_AUTOMATIC], _AUTOMATIC)), log)
     has_others = len(log.steps) > before
-    candidates = list(map(plain, objects(found.get("candidates"), "candidates")))
+    candidates = list(map(_plain, objects(found.get("candidates"), "candidates")))
     if candidates:
         first = next((one for one in candidates if one.get("index") == 0), candidates[0])
         log.alternatives(len(candidates))
         if isinstance(first.get("content"), dict):
-            read_contents([{"role": "model", **plain(first["content"])}], log)
+            _read_contents([{"role": "model", **_plain(first["content"])}], log)
         log.finish = _finish(first.get("finish_reason"))
-    blocked = plain(as_object(found.get("prompt_feedback"))).get("block_reason")
+    blocked = _plain(as_object(found.get("prompt_feedback"))).get("block_reason")
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
     # The reply counts the tokens of the last call of the model only.
-    usage = {} if has_others else plain(as_object(found.get("usage_metadata")))
+    usage = {} if has_others else _plain(as_object(found.get("usage_metadata")))
     outputs = (usage.get("candidates_token_count"), usage.get("thoughts_token_count"))
     counts = [count for count in outputs if type(count) is int]
     log.usage(
@@ -165,10 +163,10 @@ def _automatic(contents: list[JsonObject], log: Dialogue) -> None:
     """Adds the calls that the library made by itself; in its reply they follow the request's contents."""
     seen, place = Dialogue(), 0
     while len(seen.steps) < len(log.steps) and place < len(contents):
-        read_contents([contents[place]], seen)
+        _read_contents([contents[place]], seen)
         place += 1
     if seen.steps == log.steps:
-        read_contents(list(contents[place:]), log)
+        _read_contents(list(contents[place:]), log)
     else:
         said = f"{_AUTOMATIC} does not begin with the request's contents, and is not read"
         log.unread.add(UNREAD, said, calls=True)
@@ -179,12 +177,12 @@ def _join(events: list[JsonObject]) -> JsonObject:
     reply: JsonObject = {}
     parts: list[JsonObject] = []
     finish: JsonValue = None
-    for event in map(plain, events):
+    for event in map(_plain, events):
         for candidate in list(objects(event.get("candidates"), "candidates"))[:1]:
-            one = plain(candidate)
+            one = _plain(candidate)
             finish = one.get("finish_reason") or finish
             content = as_object(one.get("content"))
-            for part in map(plain, objects(content.get("parts"), "parts")):
+            for part in map(_plain, objects(content.get("parts"), "parts")):
                 last = parts[-1] if parts else {}
                 if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
                     last["text"] = text_at(last, "text") + text_at(part, "text")
@@ -206,13 +204,14 @@ def _finish(reason: JsonValue) -> JsonValue:
     return f"FINISH_REASON_{reason}"
 
 
+# For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
 register_dialect(
     Dialect(
         name="gemini_contents",
         keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
         help="contents, requests and replies of the Gemini API",
         fits=_fits,
-        read=read_contents,
+        read=_read_contents,
         reply=_reply,
         is_reply=lambda value: isinstance(value.get("candidates"), list),
         join=_join,

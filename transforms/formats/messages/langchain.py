@@ -1,5 +1,8 @@
 """Messages of LangChain and states of LangGraph, as `dumpd`, `messages_to_dict` or `model_dump` spell."""
 
+from collections.abc import Iterator, Sequence
+
+from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import call_results, message_calls
 from turnwise.transforms.formats.endings import as_text, failure_mark, own_result, usage_fields
@@ -17,7 +20,12 @@ from turnwise.transforms.formats.messages.kinds import (
     part_types,
     role_of,
 )
-from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
+from turnwise.transforms.formats.messages.messages_base import (
+    Dialect,
+    conversation,
+    read_half,
+    register_dialect,
+)
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     key_set,
@@ -27,8 +35,15 @@ from turnwise.transforms.formats.messages.streams import (
     stated,
     text_at,
 )
+from turnwise.transforms.formats.registry import (
+    EventReader,
+    Format,
+    ReadSettings,
+    record_place,
+    register_format,
+)
 
-_OWN = ("human", "ai", "remove")
+_LANGCHAIN_OWN = ("human", "ai", "remove")
 _TEXTS = part_types(LANGCHAIN_PARTS, TEXT)
 _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_chunk invalid_tool_call")
 KEYS = key_set(
@@ -46,7 +61,7 @@ def _fits(message: JsonObject) -> bool:
     role = role_of(kind)
     if isinstance(message.get("data"), dict):
         return role is not None or kind.lower().startswith(("remove", "chat"))
-    is_own = kind.lower().startswith(_OWN)
+    is_own = kind.lower().startswith(_LANGCHAIN_OWN)
     return is_own or (role in (TOOL, SYSTEM) and "content" in message)
 
 
@@ -56,8 +71,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     Raises:
         ValueError: A value has the wrong type.
     """
-    given = joined_chunks([unwrapped(each) for each in objects(messages, "messages")])
-    for message in kept_messages(given, log):
+    given = _joined_chunks([_unwrapped(each) for each in objects(messages, "messages")])
+    for message in _kept_messages(given, log):
         role = _whose(message)
         if role == USER:
             log.user(_words(message, log, False))
@@ -96,7 +111,10 @@ _SERVER = part_types(LANGCHAIN_PARTS, HOSTED, RESULT)
 
 
 def _agent(message: JsonObject, log: Dialogue) -> None:
-    log.agent(_words(message, log, True) or refusal_of(message))
+    # Integrations keep a refusal, and the transcript of speech, apart from an empty content.
+    kwargs = as_object(message.get("additional_kwargs"))
+    heard = kwargs.get("refusal") or as_object(kwargs.get("audio")).get("transcript")
+    log.agent(_words(message, log, True) or as_text(heard) or "")
     calls = list(objects(message.get("tool_calls"), "tool_calls"))
     for call in calls:
         args = call.get("args", call.get("arguments"))
@@ -115,7 +133,7 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
     if isinstance(extra, dict) and not calls and not bad and not any(kind_of(b) in _CALLS for b in blocks):
         for made, own in zip(message_calls(extra), call_results(extra), strict=True):
             log.call(made.name, made.args, made.id, own=own)
-    add_usage(message, log)
+    _add_usage(message, log)
     log.finish = finish_reason(message)
     log.said(message)
 
@@ -134,6 +152,7 @@ def _block(block: JsonObject, log: Dialogue, has_none: bool) -> None:
         log.call(block.get("name"), args, block.get("call_id") or block.get("id"))
 
 
+# For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
 LANGCHAIN = register_dialect(
     Dialect(
         name="langchain_messages",
@@ -146,12 +165,10 @@ LANGCHAIN = register_dialect(
 )
 
 
-# What a LangChain message is, in each of its spellings.
-
 _ALL = "__remove_all__"
 
 
-def unwrapped(message: JsonObject) -> JsonObject:
+def _unwrapped(message: JsonObject) -> JsonObject:
     """Returns the fields of a message in any of the three spellings, with its type."""
     if isinstance(message.get("kwargs"), dict) and "lc" in message:
         names = message.get("id")
@@ -170,7 +187,7 @@ def _whose(message: JsonObject) -> str:
     return role_of(kind) or role_of(stated) or stated
 
 
-def joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
+def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
     """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
     found: list[JsonObject] = []
     for message in messages:
@@ -208,7 +225,7 @@ def _calls(pieces: list[JsonObject]) -> list[JsonValue]:
     return [dict(call) for call in calls.values()]
 
 
-def kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
+def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
     """Returns the messages that no `remove` names, and says how many there are."""
     found: list[JsonObject] = []
     removed = 0
@@ -224,18 +241,10 @@ def kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]
     return found
 
 
-# What a LangChain message of a model holds beside its content: tokens, the finish reason, a refusal.
-
 _REASONS = ("finish_reason", "stop_reason", "stopReason")
 
 
-def refusal_of(message: JsonObject) -> str:
-    """Returns a refusal or the transcript of speech, which integrations keep apart from an empty content."""
-    extra = as_object(message.get("additional_kwargs"))
-    return as_text(extra.get("refusal") or as_object(extra.get("audio")).get("transcript")) or ""
-
-
-def add_usage(message: JsonObject, log: Dialogue) -> None:
+def _add_usage(message: JsonObject, log: Dialogue) -> None:
     """Adds the tokens of a message, which older versions keep in the metadata of the response."""
     usage, about = as_object(message.get("usage_metadata")), as_object(message.get("response_metadata"))
     older = as_object(about.get("token_usage") or about.get("usage"))
@@ -256,3 +265,122 @@ def finish_reason(message: JsonObject) -> str | None:
     about = as_object(message.get("response_metadata"))
     reason = next((about[key] for key in _REASONS if about.get(key)), None)
     return as_text(reason or as_object(about.get("incomplete_details")).get("reason"))
+
+
+_OWN = ("next", "parent_config", "parent_checkpoint")
+_FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")
+_FEWEST_FIELDS = 6
+_PLACES = ("config", "checkpoint", "metadata")
+_BRANCH = "an earlier state of the thread holds messages that the newest does not hold"
+
+
+def _is_snapshot(value: JsonObject) -> bool:
+    return isinstance(value.get("values"), dict) and not value.keys().isdisjoint(_OWN)
+
+
+def _from_array(value: list[JsonValue]) -> JsonObject | None:
+    """Returns the snapshot that an array spells: `StateSnapshot` is a named tuple."""
+    if not _FEWEST_FIELDS <= len(value) <= len(_FIELDS):
+        return None
+    values, nodes, config, metadata, created_at, parent, *_ = value
+    is_one = isinstance(values, dict) and isinstance(config, dict) and isinstance(nodes, list)
+    is_one = is_one and all(isinstance(node, str) for node in nodes) and isinstance(metadata, dict | None)
+    if not (is_one and isinstance(created_at, str | None) and isinstance(parent, dict | None)):
+        return None
+    return dict(zip(_FIELDS, value, strict=False))
+
+
+def _about(snapshot: JsonObject) -> Iterator[JsonObject]:
+    """Yields the objects that may name the thread and the checkpoint."""
+    for key in _PLACES:
+        yield as_object(as_object(snapshot.get(key)).get("configurable"))
+        yield as_object(snapshot.get(key))
+
+
+def _stated(snapshot: JsonObject, key: str) -> str | None:
+    return next((as_text(each[key]) for each in _about(snapshot) if each.get(key)), None)
+
+
+def _thread(snapshot: JsonObject) -> str | None:
+    return _stated(snapshot, "thread_id")
+
+
+def _is_nameless(value: JsonObject) -> bool:
+    return _is_snapshot(value) and _thread(value) is None
+
+
+def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
+    """Returns what orders snapshots: those of the graph itself after those of its subgraphs, then by time."""
+    made = as_text(snapshot.get("created_at")) or ""
+    own = as_text(snapshot.get("checkpoint_id")) or _stated(snapshot, "checkpoint_id") or ""
+    return not _stated(snapshot, "checkpoint_ns"), made, own
+
+
+def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
+    log = Dialogue()
+    read_half(LANGCHAIN, snapshot, log)
+    return log.steps
+
+
+def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
+    """Returns the conversation of the newest snapshot, given also those before it."""
+    log = Dialogue()
+    read_half(LANGCHAIN, snapshot, log)
+    if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
+        log.general.add("OtherBranch", _BRANCH, calls=True)
+    # The graph stopped at a task whose error the snapshot still holds.
+    tasks = snapshot.get("tasks")
+    errors = (
+        (task.get("error") for task in tasks if isinstance(task, dict)) if isinstance(tasks, list) else ()
+    )
+    log.failure = next(filter(None, errors), None)
+    return conversation(LANGCHAIN, log, snapshot, name)
+
+
+def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
+    newest = max(values, key=_age)
+    main = [each for each in values if _age(each)[0] == _age(newest)[0] and each is not newest]
+    return _conversation(newest, main, thread)
+
+
+def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+    """Returns the conversations of snapshots that name no thread: those that no other one continues."""
+    found = list(objects(value if isinstance(value, list) else [value], "snapshots"))
+    steps = sorted(((_steps(each), i) for i, each in enumerate(found)), key=lambda one: -len(one[0]))
+    kept: list[tuple[list[tuple[object, ...]], int]] = []
+    for own, place in steps:
+        if not any(own == other[: len(own)] for other, _ in kept):
+            kept.append((own, place))
+    name = record_place(record)
+    names = [name] if len(kept) == 1 else [f"{name}:{i + 1}" for _, i in kept]
+    return [_conversation(found[i], (), each) for (_, i), each in zip(kept, names, strict=True)]
+
+
+# For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
+register_format(
+    Format(
+        name="langgraph_thread",
+        keys=("values", "next", "config"),
+        help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
+        "the newest of a thread counts",
+        rank=110,
+        recognises=lambda record: _is_snapshot(record) and _thread(record) is not None,
+        from_array=_from_array,
+        events=EventReader(place=lambda value: (_thread(value) or "", -1), join=_join),
+        time_keys=("created_at",),
+        has_rubrics=False,
+    )
+)
+# For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
+register_format(
+    Format(
+        name="langgraph_history",
+        keys=("values", "next", "parent_config"),
+        help="snapshots of LangGraph threads that name no thread: a list of them, newest first",
+        rank=110,
+        recognises=_is_nameless,
+        read_log=_read,
+        is_list=_is_nameless,
+        has_rubrics=False,
+    )
+)

@@ -106,11 +106,11 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
     found = decoded(record.get(ATTRIBUTES[0]))
     if isinstance(found, list) and not any("." in key for key in record.keys() - ATTRIBUTES):
         return ATTRIBUTES[0], found
-    items = page_items(record)
+    items = _page_items(record)
     return ("", None) if items is None else ("data", items)
 
 
-def state_of(record: JsonObject) -> JsonObject:
+def _state_of(record: JsonObject) -> JsonObject:
     """Returns the object that holds the messages: the record, or the snapshot of a state inside it."""
     holders = (record, as_object(record.get("checkpoint")))
     inner = (holder.get(key) for holder in holders for key in _INNER)
@@ -133,7 +133,7 @@ def dialects_of(record: JsonObject) -> frozenset[str]:
 def _found(record: JsonObject) -> Iterator[str]:
     if record.keys() >= {"request", "response"} or record.keys() >= {"run_type", "dotted_order"}:
         return
-    state = state_of(record)
+    state = _state_of(record)
     key, messages = messages_in(state)
     tried = messages[:_TRIED] if isinstance(messages, list) else []
     given = [stated(each) for each in tried if isinstance(each, dict)]
@@ -175,7 +175,7 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bo
     Raises:
         ValueError: A value in them has the wrong type.
     """
-    key, messages = messages_in(state_of(request))
+    key, messages = messages_in(_state_of(request))
     given = messages
     if isinstance(messages, str):
         body: JsonObject = {"parts": [{"text": messages}]} if key == "contents" else {"content": messages}
@@ -199,9 +199,9 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     Raises:
         ValueError: A value has the wrong type; one line.
     """
-    state = state_of(record)
+    state = _state_of(record)
     is_state = dialect.keeps_state and not dialect.is_reply(record)
-    is_page = page_items(record) is not None
+    is_page = _page_items(record) is not None
     if is_page and record.get("has_more"):
         log.general.add(MISSING_HISTORY, "the list goes on on another page", calls=True, words=True)
     if not is_state and not dialect.is_reply(record):
@@ -249,12 +249,10 @@ def _named(record: JsonObject) -> Iterator[JsonObject]:
                 yield inner["configurable"]
 
 
-# Pages of items, as OpenAI's API lists them: newest first, unless it is asked for another order.
-
 _PAGE = ("object", "data")
 
 
-def page_items(record: JsonObject) -> list[JsonValue] | None:
+def _page_items(record: JsonObject) -> list[JsonValue] | None:
     """Returns the items of a page, oldest first; None: the record is no page."""
     object_, data = (record.get(key) for key in _PAGE)
     if object_ != "list" or not isinstance(data, list):

@@ -23,8 +23,6 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-# Calls among the items of OpenAI's Responses API: functions, and tools that OpenAI hosts.
-
 HOSTED = {
     "file_search_call": ("queries",),
     "web_search_call": ("action",),
@@ -45,7 +43,7 @@ _DONE = (None, "completed")
 _RESULTS = ("results", "outputs", "result")
 
 
-def read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
+def _read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
     """Adds a call, its result if the item holds it, and a finding if its status is that it is not done."""
     call_id, status = item.get("call_id") or item.get("id"), item.get("status")
     if kind in ("function_call", "custom_tool_call"):
@@ -120,7 +118,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
         elif kind == "item_reference":
             log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
         elif kind in HOSTED or kind in ("function_call", "custom_tool_call", "mcp_call"):
-            read_call(item, kind, log)
+            _read_call(item, kind, log)
         else:
             log.unread.part(kind)
         log.unread.keys(item, _CALL_KEYS if kind in _CALLS else KEYS, item.get("role") != "user")
@@ -204,6 +202,7 @@ def _join(events: list[JsonObject]) -> JsonObject:
     return {"object": "response", "output": items}
 
 
+# For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
 register_dialect(
     Dialect(
         name="openai_responses",

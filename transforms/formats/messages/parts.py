@@ -33,8 +33,6 @@ from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.messages.vercel import StatedCall, stated_call
 from turnwise.transforms.formats.traces.span import loaded
 
-# A message of a model call, independent of the library that wrote it.
-
 UNKNOWN = "unknown"
 """Role of a message that states a role or type which no reader has: it is nobody's."""
 CONTENT_OFF = "ContentNotRecorded"
@@ -140,7 +138,7 @@ class SpanMessage(msgspec.Struct, gc=False):
         if self.role != USER or self.results or not (self.texts or self.parts):
             return False
         text = self.text.strip()
-        return bool(text or self.parts) and not (is_retry(text) or is_context(self.texts, bool(self.calls)))
+        return bool(text or self.parts) and not (_is_retry(text) or _is_context(self.texts, bool(self.calls)))
 
     @property
     def is_read(self) -> bool:
@@ -395,9 +393,6 @@ def _bedrock_text(part: JsonObject) -> str:
         return ""
 
 
-# What the users of a conversation wrote, of the messages that a model is given.
-
-
 def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
     """Returns what the user newly wrote: all that follows the known history, or else the last messages."""
     found = news(first, known) or _last_users(first)
@@ -419,7 +414,7 @@ def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
     """
     found: list[SpanMessage] = []
     for each in reversed(messages):
-        if each.is_users or (not found and each.role == USER and is_retry(each.text.strip())):
+        if each.is_users or (not found and each.role == USER and _is_retry(each.text.strip())):
             found.insert(0, each)
         elif found and each.role != SYSTEM:
             break
@@ -439,8 +434,6 @@ def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
     """Returns the texts of all messages of users."""
     return tuple(each.text for each in messages if each.is_users)
 
-
-# Objects of Python that a writer left as their text: calls of OpenAI Agents, messages of LlamaIndex.
 
 _START = "ResponseFunctionToolCall("
 _LONGEST = 100_000
@@ -484,8 +477,6 @@ def _keywords(text: str) -> dict[str, str]:
     return {k: v.value for k, v in named.items() if isinstance(v, ast.Constant) and isinstance(v.value, str)}
 
 
-# What frameworks write in the user's place: another agent's acts, and notes to try again.
-
 _CONTEXT = re.compile(
     r"For context:(?: below is a transcript of what another agent did, quoted between <<<[^\[]*)?\s*"
 )
@@ -504,13 +495,8 @@ _RETRY = re.compile(
 )
 
 
-def is_context(texts: Sequence[str], has_code: bool) -> bool:
-    """Returns whether a message is google-adk's report of another agent's acts.
-
-    Args:
-        texts: Texts of the message: a preamble and the acts, or all in one text.
-        has_code: Whether it holds code that the other agent ran.
-    """
+def _is_context(texts: Sequence[str], has_code: bool) -> bool:
+    """Returns whether a message is google-adk's report of another agent's acts."""
     opening = _CONTEXT.match(texts[0]) if texts else None
     if opening is None:
         return False
@@ -518,6 +504,6 @@ def is_context(texts: Sequence[str], has_code: bool) -> bool:
     return all(map(_ACT.match, acts)) and (bool(acts) or has_code)
 
 
-def is_retry(text: str) -> bool:
+def _is_retry(text: str) -> bool:
     """Returns whether a text is Pydantic AI's note that a reply was not valid."""
     return text.endswith((AGAIN, ">")) and _RETRY.fullmatch(text) is not None

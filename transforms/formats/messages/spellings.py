@@ -9,6 +9,7 @@ from turnwise.transforms.formats.chat import KEYS as OF_CHATS
 from turnwise.transforms.formats.endings import stated_reason
 from turnwise.transforms.formats.fields import may_hold_work
 from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
+from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
     RESULT,
@@ -21,6 +22,12 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
 from turnwise.transforms.formats.messages.langchain import finish_reason
+from turnwise.transforms.formats.messages.messages_base import (
+    ATTRIBUTES,
+    Dialect,
+    messages_in,
+    register_dialect,
+)
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
 from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS
@@ -42,7 +49,7 @@ from turnwise.transforms.formats.messages.parts import (
     is_object,
     result_of,
 )
-from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.streams import decoded, listed, objects, stated
 from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
@@ -249,7 +256,9 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
     elif kind in _EXECUTED and isinstance(value.get("content"), list):
         found.results += [result_of(each) for each in value["content"] if isinstance(each, dict)]
     elif found.role == TOOL and not isinstance(value.get("parts"), list) and not _has_results(value):
-        found.results.append(_tool_result(value))
+        result, name = result_of({**value, "name": value.get("name")}), value.get("name")
+        result.name = name if isinstance(name, str) else None
+        found.results.append(result)
     else:
         _add_content(found, value)
     found.keys += [name for name, item in value.items() if name not in _KEYS and may_hold_work(name, item)]
@@ -354,12 +363,6 @@ def _is_block(value: JsonObject) -> bool:
     return _is_known(kind) or is_work(kind) or names_call
 
 
-def _tool_result(value: JsonObject) -> MessageResult:
-    found = result_of({**value, "name": value.get("name")})
-    name = value.get("name")
-    return MessageResult(found.response, found.id, name if isinstance(name, str) else None, found.error)
-
-
 def _has_results(value: JsonObject) -> bool:
     content = value.get("content")
     return isinstance(content, list) and any(
@@ -452,8 +455,6 @@ def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
     return [each for each in messages if each.texts or each.calls or each.results or not each.is_read]
 
 
-# Reads the histories that every model call repeats: what an earlier text held is not read again.
-
 _KEPT = 8
 _SHORTEST = 64
 
@@ -494,3 +495,69 @@ class HistoryReader:
 
 HISTORIES = HistoryReader()
 """The reader of this process; it is cleared after every conversation."""
+
+
+_OUTPUTS = ("output_messages", "outputMessages", "output")
+_CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
+
+
+def _parts(message: JsonObject) -> list[JsonObject]:
+    parts = message.get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _fits(message: JsonObject) -> bool:
+    return "role" in message and any(
+        part.get("type") in _CALLS or (isinstance(part.get("type"), str) and "content" in part)
+        for part in _parts(message)
+    )
+
+
+def _outputs(record: JsonObject) -> JsonValue:
+    """Returns the messages that a model answered with; None: they do not stand beside the others."""
+    found = [record.get(key) for key in _OUTPUTS]
+    if messages_in(record)[0] == ATTRIBUTES[0]:
+        found.append(decoded(record.get(ATTRIBUTES[1])))
+    lists = (each for each in found if isinstance(each, list))
+    return next((each for each in lists if any(isinstance(one, dict) and _fits(one) for one in each)), None)
+
+
+def _read_messages(messages: list[JsonValue], log: Dialogue) -> None:
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
+    for value in objects(messages, "messages"):
+        listed(value.get("parts"), "parts")
+        for message in read_message(value, USER):
+            if message.role != SYSTEM:
+                _add(message, log)
+            if message.role == AGENT:
+                log.said(value)
+
+
+def _add(message: SpanMessage, log: Dialogue) -> None:
+    by_user = message.role in (USER, TOOL) and bool(message.texts or message.parts or not message.results)
+    for result in message.results if by_user else ():
+        log.result(result.response, result.id, result.name, result.error)
+    if message.role == USER and by_user and (message.is_users or message.results or not message.texts):
+        log.user(message.text)
+    elif message.role == AGENT:
+        log.agent(message.text)
+    for call in message.calls:
+        log.call(call.name, call.args, call.id)
+    for result in () if by_user else message.results:
+        log.result(result.response, result.id, result.name, result.error)
+    message.add_unread(log.unread, message.role != USER)
+    log.finish = message.finish
+
+
+# For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
+register_dialect(
+    Dialect(
+        name="genai_messages",
+        keys=(("input_messages", "output_messages"),),
+        help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
+        fits=_fits,
+        read=_read_messages,
+        reply=lambda record, log: _read_messages(listed(_outputs(record), "output_messages"), log),
+        is_reply=lambda record: _outputs(record) is not None,
+    )
+)

@@ -33,7 +33,7 @@ def events_of(text: JsonValue) -> list[JsonObject]:
     if lines:
         parsed = [json_structure(line) for line in lines]
         return [event for event in parsed if isinstance(event, dict)]
-    return run_together(text)
+    return _run_together(text)
 
 
 def _object_at(text: str, place: int) -> JsonObject | None:
@@ -44,7 +44,7 @@ def _object_at(text: str, place: int) -> JsonObject | None:
     return found if isinstance(found, dict) else None
 
 
-def run_together(text: str) -> list[JsonObject]:
+def _run_together(text: str) -> list[JsonObject]:
     """Returns JSON objects that follow each other in a text; empty: it holds anything else."""
     found: list[JsonObject] = []
     place, end = 0, len(text)
@@ -106,9 +106,6 @@ def _whole(block: JsonObject) -> JsonObject:
         except ValueError:
             block["input"] = spelt
     return block
-
-
-# Reads values of messages, with an error in one line for those of a wrong type.
 
 
 def listed(value: JsonValue, path: str) -> list[JsonValue]:

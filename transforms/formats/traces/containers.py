@@ -501,18 +501,18 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
                 "parts": loaded(record.get("content_parts")),
                 "attributes": loaded(record.get("attributes")),
                 "agent": record.get("agent"),
-                "is_truncated": is_truncated(record.get("is_truncated")),
+                "is_truncated": _is_truncated(record.get("is_truncated")),
                 "has_latency": total is not None,
             },
             "session.id": record.get("session_id"),
         },
         error=record.get("status") == "ERROR" or kind.endswith("_ERROR"),
         message=message if isinstance(message, str) else "",
-        dropped=int(is_truncated(record.get("is_truncated"))),
+        dropped=int(_is_truncated(record.get("is_truncated"))),
     )
 
 
-def is_truncated(value: JsonValue) -> bool:
+def _is_truncated(value: JsonValue) -> bool:
     """Returns whether a row says that its content was truncated."""
     return value in (True, 1) or (isinstance(value, str) and value.lower() == "true")
 

@@ -45,14 +45,14 @@ def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
     holders = (record, *(record.get(key) for key in _WRAPPERS))
     for holder in (each for each in holders if isinstance(each, dict)):
         for resource in _each(holder, _RESOURCES):
-            service = resource_attributes(resource.get("resource"))
+            service = _resource_attributes(resource.get("resource"))
             for scoped in _each(resource, _SCOPES):
                 scope = next((name for key in _SCOPE if (name := _name(scoped.get(key)))), "")
                 for span in _each(scoped, _SPANS):
                     yield _span(span, scope, service)
 
 
-def resource_attributes(resource: JsonValue) -> JsonObject:
+def _resource_attributes(resource: JsonValue) -> JsonObject:
     """Returns the attributes of a resource."""
     return key_values(resource.get("attributes")) if isinstance(resource, dict) else {}
 
@@ -89,9 +89,9 @@ def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
     )
     events, status = get("events"), get("status")
     if events and isinstance(events, list):
-        span.events = [span_event(each) for each in events if isinstance(each, dict)]
+        span.events = [_span_event(each) for each in events if isinstance(each, dict)]
     if status and isinstance(status, dict):
-        span.error, span.message = is_error(status.get("code")), as_text(status.get("message")) or ""
+        span.error, span.message = _is_error(status.get("code")), as_text(status.get("message")) or ""
     return span
 
 
@@ -100,12 +100,12 @@ def is_local(flags: JsonValue) -> bool:
     return isinstance(flags, int) and flags & _REMOTE_MASK == _HAS_REMOTE
 
 
-def is_error(code: JsonValue) -> bool:
+def _is_error(code: JsonValue) -> bool:
     """Returns whether the code of a status says that the span failed."""
     return isinstance(code, str | int) and code in _ERRORS
 
 
-def span_event(held: JsonObject) -> SpanEvent:
+def _span_event(held: JsonObject) -> SpanEvent:
     """Returns an event of a span."""
     time = as_nanos(held.get("timeUnixNano") or held.get("time_unix_nano"))
     return SpanEvent(as_text(held.get("name")) or "", time, key_values(held.get("attributes")))
@@ -120,8 +120,6 @@ def _log(held: JsonObject, trace: str, own: str, scope: str, service: JsonObject
     span.dropped = dropped_count(held)
     return span
 
-
-# OTLP/JSON as most exporters write it, read from its text by types: quicker than general parsing.
 
 _START = b'{"resourceSpans":'
 
@@ -200,7 +198,7 @@ def otlp_text_spans(data: bytes) -> list[TraceSpan] | None:
 def _spans(export: _Export) -> list[TraceSpan]:
     found: list[TraceSpan] = []
     for resource in export.resource_spans:
-        service = resource_attributes(resource.resource)
+        service = _resource_attributes(resource.resource)
         for scoped in resource.scope_spans:
             found += [_span_otlp_text(span, scoped.scope.name, service) for span in scoped.spans]
     return found
@@ -222,9 +220,9 @@ def _span_otlp_text(held: _Span, scope: str, service: JsonObject) -> TraceSpan:
     )
     if held.events:
         events = map(_parsed, held.events)
-        span.events = [span_event(each) for each in events if isinstance(each, dict)]
+        span.events = [_span_event(each) for each in events if isinstance(each, dict)]
     if held.status is not None:
-        span.error, span.message = is_error(held.status.code), held.status.message
+        span.error, span.message = _is_error(held.status.code), held.status.message
     return span
 
 
@@ -244,8 +242,6 @@ _NAMES = tuple(zip(_Value.__struct_fields__, _Value.__struct_encode_fields__, st
 def _parsed(value: JsonValue) -> JsonValue:
     return from_json(bytes(value)) if isinstance(value, Raw) else value
 
-
-# Spans as SDKs dump them: one object a span, in an array, one a line, or in a list of spans.
 
 _TRACE, _ID = ("trace_id", "traceId", "traceID", "TraceId"), ("span_id", "spanId", "spanID", "id", "SpanId")
 _PARENTS = ("parent_span_id", "parentSpanId", "parent_id", "parentId", "ParentSpanId")
@@ -291,7 +287,7 @@ def flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     shared = as_text(first_of(record, ("session_id", "sessionId"))) or _session(record.get("info"))
     for each in _listed(record) if is_span_list(record) else [record]:
         if isinstance(each, dict):
-            span = flat_span(each)
+            span = _flat_span(each)
             if shared and "session.id" not in span.attributes:
                 span.attributes = {**span.attributes, "session.id": shared}
             yield span
@@ -304,7 +300,7 @@ def _session(info: JsonValue) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def flat_span(held: JsonObject) -> TraceSpan:
+def _flat_span(held: JsonObject) -> TraceSpan:
     """Returns one span."""
     held = unfolded(held)
     context = _context(held)
@@ -314,7 +310,7 @@ def flat_span(held: JsonObject) -> TraceSpan:
     scope, resource = first_of(held, _FLAT_SCOPES), loaded(first_of(held, _FLAT_RESOURCES))
     parent = first_of(held, _PARENTS) or held.get("parentSpanContext")
     parent = first_of(parent, _ID) if isinstance(parent, dict) else parent
-    start = as_nanos(first_of(held, _STARTS))
+    start, length = as_nanos(first_of(held, _STARTS)), held.get("Duration")  # of ClickHouse, in nanoseconds
     events = loaded(first_of(held, _EVENTS))
     attributes = loaded(first_of(held, _ATTRIBUTES))
     inner = stated(resource).get("attributes", resource) if isinstance(resource, dict) else {}
@@ -324,7 +320,8 @@ def flat_span(held: JsonObject) -> TraceSpan:
         parent=as_id(parent),
         name=as_text(first_of(held, _FLAT_NAMES)) or "",
         start=start,
-        end=as_nanos(first_of(held, _ENDS)) or _with_length(start, held.get("Duration")),
+        end=as_nanos(first_of(held, _ENDS))
+        or (start + length if start and isinstance(length, int) and length >= 0 else 0),
         attributes={**kind_beside(held), **dotted(attributes)},
         events=[_event(each) for each in events if isinstance(each, dict)]
         if isinstance(events, list)
@@ -337,11 +334,6 @@ def flat_span(held: JsonObject) -> TraceSpan:
         resource=key_values(inner),
         dropped=dropped_count(held),
     )
-
-
-def _with_length(start: int, length: JsonValue) -> int:
-    """Returns the end by ClickHouse's duration in nanoseconds."""
-    return start + length if start and isinstance(length, int) and length >= 0 else 0
 
 
 def _context(held: JsonObject) -> JsonObject:

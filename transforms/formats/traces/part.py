@@ -32,16 +32,8 @@ from turnwise.transforms.formats.traces.containers import (
     langfuse_spans,
     langsmith_spans,
 )
-from turnwise.transforms.formats.traces.dialect import DIALECTS
-from turnwise.transforms.formats.traces.otlp import (
-    flat_spans,
-    is_otlp,
-    is_span,
-    is_span_list,
-    otlp_spans,
-    otlp_text_spans,
-)
-from turnwise.transforms.formats.traces.read_span import (
+from turnwise.transforms.formats.traces.dialect import (
+    DIALECTS,
     conversation_of,
     is_foreign,
     is_noise,
@@ -49,6 +41,14 @@ from turnwise.transforms.formats.traces.read_span import (
     looks_like_work,
     says_something,
     words_of,
+)
+from turnwise.transforms.formats.traces.otlp import (
+    flat_spans,
+    is_otlp,
+    is_span,
+    is_span_list,
+    otlp_spans,
+    otlp_text_spans,
 )
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, of_service
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
@@ -91,18 +91,10 @@ _HEAD = msgspec.json.Decoder(_PartHead)
 _PART = msgspec.json.Decoder(TracePart)
 
 
-def trace_parts(
+def _trace_parts(
     spans: Iterable[TraceSpan], version_attribute: str | None = None
 ) -> list[SplitEvent | ValueError]:
-    """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace.
-
-    Args:
-        spans: The spans, with all attributes of their resources.
-        version_attribute: The attribute of a resource that holds the app version; None: no particular one.
-
-    Raises:
-        NoConversation: There is no span.
-    """
+    """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace."""
     parts: dict[str, TracePart] = {}
     lost = 0
     resource: JsonObject = {}
@@ -245,12 +237,8 @@ def _name(span: str, parents: dict[str, str], stated: dict[str, str]) -> str | N
     return found
 
 
-def join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:
-    """Joins the parts of a conversation's traces.
-
-    Raises:
-        ValueError: They are no such parts, or hold no step of an agent; one line.
-    """
+def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:
+    """Joins the parts of a conversation's traces."""
     try:
         parts = [msgspec.convert(value, TracePart) for value in values]
     except msgspec.ValidationError as error:
@@ -263,12 +251,10 @@ def join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversati
     return join_spans(conversation_id, spans)
 
 
-# Exports of spans, as input formats.
-
 _PARTS = "trace_part"
 
 
-def register_export(
+def _register_export(
     name: str,
     rank: int,
     help: str,
@@ -278,25 +264,14 @@ def register_export(
     is_list: Test | None = None,
     text_spans: Callable[[bytes], Iterable[TraceSpan] | None] | None = None,
 ) -> None:
-    """Adds the format of an export of spans.
-
-    Args:
-        name: See `Format`, as for the others that are not described.
-        rank: See `Format`.
-        help: See `Format`.
-        recognises: See `Format`.
-        spans: Yields the spans of one of its objects.
-        keys: Keys of its typical records.
-        is_list: See `Format`.
-        text_spans: Returns the spans of a record's text; None: it has to be parsed in general.
-    """
+    """Adds the format of an export of spans."""
 
     def split(value: JsonValue, settings: ReadSettings) -> list[SplitEvent | ValueError]:
-        return trace_parts(_all(value, spans), settings.traces.app_version_attribute)
+        return _trace_parts(_all(value, spans), settings.traces.app_version_attribute)
 
     def split_text(data: bytes, settings: ReadSettings) -> list[SplitEvent | ValueError] | None:
         found = text_spans(data) if text_spans else None
-        return None if found is None else trace_parts(found, settings.traces.app_version_attribute)
+        return None if found is None else _trace_parts(found, settings.traces.app_version_attribute)
 
     def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
@@ -330,45 +305,53 @@ register_format(
         help="turnwise's own part of a trace",
         rank=24,
         recognises=lambda record: KEY in record,
-        events=EventReader(place=place, join=join_parts, is_end=has_root, group=group, lend=lend),
+        events=EventReader(place=place, join=_join_parts, is_end=has_root, group=group, lend=lend),
         has_rubrics=False,
     )
 )
-register_export(
+# For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
+_register_export(
     "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
     is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",), text_spans=otlp_text_spans,
 )  # fmt: skip
-register_export(
+# For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
+_register_export(
     "jaeger_export", 26, "Jaeger's query API",
     is_jaeger, jaeger_spans,
     ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
 )  # fmt: skip
-register_export(
+# For example {"trace": {"id": "1"}, "observations": [{"id": "2", "type": "GENERATION", "input": [...]}]}
+_register_export(
     "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
     is_langfuse, langfuse_spans, ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
 )  # fmt: skip
-register_export(
+# For example {"id": "2", "trace_id": "1", "run_type": "llm", "inputs": {"messages": [...]}, "outputs": {...}}
+_register_export(
     "langsmith_runs", 28, "LangSmith runs",
     is_langsmith, langsmith_spans,
     ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
 )  # fmt: skip
-register_export(
+# For example {"object": "trace.span", "trace_id": "1", "id": "2", "span_data": {"type": "function", ...}}
+_register_export(
     "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
     is_agents_trace, agents_spans,
     ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
 )  # fmt: skip
-register_export(
+# For example {"event_type": "TOOL_STARTING", "session_id": "7", "content": {"tool": "find", "args": {}}}
+_register_export(
     "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
     is_agent_event, agent_event_spans, ("event_type", "session_id", "invocation_id", "content"),
 )  # fmt: skip
-register_export(
+# For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
+_register_export(
     "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
     lambda record: is_span(record) or is_span_list(record), flat_spans,
     ("trace_id", "span_id", "name", "start_time", "attributes"),
     ("name", "context", "span_kind", "attributes"),
     is_list=is_span,
 )  # fmt: skip
-register_export(
+# For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
+_register_export(
     "otel_attributes", 146, "attributes of one OpenTelemetry span",
     is_attributes, attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
 )  # fmt: skip

@@ -1,18 +1,27 @@
-"""The tree of spans: deliveries merged, parents found."""
+"""Spans as a tree: deliveries merged, parents found, units of work in it, and the turns that they answer."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from operator import attrgetter
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from turnwise.transforms.formats.messages.kinds import SYSTEM
-from turnwise.transforms.formats.messages.parts import SpanMessage, is_spoken
-from turnwise.transforms.formats.traces.dialect import SpanStep
-from turnwise.transforms.formats.traces.read_span import read_span
-from turnwise.transforms.formats.traces.span import PENDING, TraceSpan
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
+from turnwise.transforms.formats.messages.parts import (
+    AGAIN,
+    HIDDEN_TEXT,
+    TRANSFER,
+    SpanMessage,
+    is_spoken,
+    new_user,
+    news,
+    users_of,
+)
+from turnwise.transforms.formats.traces.dialect import SpanStep, read_span
+from turnwise.transforms.formats.traces.span import CUT, PENDING, TraceSpan
 
 _CHOICE = "gen_ai.choice"
 _HOLDING = ("agent", "chain")
@@ -60,7 +69,7 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
         return found
 
 
-def merged_spans(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
+def _merged_spans(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     """Returns one span an id: log records and repeated deliveries joined, pending copies dropped."""
     found: dict[tuple[str, str], TraceSpan] = {}
     for place, span in enumerate(spans):
@@ -103,7 +112,7 @@ def _merged(one: TraceSpan, other: TraceSpan) -> TraceSpan:
 def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
     """Returns the spans in order, each below its parent; doubles are not marked."""
     nodes = {
-        span.key if span.id else id(span): SpanNode(span, read_span(span)) for span in merged_spans(spans)
+        span.key if span.id else id(span): SpanNode(span, read_span(span)) for span in _merged_spans(spans)
     }
     for node in nodes.values():
         parent = nodes.get((node.span.trace, node.span.parent)) if node.span.parent else None
@@ -145,9 +154,6 @@ def _set_depth(node: SpanNode) -> None:
     for depth, each in enumerate(reversed(seen.values()), first_depth):
         each.depth = depth
     return None
-
-
-# Units of work: what one agent run, one workflow or one bare model call did.
 
 
 class WorkUnit(Struct, eq=False):
@@ -233,8 +239,6 @@ def _is_within(agent: SpanNode, tool: SpanNode) -> bool:
     return is_apart and 0 < other.start <= own.start and own.end <= other.end
 
 
-# ReAct agents, which tell their models the results of tools in messages of a user.
-
 _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 """How such an agent begins the message, and the line of the reply before it."""
@@ -255,3 +259,241 @@ def _results(unit: WorkUnit, node: SpanNode) -> Iterator[str]:
     for tool in unit.tools:
         if tool.span.end <= node.span.start and isinstance(tool.step.result, str) and tool.step.result:
             yield tool.step.result
+
+
+_PYDANTIC = "pydantic-ai"
+_CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
+"""Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
+
+
+class TurnLine(Struct, eq=False):
+    """What belongs to one turn.
+
+    Attributes:
+        user: The user's message; None: not stated.
+        users: All messages of users that the first input holds, the newest last.
+        units: Units of work, whole or in part.
+        main: Model calls of the main line, in order.
+        inner: Other model calls.
+        tools: Tool calls.
+        handoffs: Hand-offs.
+        after: First input of the next turn: it may hold results of this one; empty: there is none.
+        asked: The user's message as a model or an agent was given it; None: none was.
+    """
+
+    user: str | None = None
+    users: tuple[str, ...] = ()
+    units: list[WorkUnit] = field(default_factory=list)
+    main: list[SpanNode] = field(default_factory=list)
+    inner: list[SpanNode] = field(default_factory=list)
+    tools: list[SpanNode] = field(default_factory=list)
+    handoffs: list[SpanNode] = field(default_factory=list)
+    after: Sequence[SpanMessage] = ()
+    asked: SpanMessage | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the user's message is JSON that is cut off."""
+        return self.asked is not None and CUT in self.asked.parts
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the user's message was left out by the writer."""
+        return self.asked is not None and HIDDEN_TEXT in self.asked.parts
+
+    @property
+    def failure(self) -> str | None:
+        """The error of the last model call, or of what encloses it, above which no span states an answer."""
+        last = self.main[-1:]
+        tops = [unit.top for unit in self.units[-1:] if unit.top is not None]
+        nodes = [*last, *(above for node in last for above in node.above())] or tops
+        of_tools = [tool.step.error for tool in self.tools if tool.step.error]
+        for place, node in enumerate(nodes):
+            error = node.step.error
+            is_failed = error and not (isinstance(error, str) and error.startswith(_CONTROL_FLOW))
+            # Some writers mark all that follows a failed tool, the answer too.
+            is_failed = is_failed and not (error in of_tools and _answers(node))
+            if is_failed and not any(above.step.output for above in nodes[place + 1 :]):
+                return error if isinstance(error, str) else "error"
+        return None
+
+
+def _answers(node: SpanNode) -> bool:
+    output = node.step.output or []
+    return bool(output and output[-1].texts) and not any(each.calls for each in output)
+
+
+def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
+    """Returns the turns of a conversation's units, given in order."""
+    lines: list[TurnLine] = []
+    known: list[SpanMessage] = []
+    for unit in units:
+        first = unit.given or _first_input(unit)
+        if _stated(unit) is None and lines and _continues(unit, first, lines[-1], known):
+            line = lines[-1]
+        else:
+            line = _opened(unit, first, known)
+            if lines and _is_wrapper(lines[-1], unit):
+                line.units = lines.pop().units
+            lines.append(line)
+        _add_unit(line, unit, lines)
+        known = _known_after(unit) or known
+    for line, following in pairwise(lines):
+        line.after = next((node.step.input for node in following.main if node.step.input), ())
+    return lines
+
+
+def _first_input(unit: WorkUnit) -> list[SpanMessage]:
+    """Returns the first input of a model that is more than instructions; empty: there is none."""
+    inputs = (node.step.input for node in unit.main)
+    return next((given for given in inputs if given and is_spoken(given)), [])
+
+
+def _stated(unit: WorkUnit) -> str | None:
+    return unit.top.step.user if unit.top is not None else None
+
+
+def _continues(
+    unit: WorkUnit, first: Sequence[SpanMessage], line: TurnLine, known: Sequence[SpanMessage]
+) -> bool:
+    """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
+    users = users_of(first)
+    if line.units[-1].trace == unit.trace and (not users or users == line.users or _hands_over(line)):
+        return not users or not _is_asked_again(unit, line.units[-1])
+    asked = _first_input(unit)
+    if _ends_in_results(asked) and news(asked, known) == []:
+        return True
+    if not _ends_in_results(first):
+        return False
+    rest = news(first, known)
+    if rest is not None or not users:
+        return not rest
+    before = line.users or (line.user,)
+    return len(users) <= len(before) and users[-1] == before[-1]
+
+
+def _is_asked_again(unit: WorkUnit, before: WorkUnit) -> bool:
+    """Returns whether the same agent runs after it had answered: an equal message was sent once more."""
+    if unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
+        return False
+    said = before.answer or (before.main[-1].step.output if before.main else None) or []
+    is_answered = bool(said) and said[-1].role == AGENT and bool(said[-1].texts) and not said[-1].calls
+    return is_answered and not before.top.step.error and 0 < before.top.span.end <= unit.top.span.start
+
+
+def _hands_over(line: TurnLine) -> bool:
+    """Returns whether the last model call only hands over: what the next agent is given is the agent's."""
+    output = (line.main[-1].step.output if line.main else None) or []
+    names = [call.name or "" for each in output for call in each.calls]
+    return bool(names) and all(name.startswith(TRANSFER) for name in names)
+
+
+def _ends_in_results(messages: Sequence[SpanMessage]) -> bool:
+    last = next((each for each in reversed(messages) if each.role != SYSTEM), None)
+    return last is not None and bool(last.results)
+
+
+def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
+    """Returns whether a turn is an agent's span without content that encloses the next unit."""
+    is_empty = line.user is None and not (line.main or line.inner or line.tools)
+    last = line.units[-1]
+    if not is_empty or last.top is None or last.trace != unit.trace:
+        return False
+    return last.top.span.end >= unit.nodes[0].span.start
+
+
+def _opened(unit: WorkUnit, first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> TurnLine:
+    users = users_of(first)
+    message = new_user(first, known)
+    line = TurnLine(users=users) if message is None else _asked(message, users)
+    line.user = _stated(unit) or line.user
+    return line
+
+
+def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
+    line = TurnLine(message.text, users, asked=message)
+    line.user = line.user or (None if line.is_cut or line.is_hidden else "")
+    return line
+
+
+def _known_after(unit: WorkUnit) -> list[SpanMessage]:
+    """Returns the history as it stands after a unit."""
+    last = next((node for node in reversed(unit.main) if node.step.input), None)
+    return [] if last is None else [*(last.step.input or ()), *(last.step.output or ())]
+
+
+def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
+    """Adds a unit to a turn; a model call whose input ends in a further message of the user opens another."""
+    line.units.append(unit)
+    starts = [0]
+    parts = [line]
+    for place, node in enumerate(unit.main):
+        messages = node.step.input or []
+        last = next((each for each in reversed(messages) if each.role != SYSTEM), None)
+        is_asked = last is not None and last.is_users
+        # Most inputs end in results: their users are those of the turn, and are not looked for.
+        users = users_of(messages) if is_asked or not (place and parts[-1].users) else ()
+        if place and last is not None and is_asked and _asks_anew(unit, node, users, parts[-1]):
+            parts.append(_asked(last, users))
+            parts[-1].units = [unit]
+            starts.append(node.span.start)
+            lines.append(parts[-1])
+        elif users and not (parts[-1].users and parts[-1].main):
+            parts[-1].users = users
+        parts[-1].main.append(node)
+    for name in ("inner", "tools", "handoffs"):
+        for node in getattr(unit, name):
+            place = max(i for i, start in enumerate(starts) if i == 0 or node.span.start >= start)
+            getattr(parts[place], name).append(node)
+
+
+def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: TurnLine) -> bool:
+    """Returns whether a model call, whose input ends in a message of a user, answers a further one.
+
+    Where an agent states what it was asked, other texts are its own requests, such as a critique of a draft.
+    """
+    before = line.main[-1]
+    is_told = tells_result(unit, node, before) or tries_again(node)
+    if unit.given or _stated(unit) is not None or is_told:
+        return False
+    is_bare = unit.top is None
+    return (
+        (bool(line.users) and len(users) > len(line.users) and users[: len(line.users)] == line.users)
+        or _follows(node, before)
+        or _asks_apart(node, before, is_bare)
+    )
+
+
+def tries_again(node: SpanNode) -> bool:
+    """Returns whether Pydantic AI tells its model in words of the application to try again."""
+    *_, before, last = [None, None, *(each for each in node.step.input or () if each.role != SYSTEM)]
+    is_after = before is not None and before.role == AGENT and node.span.scope == _PYDANTIC
+    return is_after and last is not None and last.text.endswith(AGAIN)
+
+
+def _follows(node: SpanNode, before: SpanNode) -> bool:
+    """Returns whether a model call was given the reply of the one before it, which called nothing.
+
+    A history may be a window: it does not hold the first messages any more.
+    """
+    said = before.step.output or []
+    texts = {each.text.strip() for each in said} - {""}
+    given = (each for each in node.step.input or () if each.role == AGENT)
+    return not any(each.calls for each in said) and any(each.text.strip() in texts for each in given)
+
+
+def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
+    """Returns whether a model call without history answers a user, as the answered one before it did.
+
+    Below an agent an equal message may be another attempt of its own.
+    """
+    given, earlier = node.step.input or [], before.step.input or []
+    said = before.step.output or []
+    if not said or any(each.calls for each in said):
+        return False
+    texts = [[each.text for each in messages if each.role == SYSTEM] for messages in (given, earlier)]
+    spoken = [[each for each in messages if each.role != SYSTEM] for messages in (given, earlier)]
+    is_alone = all(len(each) == 1 and each[0].is_users for each in spoken)
+    is_same_bot = node.parent is before.parent and texts[0] == texts[1]
+    is_again = is_bare and 0 < before.span.end <= node.span.start
+    return is_alone and is_same_bot and (is_again or spoken[0][0].text != spoken[1][0].text)

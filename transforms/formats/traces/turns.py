@@ -32,15 +32,21 @@ from turnwise.transforms.formats.traces.calls import (
     turn_calls,
 )
 from turnwise.transforms.formats.traces.containers import PENDING
-from turnwise.transforms.formats.traces.lines import TurnLine, tries_again, turn_lines
-from turnwise.transforms.formats.traces.read_span import (
+from turnwise.transforms.formats.traces.dialect import (
     configured_version,
     environment_of,
     service_version,
     user_of,
 )
 from turnwise.transforms.formats.traces.span import CUT, TraceSpan, is_cut
-from turnwise.transforms.formats.traces.tree import SpanNode, span_tree, work_units
+from turnwise.transforms.formats.traces.tree import (
+    SpanNode,
+    TurnLine,
+    span_tree,
+    tries_again,
+    turn_lines,
+    work_units,
+)
 
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
@@ -56,10 +62,10 @@ _USAGE_OFF = "UsageNotRecorded"
 _SEVERAL = "SeveralAnswers"
 
 
-def line_turn(line: TurnLine, index: int) -> Turn:
+def _line_turn(line: TurnLine, index: int) -> Turn:
     """Returns a turn."""
     calls = turn_calls(line)
-    texts, answer = agent_words(line)
+    texts, answer = _agent_words(line)
     models = [*line.main, *line.inner]
     responses = [response for each in calls if (response := each.response()) is not None]
     turn = Turn(
@@ -70,14 +76,19 @@ def line_turn(line: TurnLine, index: int) -> Turn:
         tool_responses=responses,
         agent_messages=texts,
         transfers=transfers(line, calls),
-        spans=timed_spans([*models, *line.tools]),
-        model_ms=total_ms(models),
-        tool_ms=total_ms(line.tools),
+        spans=[
+            _timed(node)
+            for node in sorted([*models, *line.tools], key=lambda node: node.order)
+            if _is_timed(node)
+        ],
+        model_ms=_total_ms(models),
+        tool_ms=_total_ms(line.tools),
         inference_calls=len(models) or None,
         usage=_usage(models),
     )
-    add_times(turn, line)
-    add_losses(line, calls, turn)
+    _add_times(turn, line)
+    for unread in (_cut(line, calls, turn), _dropped(line), _pending(line)):
+        unread.add_to(turn)
     _findings(line, calls).add_to(turn)
     return turn
 
@@ -103,7 +114,7 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     unread = Unread()
     is_silent = not (
         (any(node.step.output for node in line.main) or any(unit.answer for unit in line.units))
-        or is_output_cut(line)
+        or _is_output_cut(line)
     )
     _add_silence(line, is_silent, unread)
     models = [*line.main, *line.inner]
@@ -111,12 +122,12 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
         told = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
         unread.add(_USAGE_OFF, told)
     _add_calls(line, calls, unread)
-    if others := strangers(line):
-        texts = list(dict.fromkeys(asked_text(node) for node in others))
+    if others := _strangers(line):
+        texts = list(dict.fromkeys(_asked_text(node) for node in others))
         shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
         told = f"model calls were given what no message of the turn says: {shown}"
-        unread.add(STRANGER, told, words=answering(line) in others and not stated_answer(line)[1])
-    if is_contested(line) and not stated_answer(line)[1]:
+        unread.add(STRANGER, told, words=_answering(line) in others and not _stated_answer(line)[1])
+    if _is_contested(line) and not _stated_answer(line)[1]:
         unread.add(
             _SEVERAL,
             "models answered apart from each other; which answer the user got is unknown",
@@ -175,8 +186,6 @@ def _add_silence(line: TurnLine, is_silent: bool, unread: Unread) -> None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
 
 
-# Spans of one conversation, joined into it.
-
 STEPS = ("model", "tool", "agent", "chain", "handoff")
 
 
@@ -196,14 +205,14 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     if not lines:
         raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")
     steps = [node for node in nodes if node.step.kind in STEPS]
-    turns = [line_turn(line, index) for index, line in enumerate(lines)]
+    turns = [_line_turn(line, index) for index, line in enumerate(lines)]
     end = _end(lines[-1])
     conversation = Conversation(
         conversation_id=conversation_id,
-        source=_source(nodes),
+        source=f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})",
         app_version=_version(nodes, steps),
         user_id=next(filter(None, (user_of(node.span) for node in nodes)), None),
-        start_time=rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
+        start_time=_rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
         tags=_tags(nodes, steps),
         turns=turns,
         ended=end.ended,
@@ -211,16 +220,11 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         meta=_meta(nodes),
         tools=declared(steps),
     )
-    add_orphans(nodes, turns)
-    add_missing(nodes, turns)
+    _add_orphans(nodes, turns)
+    _add_missing(nodes, turns)
     _add_unread_join(nodes, turns)
     check_calls(turns)
     return conversation
-
-
-def _source(nodes: Sequence[SpanNode]) -> str:
-    names = sorted({name for node in nodes for name in node.step.dialects})
-    return f"spans ({', '.join(names)})"
 
 
 def _version(nodes: Sequence[SpanNode], steps: Sequence[SpanNode]) -> str | None:
@@ -271,13 +275,11 @@ def _add_unread_join(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
     gaps(UNREAD, said, calls=False, words=False).add_to_all(turns)
 
 
-# What the agent said in a turn, and which of it is its answer.
-
 _SHORT = 20
 """Length of a reply that may stand in a prompt by chance."""
 
 
-def agent_words(line: TurnLine) -> tuple[list[str], str | None]:
+def _agent_words(line: TurnLine) -> tuple[list[str], str | None]:
     """Returns what the agent said, and its answer: the last words of the main line that call nothing."""
     texts: list[str] = []
     answer: str | None = None
@@ -293,7 +295,7 @@ def agent_words(line: TurnLine) -> tuple[list[str], str | None]:
         said, calls = _said(output)
         texts += said
         answer = _last_words(output, said) if said and not (calls or asks(node)) else answer
-    final, is_final = stated_answer(line)
+    final, is_final = _stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
         texts += [text for text in final if text not in texts]
@@ -318,10 +320,10 @@ def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> boo
     if whole.endswith(answer.strip()) or answer.strip().endswith(whole):
         return True
     given = {each.text for unit in line.units for each in unit.given if each.is_users}
-    node = answering(line)
-    is_prompt = node is not None and bool(given) and asked_text(node) not in {"", line.user, *given}
+    node = _answering(line)
+    is_prompt = node is not None and bool(given) and _asked_text(node) not in {"", line.user, *given}
     is_earlier = any(whole == "\n".join(_said(each.step.output or ())[0]).strip() for each in line.main)
-    return is_prompt or is_earlier or node in strangers(line) or is_contested(line)
+    return is_prompt or is_earlier or node in _strangers(line) or _is_contested(line)
 
 
 def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
@@ -331,7 +333,7 @@ def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
     return [text for text in texts if not is_repr_call(text)], has_calls
 
 
-def stated_answer(line: TurnLine) -> tuple[list[str], bool]:
+def _stated_answer(line: TurnLine) -> tuple[list[str], bool]:
     """Returns the words of the agent's own output after the last message of the user in it."""
     messages = next((unit.answer for unit in reversed(line.units) if unit.answer), [])
     last = max((i for i, each in enumerate(messages) if each.role == USER), default=-1)
@@ -343,26 +345,26 @@ def stated_answer(line: TurnLine) -> tuple[list[str], bool]:
     )
 
 
-def strangers(line: TurnLine) -> list[SpanNode]:
+def _strangers(line: TurnLine) -> list[SpanNode]:
     """Returns the model calls that were asked last what the user's message does not hold."""
     known = {"", line.user, *line.users}
-    return [node for node in line.main[1:] if asked_text(node) not in known and not tries_again(node)]
+    return [node for node in line.main[1:] if _asked_text(node) not in known and not tries_again(node)]
 
 
-def asked_text(node: SpanNode) -> str:
+def _asked_text(node: SpanNode) -> str:
     """Returns the message of a user that a model's input ends in; empty: it ends in none."""
     spoken = [each for each in node.step.input or () if each.role != SYSTEM]
     return spoken[-1].text if spoken and spoken[-1].is_users else ""
 
 
-def answering(line: TurnLine) -> SpanNode | None:
+def _answering(line: TurnLine) -> SpanNode | None:
     """Returns the last model call of the main line that said something."""
     return next((node for node in reversed(line.main) if any(_said(node.step.output or ())[0])), None)
 
 
-def is_contested(line: TurnLine) -> bool:
+def _is_contested(line: TurnLine) -> bool:
     """Returns whether several models answered at one time or apart, so that any of them may be the answer."""
-    last = answering(line)
+    last = _answering(line)
     return last is not None and any(
         node is not last and _answers(node) and (_overlap(*_apart(node, last)) or _is_asked_apart(node, last))
         for node in line.main
@@ -371,8 +373,8 @@ def is_contested(line: TurnLine) -> bool:
 
 def _is_asked_apart(node: SpanNode, last: SpanNode) -> bool:
     """Returns whether two model calls were asked the same, and the later was not told the reply before."""
-    asked = asked_text(last)
-    if not asked or asked_text(node) != asked:
+    asked = _asked_text(last)
+    if not asked or _asked_text(node) != asked:
         return False
     said = {text.strip() for text in _said(node.step.output or ())[0]}
     given = [text.strip() for each in last.step.input or () for text in each.texts]
@@ -397,12 +399,10 @@ def _overlap(one: TraceSpan, other: TraceSpan) -> bool:
     return 0 < one.start < other.end and 0 < other.start < one.end
 
 
-# Times of turns and of their spans.
-
 _MS = 1e6
 
 
-def add_times(turn: Turn, line: TurnLine) -> None:
+def _add_times(turn: Turn, line: TurnLine) -> None:
     """Adds when a turn began, and how long it took where its spans state it."""
     is_whole = sum(len(unit.main) for unit in line.units) == len(line.main)
     tops = [unit.top for unit in line.units if unit.top is not None] if is_whole else []
@@ -430,10 +430,6 @@ def _work_ms(nodes: Sequence[SpanNode]) -> float | None:
     return length(total / _MS) if total else None
 
 
-def _order(node: SpanNode) -> tuple[int, int, str, str]:
-    return node.order
-
-
 def _is_timed(node: SpanNode) -> bool:
     return 0 < node.span.start <= node.span.end
 
@@ -441,11 +437,11 @@ def _is_timed(node: SpanNode) -> bool:
 def _timed(node: SpanNode) -> TimedSpan:
     span, is_tool = node.span, node.step.kind == "tool"
     seconds = (span.end - span.start) / 1e9
-    times = (rfc3339_of(span.start), rfc3339_of(span.end))
+    times = (_rfc3339_of(span.start), _rfc3339_of(span.end))
     return TimedSpan("TOOL" if is_tool else "LLM", node.step.name, None, *times, seconds=min(seconds, 3e11))
 
 
-def rfc3339_of(nanos: int) -> str | None:
+def _rfc3339_of(nanos: int) -> str | None:
     """Returns nanoseconds since the epoch as RFC 3339; None: 0, or out of range."""
     try:
         return nanos_timestamp(nanos) if nanos else None
@@ -453,36 +449,16 @@ def rfc3339_of(nanos: int) -> str | None:
         return None
 
 
-def total_ms(nodes: Sequence[SpanNode]) -> float | None:
+def _total_ms(nodes: Sequence[SpanNode]) -> float | None:
     """Returns the sum of lengths; None: a span does not state its own, or all state 0."""
     lengths = [node.span.end - node.span.start for node in nodes if _is_timed(node)]
     return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
 
 
-def timed_spans(nodes: Sequence[SpanNode]) -> list[TimedSpan]:
-    """Returns the calls of models and tools that state their times, in order."""
-    return [_timed(node) for node in sorted(nodes, key=_order) if _is_timed(node)]
-
-
-# What was lost of a trace on its way: cut off, dropped, or not in the export.
-
 MISSING_PARENT, MISSING_SPAN, UNFINISHED = "MissingParent", "MissingSpan", "UnfinishedRun"
 _CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
 _CUT_ARGS = "the arguments of a call are JSON that is cut off"
 _CUT_RESULT = "the result of a call is JSON that is cut off"
-
-
-def add_losses(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> None:
-    """Adds to a turn what limits of the exporter took away of it.
-
-    Args:
-        line: The spans of the turn.
-        calls: Its calls.
-        turn: The turn, with its words, calls and responses.
-    """
-    _cut(line, calls, turn).add_to(turn)
-    _dropped(line).add_to(turn)
-    _pending(line).add_to(turn)
 
 
 def _dropped(line: TurnLine) -> Unread:
@@ -516,7 +492,7 @@ def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
     unread = Unread()
     steps = [node.step for node in (*line.main, *(unit.top for unit in line.units)) if node is not None]
     if line.is_cut or any(step.input == [] or step.output == [] for step in steps):
-        is_lost = is_output_cut(line)
+        is_lost = _is_output_cut(line)
         unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
     texts = (each.call.args[RAW] for each in calls if each.call.args and each.call.args.keys() == {RAW})
     if any(isinstance(text, str) and text.lstrip().startswith(("{", "[")) for text in texts):
@@ -526,14 +502,14 @@ def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
     return unread
 
 
-def is_output_cut(line: TurnLine) -> bool:
+def _is_output_cut(line: TurnLine) -> bool:
     """Returns whether what a model said is cut off, or what an agent said of which no model call is there."""
     tops = [unit.top for unit in line.units if unit.top is not None]
     is_models = any(node.step.output is not None for node in line.main)
     return any(node.step.output == [] for node in (line.main if is_models else tops))
 
 
-def add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
+def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
     """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing.
 
     OTLP's flags, and LangSmith, say where a parent is no remote caller.
@@ -552,7 +528,7 @@ def add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
         gaps(MISSING_PARENT, [said], calls=False, words=False).add_to_all(turns)
 
 
-def add_missing(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
+def _add_missing(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
     """Adds a finding for spans that a trace lists and that are not there, and for pages that are missing."""
     listed = {own for node in nodes for own in node.span.listed}
     missing = listed - {node.span.id for node in nodes} - {node.span.page for node in nodes}

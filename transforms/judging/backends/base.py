@@ -281,8 +281,8 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _LOCATION = re.compile(r"projects/[^/]+/locations/([^/]+)/")
 _TIMEOUT_S = 30
 _REFUSALS = {
-    403: ": this identity may not read it (it needs the role Secret Manager Secret Accessor)",
-    404: ": there is no such secret or version",
+    403: "HTTP 403: this identity may not read it (it needs the role Secret Manager Secret Accessor)",
+    404: "HTTP 404: there is no such secret or version",
 }
 
 
@@ -313,8 +313,8 @@ def read_secret(name: str, environ: Mapping[str, str] = os.environ) -> str:
         reason = " ".join(str(error).split())
         raise ConfigError(f"judge.api_key_secret: {name}: cannot be read: {reason}") from None
     if answer.status_code != 200:
-        hint = _REFUSALS.get(answer.status_code, "")
-        raise ConfigError(f"judge.api_key_secret: {name}: HTTP {answer.status_code}{hint}")
+        refusal = _REFUSALS.get(answer.status_code, f"HTTP {answer.status_code}")
+        raise ConfigError(f"judge.api_key_secret: {name}: {refusal}")
     try:
         return base64.b64decode(answer.json()["payload"]["data"], validate=True).decode("ascii").strip()
     except (KeyError, TypeError, ValueError):

@@ -374,6 +374,8 @@ class ClientApi:
         """Returns what an error means."""
         if isinstance(error, self.status_error):
             return self._refusal(error)
+        if isinstance(error, ValidationError):
+            return ApiFailure(Fault("other", wrong_setting(error)))
         is_connection = isinstance(error, self.library.APIConnectionError)
         cause = (error.__cause__ or error) if is_connection else error
         text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"

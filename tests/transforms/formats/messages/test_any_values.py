@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.readings import read_value
 from tests.transforms.formats.test_readings import READINGS
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.registry import FORMATS, ReadSettings
@@ -86,6 +87,21 @@ def attempt(name, value):
 def test_messages(name, data):
     key, messages = MESSAGES[name]
     attempt(name, data.draw(changed({key: messages, "tools": []})))
+
+
+EXAMPLES = {
+    name: reading["records"][0]
+    for name, reading in READINGS.items()
+    if name.startswith("records/examples: ") and "conversations" in reading
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@given(data=st.data())
+def test_examples(name, data):
+    found = read_value(data.draw(changed(EXAMPLES[name])))
+    assert found.conversations or found.failures
+    assert all(failure.error_type in ("ValueError", "WireError") for failure in found.failures)
 
 
 @pytest.mark.parametrize("reply", REPLIES)

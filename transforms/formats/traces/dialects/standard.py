@@ -65,7 +65,7 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("gen_ai.operation.name"), _STANDARD_KINDS)
     step.input = only_messages_at(held.get("gen_ai.input.messages"), USER)
-    step.output = first_choice(only_messages_at(held.get("gen_ai.output.messages"), AGENT))
+    step.output = _first_choice(only_messages_at(held.get("gen_ai.output.messages"), AGENT))
     if "gen_ai.system_instructions" in held:
         step.input = with_system(held["gen_ai.system_instructions"], step.input)
     for event in span.events:
@@ -145,7 +145,7 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
         if step.input is None or (given and not is_spoken(step.input)):
             step.input = [*(step.input or []), *given] if given else given
         stated = only_messages_at(held.get("gen_ai.output.messages"), AGENT)
-        step.output = step.output or first_choice(stated)
+        step.output = step.output or _first_choice(stated)
     elif name.endswith(".message") and (added := _message(name, held)):
         step.input = [*(step.input or []), *added]
     elif name == _CHOICE and not held.get("index"):
@@ -179,7 +179,7 @@ def _with_choice(before: list[SpanMessage], added: list[SpanMessage]) -> list[Sp
     ]
 
 
-def first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
+def _first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
     """Returns the first of several alternative replies; parts of one reply as they are.
 
     Alternatives have a text and a finish reason each. Some writers divide one reply into messages, too.
@@ -242,7 +242,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif has_numbered(held, _NUMBERED):
         step.input = _numbered(held, "gen_ai.prompt.", USER)
-        step.output = first_choice(_numbered(held, "gen_ai.completion.", AGENT))
+        step.output = _first_choice(_numbered(held, "gen_ai.completion.", AGENT))
         step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
 
 
@@ -342,7 +342,12 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
         found = first_of_several(found)
     # Empty arguments are left out.
     stated = (
-        _stated_hosted(held)
+        {
+            call.id: call.args
+            for message in _value(held, "output", AGENT) or ()
+            for call in message.calls
+            if call.is_hosted
+        }
         if any(call.name in HOSTED for each in found or () for call in each.calls)
         else {}
     )
@@ -370,12 +375,6 @@ def _choices(reply: JsonValue) -> int:
     """Returns how many alternatives a model's reply holds."""
     held = (reply.get("choices") or reply.get("candidates")) if isinstance(reply, dict) else None
     return len(held) if isinstance(held, list) else 1
-
-
-def _stated_hosted(held: JsonObject) -> dict[str | None, JsonValue]:
-    """Returns the arguments of hosted tools by call, which stand in the reply alone."""
-    messages = _value(held, "output", AGENT) or []
-    return {call.id: call.args for each in messages for call in each.calls if call.is_hosted}
 
 
 def _automatic(held: JsonObject) -> list[SpanMessage] | None:
