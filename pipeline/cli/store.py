@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import FLAG, OptionParser, Options, add_options
+from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows, add_options
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
 
@@ -61,7 +61,7 @@ class StoreCommand(NamedTuple):
     """A subcommand, which imports the store late: help line, options, what runs it, end of its help."""
 
     summary: str
-    options: Options
+    options: OptionRows
     run: Callable[[Namespace], int]
     epilog: str = ""
 

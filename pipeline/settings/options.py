@@ -253,13 +253,13 @@ class SinkPlace(NamedTuple):
     is_new: bool = False
 
 
-Options = Iterable[tuple[str, Mapping[str, Any], str]]
+OptionRows = Iterable[tuple[str, Mapping[str, Any], str]]
 """Name, how it is parsed, and help of each option."""
 FLAG = {"action": "store_true"}
 FORMAT = {"choices": ("text", "json"), "default": "text"}
 
 
-def add_options(group: argparse._ActionsContainer, options: Options) -> None:
+def add_options(group: argparse._ActionsContainer, options: OptionRows) -> None:
     """Adds options to a parser."""
     for name, how, text in options:
         group.add_argument(name, help=text, **how)

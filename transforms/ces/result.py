@@ -104,7 +104,10 @@ def _display_name(sample: Sample) -> str:
 
 def _judgements(scored: ScoredConversation) -> Judgements | None:
     """Returns what judges said; None: none was asked."""
-    return next((Judgements(scored.scores) for own in scored.scores if own.criterion.name in NAMES), None)
+    for entry in scored.scores:
+        if entry.criterion.name in NAMES:
+            return Judgements(scored.scores)
+    return None
 
 
 def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObject]:
@@ -150,8 +153,11 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
     for index, text in unmet_turns(scored, verdict) if verdict.status == "FAIL" else ():
         turns[index]["errorInfo"] = {"errorMessage": f"Turn {sample.pairs[index].index}: {text}"}
     own: JsonObject = {"turnReplayResults": turns}
-    statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
-    return own | ({"evaluationExpectationResults": statements} if statements else {})
+    if judgements or verdict.status == "FAIL":
+        statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
+        if statements:
+            own["evaluationExpectationResults"] = statements
+    return own
 
 
 def _add_measured(message: JsonObject, pair: TurnPair) -> None:

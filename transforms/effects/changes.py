@@ -381,7 +381,7 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
         [*agents.failed, *users.failed],
         _failed_lookups(by_agent, turns, catalog),
         expected.by_agent is not None,
-        catalog.guesses(map(called_tool, (*by_agent, *expected.by_user, *called, *users.succeeded))),
+        catalog.guesses((*by_agent, *expected.by_user, *called, *users.succeeded)),
     )
 
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -11,7 +11,7 @@ from msgspec import Struct, field, structs
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, key_twice
-from turnwise.transforms.effects.mentions import read_passage
+from turnwise.transforms.effects.mentions import read_passage, with_plain_signs
 from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
@@ -19,10 +19,17 @@ from turnwise.transforms.effects.prose import (
     is_structured,
     is_version,
     may_be_forms,
+    may_be_one_name,
     may_be_reworded,
     order_of,
+    with_units,
 )
-from turnwise.transforms.effects.prose_values import likeness_of_moments, spell_alike
+from turnwise.transforms.effects.prose_values import (
+    likeness_of_calendar_names,
+    likeness_of_moments,
+    spell_alike,
+    with_digits,
+)
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
@@ -40,6 +47,7 @@ _NODE_LENGTH = 4
 _LONGEST_MOMENT = 48
 _LETTERS, _DIGITS_OF_A_CODE = 3, 7
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+_NO_VALUES = frozenset(("null", "none", "nil", "undefined", "nan", "n/a", "na", "-"))
 _NORWAY = "NO"
 """In capitals it may be false or the code of a country."""
 _CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
@@ -97,7 +105,9 @@ def equivalent(
             return all(equivalent(*pair, prose, name, further) for pair in pairs)
         return None not in pair_equivalent(left, right, prose, name, further)
     if isinstance(left, dict | list) or isinstance(right, dict | list):
-        return False
+        if prose == "unmet" or isinstance(left, list) == isinstance(right, list):
+            return False
+        return equivalent(_entries(left), _entries(right), prose, name, further)
     is_exact = False
     if isinstance(left, str) and isinstance(right, str) and prose in ("ignored", "free"):
         is_exact = is_structured(left, name) or is_structured(right, name)
@@ -116,7 +126,7 @@ def are_equal(left: JsonValue, right: JsonValue) -> bool:
 
 
 def _describes(key: str, value: JsonValue) -> bool:
-    is_short = isinstance(value, str) and _structure(value) is value and not may_be_reworded(value)
+    is_short = isinstance(value, str) and json_structure(value) is None and not may_be_reworded(value)
     return is_short and key.lower().rpartition("_")[2] in _DESCRIBING
 
 
@@ -127,6 +137,13 @@ def is_empty(value: JsonValue) -> bool:
     return value is None or value is False or value == [] or (isinstance(value, str) and not value.strip())
 
 
+def _entries(value: JsonValue) -> list[JsonValue]:
+    """Returns the list that a value is or may stand for, which a text may separate with commas."""
+    if isinstance(value, list):
+        return value
+    return [*re.split(r"\s*[,;]\s*", value.strip())] if isinstance(value, str) else [value]
+
+
 def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
     """Compares two values of which one is empty, or null for an absent one.
 
@@ -135,6 +152,8 @@ def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
     """
     if _is_nothing(left) and _is_nothing(right):
         return prose != "unmet" or _NORWAY not in (left, right)
+    if any(isinstance(side, str) and plain(side) in _NO_VALUES for side in (left, right)):
+        return prose != "unmet"
     if not (may_be_reworded(left) or may_be_reworded(right)):
         return False
     return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
@@ -215,9 +234,13 @@ def _key_of_text(text: str) -> Hashable:
 
 
 def _structure(value: JsonValue) -> JsonValue:
-    """Returns the object or list that a text spells without a key twice, and any other value as it is."""
-    found = json_structure(value) if isinstance(value, str) else None
-    return value if found is None or key_twice(str(value).encode(), found) else found
+    """Returns the object or list that a text spells without a key twice, and other texts with plain signs."""
+    if not isinstance(value, str):
+        return value
+    found = json_structure(value)
+    if found is not None and not key_twice(value.encode(), found):
+        return found
+    return value if value.isascii() or is_structured(value) else with_plain_signs(value)
 
 
 def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
@@ -226,6 +249,8 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
         likeness = likeness_of_moments(*texts)
         if likeness in ("same", "unclear") or (likeness and all(read_dates(plain(text)) for text in texts)):
             return likeness
+    if texts and (likeness := likeness_of_calendar_names(*texts)):
+        return likeness
     if texts and any(map(may_be_reworded, texts)):
         return compare_texts(*texts, name)
     if isinstance(left, bool) or isinstance(right, bool):
@@ -256,43 +281,61 @@ def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
         return "same"
     if " " in f"{left}{right}" or not left.isascii():
         likeness = compare_texts(left, right, name)
-        if likeness != "unclear":
+        if likeness == "same" or (likeness == "different" and not may_be_one_name(left, right)):
             return likeness
-    return "unclear" if may_be_forms(left, right) else "different"
+    return "unclear" if may_be_forms(left, right) or may_be_one_name(left, right) else "different"
 
 
 def _may_spell_moment(text: str) -> bool:
-    """Returns whether a text is as short as a date or time, has a digit, and is no plain number or code."""
-    is_code = text.isascii() and text.isalnum()
-    return len(text) <= _LONGEST_MOMENT and not is_code and any(map(str.isdecimal, text))
+    """Returns whether a text is as short as a date or time, and is no plain number or code."""
+    if len(text) > _LONGEST_MOMENT or not any(map(str.isdecimal, text)):
+        return bool(read_dates(text))
+    return not (text.isascii() and text.isalnum()) or _CLOCK_IN_LETTERS.fullmatch(text) is not None
 
 
 def _spelled(text: str) -> str:
     """Returns a short text in one spelling, with spaces between its words (`one_way`, `oneWay`)."""
     parts = re.sub(r"(?<=[^\W\d_])[_-]+(?=[^\W\d_])|(?<=[a-z])(?=[A-Z][a-z])", " ", text)
-    return plain(spell_alike(parts)).rstrip(".!,。！ ") or text
+    return plain(with_units(spell_alike(parts))).rstrip(".!,。！ ") or text
 
 
 def _amount(value: JsonValue) -> Amount | None:
-    """Parses a number as `amount` does, also with a decimal comma."""
-    comma = _DECIMAL_COMMA.fullmatch(value.strip()) if isinstance(value, str) else None
-    return amount(value if comma is None else re.sub(r"(?<=\d)\D", "", comma[1]) + "." + comma[2] + comma[3])
+    """Parses a number as `amount` does, also with a decimal comma and in words (`five`, `100 dollars`)."""
+    if not isinstance(value, str):
+        return amount(value)
+    comma = _DECIMAL_COMMA.fullmatch(value.strip())
+    if comma is not None:
+        return amount(re.sub(r"(?<=\d)\D", "", comma[1]) + "." + comma[2] + comma[3])
+    return amount(value) or (_amount_in_words(value) if len(value) <= _LONGEST_MOMENT else None)
+
+
+@lru_cache(maxsize=4096)
+def _amount_in_words(text: str) -> Amount | None:
+    if not any(map(str.isalpha, text)):
+        return None
+    between, mentions = read_passage(with_digits(text), None)
+    is_one = len(mentions) == 1 and not any(between) and not (mentions[0].is_share or mentions[0].is_denied)
+    return mentions[0].amount if is_one else None
 
 
 def _may_be(value: JsonValue, number: Amount | None) -> bool:
     """Returns whether a text may state a number with words or other separators (`5 kg`, `1.250`)."""
     if number is None or not isinstance(value, str) or value.isdecimal() or len(value) > _LONGEST_MOMENT:
         return False
-    stated = [read_passage(value, language).mentions for language in (None, "de")]
+    stated = [read_passage(value, language).mentions for language in (None, "de", "fr")]
     return any(
         len(found) == 1
         and found[0].amount is not None
         and not found[0].is_denied
-        and same_amount(found[0].amount, number)
+        and (
+            same_amount(found[0].amount, number)
+            or (found[0].is_share and same_amount(found[0].amount, Amount(100 * number.value, "")))
+        )
         for found in stated
     )
 
 
+_CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
 _SIGNED = re.compile(r"(?:^|\W|UTC|GMT)-\d|^\(\d+\)$", re.IGNORECASE)
 
 

@@ -282,9 +282,10 @@ def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
 def check_calls(turns: Iterable[Turn]) -> None:
     """Adds problems of calls to turns.
 
-    They name no tool, or are written out in words; or there is a result whose call is nowhere before it.
+    They name no tool, or are written out in words; or there is a result whose call is nowhere before it. A
+    result that answers the call of an earlier turn is moved to it.
     """
-    earlier: set[str | None] = set()
+    earlier: dict[str | None, Turn] = {}
     for turn in turns:
         for text in (turn.user, turn.agent, *turn.agent_messages):
             # Most texts have no mark that a call is spelt with.
@@ -293,13 +294,23 @@ def check_calls(turns: Iterable[Turn]) -> None:
                 gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
                 break
         calls, responses = turn.tool_calls, turn.tool_responses
-        without = without_call(calls, responses, earlier) if responses else ()
-        are_named = True
-        for call in calls:
-            are_named = are_named and bool(call.name)
-            earlier.add(call.id or call.name)
-        if without or not are_named:
+        without = without_call(calls, responses) if responses else []
+        if late := [response for response in without if (response.id or response.name) in earlier]:
+            without = _without(without, late)
+            turn.tool_responses = _without(responses, late)
+            for response in late:
+                called = earlier[response.id or response.name]
+                before = [r for r in called.tool_responses if response.id is None or r.id != response.id]
+                called.tool_responses = [*before, response]
+        if without or not all([call.name for call in calls]):
             _incomplete_calls(calls, without).add_to(turn, adk_ignores=True)
+        earlier.update([(call.id or call.name, turn) for call in calls])
+
+
+def _without(responses: Iterable[ToolResponse], others: Iterable[ToolResponse]) -> list[ToolResponse]:
+    """Returns the responses that are none of the others."""
+    left_out = set(map(id, others))
+    return [response for response in responses if id(response) not in left_out]
 
 
 def _incomplete_calls(calls: Sequence[ToolCall], without: Iterable[ToolResponse]) -> Unread:

@@ -99,13 +99,13 @@ class Routes:
 _KINDS_KEPT = 1024
 
 
-def merged_settings(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
+def merged_settings(config: JudgeConfig, stated: JsonObject | None) -> JsonObject:
     """Returns the generation settings of a criterion over the run's.
 
     Raises:
         ValueError: They are none.
     """
-    return {**config.generation_config, **generation_settings(own or {})}
+    return {**config.generation_config, **generation_settings(stated or {})}
 
 
 class Requests:
@@ -125,10 +125,10 @@ class Requests:
         """Returns the request of a question; raises ValueError as `generation_settings` does."""
         prompt, options = question.prompt, question.options
         reply_model: type[BaseModel] = question.reply_model
-        own = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
+        stated = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
         model = self.model(options)
         asked = (prompt.version, prompt.instructions, reply_model, prompt.wants_analysis)
-        template = self._template(model, own, *asked)
+        template = self._template(model, stated, *asked)
         evidence = prompt.evidence.encode("utf-8", "surrogatepass")
         return Request(template, prompt.evidence, sha256(template.digest + evidence).digest())
 
@@ -139,13 +139,13 @@ class Requests:
     def _make_template(
         self,
         name: str,
-        own: bytes,
+        stated_settings: bytes,
         version: str,
         instructions: str,
         reply_model: type[BaseModel],
         wants_analysis: bool,
     ) -> RequestTemplate:
-        settings = merged_settings(self._config, orjson.loads(own))
+        settings = merged_settings(self._config, orjson.loads(stated_settings))
         schema = asked_schema(reply_model, wants_analysis)
         kind, model = self._routes.find(name)
         parts = [self._routes.endpoint(kind), model, settings, version, instructions, schema]

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -230,17 +230,10 @@ def _add_nameless(
                 used.add(partners[i])
 
 
-def without_call(
-    calls: Sequence[ToolCall], responses: Sequence[ToolResponse], earlier: Collection[str | None] = ()
-) -> list[ToolResponse]:
-    """Returns the responses whose call is not in the log.
+def without_call(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[ToolResponse]:
+    """Returns the responses of a turn whose call is not in it.
 
     Those that are left over, and, where every call has an id, those whose id no call has.
-
-    Args:
-        calls: The calls of a turn.
-        responses: Its responses.
-        earlier: Ids and names of the calls of earlier turns, which may be answered later.
     """
     if not responses or (len(responses) == len(calls) and all(map(_stands_beside, calls, responses))):
         return []
@@ -250,8 +243,7 @@ def without_call(
     return [
         response
         for response in responses
-        if (id(response) not in used or (are_named and response.id and response.id not in ids))
-        and (response.id or response.name) not in earlier
+        if id(response) not in used or (are_named and response.id and response.id not in ids)
     ]
 
 

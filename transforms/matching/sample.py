@@ -106,6 +106,11 @@ class Sample:
     def __post_init__(self) -> None:
         case, turns = self.eval_case, self.conversation.turns
         self.pairs = pair_turns(case.turns if case else [], turns)
+        if case is not None:
+            self.has_gaps = bool(case.unread or case.not_found)
+            for expected in case.turns:
+                if expected.unread:
+                    self.has_gaps = True
         for turn in turns:
             if turn.grounded is not None:
                 self.has_answers = self.has_findings = True
@@ -113,8 +118,6 @@ class Sample:
                 self.has_findings = True
             if turn.unknown_calls or turn.unknown_words:
                 self.has_gaps = True
-        if case is not None and (case.unread or case.not_found or any(turn.unread for turn in case.turns)):
-            self.has_gaps = True
         self.evaluable, self.unanswered = self.pairs, []
         if self.has_answers:
             self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
@@ -122,10 +125,8 @@ class Sample:
         last = turns[-1].agent if turns else None
         self.is_whole = not self.has_gaps and not self.unanswered and bool(last and not last.isspace())
         self.tags = self.conversation.tags
-        if case is not None:
-            self._add_case(case)
-
-    def _add_case(self, case: EvalCase) -> None:
+        if case is None:
+            return
         if case.tags:
             self.tags = [*self.tags, *_others(case.tags, self.tags)]
         if stated_case(self.conversation) is not None:
@@ -246,7 +247,10 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
     if len(expected) == len(actual):
-        return [TurnPair(i, want, turn) for i, (want, turn) in enumerate(zip(expected, actual, strict=True))]
+        pairs = []
+        for i, turn in enumerate(actual):
+            pairs.append(TurnPair(i, expected[i], turn))
+        return pairs
     return [_aligned_pair(i, expected, actual, *places) for i, places in enumerate(align(expected, actual))]
 
 
@@ -438,10 +442,14 @@ class AmbiguousCaseError(LookupError):
 
 def inline_case(conversation: Conversation) -> EvalCase | None:
     """Returns the case that a record contains; None: it contains no expectations."""
-    turns = [turn.expected for turn in conversation.turns]
-    if conversation.expected is None and not any(turns):
+    expected, are_stated = list[ExpectedTurn](), False
+    for turn in conversation.turns:
+        are_stated = are_stated or turn.expected is not None
+        expected.append(turn.expected or ExpectedTurn())
+    if conversation.expected is None and not are_stated:
         return None
-    expected = [turn or ExpectedTurn() for turn in turns] if any(turns) else []
+    if not are_stated:
+        expected = []
     eval_id = stated_case(conversation) or conversation.conversation_id
     case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id, turns=expected)
     outcome = conversation.expected

@@ -75,7 +75,7 @@ class CallEffects:
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
         found = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
-        if not calls_tools(call.name or "") and len(self.known) < _MOST_NAMES:
+        if not (effect.is_guess or calls_tools(call.name or "")) and len(self.known) < _MOST_NAMES:
             self.known[call.name] = found
         return found
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar, cast
 
-from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.conversation import Turn
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunInfo
@@ -73,7 +73,9 @@ class Reviewer:
             found = _Found(harm_of(problems), worst.term, worst.criterion, worst.turn, *why)
         unclear = unclear_tools(sample, made, effects, self._criterion) if any(made.changing) else []
         transcript = transcript_of(sample, made, effects, found.turn) if self.run.transcripts else None
-        figures = _figures(conversation.turns)
+        figures, event_time = _figures(conversation.turns), conversation.start_time
+        if event_time is None and figures.time is not None:
+            event_time = rfc3339(figures.time)
         return {
             "run_id": self.run.run_id,
             "conversation_id": conversation.conversation_id,
@@ -106,7 +108,7 @@ class Reviewer:
             "latency_seconds": figures.seconds,
             "tokens_in": figures.tokens_in,
             "tokens_out": figures.tokens_out,
-            "event_time": _event_time(conversation, figures.time),
+            "event_time": event_time,
             "source": sample.record.source,
             "position": sample.record.position,
             "revision": conversation.revision,
@@ -161,13 +163,6 @@ def _figures(turns: Sequence[Turn]) -> _Figures:
         _sum([usage.output_tokens for usage in usages]) if is_counted else None,
         next((turn.timestamp for turn in turns if turn.timestamp is not None), None),
     )
-
-
-def _event_time(conversation: Conversation, time: str | float | None) -> str | None:
-    """Returns the start of a conversation, or else the time of its first timed turn."""
-    if conversation.start_time is not None or time is None:
-        return conversation.start_time
-    return rfc3339(time)
 
 
 def _sum(numbers: Sequence[N | None]) -> N | None:

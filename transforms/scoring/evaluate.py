@@ -412,16 +412,16 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
         return Verdict(None, (f"sampled out: {names}",))
     sample, conversation = scored.sample, scored.sample.conversation
     case = sample.eval_case
-    decide = rules.get(case.dialect, _by_gates) if case is not None else _by_gates
+    decide = rules.get(case.dialect) if case is not None else None
     if sample.is_whole and conversation.ended is None and conversation.ended_detail is None:
-        return decide(scored)
+        return decide(scored) if decide else criteria_verdict(scored.scores)
     if broke_off(conversation):
         return Verdict("FAIL", (end_text(conversation),))
     if sample.unanswered:
         return _unanswered(sample.unanswered)
     if conversation.ended == "environment_error":
         return Verdict(None, (end_text(conversation),))
-    verdict = decide(scored)
+    verdict = decide(scored) if decide else criteria_verdict(scored.scores)
     gates = [result.criterion for result in scored.scores if result.criterion.threshold is not None]
     doubts = gap_reasons(sample, all(gate.as_adk for gate in gates))[:_SHOWN]
     if end_unclear(conversation):
@@ -437,10 +437,6 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
 def _unanswered(pairs: Sequence[TurnPair]) -> Verdict:
     failed = any(unanswered_state(pair) == FAILED for pair in pairs)
     return Verdict("FAIL" if failed else None, tuple(map(_why_unanswered, pairs[:_SHOWN])))
-
-
-def _by_gates(scored: ScoredConversation) -> Verdict:
-    return criteria_verdict(scored.scores)
 
 
 def _why_unanswered(pair: TurnPair) -> str:

@@ -355,7 +355,7 @@ def loaded(value: JsonValue) -> JsonValue:
         if text[:1] not in ("{", "[", '"'):
             return value
         try:
-            value = from_json(text)
+            value = from_json(text, allow_inf_nan=False)
         except ValueError:
             return _literal(text, value)
     return value
