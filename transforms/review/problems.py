@@ -16,7 +16,7 @@ from turnwise.transforms.criteria.base import Criterion, why_unpaired
 from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
-from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.effects.changes import call_text, comparison_cost, value_text
 from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference
 from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
@@ -287,7 +287,7 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallE
     found, tried = list[ToolCall](), 0
     for number, call in enumerate(writes):
         same = left[None if has_resources else call.name]
-        tried += len(same)
+        tried += len(same) * comparison_cost(call) ** 2
         if tried > _MOST_COMPARED:
             return [*found, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
         place = next((i for i, one in enumerate(same) if _is_same(one, call)), None)
