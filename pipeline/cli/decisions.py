@@ -15,7 +15,6 @@ import msgspec
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
-from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
@@ -27,7 +26,8 @@ from turnwise.pipeline.report.comparison import (
     sides_of,
 )
 from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
-from turnwise.pipeline.report.html import compare_versions, is_report, run_rows, write_report
+from turnwise.pipeline.report.html import compare_versions, is_report, write_report
+from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, add_options
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
@@ -107,9 +107,7 @@ def report_runs(argv: Sequence[str]) -> int:
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
     runs = [open_run(directory) for directory in options.out]
-    report = write_report(
-        path, [run_rows(run) for run in runs], compare_versions(runs), single_file=options.single_file
-    )
+    report = write_report(path, runs, compare_versions(runs), single_file=options.single_file)
     files = report.chunks - report.inline_chunks
     beside = f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else ""
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
@@ -321,7 +319,7 @@ def compare_runs(argv: Sequence[str]) -> int:
     if options.store is None:
         a, b = sides_of(options.runs, options.versions)
     else:
-        from turnwise.pipeline.store.comparison import sides_of_store
+        from turnwise.pipeline.runs.store import sides_of_store
 
         a, b = sides_of_store(options.store, options.app, options.versions)
     problem = "" if options.allow_different_judges else ruler_problem(ruler_changes(a, b))

@@ -24,10 +24,10 @@ from turnwise.pipeline.batch.execution import Again, BeamOptions, why_again
 from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.files import agent_inputs, other_files
-from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.terminal import divided_text
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.dates import check_range, dated, earlier_dates, parse_dates
 from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
 from turnwise.pipeline.settings.options import Ending, OptionParser, RawOptions, RawStreamOptions, ending_of

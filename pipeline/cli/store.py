@@ -10,16 +10,7 @@ from functools import partial
 from time import time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.pipeline.io.terminal import (
-    clipped,
-    columns,
-    complain,
-    counted,
-    names_text,
-    padded,
-    printable,
-    say,
-)
+from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows, add_options
 from turnwise.schemas.config import ConfigError
@@ -96,11 +87,8 @@ def _list_runs(options: Namespace) -> int:
         return 0
     for app in sorted({run.app for run in runs}):
         say(printable(app))
-        lines = [_HEAD, *(_cells(run) for run in runs if run.app == app)]
-        widths = [max(map(columns, column)) for column in zip(*lines, strict=True)]
-        for line in lines:
-            cells = [padded(cell, width) for cell, width in zip(line, widths, strict=True)]
-            say("  " + "  ".join(cells).rstrip())
+        for line in aligned([_HEAD, *(_cells(run) for run in runs if run.app == app)]):
+            say(f"  {line}")
     say(counted(len(runs), "run"))
     return 0
 

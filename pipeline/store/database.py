@@ -253,7 +253,7 @@ RUN_SUMMARIES = _table(
 )
 """What comparisons and figures read of runs that count; see `turnwise.pipeline.store.summaries`.
 
-A summary is in force while its `update_nanos` is that of the run. `content` is "": the rows must be read.
+Two rows a run, its columns and their details. They are in force while `update_nanos` is that of the run.
 """
 
 RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS)

@@ -754,6 +754,10 @@ _MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
 _GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
 
 
+_SPACED = re.compile(r"[\s{]")
+_ACTING = re.compile("action|command|method|op|verb", re.IGNORECASE)
+
+
 def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffect:
     """Returns the effect of a call, which its arguments may state, of a tool whose effect is inferred.
 
@@ -789,6 +793,17 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
         return effect
     is_http = any(text.upper() in _HTTP and words_of(key)[-1:] == ["method"] for key, text, _ in texts)
     return stated if is_http else ToolEffect(UNKNOWN, False, False, GUESS)
+
+
+def may_state_effect(args: JsonObject | None) -> bool:
+    """Returns whether arguments are such that `effect_of_call` has to read them; most are not."""
+    return bool(args) and not all(
+        (isinstance(value, str) and not (_SPACED.search(value) or _ACTING.search(key)))
+        or isinstance(value, bool)
+        or value is None
+        or (isinstance(value, int | float) and len(args or ()) == 1)
+        for key, value in (args or {}).items()
+    )
 
 
 def _strength(effect: ToolEffect) -> int:

@@ -174,7 +174,7 @@ def pair_equivalent(
 
     Returns:
         For every expected element the index of its partner, or None. In very long lists, only elements that
-        differ in nothing but case and white space are paired.
+        differ in nothing but case and white space are paired, and the others in their places.
     """
     partners = equal_matches(
         [key_of(value, name) for value in expected], [key_of(value, name) for value in actual]
@@ -183,8 +183,11 @@ def pair_equivalent(
     rows = [i for i, partner in enumerate(partners) if partner is None]
     columns = [j for j in range(len(actual)) if j not in used]
     size = sum(nodes(expected[i]) for i in rows) * sum(nodes(actual[j]) for j in columns)
-    if 0 < size <= _MOST_PAIRS:
-        same = partial(equivalent, prose=prose, name=name, further=further)
+    same = partial(equivalent, prose=prose, name=name, further=further)
+    if size > _MOST_PAIRS:
+        for i, j in zip(rows, columns, strict=False):
+            partners[i] = j if same(expected[i], actual[j]) else None
+    elif size:
         found = count_matches([expected[i] for i in rows], [actual[j] for j in columns], same)
         for i, column in zip(rows, found, strict=True):
             partners[i] = None if column is None else columns[column]

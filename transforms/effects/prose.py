@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
 from typing import Literal, NamedTuple
 from unicodedata import combining, normalize
@@ -45,6 +45,8 @@ _PROSE_WORDS = 6
 _SENTENCE_WORDS = 4
 _PHRASE_WORDS = 3
 _LONGEST = 20_000
+_MOST_READ = 256
+"""Texts that are kept as they were read: each is compared with those of all other calls of the tool."""
 _NOTHING_IN_COMMON = 8
 """Content words from which on two texts that share none are different: shorter ones may be reworded."""
 _SAME_CONTENT = 0.8
@@ -199,6 +201,7 @@ def is_version(name: str) -> bool:
     return _last_word(name) in ("version", "release", "tag")
 
 
+@lru_cache(maxsize=1024)
 def is_structured(text: str, name: str = "") -> bool:
     """Returns whether a text is a command, code, a query or a path, where every sign counts.
 
@@ -322,9 +325,11 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
         return "same"
     if max(len(expected), len(actual)) > _LONGEST:
         return "unclear"
-    language = guessed_language(f"{expected} {actual}")
-    wanted, made = _TextReading(expected, language), _TextReading(actual, language)
-    if _are_same(wanted.tokens, made.tokens, language or "en"):
+    languages = _language(expected), _language(actual)
+    is_one_language = languages[0] == languages[1] is not None
+    language = languages[0] if is_one_language else guessed_language(f"{expected} {actual}")
+    wanted, made = _read_text(expected, language), _read_text(actual, language)
+    if _are_same(wanted, made):
         return "same"
     if _are_replaced(wanted.tokens, made.tokens) or _values_differ(wanted, made):
         return "different"
@@ -335,7 +340,6 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
     if _denials(expected) != _denials(actual):
         return "different" if shared >= _SAME_CONTENT else "unclear"
     sizes = [sum(word.is_content for word in reading.words) for reading in (wanted, made)]
-    is_one_language = guessed_language(expected) == guessed_language(actual) is not None
     return "different" if not shared and is_one_language and min(sizes) >= _NOTHING_IN_COMMON else "unclear"
 
 
@@ -426,18 +430,22 @@ def _are_forms(one: str, other: str) -> bool:
 
 def common_content(expected: str, actual: str) -> float:
     """Returns the share of the content of the text with more of it that the other one has too, 0..1."""
-    sides = [
-        weigh(
-            word
-            for word in words(NEGATING.sub("", text))
-            if word.is_content and not word.is_negation and not word.demands
-        )
-        for text in (expected, actual)
-    ]
+    sides = _content(expected), _content(actual)
     shared = sum(min(weight, sides[1].get(key, 0.0)) for key, weight in sides[0].items())
     return shared / max(1e-9, *(sum(side.values()) for side in sides))
 
 
+@lru_cache(maxsize=_MOST_READ)
+def _content(text: str) -> dict[str, float]:
+    """Returns the weights of what a text has of content."""
+    return weigh(
+        word
+        for word in words(NEGATING.sub("", text))
+        if word.is_content and not word.is_negation and not word.demands
+    )
+
+
+@lru_cache(maxsize=_MOST_READ)
 def _denials(text: str) -> int:
     """Returns how often a text denies something."""
     text = replace_idioms(with_single_negations(text))
@@ -559,7 +567,7 @@ class _TextReading:
     """A text as words and values, in order."""
 
     def __init__(self, text: str, language: str | None) -> None:
-        self.text, self.words = text, words(text)
+        self.text, self.words, self.language = text, words(text), language or "en"
         spelled = _VERSION.sub(_version, spell_alike(text))
         # English alone does not tell whether the month or the day comes first in 05/06/2024.
         region = None if language == "en" else language
@@ -570,7 +578,7 @@ class _TextReading:
             self.tokens += _PROSE_TOKEN.findall(_DROPPED.sub(" ", part))
             if place < len(self.values):
                 self.tokens.append(self.values[place].key)
-        self.is_german = guessed_language(text) in ("de", None)
+        self.is_german = _language(text) in ("de", None)
         names: dict[str, str] = {}
         self.named = {
             token
@@ -578,12 +586,37 @@ class _TextReading:
             if _MARKED.fullmatch(token)
         }
 
+    @cached_property
+    def apart(self) -> tuple[list[object], list[list[object]]]:
+        """The tokens that count, and before each of them and at the end the determiners.
+
+        Of articles, only the German ones count, by their case: `den Hund` is none of `der Hund`.
+        """
+        articles, determiners = _ARTICLES.get(self.language, ()), _DETERMINERS.get(self.language, ())
+        cases = _CASES if self.language == "de" else {}
+        is_code = len(self.tokens) == 2 and _is_value(self.tokens[1])  # `A 1`
+        kept: list[object] = []
+        gaps: list[list[object]] = [[]]
+        for token in self.tokens:
+            if token in determiners:
+                gaps[-1].append(token)
+            elif token not in articles or is_code:
+                kept.append(token)
+                gaps.append([])
+            elif token in cases:
+                gaps[-1].append(cases[token])
+        return kept, gaps
+
     def names(self) -> set[str]:
         """Capitalised words inside sentences, where the language does not write all nouns so."""
         found = set() if self.is_german else set(_NAME.findall(self.text))
         marked: dict[str, str] = {}
         mark_named_values(self.text, marked)
         return {name for name in found if name.casefold() not in _NO_NAMES | set(marked.values())}
+
+
+_read_text = lru_cache(maxsize=_MOST_READ)(_TextReading)
+_language = lru_cache(maxsize=_MOST_READ)(guessed_language)
 
 
 def _value(mention: Mention, spelled: str) -> _TextValue:
@@ -595,35 +628,15 @@ def _value(mention: Mention, spelled: str) -> _TextValue:
     return _TextValue(mention, spelled, "".join(filter(str.isdecimal, spelled)), kind)
 
 
-def _are_same(wanted: Sequence[object], made: Sequence[object], language: str) -> bool:
+def _are_same(wanted: _TextReading, made: _TextReading) -> bool:
     """Returns whether texts are equal but for determiners that one of them leaves out.
 
     A determiner in the place of another one (`my` for `your`) is a difference, unless both are articles.
     """
-    (left, gaps), (right, others) = _apart(wanted, language), _apart(made, language)
+    (left, gaps), (right, others) = wanted.apart, made.apart
     if not left or left != right:
         return False
     return all(not one or not other or one == other for one, other in zip(gaps, others, strict=True))
-
-
-def _apart(tokens: Sequence[object], language: str) -> tuple[list[object], list[list[object]]]:
-    """Returns the tokens that count, and before each of them and at the end the determiners.
-
-    Of articles, only the German ones count, by their case: `den Hund` is none of `der Hund`.
-    """
-    articles, determiners = _ARTICLES.get(language, ()), _DETERMINERS.get(language, ())
-    cases = _CASES if language == "de" else {}
-    kept: list[object] = []
-    gaps: list[list[object]] = [[]]
-    for token in tokens:
-        if token in determiners:
-            gaps[-1].append(token)
-        elif token not in articles or (len(tokens) == 2 and _is_value(tokens[1])):  # not in `A 1`
-            kept.append(token)
-            gaps.append([])
-        elif token in cases:
-            gaps[-1].append(cases[token])
-    return kept, gaps
 
 
 def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:

@@ -27,6 +27,7 @@ from turnwise.schemas.rows import (
     TranscriptCall,
     TranscriptTurn,
 )
+from turnwise.transforms.effects.catalog import may_state_effect
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, calls_tools
@@ -59,7 +60,7 @@ class CallEffects:
     """Effects of calls.
 
     Attributes:
-        known: Effects by the name of the tool, of those whose name alone decides.
+        known: Effects by the name of the tool; a guessed one counts where no argument may state another.
     """
 
     def __init__(self, catalog: ToolCatalog) -> None:
@@ -68,14 +69,15 @@ class CallEffects:
 
     def of(self, call: ToolCall) -> CallEffect:
         """Returns the effect of a call."""
-        return self.known.get(call.name) or self.look_up(call)
-
-    def look_up(self, call: ToolCall) -> CallEffect:
-        """Returns the effect of a call of a tool that is not among the known ones."""
+        known = self.known.get(call.name)
+        is_open = (known is None or known.is_guess) and may_state_effect(call.args)
+        if known is not None and not is_open:
+            return known
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
         found = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
-        if not (effect.is_guess or calls_tools(call.name or "")) and len(self.known) < _MOST_NAMES:
+        is_of_name = not effect.is_guess or not is_open
+        if is_of_name and not calls_tools(call.name or "") and len(self.known) < _MOST_NAMES:
             self.known[call.name] = found
         return found
 
@@ -116,7 +118,7 @@ class MadeCalls(Struct):
             return
         self.number += len(calls)
         for call, response in zip(calls, pair_responses(calls, responses), strict=True):
-            effect, tool, is_guess, _ = effects.known.get(call.name) or effects.look_up(call)
+            effect, tool, is_guess, _ = effects.of(call)
             error: bool | str | None = None
             if is_guess:
                 self.guessed.add(tool)
@@ -163,9 +165,9 @@ def tool_names(tools: Iterable[str]) -> list[str]:
 
 def expected_calls(calls: Sequence[ToolCall], effects: CallEffects) -> list[ExpectedCall]:
     """Returns expected calls with their effects."""
-    known, expected = effects.known, list[ExpectedCall]()
+    expected = list[ExpectedCall]()
     for call in calls:
-        effect = known.get(call.name) or effects.look_up(call)
+        effect = effects.of(call)
         expected.append({"name": call.name, "args": call.args, "effect": effect.text})
     return expected
 

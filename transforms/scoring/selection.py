@@ -21,11 +21,11 @@ from turnwise.transforms.scoring.panels import (
     AskedOnce,
     Confident,
     IfUnsure,
+    JudgeOnce,
     Member,
     NotAsked,
     OneAnswer,
     Recorder,
-    Run,
     Spared,
     ask_members,
     confident_version,
@@ -163,7 +163,7 @@ def hash_place(name: str) -> float:
 # Scores by a judged criterion and the models that it names.
 
 
-async def joint_score(criterion: JudgedCriterion, run: Run, ask: Ask) -> Score | None:
+async def joint_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> Score | None:
     """Scores by a criterion: by its model, its panel, or its cascade.
 
     Args:
@@ -200,7 +200,9 @@ class Doubt(NamedTuple):
     reason: str
 
 
-async def cascade_score(criterion: JudgedCriterion, cascade: Cascade, run: Run, ask: Ask) -> Score | None:
+async def cascade_score(
+    criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, ask: Ask
+) -> Score | None:
     """Asks a cheap judge, and the other one, which may be a panel, where that is unsure.
 
     Args:
@@ -236,7 +238,7 @@ async def cascade_score(criterion: JudgedCriterion, cascade: Cascade, run: Run, 
 
 
 async def _later(
-    criterion: JudgedCriterion, others: Sequence[JudgeModelOptions], run: Run, ask: Ask
+    criterion: JudgedCriterion, others: Sequence[JudgeModelOptions], run: JudgeOnce, ask: Ask
 ) -> Score:
     if len(others) > 1:
         later = criterion.asking(criterion.options.model_copy(update={"cascade": None}))
@@ -247,7 +249,7 @@ async def _later(
 
 
 async def _doubt(
-    criterion: JudgedCriterion, cascade: Cascade, run: Run, member: Member, confidence: float | None
+    criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, member: Member, confidence: float | None
 ) -> Doubt | None:
     if member.verdict is None:
         return Doubt("unscored", member.reason)
@@ -278,7 +280,7 @@ def _missing(recorded: Recorder, needed: int) -> str | None:
 
 
 async def _spared(
-    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: Run, recorded: Recorder
+    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: JudgeOnce, recorded: Recorder
 ) -> JsonObject:
     """Returns what the other judge would have been asked at least, by model."""
     spared: JsonObject = {}
@@ -296,7 +298,7 @@ PANEL = "panel"
 """Key in the details of a score that a panel gave."""
 
 
-async def panel_score(criterion: JudgedCriterion, run: Run, ask: Ask) -> Score | None:
+async def panel_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> Score | None:
     """Asks every member of a panel and returns the score of the majority.
 
     More than half of the members must have a verdict, and more than half of those the same one; else it is
@@ -352,7 +354,7 @@ def _middle(agreeing: Sequence[Member], members: Sequence[Member]) -> Score:
     return min(valued, key=lambda score: abs((score.value or 0.0) - middle)) if valued else scores[0]
 
 
-async def _unscored(criterion: JudgedCriterion, run: Run, reason: str) -> Score:
+async def _unscored(criterion: JudgedCriterion, run: JudgeOnce, reason: str) -> Score:
     """Returns the score of a criterion that got no answers: all its items are not judged."""
     score = await run(criterion, NotAsked(reason)) or Score(None)
     return replace(score, value=None, outcome=None, threshold=None, label=None, reason=reason)
