@@ -1,9 +1,10 @@
 """Compares values of arguments and of session state by meaning, independent of spelling."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -11,7 +12,13 @@ from msgspec import Struct, field, structs
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, key_twice
-from turnwise.transforms.effects.mentions import read_passage, with_plain_signs
+from turnwise.transforms.effects.mentions import (
+    SPACED_LETTER,
+    Mention,
+    Passage,
+    read_passage,
+    with_plain_signs,
+)
 from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
@@ -28,6 +35,7 @@ from turnwise.transforms.effects.prose_values import (
     likeness_of_calendar_names,
     likeness_of_moments,
     spell_alike,
+    states_moment,
     with_digits,
 )
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
@@ -40,6 +48,7 @@ from turnwise.transforms.matching.calls import (
 )
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, likeness_of_dates, read_dates
+from turnwise.transforms.text.sentences import sentences
 from turnwise.transforms.text.words import word_set
 
 _MOST_PAIRS = 20_000
@@ -530,3 +539,133 @@ def _rows_differ(
         Difference(n, wanted[n], given[n]) for n in group if not equivalent(wanted[n], given[n], prose, n)
     ]
     return alone or [Difference(" with ".join(group), rows, made)]
+
+
+# Searches an agent's messages for expected texts, by words and by values.
+
+_LONGEST_SHOWN = 160
+_LONGEST_SEARCHED = 20_000
+_DIGIT = re.compile(r"\d")
+_LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
+_WORD_OF_TEXT = re.compile(r"\w+")
+
+
+class SpokenText:
+    """The messages of an agent."""
+
+    def __init__(self, texts: Sequence[str], language: str | None) -> None:
+        self._texts, self._language = texts, language
+
+    @cached_property
+    def _all(self) -> str:
+        return _words("\n".join(self._texts))
+
+    @cached_property
+    def _values(self) -> list[Passage]:
+        return [read_passage(_without_list_numbers(text), self._language) for text in self._spellings]
+
+    @cached_property
+    def _passages(self) -> list[Passage]:
+        return [read_passage(text, self._language) for text in self._spellings]
+
+    @cached_property
+    def _passages_in_digits(self) -> list[Passage]:
+        return [read_passage(text, self._language, False) for text in self._spellings]
+
+    @cached_property
+    def _spellings(self) -> list[str]:
+        """The messages, and again those with numbers in words, in digits; but `one` is often no number."""
+        in_digits = [_NUMBER_ONE.sub("#", text) for text in self._texts]
+        return [*self._texts, *(with_digits(text) for text in in_digits if with_digits(text) != text)]
+
+    def contains(self, wanted: str) -> bool:
+        """Returns whether a text was said.
+
+        Words are compared without regard to letter case, bold type, kind of apostrophe and encoding of
+        accents. They are whole words, but for endings as in `confirmed` for `confirm`, where there are spaces
+        between words. Numbers, amounts, dates and times of day are compared by value, in digits or words,
+        identifiers as a whole (`1` is not in `21`). Negated numbers (`not 5`) and numbers of list entries do
+        not count.
+        """
+        in_digits = with_digits(_NUMBER_ONE.sub("#", wanted))
+        spellings = [wanted, in_digits] if "#" not in in_digits else [wanted]
+        return any(map(self._contains, dict.fromkeys(spellings))) or any(
+            states_moment(text, wanted) for text in self._texts
+        )
+
+    def _contains(self, wanted: str) -> bool:
+        passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
+        if passage is None or not passage.mentions:
+            return _has_words(self._all, _words(wanted))
+        if not any(map(str.isalpha, "".join(passage.between))):
+            return any(_contains(said, passage) for said in self._values)
+        in_digits = read_passage(wanted, self._language, False)
+        return any(_contains(said, passage) for said in self._passages) or any(
+            _contains(said, in_digits) for said in self._passages_in_digits
+        )
+
+    def nearest_sentence(self, wanted: str) -> str:
+        """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""
+        text = "\n\n".join(text for text in self._texts if text.strip())[-_LONGEST_SEARCHED:]
+        if not text:
+            return ""
+        parts = [text[a:b] for a, b in sentences(text, self._language)] or [text]
+        likeness = [_likeness(wanted, part) for part in parts]
+        best = max(likeness)
+        last = len(parts) - 1 - likeness[::-1].index(best)
+        return _shortened(parts[last] if best else parts[-1])
+
+
+def _words(text: str) -> str:
+    """Normalises case, bold type, apostrophes and accents."""
+    if not text.isascii():
+        text = with_plain_signs(unicodedata.normalize("NFC", text))
+    return (text.replace("**", "") or text).casefold()
+
+
+def _has_words(text: str, wanted: str, is_start: bool = False, is_end: bool = False) -> bool:
+    """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
+    last = _LAST_WORD.search(wanted)
+    ending = "" if last is None else _ENDING if last[1] else "s?"
+    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _SPACED.match(wanted) else ""
+    after = r"\Z" if is_end else rf"{ending}(?!{SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
+    return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
+
+
+_ENDING = r"(?:[a-z]?(?:ed|ing)|e?[dns]|es|'s)?"
+_LAST_WORD = re.compile(r"([^\W\d_])?[^\W\d_]{3}$")
+_SPACED = re.compile(SPACED_LETTER)
+_NUMBER_ONE = re.compile(
+    r"(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))", re.IGNORECASE
+)
+
+
+def _without_list_numbers(text: str) -> str:
+    """Removes the numbers of list entries (`1.`, `2.`, ...)."""
+    numbers = [int(found[1]) for found in _LIST_NUMBER.finditer(text)]
+    is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
+    return _LIST_NUMBER.sub("", text) if is_list else text
+
+
+def _contains(said: Passage, wanted: Passage) -> bool:
+    size = len(wanted.mentions)
+    return any(
+        all(map(Mention.means, wanted.mentions, said.mentions[i : i + size]))
+        and _has_words(said.between[i], wanted.between[0], is_end=True)
+        and said.between[i + 1 : i + size] == wanted.between[1:-1]
+        and _has_words(said.between[i + size], wanted.between[-1], is_start=True)
+        for i in range(len(said.mentions) - size + 1)
+    )
+
+
+def _likeness(wanted: str, part: str) -> float:
+    """Returns the share of the wanted words in a sentence; two numbers count as half a shared word."""
+    words = set(_WORD_OF_TEXT.findall(wanted.casefold()))
+    shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
+    both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
+    return (shared + both_count / 2) / max(1, len(words))
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"

@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.effects.call_values import CHANGING_WORDS, ValueVerdict, is_plain_word, path_words
-from turnwise.transforms.effects.mentions import MONEY_NAMES, Mention, read_passage
+from turnwise.transforms.effects.mentions import MONEY_NAMES, Mention, is_denied, read_passage
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import (
     WEEKDAY_CHARACTERS,
@@ -101,6 +101,44 @@ def read_moment(text: str, path: str = "") -> Moment:
     )
     is_valid = bool(days or not day) and bool(minutes or not clock) and len(weekdays) < 2
     return Moment(years, days, minutes, frozenset(weekdays), is_read and is_valid)
+
+
+def states_moment(text: str, wanted: str) -> bool:
+    """Returns whether a text states a day, a time of day or both, in any spelling, and does not deny it."""
+    moment = read_moment(wanted)
+    is_day = len(moment.days) == 1 and moment.days[0][1] > 0
+    if not moment.is_whole or not (is_day or (moment.minutes and not moment.days)):
+        return False
+    text = normalize("NFKC", with_ascii_digits(text)).lower()
+    if not moment.weekdays <= weekdays_in(text):
+        return False
+    minutes = moment.minutes[:1] if _H_CLOCK.search(wanted) else moment.minutes
+    days, clocks = list[re.Match[str]](), list[re.Match[str]]()
+    for found in _matches(text, _DATES):
+        years, stated = _day({name: value for name, value in found.groupdict().items() if value})
+        if stated == moment.days and set(moment.years) <= set(years):
+            days.append(found)
+    for found in _matches(text, _TIMES):
+        if set(_minutes({name: value for name, value in found.groupdict().items() if value})[:1]) & set(
+            minutes
+        ):
+            clocks.append(found)
+    if not (is_day and minutes):
+        return bool(days or clocks)
+    gaps = (max(day.start() - clock.end(), clock.start() - day.end()) for day in days for clock in clocks)
+    return any(gap <= _LONGEST_GAP for gap in gaps)
+
+
+_LONGEST_GAP = 12
+
+
+def _matches(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[re.Match[str]]:
+    """Yields what the patterns find and nothing denies; what an earlier one has found is no one else's."""
+    taken: set[int] = set()
+    for found in (found for pattern in patterns for found in pattern.finditer(text)):
+        if taken.isdisjoint(range(*found.span())) and not is_denied(text, *found.span()):
+            yield found
+        taken.update(range(*found.span()))
 
 
 def _is_weekday(word: str) -> bool:
