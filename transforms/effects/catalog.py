@@ -77,6 +77,9 @@ REPEATABLE = word_set("""
 TOGGLING = word_set("toggle")
 """Verbs of writes that undo themselves when repeated."""
 
+SETTING = word_set("adjust change configure modify set switch turn update")
+"""Verbs that give something a value: the last call counts."""
+
 DESTRUCTIVE = word_set("""
     abolish annul cancel clear decommission delete deprovision destroy discard dispose dissolve drop
     eliminate eradicate erase evict expunge forfeit kill liquidate nuke nullify obliterate overwrite prune
@@ -366,6 +369,7 @@ _HANDING = HANDING | _all(foreign.HANDING)
 _MONEY = MONEY | _all(foreign.MONEY)
 _CONVERSATION = CONVERSATION | _all(foreign.CONVERSATION)
 _RESETTING = RESETTING | _all(foreign.RESETTING)
+_SETTING = SETTING | _all(foreign.SETTING)
 _STORES = STORES | _all(foreign.STORES)
 _ENDING_LAST = _all(foreign.ENDING)
 _ENDING = ENDING | _ENDING_LAST
@@ -479,6 +483,13 @@ def is_toggle(name: str) -> bool:
     """Returns whether a tool toggles a state, by the verb of its name."""
     found = _named(name)
     return found is not None and found.verb in TOGGLING
+
+
+@lru_cache(maxsize=4096)
+def sets_value(name: str) -> bool:
+    """Returns whether a tool gives something a value, by the verb of its name."""
+    found = _named(name)
+    return found is not None and found.verb in _SETTING
 
 
 def _named(name: str) -> InferredVerb | None:
