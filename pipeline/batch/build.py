@@ -34,7 +34,6 @@ from turnwise.transforms.beam.steps import (
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import ConversationEvent, may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader, parse_record
-from turnwise.transforms.matching.sample import PackedCase
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_sums
 
@@ -179,13 +178,13 @@ class _FailureRowsFn(CountingDoFn):
 
 def _read_cases(
     root: beam.Pipeline, cases: Source, settings: RunSettings, outputs: _Outputs
-) -> "PCollection[PackedCase]":
+) -> "PCollection[bytes]":
     read = cases.read(root, "Cases")
     outputs.add(read)
     parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
     outputs.failures.extend(parsed.failures)
     outputs.told.extend(parsed.counts)
-    eval_cases: PCollection[PackedCase] = parsed.cases
+    eval_cases: PCollection[bytes] = parsed.cases
     return eval_cases
 
 

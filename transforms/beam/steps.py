@@ -1,10 +1,12 @@
 """Steps of a batch: parsing, matching, metrics, counters and progress."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cache, partial
+from itertools import chain
 from types import FunctionType
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import apache_beam as beam
 from apache_beam.coders import Coder
@@ -29,12 +31,14 @@ from turnwise.transforms.formats.reading import (
 )
 from turnwise.transforms.matching.sample import (
     USED_CASE,
+    CaseEntry,
     CaseIndex,
-    PackedCase,
+    case_entry,
+    given_cases,
     match_case,
-    packed_case,
-    packed_entry,
-    unpacked_entry,
+    packed_cases,
+    packed_entries,
+    unpacked_entries,
 )
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 
@@ -289,27 +293,64 @@ class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], J
 class ParsedCases(NamedTuple):
     """Eval cases with distinct keys, and of each step the failures and counts."""
 
-    cases: "PCollection[PackedCase]"
+    cases: "PCollection[bytes]"
     failures: "tuple[PCollection[Failure], ...]"
     counts: "tuple[PCollection[tuple[str, dict[str, int]]], ...]"
 
 
+_CASE_GROUPS = 64
+_CASES_TOGETHER = 64
+
+
 class _ParseCaseFn(CountingDoFn):
+    """Yields cases with a number by their keys, many in one element: alike ones take less room together."""
+
     def __init__(self, reader: CaseReader) -> None:
         super().__init__()
         self._reader = reader
 
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._kept: defaultdict[int, list[CaseEntry]] = defaultdict(list)
+
     def process(self, record: Record) -> Iterator[Any]:
         for found in parse_case(self._reader, record, self.counts):
-            yield _tagged(found) if isinstance(found, Failure) else (found[1].key.text, packed_entry(found))
+            if isinstance(found, Failure):
+                yield _tagged(found)
+                continue
+            entry = case_entry(*found)
+            group = crc32(entry.key.text.encode("utf-8", "backslashreplace")) % _CASE_GROUPS
+            kept = self._kept[group]
+            kept.append(entry)
+            if len(kept) == _CASES_TOGETHER:
+                yield group, packed_entries(self._kept.pop(group))
+
+    def finish_bundle(self) -> Iterator[Any]:
+        for group, kept in self._kept.items():
+            yield GlobalWindows.windowed_value((group, packed_entries(kept)))
+        self._kept.clear()
+        yield from super().finish_bundle()
 
 
 class _DistinctCaseFn(CountingDoFn):
-    def process(self, element: tuple[str, Iterable[bytes]]) -> Iterator[Any]:
-        case, failures = distinct_case(map(unpacked_entry, element[1]), self.counts)
-        if case is not None:
-            yield packed_case(case)
-        yield from map(_tagged, failures)
+    """Yields the cases of a group that count, as one element."""
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+        by_key: defaultdict[CaseKey, list[CaseEntry]] = defaultdict(list)
+        for data in element[1]:
+            for entry in unpacked_entries(data):
+                by_key[entry.key].append(entry)
+        kept = list[CaseEntry]()
+        for entries in by_key.values():
+            if len(entries) == 1:
+                kept += entries
+                continue
+            case, failures = distinct_case([(entry.record, entry.case) for entry in entries], self.counts)
+            if case is not None:
+                kept.append(case_entry(entries[0].record, case))
+            yield from map(_tagged, failures)
+        if kept:
+            yield packed_cases(kept)
 
 
 class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
@@ -326,7 +367,7 @@ class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
         )
         distinct = (
             parsed["cases"]
-            | "GroupByCaseKey" >> beam.GroupByKey()
+            | "GroupCases" >> beam.GroupByKey()
             | "DistinctCase" >> beam.ParDo(_DistinctCaseFn()).with_outputs(FAILURES, COUNTS, main="cases")
         )
         failures, counts = ((parsed[tag], distinct[tag]) for tag in (FAILURES, COUNTS))
@@ -337,8 +378,7 @@ class _MatchFn(CountingDoFn):
     def __init__(self) -> None:
         super().__init__()
         self._index = CaseIndex(None)
-        self._cases: Sequence[PackedCase] | None = None
-        self._given: set[CaseKey] = set()
+        self._cases: Sequence[bytes] | None = None
 
     def start_bundle(self) -> None:
         super().start_bundle()
@@ -350,14 +390,14 @@ class _MatchFn(CountingDoFn):
             # Not among Beam's counters: there may be as many as conversations.
             yield told(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
 
-    def process(self, logged: LoggedConversation, cases: Sequence[PackedCase] | None = None) -> list[Any]:
+    def process(self, logged: LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
         if cases is not self._cases:
-            self._cases, self._index = cases, CaseIndex(cases)
-            self._given = {case.key for case in cases or ()}
+            self._cases = cases
+            self._index = CaseIndex(None if cases is None else chain.from_iterable(map(given_cases, cases)))
         found = match_case(self._index, *logged, self.counts)
         if isinstance(found, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, found)]
-        if self._given and found.eval_case is not None and found.eval_case.key in self._given:
+        if found.eval_case is not None and self._index.has(found.eval_case.key):
             self._used.add(found.eval_case.key)
         return [found]
 
@@ -365,7 +405,7 @@ class _MatchFn(CountingDoFn):
 class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
     """Matches every conversation with its eval case; an unknown case is a failure."""
 
-    def __init__(self, cases: "PCollection[PackedCase] | None") -> None:
+    def __init__(self, cases: "PCollection[bytes] | None") -> None:
         super().__init__()
         self._cases = cases
 

@@ -4,10 +4,10 @@ import pickle
 import zlib
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -378,14 +378,24 @@ def _expects_no_words(pair: TurnPair) -> bool:
 # Eval cases as bytes: a run holds all that it is given, and uses few of them.
 
 _FASTEST = 1
+_WINDOW = 1 << 15
+"""How far back zlib looks."""
 
 
 class PackedCase(NamedTuple):
-    """An eval case that this program encoded and compressed."""
+    """An eval case that this program encoded and compressed.
+
+    Attributes:
+        eval_set_id: Eval set of the case; None: none is stated.
+        eval_id: Name in the set.
+        data: The encoded case.
+        model: Encoded cases that this one was compressed by the likeness to; many share it.
+    """
 
     eval_set_id: str | None
     eval_id: str
     data: bytes
+    model: bytes
 
     @property
     def key(self) -> CaseKey:
@@ -394,32 +404,60 @@ class PackedCase(NamedTuple):
 
     def unpacked(self) -> EvalCase:
         """Returns the case."""
-        case: EvalCase = _decoded(self.data)
+        case: EvalCase = pickle.loads(zlib.decompressobj(zdict=self.model).decompress(self.data))
         return case
 
 
-def packed_case(case: EvalCase) -> PackedCase:
+class CaseEntry(NamedTuple):
+    """An encoded eval case with its key and its record."""
+
+    record: Record
+    key: CaseKey
+    eval_set_id: str | None
+    data: bytes
+
+    @property
+    def case(self) -> EvalCase:
+        """The case."""
+        case: EvalCase = pickle.loads(self.data)
+        return case
+
+
+def case_entry(record: Record, case: EvalCase) -> CaseEntry:
     """Encodes a case."""
-    return PackedCase(case.eval_set_id, case.eval_id, _encoded(case))
+    return CaseEntry(record, case.key, case.eval_set_id, pickle.dumps(case, pickle.HIGHEST_PROTOCOL))
 
 
-def packed_entry(entry: tuple[Record, EvalCase]) -> bytes:
-    """Encodes a case with its record."""
-    return _encoded(entry)
+def packed_entries(entries: Sequence[CaseEntry]) -> bytes:
+    """Compresses entries together."""
+    return zlib.compress(pickle.dumps(entries, pickle.HIGHEST_PROTOCOL), _FASTEST)
 
 
-def unpacked_entry(data: bytes) -> tuple[Record, EvalCase]:
-    """Returns the case and the record that `packed_entry` encoded."""
-    entry: tuple[Record, EvalCase] = _decoded(data)
-    return entry
+def unpacked_entries(data: bytes) -> list[CaseEntry]:
+    """Returns the entries that `packed_entries` compressed."""
+    entries: list[CaseEntry] = pickle.loads(zlib.decompress(data))
+    return entries
 
 
-def _encoded(value: Any) -> bytes:
-    return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), _FASTEST)
+def packed_cases(entries: Sequence[CaseEntry]) -> bytes:
+    """Compresses cases so that each can be decoded alone."""
+    model = b""
+    for entry in entries:
+        if len(model) + len(entry.data) > _WINDOW:
+            break
+        model += entry.data
+    cases = []
+    for entry in entries:
+        packing = zlib.compressobj(_FASTEST, zdict=model)
+        data = packing.compress(entry.data) + packing.flush()
+        cases.append(PackedCase(entry.eval_set_id, entry.key.eval_id, data, model))
+    return pickle.dumps(cases, pickle.HIGHEST_PROTOCOL)
 
 
-def _decoded(data: bytes) -> Any:
-    return pickle.loads(zlib.decompress(data))
+def given_cases(data: bytes) -> list[PackedCase]:
+    """Returns the cases that `packed_cases` compressed."""
+    cases: list[PackedCase] = pickle.loads(data)
+    return cases
 
 
 # Finds the eval case that a conversation names, and joins it with what the record itself expects.
@@ -464,7 +502,7 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
 class CaseIndex:
     """Eval cases by id, and by the last segment of a resource name; their sets distinguish equal ids."""
 
-    def __init__(self, cases: Sequence[GivenCase] | None) -> None:
+    def __init__(self, cases: Iterable[GivenCase] | None) -> None:
         """Indexes the cases; None: none were given."""
         self._are_given = cases is not None
         self._by_id: defaultdict[str, list[GivenCase]] = defaultdict(list)
@@ -497,6 +535,10 @@ class CaseIndex:
             own.not_found = str(error)
             return own
         return case if own is None else _with_own(case, own, conversation.turns)
+
+    def has(self, key: CaseKey) -> bool:
+        """Returns whether a case is among the given ones."""
+        return any(case.key == key for case in self._by_id.get(key.eval_id, ()))
 
     def _named(self, conversation: Conversation, name: str) -> EvalCase:
         found = self._by_id.get(name) or self._of_short_name(name)
