@@ -21,6 +21,8 @@ AlignedPlaces = list[tuple[int | None, int | None]]
 _FIRST_WIDTH = 16
 _WIDER = 4
 _ROUNDING = 1e-6
+_MOST_CELLS = 8_000_000
+"""Places that a band may hold beside those between the diagonals: room for all of 2,000 turns and 2,000."""
 
 
 class _Band:
@@ -73,7 +75,8 @@ def align_in_order(
 
     Where the sequences are alike, only places near the diagonal are compared: a path that leaves a band
     passes over more than its width of the shorter sequence, so that it can be better only where the largest
-    similarities of the remaining rows sum up to more.
+    similarities of the remaining rows sum up to more. Sequences of thousands that are in another order are
+    paired as well as a band of `_MOST_CELLS` allows.
 
     Args:
         columns: Length of the second sequence.
@@ -92,7 +95,11 @@ def align_in_order(
         outside = bounds[max(0, shorter - width - 1)]
         if width >= max(rows, columns) or band.best(0, 0) > outside + _ROUNDING:
             return band.pairs()
-        width = min((width + 1) * _WIDER, max(rows, columns))
+        wider = min((width + 1) * _WIDER, max(rows, columns))
+        wider = min(wider, _MOST_CELLS // (2 * max(1, rows)))
+        if wider <= width:
+            return band.pairs()
+        width = wider
 
 
 _USER_WEIGHT = 2.0
@@ -189,7 +196,8 @@ def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPl
         Pairs (golden index, recorded index) in order; None marks a missing or an extra turn.
     """
     wanted, recorded = [_features(turn.user, turn.tool_calls) for turn in expected], _Recorded(actual)
-    largest = list(map(recorded.largest, wanted))
+    is_short = len(expected) * len(actual) <= _MOST_CELLS // 2
+    largest = list(map(recorded.largest, wanted)) if is_short else [1.0] * len(wanted)
     return align_in_order(
         len(actual), largest, lambda row, first, stop: recorded.similarities(wanted[row], first, stop)
     )

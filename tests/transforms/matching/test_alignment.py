@@ -115,6 +115,18 @@ def test_turns_that_are_alike_are_compared_near_the_diagonal_only(share):
     assert sum(compared) < 50_000
 
 
+def test_long_sequences_in_another_order_are_compared_in_a_band_only():
+    rows, compared = 6_000, []
+
+    def similarities(i, first, stop):
+        compared.append(stop - first)
+        return [0.0] * (stop - first)
+
+    pairs = align_in_order(rows, [1.0] * rows, similarities)
+    assert len(pairs) == 2 * rows
+    assert sum(compared) < rows * rows / 2
+
+
 SIMILARITIES = [
     (ExpectedTurn(user="a b"), Turn(user="a b"), 1.0),
     (ExpectedTurn(user="a"), Turn(user=None), 0.0),
