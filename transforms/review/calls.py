@@ -21,12 +21,12 @@ from turnwise.schemas.rows import (
 )
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, calls_tools
+from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.matching.calls import pair_responses, tool_identity
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 DESTRUCTIVE: Final = "destructive"
-_MOST_NAMES = 10_000
+_MOST_KNOWN = 10_000
 _MOST_TOOLS = 100
 _LONGEST_NAME = 200
 
@@ -56,14 +56,15 @@ class CallEffects:
 
     def of(self, call: ToolCall) -> CallEffect:
         """Returns the effect of a call."""
-        return self._known.get(call.name) or self._look_up(call)
+        key = f"{call.name} {call.args}" if call.args else call.name
+        return self._known.get(key) or self._look_up(call, key)
 
-    def _look_up(self, call: ToolCall) -> CallEffect:
+    def _look_up(self, call: ToolCall, key: str | None) -> CallEffect:
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
         found = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
-        if not (effect.is_guess or calls_tools(call.name or "")) and len(self._known) < _MOST_NAMES:
-            self._known[call.name] = found
+        if len(self._known) < _MOST_KNOWN and len(key or "") <= _LONGEST_NAME:
+            self._known[key] = found
         return found
 
 
