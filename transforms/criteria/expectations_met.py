@@ -7,8 +7,8 @@ from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.effects.call_values import SpokenText
 from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.effects.equivalence import SpokenText
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.effects.call_values import leaves
 from turnwise.transforms.effects.catalog import is_toggle, sets_value, words_of
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, key_of, nodes
 from turnwise.transforms.effects.failures import (
@@ -121,6 +122,9 @@ def _is_toggle(call: ToolCall, catalog: ToolCatalog) -> bool:
 # Pairs expected changes with the calls that were made, one to one.
 
 _MOST_COMPARED = 250_000
+_TEXT_COST, _TEXT_LENGTH = 6, 50
+_FEW = 64
+"""Pairs of calls that are compared in less time than it takes to look for equal ones."""
 _MOST_DESCRIBED = 256
 _OTHER_ACTOR_FACTOR = 0.5
 
@@ -188,7 +192,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
         partners = _in_place_of(wanted, calls, None if is_many else compare)
         for want, j in zip(wanted, partners, strict=True):
             if j is not None:
-                is_same = is_many and _is_same_change(compare, False, want, calls[j])
+                is_same = is_many and _may_be_same(compare, want, calls[j])
                 (matching.matched if is_same else matching.wrong).append(Pair(want, calls[j]))
         wanted, calls = _left(wanted, calls, partners)
         matching.missing.extend(wanted)
@@ -207,9 +211,9 @@ def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
 def _match_tool(
     wanted: list[ActorCall], made: list[ActorCall], compare: ArgumentComparison, matching: Matching
 ) -> None:
-    is_many = _are_many(wanted, made)
-    for key in (frozen, key_of) if is_many else ():
-        for by_actor in (True, False):
+    is_many, are_some = _are_many(wanted, made), len(wanted) * len(made) > _FEW
+    for key in (frozen, key_of) if is_many else (frozen,) if are_some else ():
+        for by_actor in (True, False) if is_many else (True,):
             partners = _partners_by_key(key, wanted, made, compare, by_actor)
             wanted, made = _take(partners, wanted, made, matching)
     if not _are_many(wanted, made):
@@ -236,7 +240,13 @@ def _are_many(wanted: list[ActorCall], made: list[ActorCall]) -> bool:
 
 
 def _nodes(made: list[ActorCall]) -> int:
-    return sum(nodes(item.call.args or {}) for item in made)
+    return sum(comparison_cost(item.call) for item in made)
+
+
+def comparison_cost(call: ToolCall) -> int:
+    """Returns the nodes of the arguments of a call, and more for texts, which take longer to compare."""
+    texts = [str(leaf.value) for leaf in leaves(call.args) if may_be_reworded(leaf.value)]
+    return nodes(call.args or {}) + sum(_TEXT_COST + len(text) // _TEXT_LENGTH for text in texts)
 
 
 def _left(
@@ -251,6 +261,17 @@ def _is_same_change(compare: ArgumentComparison, by_actor: bool, want: ActorCall
     if by_actor and want.actor != item.actor:
         return False
     return same_tool(want.call, item.call) and not compare.differences(want.call, item.call)
+
+
+def _may_be_same(compare: ArgumentComparison, want: ActorCall, item: ActorCall) -> bool:
+    """Returns whether calls are the same, or may be in other words, where too many are left to compare."""
+    if not same_tool(want.call, item.call):
+        return False
+    differences = compare.differences(want.call, item.call)
+    return not differences or (
+        compare.undecided
+        and all(may_be_reworded(one.expected) and may_be_reworded(one.actual) for one in differences)
+    )
 
 
 def _partners_by_key(

@@ -1,9 +1,10 @@
 """Compares values of arguments and of session state by meaning, independent of spelling."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -11,7 +12,13 @@ from msgspec import Struct, field, structs
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, key_twice
-from turnwise.transforms.effects.mentions import read_passage
+from turnwise.transforms.effects.mentions import (
+    SPACED_LETTER,
+    Mention,
+    Passage,
+    read_passage,
+    with_plain_signs,
+)
 from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
@@ -19,10 +26,18 @@ from turnwise.transforms.effects.prose import (
     is_structured,
     is_version,
     may_be_forms,
+    may_be_one_name,
     may_be_reworded,
     order_of,
+    with_units,
 )
-from turnwise.transforms.effects.prose_values import likeness_of_moments, spell_alike
+from turnwise.transforms.effects.prose_values import (
+    likeness_of_calendar_names,
+    likeness_of_moments,
+    spell_alike,
+    states_moment,
+    with_digits,
+)
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
@@ -33,6 +48,7 @@ from turnwise.transforms.matching.calls import (
 )
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, likeness_of_dates, read_dates
+from turnwise.transforms.text.sentences import sentences
 from turnwise.transforms.text.words import word_set
 
 _MOST_PAIRS = 20_000
@@ -40,6 +56,7 @@ _NODE_LENGTH = 4
 _LONGEST_MOMENT = 48
 _LETTERS, _DIGITS_OF_A_CODE = 3, 7
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+_NO_VALUES = frozenset(("null", "none", "nil", "undefined", "nan", "n/a", "na", "-"))
 _NORWAY = "NO"
 """In capitals it may be false or the code of a country."""
 _CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
@@ -97,7 +114,9 @@ def equivalent(
             return all(equivalent(*pair, prose, name, further) for pair in pairs)
         return None not in pair_equivalent(left, right, prose, name, further)
     if isinstance(left, dict | list) or isinstance(right, dict | list):
-        return False
+        if prose == "unmet" or isinstance(left, list) == isinstance(right, list):
+            return False
+        return equivalent(_entries(left), _entries(right), prose, name, further)
     is_exact = False
     if isinstance(left, str) and isinstance(right, str) and prose in ("ignored", "free"):
         is_exact = is_structured(left, name) or is_structured(right, name)
@@ -116,7 +135,7 @@ def are_equal(left: JsonValue, right: JsonValue) -> bool:
 
 
 def _describes(key: str, value: JsonValue) -> bool:
-    is_short = isinstance(value, str) and _structure(value) is value and not may_be_reworded(value)
+    is_short = isinstance(value, str) and json_structure(value) is None and not may_be_reworded(value)
     return is_short and key.lower().rpartition("_")[2] in _DESCRIBING
 
 
@@ -127,6 +146,13 @@ def is_empty(value: JsonValue) -> bool:
     return value is None or value is False or value == [] or (isinstance(value, str) and not value.strip())
 
 
+def _entries(value: JsonValue) -> list[JsonValue]:
+    """Returns the list that a value is or may stand for, which a text may separate with commas."""
+    if isinstance(value, list):
+        return value
+    return [*re.split(r"\s*[,;]\s*", value.strip())] if isinstance(value, str) else [value]
+
+
 def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
     """Compares two values of which one is empty, or null for an absent one.
 
@@ -135,6 +161,8 @@ def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
     """
     if _is_nothing(left) and _is_nothing(right):
         return prose != "unmet" or _NORWAY not in (left, right)
+    if any(isinstance(side, str) and plain(side) in _NO_VALUES for side in (left, right)):
+        return prose != "unmet"
     if not (may_be_reworded(left) or may_be_reworded(right)):
         return False
     return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
@@ -155,7 +183,7 @@ def pair_equivalent(
 
     Returns:
         For every expected element the index of its partner, or None. In very long lists, only elements that
-        differ in nothing but case and white space are paired.
+        differ in nothing but case and white space are paired, and the others in their places.
     """
     partners = equal_matches(
         [key_of(value, name) for value in expected], [key_of(value, name) for value in actual]
@@ -164,8 +192,11 @@ def pair_equivalent(
     rows = [i for i, partner in enumerate(partners) if partner is None]
     columns = [j for j in range(len(actual)) if j not in used]
     size = sum(nodes(expected[i]) for i in rows) * sum(nodes(actual[j]) for j in columns)
-    if 0 < size <= _MOST_PAIRS:
-        same = partial(equivalent, prose=prose, name=name, further=further)
+    same = partial(equivalent, prose=prose, name=name, further=further)
+    if size > _MOST_PAIRS:
+        for i, j in zip(rows, columns, strict=False):
+            partners[i] = j if same(expected[i], actual[j]) else None
+    elif size:
         found = count_matches([expected[i] for i in rows], [actual[j] for j in columns], same)
         for i, column in zip(rows, found, strict=True):
             partners[i] = None if column is None else columns[column]
@@ -215,9 +246,13 @@ def _key_of_text(text: str) -> Hashable:
 
 
 def _structure(value: JsonValue) -> JsonValue:
-    """Returns the object or list that a text spells without a key twice, and any other value as it is."""
-    found = json_structure(value) if isinstance(value, str) else None
-    return value if found is None or key_twice(str(value).encode(), found) else found
+    """Returns the object or list that a text spells without a key twice, and other texts with plain signs."""
+    if not isinstance(value, str):
+        return value
+    found = json_structure(value)
+    if found is not None and not key_twice(value.encode(), found):
+        return found
+    return value if value.isascii() or is_structured(value) else with_plain_signs(value)
 
 
 def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
@@ -226,6 +261,8 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
         likeness = likeness_of_moments(*texts)
         if likeness in ("same", "unclear") or (likeness and all(read_dates(plain(text)) for text in texts)):
             return likeness
+    if texts and (likeness := likeness_of_calendar_names(*texts)):
+        return likeness
     if texts and any(map(may_be_reworded, texts)):
         return compare_texts(*texts, name)
     if isinstance(left, bool) or isinstance(right, bool):
@@ -256,43 +293,61 @@ def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
         return "same"
     if " " in f"{left}{right}" or not left.isascii():
         likeness = compare_texts(left, right, name)
-        if likeness != "unclear":
+        if likeness == "same" or (likeness == "different" and not may_be_one_name(left, right)):
             return likeness
-    return "unclear" if may_be_forms(left, right) else "different"
+    return "unclear" if may_be_forms(left, right) or may_be_one_name(left, right) else "different"
 
 
 def _may_spell_moment(text: str) -> bool:
-    """Returns whether a text is as short as a date or time, has a digit, and is no plain number or code."""
-    is_code = text.isascii() and text.isalnum()
-    return len(text) <= _LONGEST_MOMENT and not is_code and any(map(str.isdecimal, text))
+    """Returns whether a text is as short as a date or time, and is no plain number or code."""
+    if len(text) > _LONGEST_MOMENT or not any(map(str.isdecimal, text)):
+        return bool(read_dates(text))
+    return not (text.isascii() and text.isalnum()) or _CLOCK_IN_LETTERS.fullmatch(text) is not None
 
 
 def _spelled(text: str) -> str:
     """Returns a short text in one spelling, with spaces between its words (`one_way`, `oneWay`)."""
     parts = re.sub(r"(?<=[^\W\d_])[_-]+(?=[^\W\d_])|(?<=[a-z])(?=[A-Z][a-z])", " ", text)
-    return plain(spell_alike(parts)).rstrip(".!,。！ ") or text
+    return plain(with_units(spell_alike(parts))).rstrip(".!,。！ ") or text
 
 
 def _amount(value: JsonValue) -> Amount | None:
-    """Parses a number as `amount` does, also with a decimal comma."""
-    comma = _DECIMAL_COMMA.fullmatch(value.strip()) if isinstance(value, str) else None
-    return amount(value if comma is None else re.sub(r"(?<=\d)\D", "", comma[1]) + "." + comma[2] + comma[3])
+    """Parses a number as `amount` does, also with a decimal comma and in words (`five`, `100 dollars`)."""
+    if not isinstance(value, str):
+        return amount(value)
+    comma = _DECIMAL_COMMA.fullmatch(value.strip())
+    if comma is not None:
+        return amount(re.sub(r"(?<=\d)\D", "", comma[1]) + "." + comma[2] + comma[3])
+    return amount(value) or (_amount_in_words(value) if len(value) <= _LONGEST_MOMENT else None)
+
+
+@lru_cache(maxsize=4096)
+def _amount_in_words(text: str) -> Amount | None:
+    if not any(map(str.isalpha, text)):
+        return None
+    between, mentions = read_passage(with_digits(text), None)
+    is_one = len(mentions) == 1 and not any(between) and not (mentions[0].is_share or mentions[0].is_denied)
+    return mentions[0].amount if is_one else None
 
 
 def _may_be(value: JsonValue, number: Amount | None) -> bool:
     """Returns whether a text may state a number with words or other separators (`5 kg`, `1.250`)."""
     if number is None or not isinstance(value, str) or value.isdecimal() or len(value) > _LONGEST_MOMENT:
         return False
-    stated = [read_passage(value, language).mentions for language in (None, "de")]
+    stated = [read_passage(value, language).mentions for language in (None, "de", "fr")]
     return any(
         len(found) == 1
         and found[0].amount is not None
         and not found[0].is_denied
-        and same_amount(found[0].amount, number)
+        and (
+            same_amount(found[0].amount, number)
+            or (found[0].is_share and same_amount(found[0].amount, Amount(100 * number.value, "")))
+        )
         for found in stated
     )
 
 
+_CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
 _SIGNED = re.compile(r"(?:^|\W|UTC|GMT)-\d|^\(\d+\)$", re.IGNORECASE)
 
 
@@ -484,3 +539,133 @@ def _rows_differ(
         Difference(n, wanted[n], given[n]) for n in group if not equivalent(wanted[n], given[n], prose, n)
     ]
     return alone or [Difference(" with ".join(group), rows, made)]
+
+
+# Searches an agent's messages for expected texts, by words and by values.
+
+_LONGEST_SHOWN = 160
+_LONGEST_SEARCHED = 20_000
+_DIGIT = re.compile(r"\d")
+_LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
+_WORD_OF_TEXT = re.compile(r"\w+")
+
+
+class SpokenText:
+    """The messages of an agent."""
+
+    def __init__(self, texts: Sequence[str], language: str | None) -> None:
+        self._texts, self._language = texts, language
+
+    @cached_property
+    def _all(self) -> str:
+        return _words("\n".join(self._texts))
+
+    @cached_property
+    def _values(self) -> list[Passage]:
+        return [read_passage(_without_list_numbers(text), self._language) for text in self._spellings]
+
+    @cached_property
+    def _passages(self) -> list[Passage]:
+        return [read_passage(text, self._language) for text in self._spellings]
+
+    @cached_property
+    def _passages_in_digits(self) -> list[Passage]:
+        return [read_passage(text, self._language, False) for text in self._spellings]
+
+    @cached_property
+    def _spellings(self) -> list[str]:
+        """The messages, and again those with numbers in words, in digits; but `one` is often no number."""
+        in_digits = [_NUMBER_ONE.sub("#", text) for text in self._texts]
+        return [*self._texts, *(with_digits(text) for text in in_digits if with_digits(text) != text)]
+
+    def contains(self, wanted: str) -> bool:
+        """Returns whether a text was said.
+
+        Words are compared without regard to letter case, bold type, kind of apostrophe and encoding of
+        accents. They are whole words, but for endings as in `confirmed` for `confirm`, where there are spaces
+        between words. Numbers, amounts, dates and times of day are compared by value, in digits or words,
+        identifiers as a whole (`1` is not in `21`). Negated numbers (`not 5`) and numbers of list entries do
+        not count.
+        """
+        in_digits = with_digits(_NUMBER_ONE.sub("#", wanted))
+        spellings = [wanted, in_digits] if "#" not in in_digits else [wanted]
+        return any(map(self._contains, dict.fromkeys(spellings))) or any(
+            states_moment(text, wanted) for text in self._texts
+        )
+
+    def _contains(self, wanted: str) -> bool:
+        passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
+        if passage is None or not passage.mentions:
+            return _has_words(self._all, _words(wanted))
+        if not any(map(str.isalpha, "".join(passage.between))):
+            return any(_contains(said, passage) for said in self._values)
+        in_digits = read_passage(wanted, self._language, False)
+        return any(_contains(said, passage) for said in self._passages) or any(
+            _contains(said, in_digits) for said in self._passages_in_digits
+        )
+
+    def nearest_sentence(self, wanted: str) -> str:
+        """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""
+        text = "\n\n".join(text for text in self._texts if text.strip())[-_LONGEST_SEARCHED:]
+        if not text:
+            return ""
+        parts = [text[a:b] for a, b in sentences(text, self._language)] or [text]
+        likeness = [_likeness(wanted, part) for part in parts]
+        best = max(likeness)
+        last = len(parts) - 1 - likeness[::-1].index(best)
+        return _shortened(parts[last] if best else parts[-1])
+
+
+def _words(text: str) -> str:
+    """Normalises case, bold type, apostrophes and accents."""
+    if not text.isascii():
+        text = with_plain_signs(unicodedata.normalize("NFC", text))
+    return (text.replace("**", "") or text).casefold()
+
+
+def _has_words(text: str, wanted: str, is_start: bool = False, is_end: bool = False) -> bool:
+    """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
+    last = _LAST_WORD.search(wanted)
+    ending = "" if last is None else _ENDING if last[1] else "s?"
+    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _SPACED.match(wanted) else ""
+    after = r"\Z" if is_end else rf"{ending}(?!{SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
+    return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
+
+
+_ENDING = r"(?:[a-z]?(?:ed|ing)|e?[dns]|es|'s)?"
+_LAST_WORD = re.compile(r"([^\W\d_])?[^\W\d_]{3}$")
+_SPACED = re.compile(SPACED_LETTER)
+_NUMBER_ONE = re.compile(
+    r"(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))", re.IGNORECASE
+)
+
+
+def _without_list_numbers(text: str) -> str:
+    """Removes the numbers of list entries (`1.`, `2.`, ...)."""
+    numbers = [int(found[1]) for found in _LIST_NUMBER.finditer(text)]
+    is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
+    return _LIST_NUMBER.sub("", text) if is_list else text
+
+
+def _contains(said: Passage, wanted: Passage) -> bool:
+    size = len(wanted.mentions)
+    return any(
+        all(map(Mention.means, wanted.mentions, said.mentions[i : i + size]))
+        and _has_words(said.between[i], wanted.between[0], is_end=True)
+        and said.between[i + 1 : i + size] == wanted.between[1:-1]
+        and _has_words(said.between[i + size], wanted.between[-1], is_start=True)
+        for i in range(len(said.mentions) - size + 1)
+    )
+
+
+def _likeness(wanted: str, part: str) -> float:
+    """Returns the share of the wanted words in a sentence; two numbers count as half a shared word."""
+    words = set(_WORD_OF_TEXT.findall(wanted.casefold()))
+    shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
+    both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
+    return (shared + both_count / 2) / max(1, len(words))
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"

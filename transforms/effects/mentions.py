@@ -47,8 +47,9 @@ def _any_of(words: Iterable[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-_CHAR = f"[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
-_RUN = f"{_CHAR}{{1,64}}"
+SPACED_LETTER = f"[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
+"""Pattern of a letter or digit of a script with spaces between words."""
+_RUN = f"{SPACED_LETTER}{{1,64}}"
 _MONTH, _CODE = _any_of(MONTHS), f"(?-i:{CURRENCY_CODES.pattern.upper()})"
 _DAY = (
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}"
@@ -65,7 +66,7 @@ _CLOCK = (
 )
 _NUMBER = (
     rf"(?:(?<![\w)%])(?P<sign>-|minus ))?(?P<before>(?:{_any_of(_SIGNS)}) ?|{_CODE}(?: |(?=\d)))?"
-    rf"(?P<inner>-)?(?P<core>(?:{_RUN}[-_]){{0,8}}{_CHAR}{{0,64}}\d{_CHAR}{{0,64}}"
+    rf"(?P<inner>-)?(?P<core>(?:{_RUN}[-_]){{0,8}}{SPACED_LETTER}{{0,64}}\d{SPACED_LETTER}{{0,64}}"
     rf"(?:[.,:'’/](?=\d){_RUN}|[-_]{_RUN}){{0,15}}|\.\d{{1,64}})"
 )
 
@@ -76,7 +77,7 @@ def _finder(with_words: bool) -> re.Pattern[str]:
     day = f"{_DAY}|{_DAY_IN_WORDS}" if with_words else _DAY
     return re.compile(
         rf"(?<!\w)(?:(?P<day>{day})(?=t\d|(?!\w|[-/.]\d))|(?P<clock>{_CLOCK})(?!\w|[:.]\d))"
-        rf"|(?<=\dt)(?P<time>{_CLOCK})(?!\w|[:.]\d)|(?<!{_CHAR})(?:{_NUMBER})",
+        rf"|(?<=\dt)(?P<time>{_CLOCK})(?!\w|[:.]\d)|(?<!{SPACED_LETTER})(?:{_NUMBER})",
         re.IGNORECASE,
     )
 
@@ -90,15 +91,15 @@ _SCALE = _any_of(word for word in _SCALES if len(word) > 1 or not word.isascii()
 def _after() -> re.Pattern[str]:
     """Returns the pattern of what may follow a number; it takes long to compile, as the next one does."""
     return re.compile(
-        rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{_CHAR}))?(?P<share>\s?(?:%|(?:percent|prozent)\b))?"
-        rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{_CHAR}))?",
+        rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?(?P<share>\s?(?:%|(?:percent|prozent)\b))?"
+        rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{SPACED_LETTER}))?",
         re.IGNORECASE,
     )
 
 
 @cache
 def _unit() -> re.Pattern[str]:
-    return re.compile(rf"-?{_CHAR}{{2,}}(?:[-_]{_CHAR}+)*")
+    return re.compile(rf"-?{SPACED_LETTER}{{2,}}(?:[-_]{SPACED_LETTER}+)*")
 
 
 _NOT = re.compile(
@@ -116,7 +117,11 @@ _NOT_AFTER = re.compile(
 )
 _LONGEST_NOT = 32
 _MARKUP = re.compile(r"\*\*|__|`")
-_DASHES = str.maketrans({"−": "-", "–": "-", "٫": ".", "٬": ","})
+_PRINTED = str.maketrans(
+    {**dict.fromkeys("\u2010\u2011\u2012\u2212\ufe63\uff0d", "-"), "’": "'", "ʼ": "'", "\u00ad": ""}
+)
+_JOINING_DASH = re.compile(r"(?<=\w)–(?=\w)|(?<!\w)–(?=\d)|(?<=\d:\d\d) ?[–—] ?(?=\d)")
+_DASHES = str.maketrans({"–": "-", "٫": ".", "٬": ","})
 _GROUPS = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _SPACED_GROUPS = re.compile(r"(?<![\d,.])[1-9]\d{0,2}(?: \d{3})+(?!\d)")
 _PERHAPS_GROUPS = re.compile(r"(?<![\w,.:/])(?<!\d-)(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,15}(?![\w:/-])")
@@ -178,9 +183,14 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
     return Passage(between, found)
 
 
+def with_plain_signs(text: str) -> str:
+    """Writes hyphens, joining dashes and apostrophes of print as those of a keyboard."""
+    return text if text.isascii() else _JOINING_DASH.sub("-", text.translate(_PRINTED))
+
+
 def normalized(text: str, language: str | None) -> str:
     """Returns the text that the offsets of mentions are in: without markup, with plain digits and spaces."""
-    text = _GROUPS.sub("", with_ascii_digits(text).translate(_DASHES))
+    text = _GROUPS.sub("", with_plain_signs(with_ascii_digits(text)).translate(_DASHES))
     if language_root(language) not in GROUPED_BY_SPACE:
         text = _PERHAPS_GROUPS.sub(lambda found: found[0].replace(" ", "_"), text)
     text = " ".join(unicodedata.normalize("NFKC", _MARKUP.sub("", text)).split())
@@ -193,10 +203,14 @@ def _mentions(text: str, language: str | None, finder: re.Pattern[str]) -> Itera
     place = 0
     while (found := finder.search(text, place)) is not None:
         mention = _number(text, found, language) if found["core"] else _date(found, language)
-        denied = _NOT.search(text[max(0, found.start() - _LONGEST_NOT) : found.start()])
-        denied = denied or _NOT_AFTER.match(text, mention.end)
-        yield mention._replace(is_denied=denied is not None)
+        yield mention._replace(is_denied=is_denied(text, found.start(), mention.end))
         place = mention.end
+
+
+def is_denied(text: str, start: int, end: int) -> bool:
+    """Returns whether the words beside a value negate it."""
+    before = text[max(0, start - _LONGEST_NOT) : start]
+    return _NOT.search(before) is not None or _NOT_AFTER.match(text, end) is not None
 
 
 def _date(found: re.Match[str], language: str | None) -> Mention:

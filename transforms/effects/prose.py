@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
 from typing import Literal, NamedTuple
 from unicodedata import combining, normalize
 
 from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word, path_words
-from turnwise.transforms.effects.mentions import Mention, normalized, read_passage
+from turnwise.transforms.effects.mentions import Mention, normalized, read_passage, with_plain_signs
 from turnwise.transforms.effects.prose_values import (
     NUMBERS_IN_WORDS,
     STREETS,
@@ -25,7 +25,7 @@ from turnwise.transforms.local_judge.named_values import (
     replace_idioms,
     with_single_negations,
 )
-from turnwise.transforms.text.cleaning import plain
+from turnwise.transforms.text.cleaning import amount, plain
 from turnwise.transforms.text.dates import Likeness, likeness_of_dates
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import (
@@ -33,8 +33,10 @@ from turnwise.transforms.text.words import (
     FUNCTION_WORDS,
     KOREAN_GRAMMAR,
     NEGATING,
+    NEGATIONS,
     UNSPACED_SCRIPTS,
     weigh,
+    without_accents,
     word_set,
     words,
 )
@@ -43,6 +45,8 @@ _PROSE_WORDS = 6
 _SENTENCE_WORDS = 4
 _PHRASE_WORDS = 3
 _LONGEST = 20_000
+_MOST_READ = 256
+"""Texts that are kept as they were read: each is compared with those of all other calls of the tool."""
 _NOTHING_IN_COMMON = 8
 """Content words from which on two texts that share none are different: shorter ones may be reworded."""
 _SAME_CONTENT = 0.8
@@ -114,6 +118,16 @@ _IN_ORDER = word_set(
     "arg argv argument cmd command direction instruction procedure queue ranking route sequence stage step",
     "waypoint",
 )
+_MAY_BE_IN_ORDER = word_set(
+    "action axe column coordinate dimension event key leg level move operand phase priority range segment",
+    "stop task value vertice",
+)
+"""Singulars of what often has an order: it is open."""
+_SETS = word_set(
+    "basket bcc cart cast cc children collection crew criteria data equipment exclude family group include",
+    "indices list media people selection set staff team to",
+) | {""}
+"""Names without a plural `s` that are sets as well."""
 _IN_ANY_ORDER = word_set(
     "account category code day floor hour id index indices item line member month number option order page",
     "port product quantity room row seat size slot table tag user weekday year",
@@ -159,14 +173,27 @@ _SIGNS_IN_CODE = 0.25
 def order_of(name: str, values: Sequence[object]) -> Literal["fixed", "open", "free"]:
     """Returns whether the order of a list counts, as it does for the words of a command and for steps.
 
-    It is open for numbers and prose, which may be coordinates and instructions, unless the name is one of
-    sets (`ids`, `seats`), and free for anything else.
+    It is free for sets, which have a name in the plural (`ids`, `seats`). It is open for a name in the
+    singular (`itinerary`, `sort_by`), for what often has an order (`stops`), and, unless the name is a usual
+    one of sets, for numbers, prose and lists, which may be coordinates, instructions and rows.
     """
-    word = _last_word(name).removesuffix("s")
+    last = _last_word(name)
+    word = last.removesuffix("s")
     if word in _IN_ORDER:
         return "fixed"
-    may_count = any(isinstance(one, float) or type(one) is int or may_be_reworded(one) for one in values)
-    return "open" if may_count and word not in _IN_ANY_ORDER else "free"
+    if word in _MAY_BE_IN_ORDER or (word == last and (word not in _SETS or "from" in name.lower())):
+        return "open"
+    return "open" if word not in _IN_ANY_ORDER and any(map(_may_count, values)) else "free"
+
+
+def _may_count(value: object) -> bool:
+    """Returns whether the place of an entry may count, whatever the list is called."""
+    is_number = isinstance(value, float) or type(value) is int
+    return (
+        is_number
+        or isinstance(value, list)
+        or (isinstance(value, str) and (amount(value) is not None or may_be_reworded(value)))
+    )
 
 
 def is_version(name: str) -> bool:
@@ -174,6 +201,7 @@ def is_version(name: str) -> bool:
     return _last_word(name) in ("version", "release", "tag")
 
 
+@lru_cache(maxsize=1024)
 def is_structured(text: str, name: str = "") -> bool:
     """Returns whether a text is a command, code, a query or a path, where every sign counts.
 
@@ -200,6 +228,30 @@ def is_structured(text: str, name: str = "") -> bool:
     if word in _EXACT_NAMES or (word in _CODE_NAMES and soft):
         return signs > 0 or not may_be_reworded(text)
     return len(tokens) > 1 and signs > 0 and signs + soft >= _SIGNS_IN_CODE * len(tokens)
+
+
+def with_units(text: str) -> str:
+    """Writes units, weekdays, months, ordinals, degrees and plurals of a short text in one way."""
+    names: dict[str, str] = {}
+    text = _ORDINAL.sub(lambda found: _ORDINALS[found[0].lower()], _DEGREE.sub(r" \1", text))
+    text = mark_named_values(text, names)
+    # A pound is a weight, too.
+    text = _MONEY_TOKEN.sub(lambda found: names.get(found[0], found[0]), text)
+    return _COUNTED.sub(r"\1", text)
+
+
+_ORDINALS = {
+    "first": "1st",
+    "second": "2nd",
+    "third": "3rd",
+    "fifth": "5th",
+    "eighth": "8th",
+    "ninth": "9th",
+} | {f"{word}th": f"{number}th" for word, number in (("four", 4), ("six", 6), ("seven", 7), ("ten", 10))}
+_ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
+_DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
+_MONEY_TOKEN = re.compile(r"zqunit0[0-5]")
+_COUNTED = re.compile(r"((?<=\d )[a-z]{2,}?)s\b")
 
 
 def _addresses(text: str) -> list[str]:
@@ -231,9 +283,15 @@ def compare_structured(expected: str, actual: str) -> Likeness:
         return "unclear" if is_open and lines[0] != lines[1] and not _SQL.match(expected) else "same"
     if _SQL.match(expected) and _without_spaces(expected) == _without_spaces(actual):
         return "unclear"
-    return "different"
+    lists = [re.split(r"\s*,\s*", text.strip()) for text in (expected, actual)]
+    if lists[0] == lists[1] and all(map(_LIST_ENTRY.fullmatch, lists[0])):
+        return "same"
+    return (
+        "unclear" if with_plain_signs(expected).split() == with_plain_signs(actual).split() else "different"
+    )
 
 
+_LIST_ENTRY = re.compile(r"[\w.-]+")
 _MATTERING_SPACE = re.compile(r"\n[ \t]|[\"'`]")
 
 
@@ -267,9 +325,11 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
         return "same"
     if max(len(expected), len(actual)) > _LONGEST:
         return "unclear"
-    language = guessed_language(f"{expected} {actual}")
-    wanted, made = _TextReading(expected, language), _TextReading(actual, language)
-    if _are_same(wanted.tokens, made.tokens, language or "en"):
+    languages = _language(expected), _language(actual)
+    is_one_language = languages[0] == languages[1] is not None
+    language = languages[0] if is_one_language else guessed_language(f"{expected} {actual}")
+    wanted, made = _read_text(expected, language), _read_text(actual, language)
+    if _are_same(wanted, made):
         return "same"
     if _are_replaced(wanted.tokens, made.tokens) or _values_differ(wanted, made):
         return "different"
@@ -280,7 +340,6 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
     if _denials(expected) != _denials(actual):
         return "different" if shared >= _SAME_CONTENT else "unclear"
     sizes = [sum(word.is_content for word in reading.words) for reading in (wanted, made)]
-    is_one_language = guessed_language(expected) == guessed_language(actual) is not None
     return "different" if not shared and is_one_language and min(sizes) >= _NOTHING_IN_COMMON else "unclear"
 
 
@@ -321,6 +380,34 @@ def may_be_forms(expected: str, actual: str) -> bool:
     return bool(left) and not right
 
 
+def may_be_one_name(expected: str, actual: str) -> bool:
+    """Returns whether short texts are equal but for accents, or one may shorten the other.
+
+    As `Zurich` and `Zürich`, `business` and `business class`, `USA` and `United States of America`.
+    """
+    left, right = (_bare(text) for text in (expected, actual))
+    if left == right:
+        return True
+    (short, name), (long, _) = sorted(((left, expected), (right, actual)), key=lambda side: len(side[0]))
+    first, words_of = re.findall(r"[^\W_]+", short), re.findall(r"[^\W_]+", long)
+    further = words_of[len(first) :]
+    if first and further and words_of[: len(first)] == first and not short.isdecimal():
+        return all(word.isalpha() and len(word) > 2 and word not in NEGATIONS for word in further)
+    if not (name.strip().isupper() and _ABBREVIATION.fullmatch(short)):
+        return False
+    initials = "".join(word[0] for word in words_of if word not in FUNCTION_WORDS)
+    is_word = long.isalpha() and (len(long) > _SHORT_NAME or len(long) == len(short) + 1 > 2)
+    return (is_word and long.startswith(short)) or (len(words_of) > 1 and initials == short)
+
+
+_ABBREVIATION, _SHORT_NAME = re.compile(r"[a-z]{1,4}"), 3
+
+
+def _bare(text: str) -> str:
+    text = re.sub(r"\bsaint\b", "st", without_accents(plain(text)))
+    return re.sub(r"(?<=[aou])e|['’`]|\.(?=\s|$)|(?<=,)\s|\s(?=,)", "", text)
+
+
 _ONLY_WORDS = re.compile(r"(?:[^\W\d]|[ ,'’-]){1,200}")
 
 
@@ -343,18 +430,22 @@ def _are_forms(one: str, other: str) -> bool:
 
 def common_content(expected: str, actual: str) -> float:
     """Returns the share of the content of the text with more of it that the other one has too, 0..1."""
-    sides = [
-        weigh(
-            word
-            for word in words(NEGATING.sub("", text))
-            if word.is_content and not word.is_negation and not word.demands
-        )
-        for text in (expected, actual)
-    ]
+    sides = _content(expected), _content(actual)
     shared = sum(min(weight, sides[1].get(key, 0.0)) for key, weight in sides[0].items())
     return shared / max(1e-9, *(sum(side.values()) for side in sides))
 
 
+@lru_cache(maxsize=_MOST_READ)
+def _content(text: str) -> dict[str, float]:
+    """Returns the weights of what a text has of content."""
+    return weigh(
+        word
+        for word in words(NEGATING.sub("", text))
+        if word.is_content and not word.is_negation and not word.demands
+    )
+
+
+@lru_cache(maxsize=_MOST_READ)
 def _denials(text: str) -> int:
     """Returns how often a text denies something."""
     text = replace_idioms(with_single_negations(text))
@@ -372,6 +463,11 @@ _ARTICLES = {
     "it": word_set("il lo la i gli le un una uno l"),
     "pt": word_set("o a os as um uma"),
     "nl": word_set("de het een"),
+}
+_CASES: dict[object, str] = {
+    article: articles[-1]
+    for articles in ("der das ein einer r", "die eine e", "den einen n", "dem einem m", "des eines s")
+    for article in articles.split()[:-1]
 }
 _DETERMINERS = {
     "en": word_set("this that these those my your his her its our their please kindly also very really"),
@@ -471,7 +567,7 @@ class _TextReading:
     """A text as words and values, in order."""
 
     def __init__(self, text: str, language: str | None) -> None:
-        self.text, self.words = text, words(text)
+        self.text, self.words, self.language = text, words(text), language or "en"
         spelled = _VERSION.sub(_version, spell_alike(text))
         # English alone does not tell whether the month or the day comes first in 05/06/2024.
         region = None if language == "en" else language
@@ -482,7 +578,7 @@ class _TextReading:
             self.tokens += _PROSE_TOKEN.findall(_DROPPED.sub(" ", part))
             if place < len(self.values):
                 self.tokens.append(self.values[place].key)
-        self.is_german = guessed_language(text) in ("de", None)
+        self.is_german = _language(text) in ("de", None)
         names: dict[str, str] = {}
         self.named = {
             token
@@ -490,12 +586,37 @@ class _TextReading:
             if _MARKED.fullmatch(token)
         }
 
+    @cached_property
+    def apart(self) -> tuple[list[object], list[list[object]]]:
+        """The tokens that count, and before each of them and at the end the determiners.
+
+        Of articles, only the German ones count, by their case: `den Hund` is none of `der Hund`.
+        """
+        articles, determiners = _ARTICLES.get(self.language, ()), _DETERMINERS.get(self.language, ())
+        cases = _CASES if self.language == "de" else {}
+        is_code = len(self.tokens) == 2 and _is_value(self.tokens[1])  # `A 1`
+        kept: list[object] = []
+        gaps: list[list[object]] = [[]]
+        for token in self.tokens:
+            if token in determiners:
+                gaps[-1].append(token)
+            elif token not in articles or is_code:
+                kept.append(token)
+                gaps.append([])
+            elif token in cases:
+                gaps[-1].append(cases[token])
+        return kept, gaps
+
     def names(self) -> set[str]:
         """Capitalised words inside sentences, where the language does not write all nouns so."""
         found = set() if self.is_german else set(_NAME.findall(self.text))
         marked: dict[str, str] = {}
         mark_named_values(self.text, marked)
         return {name for name in found if name.casefold() not in _NO_NAMES | set(marked.values())}
+
+
+_read_text = lru_cache(maxsize=_MOST_READ)(_TextReading)
+_language = lru_cache(maxsize=_MOST_READ)(guessed_language)
 
 
 def _value(mention: Mention, spelled: str) -> _TextValue:
@@ -507,29 +628,15 @@ def _value(mention: Mention, spelled: str) -> _TextValue:
     return _TextValue(mention, spelled, "".join(filter(str.isdecimal, spelled)), kind)
 
 
-def _are_same(wanted: Sequence[object], made: Sequence[object], language: str) -> bool:
+def _are_same(wanted: _TextReading, made: _TextReading) -> bool:
     """Returns whether texts are equal but for determiners that one of them leaves out.
 
     A determiner in the place of another one (`my` for `your`) is a difference, unless both are articles.
     """
-    (left, gaps), (right, others) = _apart(wanted, language), _apart(made, language)
+    (left, gaps), (right, others) = wanted.apart, made.apart
     if not left or left != right:
         return False
     return all(not one or not other or one == other for one, other in zip(gaps, others, strict=True))
-
-
-def _apart(tokens: Sequence[object], language: str) -> tuple[list[object], list[list[object]]]:
-    """Returns the tokens that count, and before each of them and at the end the determiners but articles."""
-    articles, determiners = _ARTICLES.get(language, ()), _DETERMINERS.get(language, ())
-    kept: list[object] = []
-    gaps: list[list[object]] = [[]]
-    for token in tokens:
-        if token in determiners:
-            gaps[-1].append(token)
-        elif token not in articles or (len(tokens) == 2 and _is_value(tokens[1])):  # not in `A 1`
-            kept.append(token)
-            gaps.append([])
-    return kept, gaps
 
 
 def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:

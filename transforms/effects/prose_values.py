@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.effects.call_values import CHANGING_WORDS, ValueVerdict, is_plain_word, path_words
-from turnwise.transforms.effects.mentions import MONEY_NAMES, Mention, read_passage
+from turnwise.transforms.effects.mentions import MONEY_NAMES, Mention, is_denied, read_passage
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import (
     WEEKDAY_CHARACTERS,
@@ -103,6 +103,44 @@ def read_moment(text: str, path: str = "") -> Moment:
     return Moment(years, days, minutes, frozenset(weekdays), is_read and is_valid)
 
 
+def states_moment(text: str, wanted: str) -> bool:
+    """Returns whether a text states a day, a time of day or both, in any spelling, and does not deny it."""
+    moment = read_moment(wanted)
+    is_day = len(moment.days) == 1 and moment.days[0][1] > 0
+    if not moment.is_whole or not (is_day or (moment.minutes and not moment.days)):
+        return False
+    text = normalize("NFKC", with_ascii_digits(text)).lower()
+    if not moment.weekdays <= weekdays_in(text):
+        return False
+    minutes = moment.minutes[:1] if _H_CLOCK.search(wanted) else moment.minutes
+    days, clocks = list[re.Match[str]](), list[re.Match[str]]()
+    for found in _matches(text, _DATES):
+        years, stated = _day({name: value for name, value in found.groupdict().items() if value})
+        if stated == moment.days and set(moment.years) <= set(years):
+            days.append(found)
+    for found in _matches(text, _TIMES):
+        if set(_minutes({name: value for name, value in found.groupdict().items() if value})[:1]) & set(
+            minutes
+        ):
+            clocks.append(found)
+    if not (is_day and minutes):
+        return bool(days or clocks)
+    gaps = (max(day.start() - clock.end(), clock.start() - day.end()) for day in days for clock in clocks)
+    return any(gap <= _LONGEST_GAP for gap in gaps)
+
+
+_LONGEST_GAP = 12
+
+
+def _matches(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[re.Match[str]]:
+    """Yields what the patterns find and nothing denies; what an earlier one has found is no one else's."""
+    taken: set[int] = set()
+    for found in (found for pattern in patterns for found in pattern.finditer(text)):
+        if taken.isdisjoint(range(*found.span())) and not is_denied(text, *found.span()):
+            yield found
+        taken.update(range(*found.span()))
+
+
 def _is_weekday(word: str) -> bool:
     return word in _WEEKDAYS or re.fullmatch(WEEKDAY_IN_CHARACTERS, word) is not None
 
@@ -166,6 +204,33 @@ def given_moments(argument: str) -> list[Moment]:
     return [own] if own.is_whole and (own.days or own.minutes) else []
 
 
+_ALL_DAYS = {f"{name}s" for name in WEEKDAYS}
+_CALENDAR = {
+    **{name: ("weekday", day) for name, day in _WEEKDAYS.items() if name not in _ALL_DAYS},
+    **{name: ("month", month) for name, month in MONTHS.items()},
+    **dict.fromkeys(("to", "bis", "through", "till", "until", "–"), ("-", 0)),
+}
+_CALENDAR_WORD = re.compile(r"[^\W\d_]+|[^\s.,]")
+
+
+def likeness_of_calendar_names(expected: str, actual: str) -> Likeness | None:
+    """Compares texts of weekdays and months (`Mon, Wed` and `Monday, Wednesday`); None: one is none.
+
+    It is unclear where two letters stand for a weekday, which may be something else.
+    """
+    if max(len(expected), len(actual)) > _LONGEST_CALENDAR:
+        return None
+    words = [_CALENDAR_WORD.findall(text.lower()) for text in (expected, actual)]
+    sides = [[_CALENDAR.get(word, ("-", 0) if word == "-" else None) for word in found] for found in words]
+    if words[0] == words[1] or any(not side or None in side for side in sides):
+        return None
+    is_sure = min(len(word) for found in words for word in found if word != "-") > 2
+    return "different" if sides[0] != sides[1] else "same" if is_sure else "unclear"
+
+
+_LONGEST_CALENDAR = 80
+
+
 @lru_cache(maxsize=4096)
 def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
     """Compares texts that spell a date or time, as `5. Mai`, `05.05.` and `May 5` do; None: one spells none.
@@ -186,8 +251,14 @@ def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
 @lru_cache(maxsize=4096)
 def _moments(text: str) -> Sequence[Moment]:
     """Returns the moments that a text may spell, one for every reading of day and month."""
-    found = given_moments(text)
+    found = given_moments(_HOUR_WORD.sub(lambda word: "h" if word[1] else " uhr", text))
+    if _H_CLOCK.search(text):
+        found = [one._replace(minutes=one.minutes[:1]) for one in found]
     return [one._replace(days=(day,)) for one in found for day in one.days] or found
+
+
+_HOUR_WORD = re.compile(r"(?<=\d)\s?(?:(heures?|horas?)|o['’]?clock)\b", re.IGNORECASE)
+_H_CLOCK = re.compile(r"\d\s?h", re.IGNORECASE)
 
 
 def _same(one: Moment, other: Moment) -> bool | None:
@@ -195,7 +266,9 @@ def _same(one: Moment, other: Moment) -> bool | None:
     weekdays = (one.weekdays, other.weekdays)
     if any(left and right and not set(left) & set(right) for left, right in (*parts, weekdays)):
         return False
-    same_clock = one.minutes[:1] == other.minutes[:1]
+    same_clock = one.minutes[:1] == other.minutes[:1] and (
+        one.has_offset == other.has_offset or not (one.minutes and other.minutes)
+    )
     return True if same_clock and all(bool(left) == bool(right) for left, right in parts) else None
 
 
@@ -757,7 +830,9 @@ _SPELLINGS = [
         (r"(?<=\d:\d\d) ?Uhr\b", ""),
     )
 ]
-_STREET = re.compile(rf"(?<=\w )({'|'.join(STREETS)})\b\.?(?=\s*(?:$|[,;\d]))", re.IGNORECASE)
+_STREET = re.compile(
+    rf"(?<=[\w,] )({'|'.join(STREETS)})\b\.?(?=\s*(?:$|[,;\d])|\s+(?-i:[A-Z]))", re.IGNORECASE
+)
 _RANGE = re.compile(
     r"(?a)(?<![\w.,/:-])(\d{1,3})(?:[-–~〜]| [-–~〜a] | ?(?:to|bis|à|から|에서|到) ?)"
     r"(?=(\d{1,3})(?![\w/:-]|[.,]\d))"
@@ -796,4 +871,6 @@ def _without_gaps(found: re.Match[str]) -> str:
     number = found[0]
     is_one = number.startswith(("+", "0", "(0")) or _US_PHONE.fullmatch(number)
     is_other = _DECIMALS_OR_DATE.match(number)
-    return re.sub(r"[ ()./-]", "", number) if is_one and not is_other else number
+    return (
+        re.sub(r"^00(?=[1-9])", "+", re.sub(r"[ ()./-]", "", number)) if is_one and not is_other else number
+    )

@@ -106,8 +106,6 @@ def _element(kind: Any) -> Any:
     return inner[0] if inner and _model(inner[0]) else None
 
 
-# Collects unread parts of turns, and the resulting gaps (calls, words).
-
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"
 NO_NAME = "CallWithoutName"
@@ -289,9 +287,12 @@ def check_calls(turns: Iterable[Turn]) -> None:
     """
     earlier: dict[str | None, Turn] = {}
     for turn in turns:
-        said = (turn.user, turn.agent, *turn.agent_messages)
-        if any([text and _spells_calls(text) for text in said]):
-            gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+        for text in (turn.user, turn.agent, *turn.agent_messages):
+            # Most texts have no mark that a call is spelt with.
+            may_spell = text and ("<" in text or "[" in text or "{" in text or "```" in text)
+            if text and may_spell and _spells_calls(text):
+                gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+                break
         calls, responses = turn.tool_calls, turn.tool_responses
         without = without_call(calls, responses) if responses else []
         if late := [response for response in without if (response.id or response.name) in earlier]:

@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, JsonValue, same_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.alignment import best_assignment, equal_matches
@@ -186,8 +187,14 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     Returns:
         One entry per call; None: it has no response.
     """
-    if len(calls) == len(responses) and all(map(_is_same, calls, responses)):
-        return list(responses)
+    if not responses:
+        return [None] * len(calls)
+    if len(calls) == len(responses):
+        for call, response in zip(calls, responses, strict=True):
+            if call.id != response.id or call.name != response.name:
+                break
+        else:
+            return list(responses)
     partners = _by_unique_id(calls, responses)
     _add_same_names(calls, responses, partners)
     _add_nameless(calls, responses, partners)
@@ -253,10 +260,6 @@ def _by_unique_id(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) 
 
 def _stands_beside(call: ToolCall, response: ToolResponse) -> bool:
     return call.id == response.id and (call.id is not None or call.name == response.name)
-
-
-def _is_same(call: ToolCall, response: ToolResponse) -> bool:
-    return call.id == response.id and call.name == response.name
 
 
 # Compares arguments of tool calls: exactly, by a matcher of the config, or by a directive of the case.
@@ -348,8 +351,13 @@ def same_value(expected: JsonValue, actual: JsonValue) -> bool:
 
 def _same_kinds_of_equal(expected: JsonValue, actual: JsonValue) -> bool:
     # Most equal values are equal as JSON, which costs less than to look at every part.
-    has_parts = type(expected) in (dict, list)
-    return (has_parts and same_json(expected, actual)) or _same_kinds(expected, actual)
+    if type(expected) in (dict, list):
+        try:
+            if orjson.dumps(expected) == orjson.dumps(actual):
+                return True
+        except TypeError:  # integers of more than 64 bits
+            pass
+    return _same_kinds(expected, actual)
 
 
 def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:

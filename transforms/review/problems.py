@@ -16,7 +16,7 @@ from turnwise.transforms.criteria.base import Criterion, why_unpaired
 from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
-from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.effects.changes import call_text, comparison_cost, value_text
 from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference
 from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
@@ -287,7 +287,7 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallE
     found, tried = list[ToolCall](), 0
     for number, call in enumerate(writes):
         same = left[None if has_resources else call.name]
-        tried += len(same)
+        tried += len(same) * comparison_cost(call) ** 2
         if tried > _MOST_COMPARED:
             return [*found, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
         place = next((i for i, one in enumerate(same) if _is_same(one, call)), None)
@@ -594,19 +594,3 @@ def cluster_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:
     """Returns cluster -> number of conversations, the largest cluster first, then by name."""
     sizes = Counter(row["cluster"] for row in rows if row["cluster"] is not None)
     return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
-
-
-def latest_revisions(rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Returns the rows that count: of each conversation, case and app version the highest revision.
-
-    Rows of equal revision all count: they are of several records.
-    """
-    highest: dict[tuple[str | None, ...], int] = {}
-    for row in rows:
-        key = _identity(row)
-        highest[key] = max(row["revision"], highest.get(key, 0))
-    return [row for row in rows if row["revision"] == highest[_identity(row)]]
-
-
-def _identity(row: ConversationRow) -> tuple[str | None, ...]:
-    return row["run_id"], row["conversation_id"], row["eval_set_id"], row["eval_id"], row["app_version"]

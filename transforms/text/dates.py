@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from functools import lru_cache
+from itertools import product, starmap
 from typing import Literal, NamedTuple
 
 from pydantic.alias_generators import to_camel
@@ -68,12 +69,19 @@ def read_dates(text: str) -> tuple[DateReading, ...]:
         All readings: two if the order of day and month is ambiguous, which it is not between dots; empty if
         it is no date or time.
     """
-    return _read(text) if len(text) <= _LONGEST and any(map(str.isdigit, text)) else ()
+    is_short = len(text) <= _LONGEST and (any(map(str.isdigit, text)) or _CLOCK_WORD.search(text))
+    return _read(text) if is_short else ()
+
+
+_CLOCK_WORD = re.compile(
+    r"\b(?:12 )?(?:(noon|midday|mittags?|midi|mediod[ií]a)|midnight|mitternachts?|minuit|medianoche)\b",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(maxsize=4096)
 def _read(text: str) -> tuple[DateReading, ...]:
-    lower = " ".join(text.lower().split())
+    lower = _CLOCK_WORD.sub(lambda word: "12:00" if word[1] else "0:00", " ".join(text.lower().split()))
     days = _days(lower)
     if days:
         return tuple(DateReading(day, None, None) for day in days)
@@ -99,25 +107,31 @@ def same_date(left: tuple[DateReading, ...], right: tuple[DateReading, ...]) -> 
 
     A day without a time is read as midnight. If only one side has an offset, local times are compared.
     """
-    return likeness_of_dates(left, right) == "same"
+    return len(left) == len(right) > 0 and all(same is not False for same in map(_same, left, right))
 
 
 def likeness_of_dates(left: tuple[DateReading, ...], right: tuple[DateReading, ...]) -> Likeness:
     """Compares the readings of two texts; unclear: they differ or not by the order of day and month in one.
 
-    Where it is open in both, they are written alike, so that `5/6` is not `6/5`.
+    Where it is open in both, they are written alike, so that `5/6` is not `6/5`. It is unclear, too, where
+    only one states the offset of its time.
     """
-    if len(left) == len(right):
-        return "same" if left and all(map(_same, left, right)) else "different"
-    return "unclear" if any(_same(a, b) for a in left for b in right) else "different"
+    pairs = zip(left, right, strict=True) if len(left) == len(right) else product(left, right)
+    found = set(starmap(_same, pairs))
+    if found <= {False}:
+        return "different"
+    return "same" if found == {True} and len(left) == len(right) else "unclear"
 
 
-def _same(left: DateReading, right: DateReading) -> bool:
+def _same(left: DateReading, right: DateReading) -> bool | None:
+    """Returns whether two readings are the same; None: the local times are, but only one has an offset."""
     first, second = left.instant, right.instant
     if first is not None and second is not None:
         return first == second
     midnight = time() if left.day or right.day else None
-    return left.day == right.day and (left.clock or midnight) == (right.clock or midnight)
+    is_same = left.day == right.day and (left.clock or midnight) == (right.clock or midnight)
+    is_open = left.clock and right.clock and (left.offset is None) != (right.offset is None)
+    return None if is_same and is_open else is_same
 
 
 def _days(text: str) -> tuple[date, ...]:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.effects.call_values import SpokenText
+from turnwise.transforms.effects.equivalence import SpokenText
 from turnwise.transforms.effects.mentions import read_number
 
 SAID = [
@@ -61,6 +61,32 @@ SAID = [
     ("May 20", "on May 20, 2024", None, True),
     ("50 for 2 bags", "It is $50 for 2 bags.", None, True),
     ("no fee", "There is a fee.", None, False),
+    ("yes", "I called yesterday.", None, False),
+    ("confirmed", "It is unconfirmed.", None, False),
+    ("confirm", "It is confirmed.", None, True),
+    ("cancel", "I cancelled it.", None, True),
+    ("room 5", "bedroom 5", None, False),
+    ("5 day", "in 5 days", None, True),
+    ("환불", "환불이 됩니다", "ko", True),
+    ("返金", "全額返金します", "ja", True),
+    ("non-refundable", "It is non\u2011refundable.", None, True),
+    ("LH-452", "Flight LH\u2011452 is full.", None, True),
+    ("May 5", "on 5 May", None, True),
+    ("May 5", "on May 5th, 2024", None, True),
+    ("May 5, 2024", "on 5 May", None, False),
+    ("May 5", "on May 15", None, False),
+    ("5 May", "It is not on May 5.", None, False),
+    ("5. Mai", "am 05.05.2024", "de", True),
+    ("May 5 at 2 pm", "on 5 May at 14:00", None, True),
+    ("May 5 at 2 pm", "on 5 May at 9:00, and on 6 June at 14:00", None, False),
+    ("14:30", "um 14.30 Uhr", "de", True),
+    ("2:30", "at 2:30 PM", None, True),
+    ("14:30", "at 2:30 am", None, False),
+    ("20", "There are twenty seats.", None, True),
+    ("20", "There are twenty-one seats.", None, False),
+    ("twenty", "There are 20 seats.", None, True),
+    ("1", "one moment please", None, False),
+    ("100 dollars", "one hundred dollars", "en", True),
 ]
 
 

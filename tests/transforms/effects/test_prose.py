@@ -136,6 +136,16 @@ TEXTS = [
     ("reason", "Flugverspätung", "verspäteter Flug", None),
     ("date", "5. Mai", "05.05.2026", None),
     ("date", "May 5", "May 5 at 3 pm", None),
+    ("id", "LH-452", "LH\u2011452", "PASS"),
+    ("ids", "A1,A2", "A1, A2", "PASS"),
+    ("path", "/a/b-c.txt", "/a/b\u2011c.txt", None),
+    ("note", "the ticket is non-refundable today", "the ticket is non\u2011refundable today", "PASS"),
+    ("note", "Der Hund beißt den Mann", "Den Hund beißt der Mann", None),
+    ("note", "Dem Lehrer gab das Kind ein Buch", "Der Lehrer gab dem Kind ein Buch", None),
+    ("note", "ruf den Kunden morgen bitte an", "ruf Kunden morgen bitte an", "PASS"),
+    *((name, ["a", "b"], ["b", "a"], None) for name in ("itinerary", "from_to", "sort_by", "stops", "pair")),
+    ("bbox", ["1", "2"], ["2", "1"], None),
+    *((name, ["a", "b"], ["b", "a"], "PASS") for name in ("tags", "to", "people", "order_ids")),
 ]
 
 
