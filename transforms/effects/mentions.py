@@ -16,7 +16,8 @@ from turnwise.schemas.conversation import (
     ToolEffect,
     ToolSetting,
 )
-from turnwise.transforms.effects.catalog import effect_of_call, infer_effect, words_of
+from turnwise.transforms.effects.call_effects import effect_of_call
+from turnwise.transforms.effects.catalog import infer_effect, words_of
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
