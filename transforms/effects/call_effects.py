@@ -1,7 +1,9 @@
 """Infers the effect of a call from arguments that state it: a query, an action or an HTTP method."""
 
+import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from turnwise.schemas.conversation import GUESS, UNKNOWN, ToolEffect
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -22,13 +24,17 @@ _ANSWERS = word_set("""
 """)
 """Parameters of tools that give an answer or a plan."""
 
-_LONGEST_ACTION = 80
+_ACTION = re.compile(r"[\w.:/-]{1,80}(?: [\w.-]{1,80})?")
 _LONGEST_QUERY = 20_000
-_ACTION_KEYS = word_set("action command method op operation verb")
+_ACTION_KEYS = word_set("action cmd command method op operation verb")
 _HTTP = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
 _ADDRESSES = word_set("endpoint path uri url")
 _ASKED_FOR = word_set("info options status")
 _NAVIGATING = word_set("click open press tap")
+_SHELL = word_set("chmod chown cp kill mkdir mv rm rmdir shred touch unlink")
+"""Commands of a shell that write; what another one does is unknown."""
+
+_CALLED_WITH = word_set("args arguments input inputs kwargs parameters params payload")
 _NOT_RUN = word_set("""
     analyse analyze check checker dryrun estimate explain format formatter lint linter parse parser review
     translate validate validator verify
@@ -43,10 +49,16 @@ _STORES_OF_QUERIES = word_set("""
     snowflake sql sqlite warehouse
 """)
 _NOT_CODE = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*\"", re.DOTALL)
-_MAY_BE_QUERY = re.compile(r"[\s(;]*(?:--|/\*|(?:[a-z]{2,9}\b|db\.)|\{)", re.IGNORECASE)
+_MAY_BE_QUERY = re.compile(
+    r"[\s(;]*(?:--|/\*|db\.|\{|(?:alter|attach|begin|comment|commit|copy|create|delete|desc|describe|drop|explain"
+    r"|fragment|grant|insert|load|match|merge|mutation|optional|pragma|query|rename|replace|revoke|rollback|select"
+    r"|set|show|start|subscription|table|truncate|update|upsert|use|values|with)\b)",
+    re.IGNORECASE,
+)
 _IN_CAPITALS = re.compile(
-    r"(?:SELECT|WITH|INSERT|UPDATE|DELETE|DROP|TRUNCATE|ALTER|CREATE|MERGE|REPLACE|GRANT|REVOKE|EXPLAIN|SHOW)\s[^;]*?"
-    r"\b(?:AS|COLUMN|DATABASE|DATABASES|FROM|INDEX|INTO|ON|ROLE|SCHEMA|SELECT|SET|TABLE|TABLES|TO|USER|VIEW)\b"
+    r"(?:SELECT\s[^;]*?\b(?:FROM|INTO)|WITH\s[^;]*?\bAS|INSERT\s[^;]*?\bINTO|UPDATE\s[^;]*?\bSET|DELETE\s[^;]*?\bFROM"
+    r"|(?:DROP|TRUNCATE|ALTER|CREATE)\s[^;]*?\b(?:COLUMN|DATABASE|INDEX|ROLE|SCHEMA|TABLE|USER|VIEW)"
+    r"|(?:MERGE|REPLACE)\s+INTO|(?:GRANT|REVOKE)\s[^;]*?\bON|EXPLAIN|SHOW)\b"
     r"|TRUNCATE\s+[\w.]+\s*\Z|SELECT\s+[\w.]+\s*\("
 )
 _STATEMENT = re.compile(
@@ -104,7 +116,11 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
     if queries:
         strongest = max(queries, key=_strength)
         return strongest if effect.effect != "write" else max(effect, strongest, key=_strength)
-    actions = [found for key, text, inner in texts if inner and (found := _action_effect(key, text, args))]
+    actions = [
+        found
+        for key, text, inner in texts
+        if (inner or text in _HTTP) and (found := _action_effect(key, text, args))
+    ]
     if not actions:
         return effect
     stated, verb = max(actions, key=_strength), verb_of_name(name)
@@ -130,10 +146,16 @@ def _are_operands(args: JsonObject) -> bool:
 
 
 def _texts(args: JsonObject) -> Iterator[tuple[str, str, bool]]:
-    """Yields the texts of arguments with their keys, and whether they stand outside of lists."""
+    """Yields the texts of arguments with their keys, and whether they stand outside of lists.
+
+    Arguments of a called tool may stand there as JSON.
+    """
     left: list[tuple[str, JsonValue, bool]] = [("", args, True)]
     while left:
         key, value, is_outside = left.pop()
+        if isinstance(value, str) and key in _CALLED_WITH and value.lstrip().startswith("{"):
+            with suppress(ValueError, RecursionError):
+                value = json.loads(value)
         if isinstance(value, str):
             yield key, value, is_outside
         elif isinstance(value, dict):
@@ -145,6 +167,8 @@ def _texts(args: JsonObject) -> Iterator[tuple[str, str, bool]]:
 def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
     """Returns the effect of an argument that names an action; None: it names none that is known."""
     words, action = words_of(key), text.strip()
+    if words in (["command"], ["cmd"]) and len(action.split()) > 1 and action.split()[0] in _SHELL:
+        action = action.split()[0]
     if not words or words[-1] not in _ACTION_KEYS or words[0] not in (words[-1], "http", "request"):
         return None
     if words[-1] == "method" and (len(words_of(action)) == 1 or action.upper() in _HTTP):
@@ -154,7 +178,7 @@ def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
         return infer_effect(action) if action.upper() in _HTTP and is_http else None
     if action.lower() in _ASKED_FOR:
         return READ
-    verb = verb_of_name(action) if len(action) <= _LONGEST_ACTION and len(action.split()) <= 2 else None
+    verb = verb_of_name(action) if _ACTION.fullmatch(action) else None
     if verb is None or not verb.verb or verb.verb in _NAVIGATING:
         return None
     operands = {name: value for name, value in args.items() if value != text}

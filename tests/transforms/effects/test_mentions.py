@@ -99,6 +99,7 @@ CALLS = [
     ("mongo_query", {"query": "db.users.deleteMany({})"}, "destructive"),
     ("graphql_query", {"query": "mutation { deleteUser(id: 1) { id } }"}, "destructive"),
     ("call_tool", {"tool_name": "query_db", "arguments": {"sql": "DROP TABLE a"}}, "destructive"),
+    ("call_tool", {"tool_name": "query_db", "arguments": '{"sql": "DROP TABLE a"}'}, "destructive"),
     ("write_query", {"query": "DELETE FROM a"}, "destructive"),
     ("sqlite_query", {"query": "SELECT * INTO b FROM a"}, "write"),
     ("run_query", {"query": "UPDATE users SET a = 1 WHERE id = 2"}, "write"),
@@ -110,6 +111,7 @@ CALLS = [
     ("neo4j_query", {"query": "MATCH (n:User) RETURN n"}, "read"),
     # Texts that are none, or are not run, do not.
     ("search", {"query": "delete account how to"}, "read"),
+    ("search", {"query": "UPDATE ON ORDER 7"}, "read"),
     ("sql_db_query_checker", {"query": "DELETE FROM users"}, "read"),
     ("frobnicate", {"text": "Select a seat from the left"}, "unknown"),
     # So does an action.
@@ -118,6 +120,11 @@ CALLS = [
     ("user_info", {"action": "update"}, "write"),
     ("fetch", {"url": "u", "method": "delete"}, "destructive"),
     ("fetch_url", {"method": "POST"}, "write"),
+    ("fetch_urls", {"requests": [{"url": "u", "method": "DELETE"}]}, "destructive"),
+    ("get_shell_output", {"command": "rm -rf build"}, "unknown"),
+    ("bash", {"command": "rm -rf build"}, "destructive"),
+    ("bash", {"command": "ls -la"}, "read"),
+    ("bash", {"command": "ls;rm x"}, "unknown"),
     ("http_request", {"url": "u", "method": "GET"}, "read"),
     ("str_replace_editor", {"command": "view"}, "read"),
     ("str_replace_editor", {"command": "create"}, "write"),
