@@ -48,11 +48,13 @@ _STORES_OF_QUERIES = word_set("""
     bigquery clickhouse database databases db duckdb mysql oracle postgres postgresql redshift
     snowflake sql sqlite warehouse
 """)
-_NOT_CODE = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*\"", re.DOTALL)
+_NOT_CODE = re.compile(
+    r"```(?:\w+(?=\s))?|--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*\"", re.DOTALL
+)
 _MAY_BE_QUERY = re.compile(
-    r"[\s(;]*(?:--|/\*|db\.|\{|(?:alter|attach|begin|comment|commit|copy|create|delete|desc|describe|drop|explain"
-    r"|fragment|grant|insert|load|match|merge|mutation|optional|pragma|query|rename|replace|revoke|rollback|select"
-    r"|set|show|start|subscription|table|truncate|update|upsert|use|values|with)\b)",
+    r"[\s(;]*(?:--|/\*|```|db\.|\{|(?:alter|attach|begin|call|comment|commit|copy|create|delete|desc|describe|drop|exec|execute|explain"
+    r"|flush|fragment|grant|insert|load|match|merge|mutation|optional|pragma|query|rename|replace|revoke|rollback|select"
+    r"|set|show|start|subscription|table|truncate|update|upsert|use|vacuum|values|with)\b)",
     re.IGNORECASE,
 )
 _IN_CAPITALS = re.compile(
@@ -69,7 +71,8 @@ _STATEMENT = re.compile(
     r"|update\s+\S+(?:\s+\w+)?\s+set\s+[\w.`]+\s*=|(?:merge|replace|upsert)\s+into\s+\S+"
     r"|(?:create|alter)\s+table\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|(?:add|alter|as|drop|rename)\b)"
     r"|select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\([^()]*\))?(?:\s*,\s*[\w.*]+(?:\([^()]*\))?)*)\s+(?:from|into)\s"
-    r"|with\s+(?:recursive\s+)?\w+\s*(?:\([^()]*\)\s*)?as\s*\(|(?:optional\s+)?match\s*\(",
+    r"|with\s+(?:recursive\s+)?\w+\s*(?:\([^()]*\)\s*)?as\s*\(|(?:optional\s+)?match\s*\("
+    r"|(?:create|merge)\s*\(\w*:|call\s+[\w.]+\(|exec(?:ute)?\s+\w+[_.]\w+",
     re.IGNORECASE,
 )
 _DESTROYING = re.compile(
@@ -86,6 +89,7 @@ _WRITING = re.compile(
 _ASKING_SQL = re.compile(
     r"(?:begin|commit|desc|describe|explain|match|optional|pragma|rollback|select|set|show|start|table|use|values|with)\b"
 )
+_DOING = re.compile(r"(?:call|exec|execute|flush|vacuum)\b")
 _EXPLAINING = re.compile(r"explain\b(?!.*\banaly[sz]e\b)", re.DOTALL)
 _COUNTING = re.compile(r"\bset\b.*?=[^,=]*?\w\s*[-+*/|]")
 _MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
@@ -104,7 +108,7 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
         args: The arguments.
     """
     words = last_words(name)
-    if effect.effect == "handoff" or not _NOT_RUN.isdisjoint(words):
+    if effect.effect == "handoff":
         return effect
     if "_".join(words) in ANSWERING:
         is_answer = isinstance(args.get("plan", []), list) and all(key.lower() in _ANSWERS for key in args)
@@ -112,7 +116,8 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
     if words[-1] == "add" and _are_operands(args):
         return READ
     texts = list(_texts(args))
-    queries = [found for key, text, _ in texts if (found := _query_effect(text, {*words, *words_of(key)}))]
+    asked = texts if _NOT_RUN.isdisjoint(words) else ()
+    queries = [found for key, text, _ in asked if (found := _query_effect(text, {*words, *words_of(key)}))]
     if queries:
         strongest = max(queries, key=_strength)
         return strongest if effect.effect != "write" else max(effect, strongest, key=_strength)
@@ -204,7 +209,7 @@ def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
         command = re.match(r"\s*db(?:\.\w+)*?\.(\w+)\(", text)
         effect = infer_effect(command[1]) if command else None
         return effect if effect and effect.effect != UNKNOWN else None
-    bare = _NOT_CODE.sub(lambda found: " " if found[0][0] in "-/" else "x", text)
+    bare = _NOT_CODE.sub(lambda found: " " if found[0][0] in "-/`" else "x", text)
     statements = [part for each in bare.split(";") if (part := each.strip("( \t\r\n"))]
     if not statements or not (
         not _STORES_OF_QUERIES.isdisjoint(words)
@@ -223,4 +228,6 @@ def _statement_effect(statement: str) -> ToolEffect | None:
     if _WRITING.search(statement):
         is_set = statement.startswith("update") and not _COUNTING.search(statement)
         return ToolEffect("write", is_set, False, GUESS)
+    if _DOING.match(statement):
+        return ToolEffect(UNKNOWN, False, False, GUESS)
     return READ if _ASKING_SQL.match(statement) else None

@@ -101,6 +101,9 @@ CALLS = [
     ("call_tool", {"tool_name": "query_db", "arguments": {"sql": "DROP TABLE a"}}, "destructive"),
     ("call_tool", {"tool_name": "query_db", "arguments": '{"sql": "DROP TABLE a"}'}, "destructive"),
     ("write_query", {"query": "DELETE FROM a"}, "destructive"),
+    ("query", {"q": "```sql\nDELETE FROM users\n```"}, "destructive"),
+    ("query", {"q": "CALL purge()"}, "unknown"),
+    ("search_graph", {"cypher": "CREATE (n:User)"}, "write"),
     ("sqlite_query", {"query": "SELECT * INTO b FROM a"}, "write"),
     ("run_query", {"query": "UPDATE users SET a = 1 WHERE id = 2"}, "write"),
     ("graphql_query", {"query": "mutation M($a: ID!) { updateUser(id: $a) { id } }"}, "write"),
@@ -135,6 +138,7 @@ CALLS = [
     ("browser", {"action": "click"}, "unknown"),
     # It may filter, or be something else.
     ("search_logs", {"action": "delete"}, "unknown"),
+    ("check_calendar", {"action": "delete"}, "unknown"),
     ("get_history", {"action": "get"}, "read"),
     ("shipping_cost", {"method": "post"}, "read"),
     ("calculator", {"operation": "add", "a": 1, "b": 2}, "read"),
