@@ -117,7 +117,11 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
         return READ
     texts = list(_texts(args))
     asked = texts if _NOT_RUN.isdisjoint(words) else ()
-    queries = [found for key, text, _ in asked if (found := _query_effect(text, {*words, *words_of(key)}))]
+    queries = [
+        found
+        for key, text, _ in asked
+        if _MAY_BE_QUERY.match(text) and (found := _query_effect(text, {*words, *last_words(key)}))
+    ]
     if queries:
         strongest = max(queries, key=_strength)
         return strongest if effect.effect != "write" else max(effect, strongest, key=_strength)
@@ -134,7 +138,7 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
         return stated
     if effect.effect == "write" or stated.effect == "read":
         return effect
-    is_http = any(text.upper() in _HTTP and words_of(key)[-1:] == ["method"] for key, text, _ in texts)
+    is_http = any(text.upper() in _HTTP and last_words(key)[-1] == "method" for key, text, _ in texts)
     return stated if is_http else ToolEffect(UNKNOWN, False, False, GUESS)
 
 
@@ -171,11 +175,11 @@ def _texts(args: JsonObject) -> Iterator[tuple[str, str, bool]]:
 
 def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
     """Returns the effect of an argument that names an action; None: it names none that is known."""
-    words, action = words_of(key), text.strip()
-    if words in (["command"], ["cmd"]) and len(action.split()) > 1 and action.split()[0] in _SHELL:
-        action = action.split()[0]
-    if not words or words[-1] not in _ACTION_KEYS or words[0] not in (words[-1], "http", "request"):
+    words, action = last_words(key), text.strip()
+    if words[-1] not in _ACTION_KEYS or words[0] not in (words[-1], "http", "request"):
         return None
+    if words in (("command",), ("cmd",)) and len(action.split()) > 1 and action.split()[0] in _SHELL:
+        action = action.split()[0]
     if words[-1] == "method" and (len(words_of(action)) == 1 or action.upper() in _HTTP):
         is_http = (
             action.isupper() or len(words) > 1 or any(not _ADDRESSES.isdisjoint(words_of(k)) for k in args)
@@ -198,8 +202,6 @@ def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
         words: Words of the tool and the parameter. Where they name a database, any statement is a query.
     """
     text = text[:_LONGEST_QUERY]
-    if not _MAY_BE_QUERY.match(text):
-        return None
     if _GRAPHQL.match(text):
         fields = [infer_effect(found[1]) for found in _MUTATION.finditer(text)]
         if fields:
