@@ -298,7 +298,7 @@ FRAMEWORK = word_set("""
 """Tools by which frameworks plan, ask the user and give the answer; nothing else changes."""
 
 ANSWERING = word_set("""
-    answer complete complete_task done end_turn finish finish_task reply respond submit submit_answer
+    answer complete complete_task done end_turn finish finish_task respond submit submit_answer
     task_complete update_plan
 """)
 """Names of such tools that may also be those of a business; the arguments tell."""
