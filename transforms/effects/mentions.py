@@ -118,7 +118,14 @@ _NOT_AFTER = re.compile(
 _LONGEST_NOT = 32
 _MARKUP = re.compile(r"\*\*|__|`")
 _PRINTED = str.maketrans(
-    {**dict.fromkeys("\u2010\u2011\u2012\u2212\ufe63\uff0d", "-"), "’": "'", "ʼ": "'", "\u00ad": ""}
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2212\ufe63\uff0d", "-"),
+        "’": "'",
+        "ʼ": "'",
+        "×": "x",
+        "⁄": "/",
+        "\u00ad": "",
+    }
 )
 _JOINING_DASH = re.compile(r"(?<=\w)–(?=\w)|(?<!\w)–(?=\d)|(?<=\d:\d\d) ?[–—] ?(?=\d)")
 _DASHES = str.maketrans({"–": "-", "٫": ".", "٬": ","})

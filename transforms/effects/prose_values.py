@@ -224,7 +224,7 @@ def likeness_of_calendar_names(expected: str, actual: str) -> Likeness | None:
     sides = [[_CALENDAR.get(word, ("-", 0) if word == "-" else None) for word in found] for found in words]
     if words[0] == words[1] or any(not side or None in side for side in sides):
         return None
-    is_sure = min(len(word) for found in words for word in found if word != "-") > 2
+    is_sure = all(len(word) > 2 for found in words for word in found if _CALENDAR.get(word, ("-", 0))[1])
     return "different" if sides[0] != sides[1] else "same" if is_sure else "unclear"
 
 
@@ -238,6 +238,10 @@ def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
     It is unclear where one states a part that the other leaves out (`2026-05-05` and `May 5`), and where only
     the order of day and month in one of them decides.
     """
+    ends = [_RANGE_OF_MOMENTS.fullmatch(text.strip()) for text in (expected, actual)]
+    if ends[0] and ends[1]:
+        found_ends = {likeness_of_moments(ends[0][place], ends[1][place]) for place in (1, 2)}
+        return next((one for one in (None, "different", "unclear") if one in found_ends), "same")
     dates = [read_dates(plain(text)) for text in (expected, actual)]
     if all(dates):
         return likeness_of_dates(*dates)
@@ -251,13 +255,18 @@ def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
 @lru_cache(maxsize=4096)
 def _moments(text: str) -> Sequence[Moment]:
     """Returns the moments that a text may spell, one for every reading of day and month."""
-    found = given_moments(_HOUR_WORD.sub(lambda word: "h" if word[1] else " uhr", text))
+    text = _POINT_IN_CLOCK.sub(":", _HOUR_WORD.sub(lambda word: "h" if word[1] else " uhr", text))
+    found = given_moments(text)
     if _H_CLOCK.search(text):
         found = [one._replace(minutes=one.minutes[:1]) for one in found]
     return [one._replace(days=(day,)) for one in found for day in one.days] or found
 
 
+_RANGE_OF_MOMENTS = re.compile(
+    r"(.*(?::\d\d|[ap]m|h|uhr))\s*(?:-|(?:to|bis|until|till|à|a)\s)\s*(\d.*)", re.IGNORECASE
+)
 _HOUR_WORD = re.compile(r"(?<=\d)\s?(?:(heures?|horas?)|o['’]?clock)\b", re.IGNORECASE)
+_POINT_IN_CLOCK = re.compile(r"(?<=\d)\.(?=\d\d\s?[ap]\.?m)", re.IGNORECASE)
 _H_CLOCK = re.compile(r"\d\s?h", re.IGNORECASE)
 
 

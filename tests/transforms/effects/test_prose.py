@@ -204,6 +204,17 @@ def test_wording_is_ignored_where_the_config_says_so_and_named():
     assert command.status == "FAIL"
 
 
+@pytest.mark.parametrize(("made", "status"), [(lambda n: f"{OTHER} in week {n}", None), (lambda _: "", "FAIL")])
+def test_of_more_texts_than_can_be_compared_the_wording_is_open(made, status):
+    sides = [
+        [{"name": "create_note", "args": {"v": text(n)}} for n in range(120)]
+        for text in (lambda n: f"{NOTE} in week {n}", made)
+    ]
+    turn = {"user": "u", "agent": "a", "tool_calls": sides[1]}
+    log = {"conversation_id": "c1", "turns": [turn], "expected": {"actions": sides[0]}}
+    assert turnwise.evaluate(log, criteria={"tool_effects_v1": {}}, judge="none").status == status
+
+
 def test_a_matcher_decides_in_place_of_the_wording():
     matchers = {"cancel_trip": {"reason": "ignore"}}
     expected, made = {"reason": NOTE}, {"reason": OTHER}
