@@ -23,12 +23,14 @@ from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.scoring.conversation import evaluate_sample
+from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.scoring.evaluate import evaluate
+from turnwise.transforms.scoring.selection import Criteria
 
 
 def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str, MetricsState]:
     """Scores every conversation of a file, writes its rows, and returns sums by app version."""
-    criteria = build_criteria(read_config(str(config)))
+    criteria = Criteria(build_criteria(read_config(str(config))))
     reader, index = LogReader(), CaseIndex(None)
     states: dict[str, MetricsState] = {}
     with ExitStack() as stack:
@@ -45,7 +47,7 @@ def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str
             found = reader.read(record)
             for conversation in found if isinstance(found, list) else ():
                 case = Sample(conversation, index.find(conversation), record)
-                evaluated = evaluate_sample(case, criteria, run)
+                evaluated = decide(evaluate(case, criteria)[0], run)
                 scores.write(evaluated.scores)
                 results.write(evaluated.results)
                 conversations.write(evaluated.conversations)

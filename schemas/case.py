@@ -1,6 +1,9 @@
 """The canonical eval case."""
 
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Iterable
+from functools import cached_property
+from hashlib import blake2b
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -63,7 +66,7 @@ class CaseKey(NamedTuple):
         return f"{self.eval_set_id}\0{self.eval_id}"
 
 
-class EvalCase(CanonicalModel):
+class EvalCase(CanonicalModel, dict=True):
     """A golden case (expected turns) or a scenario (a task, what must occur, rubrics).
 
     Attributes:
@@ -131,3 +134,79 @@ class EvalCase(CanonicalModel):
     def key(self) -> CaseKey:
         """Unique key of the case."""
         return CaseKey(self.eval_set_id or "", self.eval_id)
+
+    @cached_property
+    def digest(self) -> str | None:
+        """16 hexadecimal digits that are the same where the same is expected, in every run; None: nothing is.
+
+        Ids of cases, calls and rubrics, tags, names, and what the user is to say are no part of it, nor are
+        turns of which nothing is expected.
+        """
+        content = _content(self)
+        if content == _NOTHING_EXPECTED:
+            return None
+        return blake2b(_json(content), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_DIGEST_BYTES = 8
+
+
+def _content(case: EvalCase) -> tuple[Any, ...]:
+    turns = []
+    for turn in case.turns:
+        stated = (
+            turn.response,
+            None if turn.tool_calls is None else _calls(turn.tool_calls),
+            turn.intermediate_responses,
+            turn.scripted_transfers,
+            turn.expectations and _stated(turn.expectations),
+            turn.thresholds,
+            turn.rubrics and _rubrics(turn.rubrics),
+            turn.adk_text,
+        )
+        if stated != _NO_TURN:
+            turns.append(stated)
+    return (
+        turns,
+        None if case.actions is None else _calls(case.actions),
+        case.user_actions and _calls(case.user_actions),
+        case.outputs,
+        case.final_session_state,
+        case.expectations and _stated(case.expectations),
+        case.evaluation_expectations,
+        case.rubrics and _rubrics(case.rubrics),
+        *(case.kind, case.dialect, case.task, case.user_goal, case.user_goal_enabled, case.thresholds),
+        *(case.similarity_enabled, case.tool_correctness_enabled, case.step_tool_correctness_enabled),
+    )
+
+
+def _calls(calls: Iterable[ToolCall]) -> list[Any]:
+    return [(c.name, c.args, c.resource, c.compare_args) for c in calls]
+
+
+def _rubrics(rubrics: Iterable[Rubric]) -> list[Any]:
+    return [(rubric.text, rubric.type) for rubric in rubrics]
+
+
+def _stated(expectations: Iterable[Expectation]) -> list[Any]:
+    found = []
+    for own in expectations:
+        call, answer = own.tool_call, own.tool_response
+        parts: list[Any] = [own.kind, own.text, own.target_agent, own.variables, own.comparison, own.skip]
+        parts += [own.parameter_threshold, None if call is None else _calls([call])]
+        parts += [None if answer is None else (answer.name, answer.response, answer.error, answer.resource)]
+        found.append(parts)
+    return found
+
+
+def _json(content: tuple[Any, ...]) -> bytes:
+    """Returns a text; that of numbers and letters that JSON has no room for is Python's."""
+    try:
+        return _ENCODER.encode(content)
+    except (ValueError, OverflowError, TypeError):
+        return repr(content).encode("utf-8", "backslashreplace")
+
+
+_NO_TURN: tuple[Any, ...] = (None, None, [], [], [], None, [], None)
+_NOTHING_EXPECTED = _content(EvalCase(eval_id=""))

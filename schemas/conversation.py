@@ -40,7 +40,7 @@ GUESS = "guess"
 UNKNOWN: Final = "unknown"
 
 
-class ToolDeclaration(msgspec.Struct):
+class ToolDeclaration(msgspec.Struct, omit_defaults=True):
     """Declaration of a tool in a log or a case; None: not stated.
 
     Attributes:
@@ -174,7 +174,7 @@ UNFINISHED = ("IN_PROGRESS", "STREAMING")
 _SHOWN = 3
 
 
-class Citation(msgspec.Struct):
+class Citation(msgspec.Struct, omit_defaults=True):
     """A range of the answer and its sources.
 
     Attributes:
@@ -186,7 +186,7 @@ class Citation(msgspec.Struct):
     sources: list[str] = []
 
 
-class GroundedClaim(msgspec.Struct):
+class GroundedClaim(msgspec.Struct, omit_defaults=True):
     """A range of the answer with a claim, and its support.
 
     Attributes:
@@ -207,7 +207,7 @@ class GroundedClaim(msgspec.Struct):
         return self.check_required is not False
 
 
-class Reference(msgspec.Struct):
+class Reference(msgspec.Struct, omit_defaults=True):
     """A source of the answer.
 
     Attributes:
@@ -224,7 +224,7 @@ class Reference(msgspec.Struct):
     relevance: float | None = None
 
 
-class GroundedStep(msgspec.Struct):
+class GroundedStep(msgspec.Struct, omit_defaults=True):
     """A step on the way to an answer.
 
     Attributes:
@@ -239,7 +239,7 @@ class GroundedStep(msgspec.Struct):
     observed: int = 0
 
 
-class SafetyRating(msgspec.Struct):
+class SafetyRating(msgspec.Struct, omit_defaults=True):
     """Safety rating of the answer in one category.
 
     Attributes:
@@ -257,7 +257,7 @@ class SafetyRating(msgspec.Struct):
     blocked: bool = False
 
 
-class Problem(msgspec.Struct):
+class Problem(msgspec.Struct, omit_defaults=True):
     """A problem of a record that does not prevent scoring.
 
     Attributes:
@@ -283,7 +283,7 @@ class Problem(msgspec.Struct):
         return cls(kind, "; ".join(messages[:_SHOWN]) + more, len(messages))
 
 
-class GroundedAnswer(msgspec.Struct):
+class GroundedAnswer(msgspec.Struct, omit_defaults=True):
     """Annotations of one answer.
 
     Attributes:
@@ -350,7 +350,7 @@ APP_DETAILS, GROUNDING = "app_details", "grounding"
 tool_declarations}}` for the first, and the sources that the model itself looked up for the second."""
 
 
-class CanonicalModel(msgspec.Struct):
+class CanonicalModel(msgspec.Struct, omit_defaults=True):
     """Base of the canonical models; a missing key and `null` both mean absent."""
 
 

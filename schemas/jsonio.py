@@ -48,14 +48,6 @@ def load_json(text: bytes) -> Any:
         return json.loads(text)
 
 
-def same_json(left: JsonValue, right: JsonValue) -> bool:
-    """Returns whether two values are written as the same JSON; False also where that is not certain."""
-    try:
-        return orjson.dumps(left) == orjson.dumps(right)
-    except TypeError:
-        return False
-
-
 def json_structure(text: str, *, allow_nan: bool = True) -> JsonObject | list[JsonValue] | None:
     """Returns the object or list that a text spells in JSON; None: it is any other text."""
     if text.lstrip()[:1] not in ("{", "["):

@@ -270,7 +270,6 @@ class ReportRun(msgspec.Struct, frozen=True):
         counts: Numbers of records, conversations and results, as in `run.json`.
         criteria: Criterion -> its fields.
         judge: Backend, model, usage and cost of the judge, as in `run.json`.
-        has_conversations: Whether it wrote `conversations-*`.
         has_transcripts: Whether the run wrote what was said.
         sampled_out: Conversations about which the judge was not asked.
         gaps: What was asked for and not measured at all, one sentence each.
@@ -284,7 +283,6 @@ class ReportRun(msgspec.Struct, frozen=True):
     counts: JsonObject
     criteria: dict[str, JsonObject]
     judge: JsonObject
-    has_conversations: bool
     has_transcripts: bool
     sampled_out: int
     gaps: list[str]

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from hashlib import blake2b
 from typing import Literal
-from zlib import crc32
 
 import msgspec
 from msgspec import Struct
@@ -25,15 +24,12 @@ class StreamRules(Struct, frozen=True):
         allowed_lateness: Time after its end during which a window accepts conversations, and after its
             closing during which a conversation accepts events, in event time.
         pane_every: Interval of an open window's metrics, in whole seconds of processing time.
-        slots: Number of keys for all conversations; None: one key per conversation. Engines that visit all
-            keys at every step need few keys.
     """
 
     session_gap: float = 600.0
     window: float = 3600.0
     allowed_lateness: float = 86_400.0
     pane_every: int = 60
-    slots: int | None = None
 
     @property
     def closing_step(self) -> float:
@@ -52,10 +48,6 @@ class StreamRules(Struct, frozen=True):
         It includes the closing delay of a conversation, and another one at the end of the stream.
         """
         return self.allowed_lateness + 2 * self.longest_wait
-
-    def key(self, name: str) -> str:
-        """Returns the state key of a conversation."""
-        return name if self.slots is None else f"slot-{crc32(name.encode('utf-8', 'replace')) % self.slots}"
 
 
 class Progress(Struct):

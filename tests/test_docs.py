@@ -210,12 +210,6 @@ def test_every_criterion_is_described(name: str) -> None:
     assert [field for field in own_fields(kind) if not field_meaning(kind, field)] == []
 
 
-def test_the_tables_name_only_criteria_that_exist() -> None:
-    rows = table(page("criteria"), "question")
-    named = {name for row in rows for name in re.findall(r"`([a-z_]+_[a-z0-9_]+)`", row[1])} - {"ignore_args"}
-    assert len(named) >= 4 and named <= set(shipped())
-
-
 def messages() -> str:
     """Returns every text of the code, with NUL for what changes in it."""
     found = []

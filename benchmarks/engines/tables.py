@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.rows import TABLES
 
 _TIMES = re.compile(r'"(createTime|create_time)": "[^"]*"')

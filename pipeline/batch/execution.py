@@ -14,7 +14,6 @@ from apache_beam.runners.runner import PipelineResult
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.batch.remote import RemoteRunError, run_remotely
 from turnwise.pipeline.io.files import file_patterns, list_inputs, names_nothing
-from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.run_writer import (
     ALERTS_FILE,
     PROGRESS_FILE,
@@ -25,6 +24,7 @@ from turnwise.pipeline.io.run_writer import (
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, counted
 from turnwise.pipeline.report.terminal import UsageByModel
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.pipeline.settings.run import RunSettings

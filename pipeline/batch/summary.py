@@ -11,7 +11,6 @@ from msgspec import to_builtins
 
 from turnwise.pipeline.batch.execution import judge_usage
 from turnwise.pipeline.io.listing import join_path, path_exists
-from turnwise.pipeline.io.run_reader import written_run
 from turnwise.pipeline.io.run_writer import Finished, read_run_file
 from turnwise.pipeline.io.sinks.base import complete_service, find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
@@ -28,6 +27,7 @@ from turnwise.pipeline.report.terminal import (
     usage_of,
     versions_of,
 )
+from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import ConfigError
@@ -73,7 +73,7 @@ def report_batch(settings: RunSettings) -> int:
     """
     document = _own_document(settings)
     try:
-        rows = list(written_run(settings.output, document).metrics_by_app_version())
+        rows = written_run(settings.output, document).metrics()
     except ConfigError as error:  # what was written cannot be read back: no fault of the options
         raise OSError(str(error)) from None
     return report(settings, _figures(document), rows, document)

@@ -3,7 +3,7 @@
 import argparse
 
 from turnwise.pipeline.io.sinks.base import file_formats, services
-from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, FLAG, Options, add_options
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, FLAG, OptionRows, add_options
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL
 from turnwise.transforms.formats.registry import AUTO, log_formats
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
     _add_input(parser.add_argument_group("input"))
     judge = parser.add_argument_group("judge")
     add_judge_arguments(judge)
-    judging: Options = (
+    judging: OptionRows = (
         ("--sample_rate", {"type": float, "default": 1.0, "metavar": "SHARE"},
          "share (0..1) of conversations to judge, the same in every run (default: 1)"),
         ("--estimate", FLAG, "print the number of judge calls and their cost; call no judge, write nothing"),
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
     if streaming:
         add_options(stream, [("--streaming", FLAG, "score conversations as they arrive, until stopped")])
     seconds, number = {"type": float, "metavar": "S"}, {"type": int, "metavar": "S"}
-    streaming_options: Options = (
+    streaming_options: OptionRows = (
         ("--session_gap", seconds, "silence that ends a conversation of single events (default: 600)"),
         ("--window", seconds, "length of the metrics' windows (default: 3600)"),
         ("--allowed_lateness", seconds, "how long late records still change a window (default: 86400)"),
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
          "attribute of Pub/Sub messages that holds the event time"),
     )  # fmt: skip
     add_options(stream, streaming_options)
-    gates: Options = (
+    gates: OptionRows = (
         ("--max_failure_ratio", {"type": float, "metavar": "SHARE"},
          "fail if a larger share (0..1) of records and conversations is lost"),
         ("--baseline", {"metavar": "OUT"},
@@ -66,7 +66,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         for name, given in DEFAULT_CRITERIA.items()
         for threshold in [given.get("threshold") if isinstance(given, dict) else given]
     )
-    options: Options = (
+    options: OptionRows = (
         ("--input", _PATHS,
          "conversation logs: files, directories, globs, URLs of session databases (postgresql://...), rows "
          f"of BigQuery (bigquery://PROJECT/DATASET/TABLE, ...); with --streaming also {streams} (required)"),
@@ -110,7 +110,7 @@ def add_paths(group: argparse._ActionsContainer, name: str, text: str, required:
 def add_judge_arguments(group: argparse._ActionsContainer) -> None:
     """Adds who judges to a parser, and how."""
     judges = "; ".join(f"{name}: {kind.help}" for name, kind in sorted(JUDGES.items()))
-    options: Options = (
+    options: OptionRows = (
         ("--judge", {"metavar": "NAME"},
          f"who judges: {judges} (default: gemini where the environment has credentials, else none)"),
         ("--judge_model", {"metavar": "NAME"},
@@ -126,7 +126,7 @@ def add_judge_arguments(group: argparse._ActionsContainer) -> None:
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
     formats = ", ".join(f"{name} ({kind.help})" for name, kind in sorted(file_formats().items()))
-    options: Options = (
+    options: OptionRows = (
         ("--output", {"metavar": "DIR"}, "directory of the run's files (required, but not with --estimate)"),
         ("--output_format", {"default": DEFAULT_OUTPUT_FORMAT, "metavar": "FORMAT"},
          f"format of the tables: {formats} (default: {DEFAULT_OUTPUT_FORMAT})"),

@@ -15,7 +15,6 @@ import msgspec
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
-from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
@@ -27,8 +26,9 @@ from turnwise.pipeline.report.comparison import (
     sides_of,
 )
 from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
-from turnwise.pipeline.report.html import compare_versions, is_report, run_rows, write_report
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, Options, add_options
+from turnwise.pipeline.report.html import compare_versions, is_report, write_report
+from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, add_options
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
@@ -45,7 +45,7 @@ def status_parser() -> OptionParser:
         description="Says how the run in an output directory ended, and exits with the status of that run.",
         epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
     )
-    options: Options = (
+    options: OptionRows = (
         ("output", {"metavar": "OUT"}, "output directory of a run"),
         ("--after", {"metavar": "TIME"},
          "refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
@@ -107,9 +107,7 @@ def report_runs(argv: Sequence[str]) -> int:
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
     runs = [open_run(directory) for directory in options.out]
-    report = write_report(
-        path, [run_rows(run) for run in runs], compare_versions(runs), single_file=options.single_file
-    )
+    report = write_report(path, runs, compare_versions(runs), single_file=options.single_file)
     files = report.chunks - report.inline_chunks
     beside = f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else ""
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
@@ -123,7 +121,7 @@ def report_parser() -> OptionParser:
         prog="turnwise report",
         description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
     )
-    options: Options = (
+    options: OptionRows = (
         ("out", {"nargs": "+", "metavar": "OUT"}, "output directories of finished runs"),
         ("--html", {"metavar": "FILE"}, f"the file (default: {REPORT_FILE} in the first directory)"),
         ("--single_file", FLAG,
@@ -166,7 +164,7 @@ def gate_parser() -> OptionParser:
         description="Decides by the rules of a config whether a finished run passes.",
         epilog="Exit status: 0, all rules passed; 1, one failed or could not be decided; 2, wrong input.",
     )
-    options: Options = (
+    options: OptionRows = (
         ("output", {"metavar": "OUT"}, "output directory of a finished run"),
         ("--baseline", {"metavar": "OUT"}, "output directory of the run that it is compared with"),
         ("--versions", {"nargs": 2, "metavar": ("BASE", "CANDIDATE")},
@@ -290,7 +288,7 @@ def calibrate_parser() -> OptionParser:
         "labels of a random sample, pass rates and means without a judge's bias.",
     )
     cost = {"type": float, "default": 1.0, "metavar": "COST"}
-    options: Options = (
+    options: OptionRows = (
         ("out", {"metavar": "OUT"}, "output directory of a finished run"),
         ("--labels", {"nargs": "+", "action": "extend", "required": True, "metavar": "FILE"},
          "labels as JSON Lines, such as the export of a report"),
@@ -321,7 +319,7 @@ def compare_runs(argv: Sequence[str]) -> int:
     if options.store is None:
         a, b = sides_of(options.runs, options.versions)
     else:
-        from turnwise.pipeline.store.comparison import sides_of_store
+        from turnwise.pipeline.runs.store import sides_of_store
 
         a, b = sides_of_store(options.store, options.app, options.versions)
     problem = "" if options.allow_different_judges else ruler_problem(ruler_changes(a, b))
@@ -394,7 +392,7 @@ def compare_parser() -> OptionParser:
         description="Compares two runs, or two app versions of one run, and says of every criterion whether "
         "B is better or worse than A.",
     )
-    options: Options = (
+    options: OptionRows = (
         ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of A and B, or of both"),
         ("--versions", {"nargs": 2, "default": [], "metavar": ("A", "B")}, "app versions to compare"),
         ("--store", {"metavar": "URL"}, "compare versions, or runs, of a store"),

@@ -123,7 +123,7 @@ def _stream(settings: "RunSettings", options: "PipelineOptions") -> int:
         return run_distributed(settings, options)
     from turnwise.pipeline.streaming.local.run import run_stream
 
-    return run_stream(settings, options)
+    return run_stream(settings)
 
 
 def _run(argv: Sequence[str]) -> int:

@@ -24,10 +24,10 @@ from turnwise.pipeline.batch.execution import Again, BeamOptions, why_again
 from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.files import agent_inputs, other_files
-from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.terminal import divided_text
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.dates import check_range, dated, earlier_dates, parse_dates
 from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
 from turnwise.pipeline.settings.options import Ending, OptionParser, RawOptions, RawStreamOptions, ending_of
@@ -48,7 +48,8 @@ from turnwise.schemas.registry import error_text, is_file, load_plugins
 _IN_PROCESS = "FnApiRunner"
 _OTHERS_SHOWN = 5
 _NOT_BEGUN = "interrupted, or not begun"
-_STREAMS_IN_PROCESS = "turnwise.pipeline.streaming.executor.StreamRunner"
+_STREAMS_IN_PROCESS = "DirectRunner"
+"""Beam's name; a stream in this process is a loop of turnwise, without a runner."""
 
 
 class EvalOptions(PipelineOptions):
@@ -193,12 +194,7 @@ def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
 
 
 class Dates(NamedTuple):
-    """The dates of a command line.
-
-    Attributes:
-        named: The dates of `--date`, in order.
-        before: The dates of `--lookback`, in order.
-    """
+    """The dates of `--date` and of `--lookback`, each in order."""
 
     named: Sequence[date]
     before: Sequence[date]

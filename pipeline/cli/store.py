@@ -10,18 +10,9 @@ from functools import partial
 from time import time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.pipeline.io.terminal import (
-    clipped,
-    columns,
-    complain,
-    counted,
-    names_text,
-    padded,
-    printable,
-    say,
-)
+from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import FLAG, OptionParser, Options, add_options
+from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows, add_options
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
 
@@ -67,17 +58,10 @@ def store_parser(name: str) -> OptionParser:
 
 
 class StoreCommand(NamedTuple):
-    """One subcommand, which imports the store late, so that help is fast.
-
-    Attributes:
-        summary: Its line in the help.
-        options: Its options beside `--store`.
-        run: Runs it with its options and returns the exit status.
-        epilog: The end of its own help.
-    """
+    """A subcommand, which imports the store late: help line, options, what runs it, end of its help."""
 
     summary: str
-    options: Options
+    options: OptionRows
     run: Callable[[Namespace], int]
     epilog: str = ""
 
@@ -103,11 +87,8 @@ def _list_runs(options: Namespace) -> int:
         return 0
     for app in sorted({run.app for run in runs}):
         say(printable(app))
-        lines = [_HEAD, *(_cells(run) for run in runs if run.app == app)]
-        widths = [max(map(columns, column)) for column in zip(*lines, strict=True)]
-        for line in lines:
-            cells = [padded(cell, width) for cell, width in zip(line, widths, strict=True)]
-            say("  " + "  ".join(cells).rstrip())
+        for line in aligned([_HEAD, *(_cells(run) for run in runs if run.app == app)]):
+            say(f"  {line}")
     say(counted(len(runs), "run"))
     return 0
 

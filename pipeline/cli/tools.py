@@ -38,7 +38,7 @@ from turnwise.pipeline.report.conversion import (
 )
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, Options, add_options
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, add_options
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -167,7 +167,7 @@ def judge_check_parser() -> OptionParser:
     add_paths(parser, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
     add_reading_arguments(parser, "criteria and the section `judge`: ADK's EvalConfig JSON")
     add_judge_arguments(parser)
-    options: Options = (
+    options: OptionRows = (
         ("--sample", {"type": int, "default": 20, "metavar": "N"},
          "conversations to draw, of those about which something is asked (default: 20)"),
         ("--votes", {"type": int, "default": 3, "metavar": "N"},
@@ -235,7 +235,7 @@ def cases_parser() -> OptionParser:
         "Exit status 1 if something could not be read, or no case was made.",
     )
     names = ", ".join(sorted(name for name, target in TARGETS.items() if target.case))
-    options: Options = (
+    options: OptionRows = (
         ("--from", {"dest": "sources", "nargs": "+", "metavar": "PATH"},
          "output directories of runs, or logs: files, directories or globs (required)"),
         ("--select", {"metavar": "WHICH"},
@@ -314,7 +314,7 @@ def _parser() -> OptionParser:
         description="Lists the tools of logs and eval cases, with their effects and the source of that "
         "information, as JSON for the config.",
     )
-    options: Options = (
+    options: OptionRows = (
         ("log", {"nargs": "+", "metavar": "LOG"}, "logs or eval cases: files, directories or globs"),
         ("--eval_cases", {"nargs": "+", "default": [], "metavar": "PATH"},
          "eval cases whose tools are listed too"),
@@ -431,7 +431,7 @@ def inspect_parser() -> OptionParser:
         "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
         "or something in it could not be read.",
     )
-    options: Options = (
+    options: OptionRows = (
         ("path", {"nargs": "+", "metavar": "PATH"}, "logs or eval cases: files, directories or globs"),
         ("--json", FLAG, "print a JSON document instead of a table"),
         ("--suggest", FLAG,
@@ -462,19 +462,23 @@ def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[Fil
 
 
 def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int:
-    found = suggest_mapping(paths, reader, config)
-    if found is None:
-        said = "no mapping can be proposed: either a format fits every record, or no key names words of both"
-        say(f"{said} a user and an agent", sys.stderr)
+    proposal = suggest_mapping(paths, reader, config)
+    if proposal is None:
+        problem = (
+            "no mapping can be proposed: either a format fits every record, or no key names words of both"
+        )
+        say(f"{problem} a user and an agent", sys.stderr)
         return 1
-    say(json.dumps({"mapping": found.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
-    read = f"{counted(found.conversations, 'conversation')}, {counted(found.turns, 'turn')}"
-    say(f"proposed by names of keys; with it {read} are read, and {found.lost} records are not", sys.stderr)
-    if found.unread:
-        say(f"not read by it: {', '.join(map(printable, found.unread))}", sys.stderr)
-    if not found.has_calls:
+    say(json.dumps({"mapping": proposal.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
+    read = f"{counted(proposal.conversations, 'conversation')}, {counted(proposal.turns, 'turn')}"
+    say(
+        f"proposed by names of keys; with it {read} are read, and {proposal.lost} records are not", sys.stderr
+    )
+    if proposal.unread:
+        say(f"not read by it: {', '.join(map(printable, proposal.unread))}", sys.stderr)
+    if not proposal.has_calls:
         say(_NO_CALLS, sys.stderr)
-    return 0 if found.turns and not found.lost else 1
+    return 0 if proposal.turns and not proposal.lost else 1
 
 
 def convert(argv: Sequence[str]) -> int:
@@ -522,7 +526,7 @@ def convert_parser() -> OptionParser:
         "everything that is written is read back and compared. Exit status 1 if something was not converted.",
     )
     targets = "; ".join(f"{name}: {target.help}" for name, target in sorted(TARGETS.items()))
-    options: Options = (
+    options: OptionRows = (
         ("input", {"nargs": "+", "metavar": "IN"}, "logs or eval cases: files, directories, globs"),
         ("output", {"metavar": "OUT"}, "the file to write; it must not exist"),
         ("--to", {"metavar": "FORMAT"}, f"format of OUT: {targets} (required)"),

@@ -108,11 +108,11 @@ class ArrayText:
         return ArrayPart(_bytes(self._text[self._place :]), "")
 
     def _pass_space(self) -> None:
-        while (found := _NO_SPACE.search(self._text, self._place)) is None:
+        while (char := _NO_SPACE.search(self._text, self._place)) is None:
             self._place = len(self._text)
             if not self._more():
                 return
-        self._place = found.start()
+        self._place = char.start()
 
     def _more(self) -> bool:
         """Reads as much again as is held, at least a block; returns whether there was more."""

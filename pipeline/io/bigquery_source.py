@@ -71,13 +71,7 @@ _STARTS = {
 
 
 class RowsQuery(NamedTuple):
-    """A query that was tried.
-
-    Attributes:
-        shown: The address in one line.
-        project: The project that pays for it.
-        sql: The text.
-    """
+    """A query that was tried: its address in one line, the project that pays, and its text."""
 
     shown: str
     project: str
@@ -138,16 +132,7 @@ _PATIENCE = 600.0
 
 
 class RowsPart(NamedTuple):
-    """A part of the result of a query.
-
-    Attributes:
-        shown: The address in one line.
-        project: Project of the job.
-        location: Location of the job.
-        job_id: The job; its result is kept for a day.
-        start: 0-based number of the first row.
-        number: Number of rows.
-    """
+    """So many rows of the result of a job from the 0-based `start` on; results are kept for a day."""
 
     shown: str
     project: str

@@ -46,11 +46,11 @@ class CasePlaces(Struct, frozen=True):
             ConfigError: A path names nothing, or there is no case: the stream would not be held against any.
         """
         records = case_records(_OPTION, self.paths, self.limit, self.store_app, "parse_case")
-        found = read_cases(records, CaseReader(self.ces), Counter())
-        if not found.cases:
-            first = f": {found.failures[0].message}" if found.failures else ""
+        cases = read_cases(records, CaseReader(self.ces), Counter())
+        if not cases.cases:
+            first = f": {cases.failures[0].message}" if cases.failures else ""
             raise ConfigError(f"{_OPTION} {self.paths[0]}: no eval case was read{first}")
-        return found
+        return cases
 
 
 def case_places(settings: RunSettings) -> CasePlaces | None:
@@ -99,13 +99,13 @@ class CaseBook:
             failures, self._unreported = self._unreported, []
             return failures
 
-    def _take(self, found: Cases) -> None:
-        faulty = {failure.source for failure in found.failures if failure.source}
-        read = {case.key: (case, source) for case, source in zip(found.cases, found.sources, strict=True)}
-        kept = {key: one for key, one in self._cases.items() if _is_in(one[1], faulty)}
+    def _take(self, cases: Cases) -> None:
+        faulty = {failure.source for failure in cases.failures if failure.source}
+        read = {case.key: (case, source) for case, source in zip(cases.cases, cases.sources, strict=True)}
+        kept = {key: entry for key, entry in self._cases.items() if _is_in(entry[1], faulty)}
         self._cases = kept | read
         self.index = CaseIndex([case for case, _ in self._cases.values()])
-        self._report(found.failures)
+        self._report(cases.failures)
 
     def _report(self, failures: Collection[Failure]) -> None:
         named = [_named(failure) for failure in failures]
@@ -115,7 +115,7 @@ class CaseBook:
 
 def _is_in(source: str, faulty: Collection[str]) -> bool:
     """Returns whether a file, or a directory that it is in, could not be read."""
-    return source in faulty or any(source.startswith(f"{place.rstrip('/')}/") for place in faulty)
+    return source in faulty or any(source.startswith(f"{folder.rstrip('/')}/") for folder in faulty)
 
 
 def _named(failure: Failure) -> Failure:

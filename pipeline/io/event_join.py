@@ -75,10 +75,10 @@ class EventSpool:
         record = event.record
         head = (_bytes(event.group or event.session_id), _bytes(event.session_id), event.turn_index)
         about = (event.event_time, _bytes(event.event_id), event.is_end, event.kind)
-        place = (_bytes(record.source), record.position, record.data)
+        origin = (_bytes(record.source), record.position, record.data)
         tail = (event.watermark, _bytes(event.group))
         try:
-            self._database.execute(_ADD, (*head, *about, *place, *tail))
+            self._database.execute(_ADD, (*head, *about, *origin, *tail))
         except sqlite3.OperationalError as error:
             raise OSError(f"events cannot be kept in a temporary file: {error}") from error
 

@@ -138,7 +138,7 @@ class SizedPath(NamedTuple):
 
 def matched_files(patterns: list[str]) -> list[str | Failure]:
     """Returns what `listed_files` returns, without sizes."""
-    return [one if isinstance(one, Failure) else one.path for one in listed_files(patterns)]
+    return [file if isinstance(file, Failure) else file.path for file in listed_files(patterns)]
 
 
 def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
@@ -166,8 +166,8 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
 
         for pattern in patterns:
             check_google(pattern, pattern)
-        for found in FileSystems.match(list(patterns)):
-            yield from found.metadata_list
+        for match in FileSystems.match(list(patterns)):
+            yield from match.metadata_list
 
 
 def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
@@ -277,25 +277,14 @@ def names_nothing(path: str) -> bool:
 
 
 class OpenedFile(NamedTuple):
-    """A file whose records follow.
-
-    Attributes:
-        path: The file.
-        failure: Why it cannot be read at all; None: its records follow.
-    """
+    """A file whose records follow, or why it cannot be read at all."""
 
     path: str
     failure: Failure | None = None
 
 
 class JoinedEvents(NamedTuple):
-    """A conversation that was joined of events, or why they could not be joined.
-
-    Attributes:
-        format: Name of the events' format.
-        found: The conversation, or failures.
-        sources: The files of its events, in order.
-    """
+    """A conversation of events of one format, or failures; with the files of the events, in order."""
 
     format: str
     found: Sequence[LoggedConversation | Failure]
@@ -323,9 +312,9 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
                     if isinstance(item, ConversationEvent):
                         joining.add(item)
                 yield read
-        for events, found in joining.joined(Counter()):
+        for events, joined in joining.joined(Counter()):
             sources = list(dict.fromkeys(event.record.source for event in events))
-            yield JoinedEvents(events[0].kind, found, sources)
+            yield JoinedEvents(events[0].kind, joined, sources)
 
 
 def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCase | Failure]:
@@ -347,12 +336,12 @@ class Cases(NamedTuple):
 
 
 def read_cases(
-    found: Iterable[tuple[Record, EvalCase] | Record | Failure], reader: CaseReader, counts: Counter[str]
+    records: Iterable[tuple[Record, EvalCase] | Record | Failure], reader: CaseReader, counts: Counter[str]
 ) -> Cases:
     """Reads records of eval cases; what is a case already is taken as it is."""
     by_key: defaultdict[CaseKey, list[tuple[Record, EvalCase]]] = defaultdict(list)
     failures: list[Failure] = []
-    for item in found:
+    for item in records:
         if isinstance(item, Failure):
             counts["lost_cases"] += 1
             failures.append(item)
@@ -519,13 +508,13 @@ def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str
     """
     waiting, visited = deque([directory]), set[tuple[int, int]]()
     while waiting:
-        place = waiting.popleft()
+        folder = waiting.popleft()
         try:
-            entries = _entries(place, visited)
+            entries = _entries(folder, visited)
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield Unreadable(place, error)
+            yield Unreadable(folder, error)
             continue
         for entry in entries:
             try:

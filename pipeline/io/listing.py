@@ -17,13 +17,7 @@ _BUFFER = 1 << 18
 
 
 class FolderFile(NamedTuple):
-    """A file in a folder.
-
-    Attributes:
-        name: Its name without the folder.
-        size: Bytes.
-        changed: When it was last changed, in seconds since 1970; 0: unknown.
-    """
+    """A file in a folder; `changed` in seconds since 1970, 0: unknown."""
 
     name: str
     size: int
@@ -52,15 +46,15 @@ def list_run_folders(directory: str) -> dict[str, list[FolderFile]]:
     Raises:
         OSError: It cannot be listed.
     """
-    found: dict[str, list[FolderFile]] = {}
+    folders: dict[str, list[FolderFile]] = {}
     if is_local(directory):
         for path in Path(directory).glob(_ANY_RUN_FOLDER):
             if path.is_dir() and not path.is_symlink():
-                found[path.name] = list(_local_files(path))
+                folders[path.name] = list(_local_files(path))
     else:
         for path_of_file, file in _matched(directory, f"{_ANY_RUN_FOLDER}/*"):
-            found.setdefault(path_of_file.split("/")[-2], []).append(file)
-    return {name: files for name, files in found.items() if RUN_FOLDER.fullmatch(name)}
+            folders.setdefault(path_of_file.split("/")[-2], []).append(file)
+    return {name: files for name, files in folders.items() if RUN_FOLDER.fullmatch(name)}
 
 
 def _local_files(directory: Path) -> Iterator[FolderFile]:
@@ -79,8 +73,8 @@ def _matched(directory: str, pattern: str) -> Iterator[tuple[str, FolderFile]]:
     from apache_beam.io.filesystems import FileSystems
 
     check_google(directory, directory)
-    (found,) = FileSystems.match([join_path(directory, pattern)])
-    for file in found.metadata_list:
+    (match,) = FileSystems.match([join_path(directory, pattern)])
+    for file in match.metadata_list:
         name = file.path.rsplit("/", 1)[-1]
         yield file.path, FolderFile(name, file.size_in_bytes, file.last_updated_in_seconds or 0.0)
 

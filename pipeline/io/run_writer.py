@@ -38,7 +38,6 @@ from turnwise.pipeline.io.listing import (
     open_path,
     path_exists,
 )
-from turnwise.pipeline.io.run_reader import REPORT_DATA
 from turnwise.pipeline.io.sinks.base import (
     RowWriter,
     TableSink,
@@ -47,6 +46,7 @@ from turnwise.pipeline.io.sinks.base import (
     row_writer,
     table_content,
 )
+from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local

@@ -283,13 +283,7 @@ class _ReadRangesFn(_RangesFn):
 
 
 class FileSource:
-    """Reads JSON, JSON Lines and Avro files, gzipped or not.
-
-    Attributes:
-        patterns: Paths and globs.
-        limit: A record of more bytes is a failure.
-        lost: Name of the counter of records that could not be read.
-    """
+    """Reads JSON, JSON Lines and Avro files, gzipped or not; `lost` names a counter of records."""
 
     def __init__(
         self, patterns: list[str], max_record_bytes: int, lost: str, is_distributed: bool = False
@@ -356,12 +350,7 @@ STOPPING = Stopping()
 
 
 class Shards(NamedTuple):
-    """The files of a source, in parts.
-
-    Attributes:
-        files: The source.
-        parts: Ranges of local files of JSON Lines, whole files, and failures of unreadable paths.
-    """
+    """A source and its parts: ranges of local files of JSON Lines, whole files, and failures."""
 
     files: FileSource
     parts: Sequence[FileRange | Failure]

@@ -57,8 +57,8 @@ class StagedRows(NamedTuple):
 
 def staged_columns(table: str, by_version: bool) -> tuple[Column, ...]:
     """Returns the columns of the files of a table; those of a partition are in its path alone."""
-    own = columns(table)
-    return tuple(column for column in own if column.name != VERSION) if by_version else (DATE, *own)
+    of_table = columns(table)
+    return tuple(column for column in of_table if column.name != VERSION) if by_version else (DATE, *of_table)
 
 
 class StagingSink:
@@ -170,19 +170,19 @@ def remove_folder(folder: str) -> None:
     """Removes a folder with its files, if there is one."""
     if is_local(folder):
         shutil.rmtree(folder, ignore_errors=True)
-    elif found := matching(f"{folder}/**"):
-        FileSystems.delete(found)
+    elif files := matching(f"{folder}/**"):
+        FileSystems.delete(files)
 
 
 def remove_earlier(directory: str, place: SinkPlace) -> None:
     """Removes what earlier attempts of a run left below a directory, because their process was killed."""
-    head, _, own = staging_folder(directory, place).rpartition("/")
-    start = own.rpartition(".")[0]
+    head, _, current = staging_folder(directory, place).rpartition("/")
+    start = current.rpartition(".")[0]
     if is_local(head):
         names = {path.name for path in Path(head).glob(f"{start}.*")}
     else:
         names = {file.split("/")[-2] for file in matching(f"{head}/{start}.*/*")}
-    for name in names - {own}:
+    for name in names - {current}:
         remove_folder(FileSystems.join(directory, name))
 
 

@@ -86,9 +86,20 @@ def wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
     return wrap(text, most, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
+def cut(text: str, width: int) -> str:
+    """Returns a printable text that fits into `width` columns, with a mark at its end if it was cut."""
+    return text if columns(text) <= width else f"{clipped(text, width - 1)}…"
+
+
 def padded(text: str, width: int) -> str:
     """Returns a printable text, padded with spaces to `width` columns."""
     return text + " " * (width - columns(text))
+
+
+def aligned(rows: Sequence[Sequence[str]], widths: Sequence[int] | None = None) -> list[str]:
+    """Returns the lines of a table of printable cells, in columns of `widths`; None: as wide as they are."""
+    sizes = widths or [max(map(columns, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(padded, row, sizes)).rstrip() for row in rows]
 
 
 def say(text: str, file: TextIO | None = None) -> None:

@@ -74,9 +74,8 @@ from turnwise.transforms.scoring.evaluate import (
     STATUS,
     GuessCounts,
     ScoredConversation,
-    judge_conversation,
-    score_selected,
 )
+from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.selection import Selection
 
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
@@ -359,11 +358,11 @@ async def score_all(
     try:
         for sample in samples:
             try:
-                scored, asked = score_selected(sample, selection)
+                scored, asking = evaluate_sample(sample, selection.of(sample), ask)
             except RAISED as error:
                 receiver.lose(sample, error)
                 continue
-            waiting.append((scored, asyncio.create_task(judge_conversation(scored, asked, ask))))
+            waiting.append((scored, asyncio.create_task(asking or _nothing())))
             await asyncio.sleep(0)
             while waiting and (len(waiting) > most or waiting[0][1].done()):
                 await hand_over()
@@ -374,6 +373,10 @@ async def score_all(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _nothing() -> None:
+    """Stands for the judge of a conversation about which nobody is asked."""
 
 
 T = TypeVar("T")

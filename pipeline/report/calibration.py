@@ -7,8 +7,8 @@ from textwrap import wrap
 import msgspec
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.run_reader import CALIBRATION_FILE, RunDirectory
-from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
+from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
+from turnwise.pipeline.runs.directory import CALIBRATION_FILE
 from turnwise.schemas.calibration import (
     Calibration,
     Corrected,
@@ -23,7 +23,7 @@ from turnwise.schemas.calibration import (
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
-from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration.labels import (
     CriterionKey,
@@ -31,9 +31,9 @@ from turnwise.transforms.decisions.calibration.labels import (
     LabelLine,
     Ruler,
     judged_scores,
-    last_revisions,
     outcome_of,
 )
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.scoring.evaluate import STATUS
 
 _NARROWEST = 40
@@ -65,7 +65,7 @@ def _fitted(line: str, width: int) -> list[str]:
     """Returns a line, broken between words; rows of tables (which begin with spaces) are cut, with a mark."""
     shown = printable(line)
     if line.startswith("  ") or columns(shown) <= width:
-        return [shown if columns(shown) <= width else f"{clipped(shown, width - 1)}…"]
+        return [cut(shown, width)]
     return wrap(shown, width, subsequent_indent="    ", break_on_hyphens=False)
 
 
@@ -108,7 +108,7 @@ def _outcomes(own: OutcomeAgreement) -> Iterator[str]:
     yield f"agreement {agreement}{tied}; Cohen's kappa {_number(own.kappa)}"
     table = own.confusion
     undecided = [str(own.undecided_pass), str(own.undecided_fail)]
-    yield from _rows(
+    yield from _table(
         [
             ["", "people PASS", "people FAIL", "precision"],
             ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(own.precision)],
@@ -182,15 +182,13 @@ def _groups(own: CriterionCalibration) -> Iterator[str]:
                 f"{_amount(figure.value, is_rate)}{_interval(figure.interval, is_rate)}" if figure else "-",
             ]
         )
-    yield from _rows(rows)
+    yield from _table(rows)
     if len(keys) > _GROUPS_SHOWN:
         yield f"  and {len(keys) - _GROUPS_SHOWN} more"
 
 
-def _rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(columns(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        yield "  " + "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"  {line}" for line in aligned(rows)]
 
 
 def _percent(figure: LabelFigure) -> str:
@@ -224,7 +222,7 @@ def calibration_json(found: Calibration) -> bytes:
     return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
 
 
-def write_calibration(run: RunDirectory, found: Calibration) -> str:
+def write_calibration(run: Run, found: Calibration) -> str:
     """Writes `calibration.json` whole into the directory of its run, and returns its path."""
     content = calibration_json(found)
     if not is_local(run.directory):
@@ -239,9 +237,6 @@ def write_calibration(run: RunDirectory, found: Calibration) -> str:
     return str(path)
 
 
-_CONVERSATIONS = "conversations"
-
-
 def run_rulers(names: Collection[str]) -> dict[str, Ruler]:
     """Returns criterion -> what it measures with; criteria that are not known here are left out."""
     rulers = {
@@ -252,44 +247,29 @@ def run_rulers(names: Collection[str]) -> dict[str, Ruler]:
     return rulers | {STATUS: Ruler(scale=(0.0, 1.0), has_values=False)}
 
 
-def run_scores(
-    run: RunDirectory, criteria: Collection[str], rulers: Mapping[str, Ruler]
-) -> list[JudgedScore]:
+def run_scores(run: Run, criteria: Collection[str], rulers: Mapping[str, Ruler]) -> list[JudgedScore]:
     """Returns the scores of some criteria in a run, and the verdicts if they are wanted.
 
     Raises:
         ConfigError: A file cannot be read, or its content is broken.
     """
-    scores = judged_scores(_wanted(run, criteria), rulers)
-    return [*scores, *_verdicts(run)] if STATUS in criteria else scores
+    wanted = (row for row in run.scores() if row["criterion"] in criteria)
+    verdicts = map(_verdict, run.conversations()) if STATUS in criteria else ()
+    return [*judged_scores(wanted, rulers), *verdicts]
 
 
-def _wanted(run: RunDirectory, criteria: Collection[str]) -> Iterator[ScoreRow]:
-    return (row for row in run.scores() if row["criterion"] in criteria)
-
-
-def _verdicts(run: RunDirectory) -> Iterator[JudgedScore]:
-    if run.has(_CONVERSATIONS):
-        for row in last_revisions(run.rows(_CONVERSATIONS)):
-            language = [f"language:{row['language']}"] if row["language"] else []
-            yield _verdict(row, row["verdict"], (*row["tags"], *language))
-    else:
-        for row in run.rows("results"):
-            yield _verdict(row, row["evaluation_status"], ())
-
-
-def _verdict(row: Mapping[str, object], verdict: object, slices: tuple[str, ...]) -> JudgedScore:
-    conversation, version = str(row["conversation_id"]), row.get("app_version")
+def _verdict(row: ConversationRow) -> JudgedScore:
+    language = [f"language:{row['language']}"] if row["language"] else []
     return JudgedScore(
         score_id=None,
-        conversation_id=conversation,
+        conversation_id=row["conversation_id"],
         turn_index=None,
         key=CriterionKey(STATUS, "conversation"),
-        case=str(row.get("eval_id") or conversation),
-        app_version=None if version is None else str(version),
-        slices=slices,
+        case=row["eval_id"] or row["conversation_id"],
+        app_version=row["app_version"],
+        slices=(*row["tags"], *language),
         value=None,
-        passed=outcome_of(None if verdict is None else str(verdict)),
+        passed=outcome_of(row["verdict"]),
         threshold=None,
     )
 

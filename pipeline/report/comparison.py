@@ -5,12 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from shlex import join
 from textwrap import wrap
-from typing import Literal, cast
+from typing import Literal
 
-from msgspec import Struct, field
-
-from turnwise.pipeline.io.run_reader import FinishedRun, RunDirectory, open_run
-from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
+from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.comparison import (
     Comparison,
     CriterionComparison,
@@ -22,21 +20,12 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.gate import GATE_PROBLEM
-from turnwise.schemas.rows import ConversationRow, ScoreRow
-from turnwise.schemas.run import RunDocument
-from turnwise.transforms.decisions.comparison.collect import (
-    ComparedConversation,
-    Summary,
-    add_errors,
-    collect,
-    compared_versions,
-    raised_errors,
-    ruler_of,
-)
+from turnwise.transforms.decisions.comparison.collect import compared_versions
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
-from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
+from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes, run_places
+from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -175,11 +164,7 @@ def _fitted(lines: Sequence[Sequence[str]], width: int) -> list[str] | None:
             widths[place] = max(least[place], widths[place] - excess, _NARROWEST - 4)
     if sum(widths) + len(_GAP) * (len(widths) - 1) > width:
         return None
-    cut = ([printable(cell, room) for cell, room in zip(line, widths, strict=True)] for line in lines)
-    return [
-        _GAP.join(padded(cell, room) for cell, room in zip(line, widths, strict=True)).rstrip()
-        for line in cut
-    ]
+    return aligned([list(map(printable, line, widths)) for line in lines], widths)
 
 
 def _slices(found: Comparison) -> list[str]:
@@ -209,15 +194,10 @@ def _flips(found: Comparison, width: int) -> list[str]:
         f"{counts[kind]} {kind.replace('_', ' ')}" for kind in dict.fromkeys(k for k, _ in by_case)
     )
     lines = ["", *_wrapped(f"flips (cases with any criterion): {shown}", width)]
-    lines += [_cut(_flip_text(flips), width) for flips in list(by_case.values())[:_FLIPS_SHOWN]]
+    lines += [cut(printable(_flip_text(flips)), width) for flips in list(by_case.values())[:_FLIPS_SHOWN]]
     if len(by_case) > _FLIPS_SHOWN:
         lines.append(f"  {len(by_case) - _FLIPS_SHOWN} more (--format json, --output DIR)")
     return lines
-
-
-def _cut(text: str, width: int) -> str:
-    shown = printable(text)
-    return shown if columns(shown) <= width else f"{clipped(shown, width - 1)}…"
 
 
 def _flip_text(flips: Sequence[Flip]) -> str:
@@ -234,7 +214,7 @@ MOST_CONVERSATIONS = 2_000
 
 
 def difference_text(
-    run: RunDirectory,
+    run: Run,
     versions: Sequence[str],
     baseline: str | None,
     width: int,
@@ -259,14 +239,14 @@ def difference_text(
     return "\n".join(f"\n{part}" for part in parts)
 
 
-def _own(run: RunDirectory, pair: Sequence[str], width: int, most: int) -> str:
+def _own(run: Run, pair: Sequence[str], width: int, most: int) -> str:
     short = [version.rsplit("/", 1)[-1] for version in pair]
     names = short if short[0] != short[1] else pair
     command = join(["turnwise", "compare", run.directory, "--versions", *names])
     return _told([run], pair, command, width, most)
 
 
-def _with_baseline(run: RunDirectory, versions: Sequence[str], baseline: str, width: int, most: int) -> str:
+def _with_baseline(run: Run, versions: Sequence[str], baseline: str, width: int, most: int) -> str:
     command = join(["turnwise", "compare", baseline, run.directory])
     if len(versions) > 1:
         named = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
@@ -280,7 +260,7 @@ def _with_baseline(run: RunDirectory, versions: Sequence[str], baseline: str, wi
         return printable(f"not compared with the baseline: {error}")
 
 
-def _told(runs: Sequence[RunDirectory], pair: Sequence[str], command: str, width: int, most: int) -> str:
+def _told(runs: Sequence[Run], pair: Sequence[str], command: str, width: int, most: int) -> str:
     """Returns the comparison as text, or one line that says why there is none."""
     size = sum(run.document.counts.get("results", 0) for run in runs)
     if size > most:
@@ -459,45 +439,7 @@ def _shortened(names: Sequence[str], number: int) -> str:
 NO_VERSION = "(none)"
 """How an unknown app version is named on the command line."""
 _VERSIONS_SHOWN = 10
-_LOST = ("lost_records", "lost_conversations", "lost_cases", "unread_ends")
 _Version = str | None
-
-
-class VersionSides(Struct):
-    """What a run holds, by app version.
-
-    Attributes:
-        run: The run.
-        conversations: App version -> its conversations.
-        rulers: App version -> criterion -> judge models and prompts.
-        errors: App version -> criterion -> conversations with an error.
-    """
-
-    run: FinishedRun
-    conversations: dict[_Version, list[ComparedConversation]] = field(default_factory=dict)
-    rulers: dict[_Version, dict[str, set[str]]] = field(default_factory=dict)
-    errors: dict[_Version, dict[str, int]] = field(default_factory=dict)
-
-    @property
-    def versions(self) -> list[str | None]:
-        """The app versions; None: not stated."""
-        return list(self.conversations)
-
-    def side(self, version: _Version, name: str) -> ComparedSide:
-        """Returns one app version as a side."""
-        document = self.run.document
-        return ComparedSide(
-            name=name,
-            source=self.run.directory,
-            conversations=columns_of(self.conversations[version]),
-            run_ids=[document.run_id],
-            lost=sum(document.counts.get(name) or 0 for name in _LOST),
-            problems=problems_of(document),
-            document=document,
-            rulers=self.rulers.get(version, {}),
-            errors=self.errors.get(version, {}),
-            calibration=self.run.calibration(),
-        )
 
 
 def sides_of(directories: Sequence[str], versions: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
@@ -513,10 +455,10 @@ def sides_of(directories: Sequence[str], versions: Sequence[str]) -> tuple[Compa
     return sides_of_runs([open_run(directory) for directory in directories], versions)
 
 
-def sides_of_runs(
-    directories: Sequence[FinishedRun], versions: Sequence[str]
-) -> tuple[ComparedSide, ComparedSide]:
+def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
     """Does what `sides_of` does with runs that are open already; raises as it does."""
+    for each in directories:
+        each.check_results()
     runs = [read_versions(run) for run in directories]
     for run in runs:
         if not run.conversations:
@@ -534,64 +476,7 @@ def sides_of_runs(
     return own.side(chosen[0], names[0]), other.side(chosen[1], names[1])
 
 
-def problems_of(document: RunDocument) -> list[str]:
-    """Returns why a run ended with exit status 1, one line each."""
-    if document.exit_status and not document.problems:
-        return [f"it ended with exit status {document.exit_status}"]
-    return document.problems
-
-
-def read_versions(run: FinishedRun) -> VersionSides:
-    """Returns the scored conversations of a run, by app version.
-
-    Raises:
-        ConfigError: A file cannot be read.
-    """
-    run.check_results()
-    found = VersionSides(run)
-    failures = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
-    conversations = collect(_noting(found), _summaries(run))
-    add_errors(conversations, raised_errors(failures))
-    for conversation in conversations:
-        found.conversations.setdefault(conversation.app_version, []).append(conversation)
-    for failure in failures:
-        errors = found.errors.setdefault(failure["app_version"], {})
-        errors[failure["criterion"] or ""] = errors.get(failure["criterion"] or "", 0) + 1
-    return found
-
-
-def _noting(found: VersionSides) -> Iterator[ScoreRow]:
-    """Yields the score rows, and notes which judges scored them."""
-    for row in found.run.scores():
-        if (ruler := ruler_of(row)) is not None:
-            found.rulers.setdefault(row["app_version"], {}).setdefault(row["criterion"], set()).add(ruler)
-        yield row
-
-
-def _summaries(run: FinishedRun) -> Iterator[Summary]:
-    """Yields the verdicts: from the table of conversations or, where a run has none, from the results."""
-    if run.has("conversations"):
-        for row in cast("Iterator[ConversationRow]", run.rows("conversations")):
-            yield Summary(
-                conversation_id=row["conversation_id"],
-                app_version=row["app_version"],
-                verdict=row["verdict"],
-                reason=row["reason"],
-                eval_id=row["eval_id"],
-                task=row["task"],
-                case_digest=row["case_digest"] or "",
-                language=row["language"],
-                tags=row["tags"],
-                revision=row["revision"],
-                sampled_out=row.get("sampled_out") or (),
-            )
-        return
-    for result in run.results():
-        version = result["result"].get("appVersion") or None
-        yield Summary(result["conversation_id"], version, result["evaluation_status"])
-
-
-def _find(run: VersionSides, wanted: str) -> _Version:
+def _find(run: RunVersions, wanted: str) -> _Version:
     """Returns the app version of a name, which may be its last part, or how texts show it."""
     known = run.conversations.keys()
     if wanted in known:
@@ -605,7 +490,7 @@ def _find(run: VersionSides, wanted: str) -> _Version:
     raise ConfigError(f"--versions {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
 
 
-def _only(runs: Sequence[VersionSides]) -> list[_Version]:
+def _only(runs: Sequence[RunVersions]) -> list[_Version]:
     """Returns the one version of each of two runs."""
     if len(runs) == 1:
         run = runs[0]
@@ -622,13 +507,13 @@ def _only(runs: Sequence[VersionSides]) -> list[_Version]:
     return [next(iter(run.conversations)) for run in runs]
 
 
-def _listed(run: VersionSides) -> str:
+def _listed(run: RunVersions) -> str:
     names = sorted(version or NO_VERSION for version in run.conversations)
     more = f" and {len(names) - _VERSIONS_SHOWN} more" if len(names) > _VERSIONS_SHOWN else ""
     return ", ".join(names[:_VERSIONS_SHOWN]) + more
 
 
-def _names(runs: Sequence[VersionSides], versions: Sequence[_Version]) -> list[str]:
+def _names(runs: Sequence[RunVersions], versions: Sequence[_Version]) -> list[str]:
     """Returns how texts call the sides: by the version, or by the directory where versions are the same."""
     if versions[0] == versions[1]:
         paths = [run.run.directory.rstrip("/") for run in runs]

@@ -10,8 +10,8 @@ from typing import BinaryIO, TypeAlias, cast
 
 from turnwise.pipeline.io.files import read_files, whole_items
 from turnwise.pipeline.io.listing import join_path, path_exists
-from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.pipeline.io.terminal import counted, printable, wrapped
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
@@ -32,7 +32,9 @@ from turnwise.transforms.decisions.cases import (
     row_candidate,
     transcript_conversation,
 )
+from turnwise.transforms.decisions.comparison.collect import ScoredId
 from turnwise.transforms.decisions.conversion import Converted, RunOfConversation, Target, converted, scored
+from turnwise.transforms.decisions.run import Run, scored_id
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 
 _ADK = ".adk"
@@ -54,12 +56,12 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
         said = f"is the output directory of a run; {target.name} holds no scores, so name the logs instead"
         raise ConfigError(f"{directory}: {said}")
     done, run = Conversion(to=target.name), open_run(directory)
-    scores: defaultdict[tuple[RowKey, int], list[ScoreRow]] = defaultdict(list)
+    scores: defaultdict[ScoredId, list[ScoreRow]] = defaultdict(list)
     for score in run.scores():
-        scores[(score["conversation_id"], score["app_version"]), score["revision"]].append(score)
+        scores[scored_id(score)].append(score)
     notes, sets = Counter[str](), set[str | None]()
     with record_file(output, target) as file:
-        for key, row in last_rows(run):
+        for row in run.conversations():
             done.conversations += 1
             if row["transcript"] is None:
                 add_lost(done, row["source"] or "", row["position"] or 0, "the run kept no transcript")
@@ -67,7 +69,7 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
             transcript = cast(Transcript, row["transcript"])
             notes["cut transcripts"] += transcript["cut"]
             sets |= {row["eval_set_id"]} - {None}
-            own = scores.get((key, row["revision"]), [])
+            own = scores.get(scored_id(row), [])
             made = scored(_scored(row, transcript, own, app_name(output)), target)
             file.add(made.record)
             add_differences(done, made)
@@ -361,9 +363,6 @@ def add_lost(done: Conversion, source: str, position: int, reason: str) -> None:
         done.lost.append(NotConverted(source, position, reason))
 
 
-RowKey: TypeAlias = "tuple[str, str | None]"
-
-
 def is_run(path: str) -> bool:
     """Returns whether a path is the output directory of a run, on any filesystem that Beam supports."""
     if is_store_url(path) or any(char in path for char in "*?["):
@@ -385,35 +384,20 @@ def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidat
 
 
 def run_candidates(directory: str) -> Iterator[Candidate | Failure]:
-    """Yields the conversations of a run, each in its last revision; raises ConfigError as `open_run`."""
+    """Yields the conversations of a run; raises ConfigError as `open_run`."""
     run = open_run(directory)
     failed = _failed_turns(run)
-    for key, row in last_rows(run):
+    for row in run.conversations():
         try:
-            yield row_candidate(row, frozenset(failed.get((*key, row["revision"]), ())))
+            yield row_candidate(row, frozenset(failed.get(scored_id(row), ())))
         except ValueError as error:
             yield Failure("parse", "ValueError", str(error), row["source"], row["position"])
 
 
-def _key(row: ConversationRow) -> RowKey:
-    return row["conversation_id"], row["app_version"]
-
-
-def last_rows(run: RunDirectory) -> Iterator[tuple[RowKey, ConversationRow]]:
-    """Yields the conversations of a run in their last revision, with id and app version."""
-    revisions: dict[RowKey, int] = {}
-    for row in run.conversations():
-        revisions[_key(row)] = max(row["revision"], revisions.get(_key(row), 0))
-    for row in run.conversations():
-        if row["revision"] == revisions[_key(row)]:
-            yield _key(row), row
-
-
-def _failed_turns(run: RunDirectory) -> dict[tuple[str, str | None, int], set[int]]:
-    """Returns the turns of which a score fails, by conversation, app version and revision."""
-    failed: defaultdict[tuple[str, str | None, int], set[int]] = defaultdict(set)
+def _failed_turns(run: Run) -> dict[ScoredId, set[int]]:
+    """Returns the turns of which a score fails, by conversation."""
+    failed: defaultdict[ScoredId, set[int]] = defaultdict(set)
     for score in run.scores():
         if score["outcome"] == "FAIL" and score["turn_index"] is not None:
-            key = (score["conversation_id"], score["app_version"], score["revision"])
-            failed[key].add(score["turn_index"])
+            failed[scored_id(score)].add(score["turn_index"])
     return failed

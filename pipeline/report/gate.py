@@ -2,17 +2,16 @@
 
 import re
 import xml.etree.ElementTree as ET
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from turnwise.pipeline.io.run_reader import RunDirectory, open_run, written_run
 from turnwise.pipeline.io.terminal import LONGEST_PLACE, counted, names_text, printable
-from turnwise.pipeline.report.comparison import problems_of, sides_of_runs
+from turnwise.pipeline.report.comparison import sides_of_runs
+from turnwise.pipeline.runs.directory import open_run, written_run
 from turnwise.pipeline.settings.run import RunSettings, read_config
-from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
 from turnwise.schemas.config import AllPassRule, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.gate import (
@@ -26,14 +25,7 @@ from turnwise.schemas.gate import (
 )
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
-from turnwise.transforms.decisions.comparison.collect import (
-    ComparedConversation,
-    Observed,
-    Summary,
-    add_errors,
-    collect,
-    raised_errors,
-)
+from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
     NO_BASELINE,
@@ -47,12 +39,13 @@ from turnwise.transforms.decisions.gate.measured import (
     unrecorded_cases,
 )
 from turnwise.transforms.decisions.gate.rules import apply_rules
-from turnwise.transforms.review.problems import cluster_sizes, latest_revisions, to_read
+from turnwise.transforms.decisions.run import Run, problems_of, read_versions, run_of_rows
+from turnwise.transforms.review.problems import cluster_sizes, to_read
 from turnwise.transforms.scoring.evaluate import STATUS
 
 
 def gate_report(
-    run: RunDirectory, rules: GateConfig, baseline: str | None = None, versions: Sequence[str] = ()
+    run: Run, rules: GateConfig, baseline: str | None = None, versions: Sequence[str] = ()
 ) -> GateReport:
     """Applies the rules to a finished run.
 
@@ -71,8 +64,7 @@ def gate_report(
     comparison = None if against is None else against.comparison
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     state = NO_BASELINE if against is None else against.state
-    tables, run_id = (run.scores(), _conversations(run), failures), run.document.run_id
-    found = gated_versions(*tables, compared, state, run.calibration())
+    found = gated_versions(run, failures, compared, state)
     what = (run.document.counts, failures)
     lost = lost_of_run(*what, found)
     found = [version for version in found if not compared or version.app_version in compared]
@@ -83,7 +75,7 @@ def gate_report(
     return GateReport(
         status=status_of(results, problems),
         output=run.directory,
-        run_id=run_id,
+        run_id=run.document.run_id,
         baseline=baseline,
         rules=results,
         checks=list(checks_of(found)),
@@ -94,7 +86,7 @@ def gate_report(
     )
 
 
-def run_rules(run: RunDirectory, config: str | None) -> GateConfig:
+def run_rules(run: Run, config: str | None) -> GateConfig:
     """Returns the rules of a config file or of the run; raises ConfigError if they are wrong or missing."""
     thresholds = {name: fields.get("threshold") for name, fields in run.document.criteria.items()}
     where = config or run.directory
@@ -110,12 +102,6 @@ def run_rules(run: RunDirectory, config: str | None) -> GateConfig:
     return rules
 
 
-def _conversations(run: RunDirectory) -> Iterator[ConversationRow]:
-    if not run.has("conversations"):
-        raise ConfigError(f"{run.directory}: has no table of conversations; score the logs again")
-    return cast("Iterator[ConversationRow]", run.rows("conversations"))
-
-
 class _Against(NamedTuple):
     """A comparison with a baseline, and the baseline itself."""
 
@@ -123,7 +109,7 @@ class _Against(NamedTuple):
     state: BaselineState
 
 
-def _against(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -> _Against | None:
+def _against(run: Run, baseline: str | None, versions: Sequence[str]) -> _Against | None:
     """Returns the comparison with the baseline; None: there is none."""
     if baseline is None and not versions:
         return None
@@ -140,7 +126,7 @@ def _against(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -
     return _Against(compare(base, candidate, CompareOptions()), state)
 
 
-def _own_problems(run: RunDirectory) -> list[str]:
+def _own_problems(run: Run) -> list[str]:
     return [line for line in problems_of(run.document) if not line.startswith(GATE_PROBLEM)]
 
 
@@ -183,7 +169,8 @@ def rows_problems(
     unused: Iterable[str],
 ) -> list[str]:
     """Returns what `rule_problems` does, of rows that were not written to files and without a baseline."""
-    versions = gated_versions(scores, rows, failures)
+    tables = {"scores": scores, "conversations": rows, "failures": failures}
+    versions = gated_versions(run_of_rows(settings.run, counts, tables), failures)
     found = apply_rules(settings.config.gate, versions, lost_of_run(counts, failures, versions, unused))
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in found if rule.status != "passed"]
 
@@ -220,22 +207,26 @@ def rule_line(rule: RuleResult) -> str:
 
 def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
     """Yields every conversation by every criterion that can fail, the verdict first."""
-    gates = {
+    gates = {STATUS} | {
         name
         for version in versions
-        for one in version.conversations
-        for name, found in one.criteria.items()
-        if found.threshold is not None or found.outcome is not None
+        for name, column in version.conversations.criteria.items()
+        if any(kind.threshold is not None or kind.outcome for kind in column.kinds.used() if kind)
     }
+    names = sorted(gates, key=lambda name: (name != STATUS, name))
     for version in versions:
-        for one in version.conversations:
-            known = one.criteria.keys() | one.sampled_out
-            for name in sorted(known & (gates | {STATUS}), key=lambda name: (name != STATUS, name)):
-                found = one.criteria.get(name) or Observed(why="sampled out")
+        columns = version.conversations
+        rows = zip(columns.conversation_ids, columns.eval_ids, columns.sampled_out, strict=True)
+        for row, (conversation, eval_id, sampled_out) in enumerate(rows):
+            for name in names:
+                found = columns.given(row, name)
+                if found is None and name not in sampled_out:
+                    continue
+                found = found or Observed(why="sampled out")
                 yield GateCheck(
-                    conversation_id=one.conversation_id,
+                    conversation_id=conversation,
                     app_version=version.app_version,
-                    eval_id=one.eval_id,
+                    eval_id=eval_id,
                     criterion=name,
                     status=_status(found),
                     value=found.value,
@@ -289,7 +280,7 @@ def lost_of_run(
         versions: What was scored.
         unused: Eval cases without a recording, as far as their names are known.
     """
-    scored = {one.eval_id for version in versions for one in version.conversations}
+    scored = {name for version in versions for name in version.conversations.eval_ids.used()}
     gone = lost_names(failures) - scored
     other = max(0, (counts.get("unused_cases") or 0) - len(gone))
     names = [*_places(lost_rows(failures)), *_eval_cases(name for name in unused if name not in gone)]
@@ -315,58 +306,34 @@ def _place(row: FailureRow) -> str:
 
 
 def gated_versions(
-    scores: Iterable[ScoreRow],
-    rows: Iterable[ConversationRow],
+    run: Run,
     failures: Sequence[FailureRow],
     comparisons: Mapping[str | None, Comparison] | None = None,
     baseline: BaselineState = NO_BASELINE,
-    calibration: Calibration | None = None,
 ) -> list[GatedVersion]:
     """Returns the app versions of a run.
 
     Args:
-        scores: Its score rows, those of one conversation in a row.
-        rows: Its rows of conversations.
+        run: The run.
         failures: Its failures.
         comparisons: App version -> its comparison with the baseline; None: there is no baseline.
         baseline: The baseline itself.
-        calibration: What human labels say of the run; None: it has no labels.
     """
-    latest = latest_revisions([{**row, "transcript": None} for row in rows])
-    unrecorded = unrecorded_cases(latest, lost_names(failures))
-    conversations = collect(scores, [_summary(row) for row in latest])
-    add_errors(conversations, raised_errors(failures))
-    by_version: defaultdict[str | None, list[ComparedConversation]] = defaultdict(list)
-    for one in conversations:
-        by_version[one.app_version].append(one)
+    rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
+    unrecorded = unrecorded_cases(rows, lost_names(failures))
+    found, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
     return [
         GatedVersion(
             version,
-            by_version[version],
-            [row for row in latest if row["app_version"] == version],
+            found[version],
+            [row for row in rows if row["app_version"] == version],
             (comparisons or {}).get(version),
             baseline,
             calibration,
             unrecorded.get(version, ()),
         )
-        for version in sorted(by_version, key=lambda name: name or "")
+        for version in sorted(found, key=lambda name: name or "")
     ]
-
-
-def _summary(row: ConversationRow) -> Summary:
-    return Summary(
-        conversation_id=row["conversation_id"],
-        app_version=row["app_version"],
-        verdict=row["verdict"],
-        reason=row["reason"] or row["why"],
-        eval_id=row["eval_id"],
-        task=row["task"],
-        case_digest=row["case_digest"] or "",
-        language=row["language"],
-        tags=row["tags"],
-        revision=row["revision"],
-        sampled_out=row.get("sampled_out") or (),
-    )
 
 
 def conversation_rows(versions: Sequence[GatedVersion]) -> list[ConversationRow]:

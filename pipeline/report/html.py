@@ -11,14 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.io.run_reader import REPORT_DATA, FinishedRun
-from turnwise.pipeline.report.comparison import VersionSides, read_versions
+from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.report.collect import (
-    RunRows,
     VersionKey,
     display_order,
     exact_json,
@@ -26,23 +24,9 @@ from turnwise.transforms.decisions.report.collect import (
 )
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
 from turnwise.transforms.decisions.report.figures import Compared
+from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 
 INLINE_CHARACTERS = 5_000_000
-_CONVERSATIONS = "conversations"
-
-
-def run_rows(run: FinishedRun) -> RunRows:
-    """Returns the rows of a run; they are read when they are asked for."""
-    return RunRows(
-        directory=run.directory,
-        document=run.document,
-        has_conversations=run.has(_CONVERSATIONS),
-        conversations=run.rows(_CONVERSATIONS),
-        scores=run.scores(),
-        failures=run.failures(),
-        metrics=run.metrics_by_app_version(),
-        verdicts=run.results(),
-    )
 
 
 class _Chunks:
@@ -70,7 +54,7 @@ class _Chunks:
 
 def write_report(
     path: Path,
-    runs: Sequence[RunRows],
+    runs: Sequence[Run],
     compared: Compared,
     *,
     single_file: bool = False,
@@ -97,7 +81,7 @@ def write_report(
     return report
 
 
-def report_page(runs: Sequence[RunRows], compared: Compared) -> str:
+def report_page(runs: Sequence[Run], compared: Compared) -> str:
     """Returns a report as one page; transcripts that have no room in it are left out, which it says."""
     chunks = _Chunks(None, INLINE_CHARACTERS)
     report = build_report(runs, compared, chunks.place, keeps_few=True)
@@ -236,8 +220,10 @@ MOST_COMPARED = 4
 _SLICES = ("language", "tag")
 
 
-def compare_versions(runs: Sequence[FinishedRun]) -> Compared:
+def compare_versions(runs: Sequence[Run]) -> Compared:
     """Compares the first stated version with the next ones; refuses those that were measured otherwise."""
+    for run in runs:
+        run.check_results()
     sides = list(_sides([read_versions(run) for run in runs]))
     comparisons: list[Comparison] = []
     refused: list[str] = []
@@ -254,9 +240,9 @@ def compare_versions(runs: Sequence[FinishedRun]) -> Compared:
     return Compared(comparisons, refused)
 
 
-def _sides(runs: Sequence[VersionSides]) -> Iterator[ComparedSide]:
+def _sides(runs: Sequence[RunVersions]) -> Iterator[ComparedSide]:
     """Yields the stated versions; all of them where no log states one."""
-    found = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.versions]
+    found = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.conversations]
     keys = sorted(found, key=display_order)
     stated = any(key.app_version for key in keys)
     for key, name in zip(keys, short_names(keys), strict=True):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic_core import from_json
 
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files, read_files, whole_items
-from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable, wrapped
+from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig, MappingConfig
 from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Inspection, Noted
@@ -75,7 +75,7 @@ def _table(files: Sequence[FileInspection], below: str, width: int) -> Iterator[
             name = ""
         texts = [padded(name, paths), padded(printable(row[1], formats), formats)]
         cells = [" " * (size - columns(cell)) + cell for cell, size in zip(row[2:], numbers, strict=True)]
-        yield _fit(_GAP.join((*texts, *cells)), width)
+        yield cut(_GAP.join((*texts, *cells)), width)
 
 
 def _row(each: FileInspection, below: str) -> list[str]:
@@ -146,10 +146,6 @@ def _criteria(files: Sequence[FileInspection], width: int) -> Iterator[str]:
             reasons.setdefault(use.why or "", []).append(use.criterion)
     for why, names in reasons.items():
         yield from wrapped(f"  not scored: {', '.join(names)}: {printable(why)}", width, " " * 4)
-
-
-def _fit(text: str, width: int) -> str:
-    return text if columns(text) <= width else clipped(text, width - 1) + "…"
 
 
 class Suggestion(NamedTuple):

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
-from turnwise.pipeline.io.terminal import columns, complain, counted, padded, printable
+from turnwise.pipeline.io.terminal import aligned, complain, counted, printable
 from turnwise.pipeline.python.evaluate import Collected
 from turnwise.pipeline.python.inputs import sort_inputs
 from turnwise.pipeline.settings.run import RunSettings, try_judge
@@ -39,7 +39,6 @@ from turnwise.transforms.scoring.selection import Selection, hash_place
 
 # A check of a judge as text.
 
-_GAP = "  "
 _NOT_APPLICABLE = "does not apply"
 
 
@@ -63,12 +62,7 @@ def _cost(cost: CheckCost) -> str:
 def check_text(check: JudgeCheck) -> str:
     """Returns the table by criterion, what was not measured, and what was used."""
     lines = [["criterion", "questions", *PERTURBATIONS], *map(_row, check.criteria)]
-    shown = [[printable(cell) for cell in line] for line in lines]
-    widths = [max(columns(line[place]) for line in shown) for place in range(len(shown[0]))]
-    table = [
-        _GAP.join(padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in shown
-    ]
+    table = aligned([[printable(cell) for cell in line] for line in lines])
     notes = [note for each in check.criteria for note in _notes(each)]
     used = [f"used: {_cost(check.used)}"] if check.used else []
     return "\n".join(
@@ -160,7 +154,7 @@ async def _kept(
         place = hash_place(named)
         if len(heap) == size and place >= -heap[0].minus_place:
             continue
-        found = await questions_about(sample, selection.of(sample).asked)
+        found = await questions_about(sample, selection.of(sample).judged)
         if found.questions or found.failures:
             add = heappush if len(heap) < size else heapreplace
             add(heap, _DrawnConversation(-place, -number, found))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypedDict
 
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
-from turnwise.pipeline.io.terminal import LONGEST_NAME, clipped, columns, counted, padded, printable
+from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
@@ -174,7 +174,6 @@ def _money_lines(word: str, usage: UsageByModel, config: JudgeConfig) -> list[st
 _SHOWN = 3
 _WIDTH = 110
 _LONGEST_ID = 40
-_MARK = "…"
 
 
 def reading_text(rows: Sequence[Mapping[str, object]]) -> str:
@@ -191,8 +190,7 @@ def _line(row: Mapping[str, object]) -> str:
     name = printable(str(row["conversation_id"]).rsplit("/", 1)[-1], _LONGEST_ID)
     version = str(row["app_version"] or "").rsplit("/", 1)[-1]
     shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
-    line = f"  {name}{shown}: {printable(str(row['why'] or ''))}"
-    return line if columns(line) <= _WIDTH else f"{clipped(line, _WIDTH - 1)}{_MARK}"
+    return cut(f"  {name}{shown}: {printable(str(row['why'] or ''))}", _WIDTH)
 
 
 _FIRST_AFTER = 3.0
@@ -455,7 +453,6 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-_GAP = "  "
 _REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
@@ -585,12 +582,7 @@ def _total(
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
-    lines = [[printable(cell) for cell in line] for line in lines]
-    widths = [max(columns(line[column]) for line in lines) for column in range(len(lines[0]))]
-    filled = (
-        _GAP.join(padded(cell, width) for cell, width in zip(line, widths, strict=True)) for line in lines
-    )
-    return "\n".join(line.rstrip() for line in filled)
+    return "\n".join(aligned([[printable(cell) for cell in line] for line in lines]))
 
 
 def balance_text(counts: RunCounts) -> str:

@@ -10,19 +10,19 @@ from typing import NamedTuple, get_args
 import orjson
 from sqlalchemy import Connection
 
+from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
 from turnwise.pipeline.store.conditions import Field, Sql, condition_of
 from turnwise.pipeline.store.database import OrderBy, Position
 from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.rows import (
     EvaluationFigures,
-    evaluations_with_results,
     figures_of,
     last_completed,
     newest_results,
     read_figures,
 )
-from turnwise.pipeline.store.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
+from turnwise.pipeline.store.summaries import RunKey, counted_runs
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
@@ -38,7 +38,6 @@ COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", LAST_COMPLETED})
 
 LAST_TEN = "lastTenResults"
 _MOST_KEPT = 20_000
-_MOST_APPS = 20
 _Stamp = tuple[RunKey, ...]
 
 
@@ -47,7 +46,6 @@ class FiguresCache:
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[_Stamp, EvaluationFigures]] = {}
-        self._apps: dict[str, tuple[_Stamp, dict[str, EvaluationFigures]]] = {}
         self._lock = Lock()
 
     def read(
@@ -58,28 +56,9 @@ class FiguresCache:
         found = {name: self._figures(connection, name, now) for name in evaluations}
         return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
 
-    def read_all(
-        self, connection: Connection, app: str, summaries: Summaries
-    ) -> dict[str, EvaluationFigures]:
+    def read_all(self, connection: Connection, app: str, runs: StoredRuns) -> dict[str, EvaluationFigures]:
         """Returns the figures of all evaluations of an app that have results."""
-        now = tuple(counted_runs(connection, app))
-        stamp, found = self._apps.get(app, (None, {}))
-        if stamp != now:
-            found = self._all(connection, app, summaries, now)
-            with self._lock:
-                self._apps.pop(app, None)
-                self._apps[app] = now, found
-                if len(self._apps) > _MOST_APPS:
-                    del self._apps[next(iter(self._apps))]
-        return found
-
-    def _all(
-        self, connection: Connection, app: str, summaries: Summaries, now: _Stamp
-    ) -> dict[str, EvaluationFigures]:
-        try:
-            summed = figures_of(summaries.figures())
-        except UnsummarisedError:
-            summed = dict.fromkeys(evaluations_with_results(connection, app))
+        now, summed = tuple(counted_runs(connection, app)), figures_of(runs.figures())
         found = {name: own or self._figures(connection, name, now) for name, own in sorted(summed.items())}
         return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
 

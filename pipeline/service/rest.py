@@ -1,16 +1,20 @@
-"""`turnwise serve`: starts the server of MCP, REST and pages, and answers the requests of REST."""
+"""`turnwise serve`: starts the server of MCP, REST and pages, and reads and answers the requests of REST."""
 
 import gc
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import cached_property
 from importlib import import_module
+from typing import Any
 from urllib.parse import unquote
 
 import anyio
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from msgspec import Struct
+from pydantic.alias_generators import to_camel
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -20,7 +24,7 @@ from starlette.types import ASGIApp
 
 from turnwise.pipeline.batch.process import calm_collector, leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
-from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, MAX_BYTES
+from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, MAX_BYTES, check_lists
 from turnwise.pipeline.service.evaluations import (
     create_evaluation,
     delete_evaluation,
@@ -40,9 +44,16 @@ from turnwise.pipeline.service.http import (
     web_server,
 )
 from turnwise.pipeline.service.mcp import mcp_server
-from turnwise.pipeline.service.requests import RestMethod, has_method, in_app, read_request
 from turnwise.pipeline.service.runs import Service, get_evaluation_run, list_evaluation_runs
-from turnwise.pipeline.service.serve import HTTP_CODES, ServeOptions, ServiceError, Tokens, read_token_file
+from turnwise.pipeline.service.serve import (
+    HTTP_CODES,
+    ServeOptions,
+    ServiceError,
+    Tokens,
+    invalid,
+    message_error,
+    read_token_file,
+)
 from turnwise.pipeline.service.web import web_routes
 from turnwise.pipeline.settings.options import current_user
 from turnwise.pipeline.store.database import Store, open_store
@@ -56,10 +67,12 @@ from turnwise.schemas.ces.resources import (
     UpdateEvaluationRequest,
 )
 from turnwise.schemas.ces.tools import GetEvaluationWithResults, ListEvaluationRunsRequest
-from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.proto.masks import mask_fields
+from turnwise.schemas.proto.message import Message, WireError
 from turnwise.transforms.criteria.base import CRITERIA
 
-_METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
+_VERBS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def serve(options: ServeOptions) -> int:
@@ -130,7 +143,7 @@ def http_app(service: Service, options: ServeOptions, tokens: Tokens) -> ASGIApp
     )
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(sessions), methods=["POST"]),
-        Route("/v1beta/{path:path}", RestApi(service, workers).answer, methods=_METHODS),
+        Route("/v1beta/{path:path}", RestApi(service, workers).answer, methods=_VERBS),
         Route("/healthz", Health(service.store).answer, methods=["GET"]),
         *web_routes(service, workers),
     ]
@@ -222,6 +235,186 @@ async def _read_body(request: Request, is_needed: bool) -> bytes:
     if body and not is_needed:
         raise ServiceError("INVALID_ARGUMENT", "the method takes no body")
     return bytes(body)
+
+
+# What the REST interface must know of a method.
+
+_TEMPLATE = re.compile(r"(.*)\{([\w.]+)=([^}]+)\}(.*)")
+
+
+class RestMethod(Struct, frozen=True, dict=True):
+    """A method of the CES API.
+
+    The path fills one field of the request, the body another one or all, the query the rest.
+
+    Attributes:
+        name: Its name.
+        verb: HTTP method.
+        path: Template in the notation of google.api.http, below `/v1beta/`.
+        request: Message class of the request.
+        call: Answers a request.
+        body: Field of the request that the body holds; "*": the body is the request; "": there is none.
+    """
+
+    name: str
+    verb: str
+    path: str
+    request: type[Message]
+    call: Callable[[Service, Any], JsonObject]
+    body: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change the store."""
+        return self.verb != "GET"
+
+    @cached_property
+    def template(self) -> tuple[str, re.Pattern[str]]:
+        """The field that the path fills (with a dot: inside the body's), and the pattern of paths.
+
+        Raises:
+            ValueError: The path is no template.
+        """
+        match = _TEMPLATE.fullmatch(self.path)
+        if match is None:
+            raise ValueError(f"{self.path} holds no {{field=path}}")
+        before, field, resource, after = match.groups()
+        return field, re.compile(f"{re.escape(before)}({path_pattern(resource)}){re.escape(after)}")
+
+
+def in_app(field: str, resource: str = "") -> str:
+    """Returns the template of a resource of an app (by default, of the app), whose name fills a field."""
+    return f"{{{field}=projects/*/locations/*/apps/*/{resource}}}".replace("/}", "}")
+
+
+def path_pattern(path: str) -> str:
+    """Returns the pattern of a path in which a star stands for a segment."""
+    # Only a project id may contain a colon.
+    project, *others = map(re.escape, path.split("*"))
+    return "[^/]+".join((project, "[^/:]+".join(others)))
+
+
+_FLAGS: Mapping[str, JsonValue] = {"true": True, "false": False}
+
+
+def read_request(method: RestMethod, resource: str, query: Mapping[str, str], body: bytes) -> Message:
+    """Returns the request of a method.
+
+    Raises:
+        ServiceError: A parameter is unknown, or a value is invalid.
+    """
+    place, _, inner = method.template[0].partition(".")
+    others = {} if method.body == "*" else method.request.model_fields
+    kinds = {to_camel(f): info.annotation for f, info in others.items() if f not in (place, method.body)}
+    value = _query_value(query, kinds)
+    check_lists(body)
+    try:
+        request = method.request.from_json(body) if method.body == "*" else method.request.from_value(value)
+    except WireError as error:
+        raise message_error(error) from None
+    if method.body not in ("", "*"):
+        setattr(request, method.body, _inner_message(method, body))
+    _name(getattr(request, place) if inner else request, inner or place, resource, method.template[0])
+    return request
+
+
+def _query_value(query: Mapping[str, str], kinds: Mapping[str, Any]) -> JsonObject:
+    found: JsonObject = {}
+    for key, text in query.items():
+        name = to_camel(key) if "_" in key else key
+        if name not in kinds or name in found:
+            raise invalid(key, "unknown parameter" if name not in kinds else "is given twice")
+        found[name] = _query_field(name, text, kinds[name])
+    return found
+
+
+def _query_field(name: str, text: str, kind: Any) -> JsonValue:
+    if name == "updateMask":
+        # In a query, paths may have either spelling.
+        return ",".join(".".join(map(_camel, path.split("."))) for path in text.split(","))
+    if kind is not bool:
+        return text
+    if text not in _FLAGS:
+        raise invalid(name, "must be true or false")
+    return _FLAGS[text]
+
+
+def _camel(segment: str) -> str:
+    return to_camel(segment) if "_" in segment else segment
+
+
+def _inner_message(method: RestMethod, body: bytes) -> Message:
+    kind = mask_fields(method.request)[method.body].message
+    if kind is None:
+        raise TypeError(f"{method.name}: {method.body} is no message")
+    try:
+        return kind.from_json(body)
+    except WireError as error:
+        raise message_error(error, to_camel(method.body)) from None
+
+
+def _name(holder: Message, field: str, resource: str, path: str) -> None:
+    """Puts the name of the path into its field; raises ServiceError if the body has another one."""
+    if getattr(holder, field) not in ("", resource):
+        raise invalid(".".join(map(to_camel, path.split("."))), "is another one than in the path")
+    setattr(holder, field, resource)
+
+
+# Lists the methods of the CES API v1beta, by the HTTP rules of its services.
+
+_PLACE = "projects/*/locations/*"
+_APP = f"{_PLACE}/apps/*"
+_LISTED = ("GET", "POST")
+_CHANGED = ("DELETE", "GET", "PATCH")
+_COLLECTIONS = {
+    **{
+        name: (_LISTED, _CHANGED)
+        for name in (
+            *("agents", "deployments", "evaluationDatasets", "evaluationExpectations", "evaluations"),
+            *("examples", "guardrails", "scheduledEvaluationRuns", "tools", "toolsets"),
+        )
+    },
+    "changelogs": (("GET",), ("GET",)),
+    "conversations": (("GET",), ("DELETE", "GET")),
+    "evaluationRuns": (("GET",), ("DELETE", "GET")),
+    "evaluations/*/results": (("GET",), ("DELETE", "GET")),
+    "versions": (_LISTED, ("DELETE", "GET")),
+}
+"""Collections of an app: methods of the collection, methods of one resource."""
+
+_ACTIONS = (
+    *(":executeTool", ":exportApp", ":generateAppResource", ":importEvaluations", ":retrieveToolSchema"),
+    *(":runEvaluation", ":testPersonaVoice"),
+    *("/conversations/*:generateEvaluation", "/conversations:batchDelete"),
+    *("/evaluationRuns:export", "/evaluations:export", "/evaluations/*:uploadEvaluationAudio"),
+    *("/evaluations/*/results:export", "/evaluations/*/results/*:runEvaluationResultMetrics"),
+    *("/sessions/*:generateChatToken", "/sessions/*:runSession", "/sessions/*:streamRunSession"),
+    *("/toolsets/*:retrieveTools", "/versions/*:restore"),
+)
+"""Custom methods of an app and its resources (POST)."""
+
+_METHODS: dict[str, tuple[str, ...]] = {
+    "projects/*/locations": ("GET",),
+    _PLACE: ("GET",),
+    f"{_PLACE}/apps": _LISTED,
+    _APP: _CHANGED,
+    f"{_PLACE}/apps:importApp": ("POST",),
+    f"{_PLACE}/operations": ("GET",),
+    f"{_PLACE}/operations/*": ("DELETE", "GET"),
+    f"{_PLACE}/operations/*:cancel": ("POST",),
+    f"{_PLACE}/securitySettings": ("GET", "PATCH"),
+    **{f"{_APP}/{name}": whole for name, (whole, _) in _COLLECTIONS.items()},
+    **{f"{_APP}/{name}/*": one for name, (_, one) in _COLLECTIONS.items()},
+    **{f"{_APP}{action}": ("POST",) for action in _ACTIONS},
+}
+
+
+_PATTERNS = [(re.compile(path_pattern(path)), methods) for path, methods in _METHODS.items()]
+
+
+def has_method(method: str, path: str) -> bool:
+    """Returns whether the API has a method at a path (below `/v1beta/`)."""
+    return any(method in methods and pattern.fullmatch(path) for pattern, methods in _PATTERNS)
 
 
 _EVALUATION, _EVALUATIONS = "evaluations/*", in_app("parent") + "/evaluations"

@@ -18,7 +18,6 @@ from turnwise.pipeline.service.computed_fields import (
     read_paging,
 )
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid, not_found
-from turnwise.pipeline.service.version_verdict import VerdictCache
 from turnwise.pipeline.store.conditions import runs_table_fields
 from turnwise.pipeline.store.database import (
     LOCAL_APP,
@@ -134,13 +133,11 @@ class Service:
         actor: Name of the server's user, for the history.
         read_only: Whether changes are refused.
         cache: Cached figures of evaluations.
-        verdicts: Cached verdicts on versions.
     """
 
     def __init__(self, store: Store, actor: str, read_only: bool = False) -> None:
         self.store, self.actor, self.read_only = store, actor, read_only
         self.cache = FiguresCache()
-        self.verdicts = VerdictCache()
 
     def of(self, may_write: bool) -> "Service":
         """Returns the service for a request, with the same store and caches."""

@@ -142,13 +142,12 @@ _SHORTEST, _LONGEST = 0.1, 1e9
 _ZERO_ALLOWED = ("allowed_lateness",)
 
 
-def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | None) -> StreamSettings:
+def check_stream(options: RawStreamOptions, is_streaming: bool) -> StreamSettings:
     """Converts the options of a stream to settings.
 
     Args:
         options: The options.
         is_streaming: Whether this is a stream; if not, no option may be given.
-        slots: As in StreamRules.
 
     Raises:
         ConfigError: The first error.
@@ -164,7 +163,7 @@ def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | Non
         if (name in _BOUNDED and not (name in _ZERO_ALLOWED or value >= _SHORTEST)) or value > _LONGEST:
             raise ConfigError(f"--{name} must lie between {_SHORTEST:g} and {_LONGEST:g}, not {value:g}")
     lengths = {name: given.pop(name) for name in _LENGTHS if name in given}
-    return StreamSettings(StreamRules(**lengths, slots=slots), **given)
+    return StreamSettings(StreamRules(**lengths), **given)
 
 
 class RawJudgeOptions(Struct, frozen=True, kw_only=True):
@@ -253,13 +252,13 @@ class SinkPlace(NamedTuple):
     is_new: bool = False
 
 
-Options = Iterable[tuple[str, Mapping[str, Any], str]]
+OptionRows = Iterable[tuple[str, Mapping[str, Any], str]]
 """Name, how it is parsed, and help of each option."""
 FLAG = {"action": "store_true"}
 FORMAT = {"choices": ("text", "json"), "default": "text"}
 
 
-def add_options(group: argparse._ActionsContainer, options: Options) -> None:
+def add_options(group: argparse._ActionsContainer, options: OptionRows) -> None:
     """Adds options to a parser."""
     for name, how, text in options:
         group.add_argument(name, help=text, **how)

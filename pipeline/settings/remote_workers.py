@@ -32,7 +32,7 @@ from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 
 _IN_PROCESS = (
     *("FnApiRunner", "BundleBasedDirectRunner", "SwitchingDirectRunner", "PythonRPCDirectRunner"),
-    *("InteractiveRunner", "RenderRunner", "StreamRunner"),
+    *("InteractiveRunner", "RenderRunner"),
 )
 _HAVE_AN_IDENTITY = ("DataflowRunner", "TestDataflowRunner")
 _SERVICES = ("http:", "https:", "kafka:")

@@ -40,7 +40,6 @@ from turnwise.transforms.scoring.selection import Selection, select
 
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
 # The local engine visits every key whenever its time advances.
-_LOCAL_SLOTS = 64
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """A larger record is a failure unless an option says otherwise."""
 
@@ -187,7 +186,7 @@ def check_options(
         baseline=options.baseline,
         is_distributed=is_distributed,
         is_streaming=is_streaming,
-        stream=check_stream(stream, is_streaming, None if is_distributed else _LOCAL_SLOTS),
+        stream=check_stream(stream, is_streaming),
         store=options.store or "",
         store_app=options.store_app or "",
         date=options.date,

@@ -43,7 +43,10 @@ from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, columns
 
 SCHEMA_VERSION = 18
-"""Increase it with every change of a table, view or index: a store of another version is refused."""
+"""Increase it with every change of a table, view or index: a store of another version is refused.
+
+A new column of scores or metrics that is a text or a number is one: `SCORE_COLUMNS` and `METRIC_COLUMNS`.
+"""
 
 METADATA = MetaData()
 # An index entry of PostgreSQL holds 2,700 bytes.
@@ -250,7 +253,7 @@ RUN_SUMMARIES = _table(
 )
 """What comparisons and figures read of runs that count; see `turnwise.pipeline.store.summaries`.
 
-A summary is in force while its `update_nanos` is that of the run. `content` is "": the rows must be read.
+Two rows a run, its columns and their details. They are in force while `update_nanos` is that of the run.
 """
 
 RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS)

@@ -341,12 +341,6 @@ def has_results(connection: Connection, evaluation: str) -> bool:
     return connection.execute(query).first() is not None
 
 
-def evaluations_with_results(connection: Connection, app: str) -> list[str]:
-    """Returns the names of the evaluations of an app that an execution gave results, in order."""
-    query = select(RESULT_ROWS.c.evaluation).where(RESULT_ROWS.c.app == app).distinct()
-    return sorted(connection.execute(query).scalars())
-
-
 class EvaluationFigures(NamedTuple):
     """Sums over the results of an evaluation from runs that count.
 

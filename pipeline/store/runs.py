@@ -174,15 +174,6 @@ def is_empty() -> ColumnElement[bool]:
     return ~or_(*has)
 
 
-RunsStamp = tuple[RunState, ...]
-"""Changes when what figures and comparisons say changes."""
-
-
-def runs_stamp(connection: Connection, apps: Collection[str]) -> RunsStamp:
-    """Returns the stamp of apps."""
-    return tuple(run_states(connection, apps).values())
-
-
 # Writes executions of runs: their rows, how they stand, and which one of a run is read.
 #
 # Each execution of a run writes rows of its own. The first one is read at once; a later one when it is

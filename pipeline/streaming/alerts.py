@@ -7,7 +7,7 @@ import os
 import re
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import cache
 from pathlib import Path
@@ -226,19 +226,26 @@ class _SendFn(InspectedDoFn):
     def __init__(self, uri: str | None, default_path: Path | None) -> None:
         self._uri, self._default_path = uri, default_path
 
-    def process(self, alert: Alert) -> Iterator[Failure]:
-        try:
-            _shared_sink(self._uri, self._default_path).send([alert])
-        except AlertError as error:
-            _LOG.warning("an alert was not sent: %s", error)
-            yield Failure(
-                stage="alert",
-                error_type="AlertError",
-                message=str(error),
-                record=dump_json(asdict(alert)).decode(),
-                criterion=alert.criterion,
-                app_version=alert.app_version,
-            )
+    def process(self, alert: Alert) -> list[Failure]:
+        return send_alert(alert, _shared_sink(self._uri, self._default_path))
+
+
+def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
+    """Sends an alert; returns the failure if it could not be sent."""
+    try:
+        sink.send([alert])
+    except AlertError as error:
+        _LOG.warning("an alert was not sent: %s", error)
+        failure = Failure(
+            stage="alert",
+            error_type="AlertError",
+            message=str(error),
+            record=dump_json(asdict(alert)).decode(),
+            criterion=alert.criterion,
+            app_version=alert.app_version,
+        )
+        return [failure]
+    return []
 
 
 class SendAlerts(beam.PTransform[PCollection[Alert], PCollection[Failure]]):

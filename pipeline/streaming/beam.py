@@ -260,7 +260,7 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
     if places is not None:
         places.read()
     cases = None if places is None else partial(worker_cases, places)
-    build_stream(pipeline, arrivals, [unread], cases, settings, sinks)
+    build_stream(arrivals, [unread], cases, settings, sinks)
     if only_translates(options):
         translate(pipeline)
         print("the pipeline was translated; nothing was run")

@@ -1,13 +1,12 @@
 """Wires a stream: parsing, matching, scoring, windowed metrics, alerts, sinks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.window import TimestampedValue
 
 from turnwise.pipeline.io.run_writer import SINGLE_FILES
 from turnwise.pipeline.io.sinks.base import StreamChange
@@ -17,15 +16,12 @@ from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.schemas.conversation import Arrival
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
-from turnwise.schemas.run import StreamRules
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.alerts import RaiseAlerts
 from turnwise.transforms.beam.sessions import (
     AssembleConversations,
-    ClosedLookup,
     NameStreamGroups,
     RecordContent,
-    none_earlier,
 )
 from turnwise.transforms.beam.stream import (
     CASE_FAILURES,
@@ -38,14 +34,11 @@ from turnwise.transforms.beam.stream import (
 )
 from turnwise.transforms.beam.windows import (
     Contribution,
-    Counted,
-    CountedLookup,
     CountOnce,
     RecordOutcome,
     WindowedMetrics,
     WindowMetrics,
     failed_outcome,
-    none_counted,
 )
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import LogReader
@@ -60,22 +53,6 @@ class WindowSum(NamedTuple):
     start: float
     app_version: str
     state: MetricsState
-
-
-class Restored(NamedTuple):
-    """State of earlier processes.
-
-    Attributes:
-        sums: Metrics by window and app version.
-        sessions: Returns a conversation that was joined from events and may still grow, by session id.
-        groups: Returns the events of a group in such conversations, as one session, by the group.
-        counted: Returns what was counted of a conversation, by its name.
-    """
-
-    sums: Sequence[WindowSum]
-    sessions: ClosedLookup
-    groups: ClosedLookup
-    counted: Callable[[str], Counted | None]
 
 
 class StreamSinks(Protocol):
@@ -95,63 +72,52 @@ class StreamSinks(Protocol):
 
 
 def build_stream(
-    root: beam.Pipeline,
     arrivals: "PCollection[Arrival]",
     unread: "Sequence[PCollection[Failure]]",
     cases: CaseLookup | None,
     settings: RunSettings,
     sinks: StreamSinks,
-    restored: Restored | None = None,
 ) -> None:
     """Adds a whole stream to a pipeline.
 
     Args:
-        root: The pipeline.
         arrivals: The records, timestamped by event time.
         unread: Failures of reading.
         cases: Returns the eval cases; None: conversations have none, or bring their own.
         settings: Settings of the run.
         sinks: Sinks for outcomes, metrics and alerts.
-        restored: State of earlier processes; None: none, and the workers are other processes.
     """
     rules, run_id = settings.stream.rules, settings.run.run_id
-    found, failures = _found(arrivals, settings, restored), []
+    found = _found(arrivals, settings)
     found = (found, *unread) | "Found" >> beam.Flatten() if unread else found
     matched = found | "MatchCases" >> MatchArrivals(cases or no_cases)
-    if restored is None:
-        failures.append(matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce())
+    failures = [matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce()]
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     outcomes = matched["matched"] | "ScoreArrivals" >> scoring
-    metrics = _metrics(root, outcomes, rules, restored)
+    metrics = outcomes | "CountOnce" >> CountOnce(rules) | "WindowedMetrics" >> WindowedMetrics(rules)
     sinks.write_metrics(metrics)
     failures += _unsent(metrics, settings, sinks.alerts_path)
-    if failures:
-        failed = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, run_id)
-        outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
+    failed = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, run_id)
+    outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
     sinks.write_outcomes(outcomes)
 
 
-def _found(
-    arrivals: "PCollection[Arrival]", settings: RunSettings, restored: Restored | None
-) -> "PCollection[RecordContent]":
+def _found(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollection[RecordContent]":
     """Adds the steps that parse, and join events; all that they find goes one way, as one outcome each.
 
     An engine runs every step that follows a Flatten once for each of its inputs.
     """
     rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
-    earlier, of_groups = (
-        (none_earlier, none_earlier) if restored is None else (restored.sessions, restored.groups)
-    )
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
     if not may_hold_events(settings.input_format):
         found: PCollection[RecordContent] = parsed.found
         return found
     events, rest = parsed.events, []
     if may_hold_groups(settings.input_format):
-        named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader, of_groups)
+        named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
         events = (events, named.events) | "Events" >> beam.Flatten()
         rest.append(named.rest)
-    assembled = events | "AssembleConversations" >> AssembleConversations(rules, earlier, reader)
+    assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
     joined: PCollection[RecordContent] = (parsed.found, assembled, *rest) | "Conversations" >> beam.Flatten()
     return joined
 
@@ -165,27 +131,6 @@ def _unsent(
         return []
     alerts = metrics | "RaiseAlerts" >> RaiseAlerts(settings.stream.rules, rules)
     return [alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts, path)]
-
-
-def _given(values: Sequence[Any]) -> beam.Create:
-    return beam.Create(list(values), reshuffle=False)
-
-
-def _metrics(
-    root: beam.Pipeline, outcomes: "PCollection[RecordOutcome]", rules: StreamRules, restored: Restored | None
-) -> "PCollection[WindowMetrics]":
-    counted: CountedLookup = none_counted
-    sums = None
-    if restored is not None:
-        counted = restored.counted
-        in_windows = beam.Map(_in_window).with_output_types(tuple[str, MetricsState])
-        sums = root | "EarlierSums" >> _given(restored.sums) | "SumsInWindows" >> in_windows
-    deltas = outcomes | "CountOnce" >> CountOnce(rules, counted)
-    return deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
-
-
-def _in_window(entry: WindowSum) -> Any:
-    return TimestampedValue((entry.app_version, entry.state), entry.start)
 
 
 _FLAT = ("scores", "conversations", "failures")

@@ -1,6 +1,6 @@
 """Raises alerts on the windows of a stream, at most one per window and rule."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import ceil
 from typing import Any, NamedTuple
@@ -20,8 +20,7 @@ from turnwise.transforms.beam.steps import InspectedDoFn
 from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
-from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally, packed, unpacked
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.text.patterns import glob_matches
@@ -38,15 +37,15 @@ class _Window(msgspec.Struct, frozen=True, array_like=True):
     number: int
 
 
-class _Windows(msgspec.Struct, frozen=True, array_like=True):
+class RaisedWindows(msgspec.Struct, frozen=True, array_like=True):
     """The latest windows by their start, and the number of all windows so far."""
 
     count: int = 0
     latest: dict[float, _Window] = {}
 
 
-class _RaiseFn(InspectedDoFn):
-    WINDOWS = ReadModifyWriteStateSpec("windows", MessagePackCoder(_Windows))
+class AlertRaiser:
+    """Evaluates rules on the panes of windows; what it knows of earlier windows is given and returned."""
 
     def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
         self._rules = tuple(alert_rules)
@@ -56,11 +55,13 @@ class _RaiseFn(InspectedDoFn):
         open_at_once = ceil(rules.window_lateness / rules.window) + 2
         self._kept = min(MAX_WINDOWS, before + open_at_once)
 
-    def process(
-        self, element: tuple[str, WindowMetrics], windows: Any = beam.DoFn.StateParam(WINDOWS)
-    ) -> Iterator[Alert]:
-        window, before = element[1], windows.read() or _Windows()
+    def raised(
+        self, window: WindowMetrics, earlier: RaisedWindows | None
+    ) -> tuple[list[Alert], RaisedWindows]:
+        """Returns the alerts of a pane, and the latest windows of its app version with it."""
+        before = earlier or RaisedWindows()
         start, seen = window.window_start, before.latest
+        alerts = []
         known = seen.get(start) or _Window(b"", (), before.count + 1)
         raised = known.raised
         for rule in self._rules:
@@ -68,10 +69,24 @@ class _RaiseFn(InspectedDoFn):
                 alert = evaluate_rule(rule, window, _baseline(rule, seen, start), known.number)
                 if alert is not None:
                     raised = (*raised, rule.name)
-                    yield alert
+                    alerts.append(alert)
         seen = {**seen, start: _Window(packed(_part(window.state, self._needed)), raised, known.number)}
         latest = {time: seen[time] for time in sorted(seen)[-self._kept :]}
-        windows.write(_Windows(max(before.count, known.number), latest))
+        return alerts, RaisedWindows(max(before.count, known.number), latest)
+
+
+class _RaiseFn(InspectedDoFn):
+    WINDOWS = ReadModifyWriteStateSpec("windows", MessagePackCoder(RaisedWindows))
+
+    def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
+        self._raiser = AlertRaiser(rules, alert_rules)
+
+    def process(
+        self, element: tuple[str, WindowMetrics], windows: Any = beam.DoFn.StateParam(WINDOWS)
+    ) -> list[Alert]:
+        alerts, after = self._raiser.raised(element[1], windows.read())
+        windows.write(after)
+        return alerts
 
 
 def _part(state: MetricsState, criteria: frozenset[str]) -> MetricsState:

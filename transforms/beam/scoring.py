@@ -24,14 +24,13 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import ReadingList
 from turnwise.transforms.scoring.config import judged_counts
-from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide, evaluate_sample
+from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide
 from turnwise.transforms.scoring.evaluate import (
     GuessCounts,
     ScoredConversation,
-    judge_conversation,
-    score_selected,
+    evaluate,
 )
-from turnwise.transforms.scoring.selection import Selection
+from turnwise.transforms.scoring.selection import Criteria, Selection
 
 STATISTICS = "statistics"
 ROWS = "rows"
@@ -172,12 +171,13 @@ class MeasuringDoFn(ScoringDoFn):
 
     def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo, emission: Emitter) -> None:
         super().__init__(criteria, run, emission)
-        self._criteria = tuple(criteria)
+        self._criteria = Criteria(tuple(criteria))
 
     def measured(self, sample: Sample, timestamp: Timestamp | None = None) -> list[Any]:
         """Returns the outputs of a conversation, or its failure."""
         try:
-            evaluated = evaluate_sample(sample, self._criteria, self._run)
+            scored, _ = evaluate(sample, self._criteria)
+            evaluated = decide(scored, self._run)
         except RAISED as error:
             return [self.lost(sample, error)]
         return self.emitted(evaluated, timestamp)
@@ -243,14 +243,14 @@ class JudgeFn(ScoringDoFn):
     ) -> Iterator[Any]:
         """Asks about a conversation, and yields those that are answered."""
         try:
-            scored, asked = score_selected(sample, self._selection)
+            scored, asking = evaluate(sample, self._selection.of(sample), self._judge.ask)
         except RAISED as error:
             yield self.lost(sample, error)
             return
-        if not asked and scored.comparer is None:
+        if asking is None:
             yield from self.outputs(scored, timestamp)
             return
-        answered = self._judge.submit(judge_conversation(scored, asked, self._judge.ask))
+        answered = self._judge.submit(asking)
         self._waiting.append(_Waiting(answered, scored, timestamp, window))
         while self._is_full() or self._waiting[0].answered.done():
             yield from self._answered(self._waiting.popleft())

@@ -1,5 +1,6 @@
 """Assembles conversations from events by sessions, with state and timers."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from math import ceil, inf
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
 import msgspec
-from apache_beam.coders import Coder
+from apache_beam.coders import BytesCoder, Coder
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
@@ -20,7 +21,7 @@ from turnwise.schemas.conversation import Closing, Conversation, Receipt, Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
-from turnwise.transforms.beam.steps import CountingDoFn, InspectedDoFn
+from turnwise.transforms.beam.steps import CountingDoFn
 from turnwise.transforms.formats.events import ConversationEvent, in_order, join_events, named_events
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 
@@ -126,6 +127,10 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         if self.is_ended:
             return bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
         return event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
+
+    def held(self) -> int:
+        """Returns the number of receipts that wait for its closing."""
+        return sum(len(event.record.settles()) for event in self.fresh.values())
 
     def events(self) -> list[ConversationEvent]:
         """Returns all events in the order in which they are joined."""
@@ -257,6 +262,7 @@ class Sessions(msgspec.Struct, array_like=True):
         closed_bytes: Size of the closed sessions.
         due: Lower bound of the closing times of open sessions, seconds since the epoch.
         now: Latest known watermark.
+        room: How many times the limits of stored sessions are allowed.
     """
 
     open: dict[str, Session] = {}
@@ -265,10 +271,7 @@ class Sessions(msgspec.Struct, array_like=True):
     closed_bytes: int = 0
     due: float = inf
     now: float = 0.0
-
-    def copy(self) -> "Sessions":
-        """Returns a copy that can be modified independently."""
-        return replace(self, open=dict(self.open), closed=dict(self.closed), forgotten=dict(self.forgotten))
+    room: int = 1
 
     def add(
         self,
@@ -356,13 +359,45 @@ class Sessions(msgspec.Struct, array_like=True):
     def _record(self, name: str, session: Session) -> Record:
         return session.record(name, max(self.now, session.last_time))
 
-    def next_visit(self, rules: StreamRules) -> float:
-        """Returns the time of the next call of `take_due`, seconds since the epoch; infinity: never.
+    def admit(
+        self,
+        event: ConversationEvent,
+        time: float,
+        reader: LogReader,
+        rules: StreamRules,
+        earlier: ClosedLookup = none_earlier,
+    ) -> "tuple[int, Failure | Ignored | None]":
+        """Adds an event as `add` does; returns the number of additional receipts, and what is rejected."""
+        try:
+            added = self.add(event, time, reader, rules, earlier)
+        except RAISED as error:
+            return 0, record_failure("assemble", error, event.record, event.session_id)
+        return added.held, Ignored(added.ignored) if added.ignored else None
 
-        With slots, sessions are removed only at the next event or closing.
-        """
-        if rules.slots is not None:
-            return self.due
+    def joined(
+        self, name: str, session: Session, rules: StreamRules, is_kept: bool = True
+    ) -> "LoggedConversation | LostConversation":
+        """Closes a due session as `close` does; returns the conversation, or the failures of its events."""
+        conversation, record = self.close(name, session, rules, is_kept)
+        if isinstance(conversation, BaseException):
+            failures = [
+                record_failure("parse", conversation, event.record, name) for event in session.events()
+            ]
+            return LostConversation(record, tuple(failures))
+        return LoggedConversation(conversation, record)
+
+    def named(
+        self, name: str, session: Session, rules: StreamRules, counts: Counter[str]
+    ) -> tuple[list[ConversationEvent], list[Failure]]:
+        """Closes a due group; returns its new events with the ids of their conversations, and failures."""
+        self.keep(name, session, rules)
+        named = named_events(name, session.events(), counts)
+        # Its session tells a later process which conversations the group belongs to.
+        events = [event._replace(group=name) for event in named.events if event.event_id in session.fresh]
+        return events, list(named.failures)
+
+    def next_visit(self, rules: StreamRules) -> float:
+        """Returns the time of the next call of `take_due`, seconds since the epoch; infinity: never."""
         closed = (one.closed_at + rules.allowed_lateness for one in self.closed.values())
         forgotten = (time + FORGOTTEN_SECONDS for time in self.forgotten.values())
         return min(self.due, *closed, *forgotten, inf)
@@ -387,7 +422,9 @@ class Sessions(msgspec.Struct, array_like=True):
     def _forget(self, rules: StreamRules) -> None:
         while self.closed:
             name, first = next(iter(self.closed.items()))
-            is_many = len(self.closed) > MAX_KEPT or self.closed_bytes > MAX_KEPT_BYTES
+            is_many = (
+                len(self.closed) > self.room * MAX_KEPT or self.closed_bytes > self.room * MAX_KEPT_BYTES
+            )
             if not is_many and first.closed_at + rules.allowed_lateness > self.now:
                 break
             del self.closed[name]
@@ -395,7 +432,10 @@ class Sessions(msgspec.Struct, array_like=True):
             self.forgotten[name] = self.now
         while self.forgotten:
             name = next(iter(self.forgotten))
-            if len(self.forgotten) <= MAX_KEPT and self.forgotten[name] + FORGOTTEN_SECONDS > self.now:
+            if (
+                len(self.forgotten) <= self.room * MAX_KEPT
+                and self.forgotten[name] + FORGOTTEN_SECONDS > self.now
+            ):
                 break
             del self.forgotten[name]
 
@@ -404,17 +444,7 @@ _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(Sessions).decode
 
 
-class _IdentityCoder(beam.coders.Coder):
-    """Passes state unchanged: bytes for engines that store bytes, objects for the local engine."""
-
-    def encode(self, value: Any) -> Any:
-        return value
-
-    def decode(self, encoded: Any) -> Any:
-        return encoded
-
-
-_SESSIONS = ReadModifyWriteStateSpec("sessions", _IdentityCoder())
+_SESSIONS = ReadModifyWriteStateSpec("sessions", BytesCoder())
 _CLOSING = TimerSpec("closing", TimeDomain.WATERMARK)
 _STATE: Any = beam.DoFn.StateParam(_SESSIONS)
 _TIMER: Any = beam.DoFn.TimerParam(_CLOSING)
@@ -438,16 +468,11 @@ RecordContent: TypeAlias = LoggedConversation | LostConversation | Failure | Ign
 
 
 class SessionsFn(CountingDoFn):
-    """Maintains the sessions of a key; what a closed one yields is said by `closed`.
+    """Maintains the session of a key; what a closed one yields is said by `closed`."""
 
-    With slots (`StreamRules.slots`), the local engine stores state by reference, because encoding a large
-    slot for every event would dominate the cost. It is copied once per bundle, so that a failed bundle has no
-    effect.
-    """
-
-    def __init__(self, rules: StreamRules, reader: LogReader, earlier: ClosedLookup) -> None:
+    def __init__(self, rules: StreamRules, reader: LogReader) -> None:
         super().__init__()
-        self.rules, self._reader, self._earlier = rules, reader, earlier
+        self.rules, self._reader = rules, reader
         self._own: dict[str, Sessions] = {}
         self._held = 0
 
@@ -470,17 +495,12 @@ class SessionsFn(CountingDoFn):
         timer: Any = _TIMER,
     ) -> Iterator[Any]:
         """Adds an event to its session."""
-        key, entry = element
-        sessions = self._sessions(key, state)
-        try:
-            time = timestamp.micros / 1e6
-            added = sessions.add(entry, time, self._reader, self.rules, self._earlier)
-        except RAISED as error:
-            yield self.found(record_failure("assemble", error, entry.record, entry.session_id))
-        else:
-            self._held += added.held
-            if added.ignored:
-                yield self.found(Ignored(added.ignored))
+        key, event = element
+        sessions, time = self._sessions(key, state), timestamp.micros / 1e6
+        held, rejected = sessions.admit(event, time, self._reader, self.rules)
+        self._held += held
+        if rejected is not None:
+            yield self.found(rejected)
         self._write(sessions, state, timer)
 
     @on_timer(_CLOSING)
@@ -494,7 +514,7 @@ class SessionsFn(CountingDoFn):
         """Closes the sessions that are due."""
         sessions = self._sessions(key, state)
         for name, session in sessions.take_due(timestamp.micros / 1e6, self.rules):
-            self._held -= sum(len(event.record.settles()) for event in session.fresh.values())
+            self._held -= session.held()
             yield from self.closed(sessions, name, session)
         self._write(sessions, state, timer)
 
@@ -510,7 +530,8 @@ class SessionsFn(CountingDoFn):
         """Returns the sessions of a key for modification in this bundle."""
         own = self._own.get(key)
         if own is None:
-            own = self._own[key] = _opened(state.read())
+            stored = state.read()
+            own = self._own[key] = Sessions() if stored is None else _DECODE(stored)
         return own
 
     def _write(self, sessions: Sessions, state: Any, timer: Any) -> None:
@@ -520,42 +541,25 @@ class SessionsFn(CountingDoFn):
         if sessions.is_empty():
             state.clear()
         else:
-            state.write(sessions if self.rules.slots is not None else _ENCODE(sessions))
+            state.write(_ENCODE(sessions))
 
 
 class _AssembleFn(SessionsFn):
     """Joins the events of conversations."""
 
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
+        content = sessions.joined(name, session, self.rules)
         self.count("conversations")
-        found, record = sessions.close(name, session, self.rules, self._earlier is none_earlier)
-        if isinstance(found, BaseException):
+        if isinstance(content, LostConversation):
             self.count("lost_conversations")
-            failures = [record_failure("parse", found, event.record, name) for event in session.events()]
-            lost = LostConversation(record, tuple(failures))
-            yield TimestampedValue(lost, session.last_time)
-            return
-        self.count("joined_entries", len(session.fresh))
-        yield TimestampedValue(LoggedConversation(found, record), session.last_time)
+        else:
+            self.count("joined_entries", len(session.fresh))
+        yield TimestampedValue(content, session.last_time)
 
 
 def firing_time(visit: float) -> Timestamp:
     """Returns a timer's time rounded up; rounded down, the timer would fire forever."""
     return Timestamp(micros=ceil(visit * 1e6) + 1)
-
-
-def _opened(kept: Any) -> Sessions:
-    if kept is None:
-        return Sessions()
-    return kept.copy() if isinstance(kept, Sessions) else _DECODE(kept)
-
-
-class _KeyFn(InspectedDoFn):
-    def __init__(self, rules: StreamRules) -> None:
-        self._rules = rules
-
-    def process(self, entry: tuple[str, ConversationEvent]) -> Iterable[tuple[str, Any]]:
-        yield self._rules.key(entry[0]), entry[1]
 
 
 class AssembleConversations(
@@ -568,24 +572,19 @@ class AssembleConversations(
     last event. Rejected events, and events that form no conversation, are failures.
     """
 
-    def __init__(
-        self, rules: StreamRules, earlier: ClosedLookup = none_earlier, reader: LogReader | None = None
-    ) -> None:
+    def __init__(self, rules: StreamRules, reader: LogReader | None = None) -> None:
         """Sets the rules of the assembly.
 
         Args:
             rules: Gap, lateness and keys.
-            earlier: Returns closed sessions as soon as the bundle that closed them has ended; must be
-                picklable. `none_earlier`: they are kept in state.
             reader: Reader for the events of closed sessions; None: recognises their format.
         """
         super().__init__()
-        self._rules, self._earlier, self._reader = rules, earlier, reader or LogReader()
+        self._rules, self._reader = rules, reader or LogReader()
 
     def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Keys events by conversation or slot, and assembles them."""
-        keyed = events | "KeyEvents" >> beam.ParDo(_KeyFn(self._rules))
-        return keyed | "Assemble" >> beam.ParDo(_AssembleFn(self._rules, self._reader, self._earlier))
+        """Assembles the events of each key, which is their conversation."""
+        return events | "Assemble" >> beam.ParDo(_AssembleFn(self._rules, self._reader))
 
 
 _REST = "rest"
@@ -595,13 +594,10 @@ class _NameGroupsFn(SessionsFn):
     """Holds the events of a group until its end or a gap, and yields those that are new."""
 
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
-        sessions.keep(name, session, self.rules)
-        named = named_events(name, session.events(), self.counts)
-        for event in named.events:
-            if event.event_id in session.fresh:
-                # Its session tells a later process which conversations the group belongs to.
-                yield TimestampedValue((event.session_id, event._replace(group=name)), session.last_time)
-        for failure in named.failures:
+        events, failures = sessions.named(name, session, self.rules, self.counts)
+        for event in events:
+            yield TimestampedValue((event.session_id, event), session.last_time)
+        for failure in failures:
             yield TaggedOutput(_REST, TimestampedValue(failure, session.last_time))
 
     def found(self, rejected: Any) -> Any:
@@ -609,12 +605,9 @@ class _NameGroupsFn(SessionsFn):
         return TaggedOutput(_REST, rejected)
 
 
-class _KeyGroupFn(InspectedDoFn):
-    def __init__(self, rules: StreamRules) -> None:
-        self._rules = rules
-
-    def process(self, entry: tuple[str, ConversationEvent]) -> Iterator[tuple[str, ConversationEvent]]:
-        yield self._rules.key(entry[0]), entry[1]._replace(session_id=entry[0])
+def _as_session(entry: tuple[str, ConversationEvent]) -> tuple[str, ConversationEvent]:
+    """Returns an event of a group as one of a session with the name of the group."""
+    return entry[0], entry[1]._replace(session_id=entry[0])
 
 
 class NamedStream(NamedTuple):
@@ -631,21 +624,20 @@ class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]
     is named by all of its events, as long as the group is kept.
     """
 
-    def __init__(self, rules: StreamRules, reader: LogReader, earlier: ClosedLookup = none_earlier) -> None:
+    def __init__(self, rules: StreamRules, reader: LogReader) -> None:
         """Sets the rules of the assembly.
 
         Args:
             rules: Gap, lateness and keys.
             reader: Reader for the events of closed groups.
-            earlier: Returns the events of a group that an earlier process closed; must be picklable.
         """
         super().__init__()
-        self._rules, self._reader, self._earlier = rules, reader, earlier
+        self._rules, self._reader = rules, reader
 
     def expand(self, grouped: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Keys events by group or slot, and names them."""
-        keyed = grouped | "KeyGroups" >> beam.ParDo(_KeyGroupFn(self._rules))
-        name = _NameGroupsFn(self._rules, self._reader, self._earlier)
+        """Names the events of each key, which is their group."""
+        keyed = grouped | "KeyGroups" >> beam.Map(_as_session)
+        name = _NameGroupsFn(self._rules, self._reader)
         outputs = keyed | "NameGroups" >> beam.ParDo(name).with_outputs(_REST, main="events")
         return NamedStream(outputs["events"], outputs[_REST])
 

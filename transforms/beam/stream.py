@@ -1,6 +1,6 @@
 """Scores the conversations of a stream, one outcome per conversation."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import time
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,11 +10,12 @@ from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.scoring import JudgeFn, MeasuringDoFn, ScoringDoFn
+from turnwise.transforms.beam.scoring import JudgeFn, MeasuringDoFn
 from turnwise.transforms.beam.sessions import Ignored, LostConversation, RecordContent
 from turnwise.transforms.beam.steps import EVENTS, GROUPED, CountingDoFn, InspectedDoFn, ParsingDoFn
 from turnwise.transforms.beam.windows import (
@@ -99,11 +100,39 @@ class ScoreArrivals(beam.PTransform[PCollection[Any], PCollection[RecordOutcome]
 
     def expand(self, matched: "PCollection[Any]") -> Any:
         """Returns the outcomes."""
-        outcomes = _Outcomes(self._run.run_id)
-        step: ScoringDoFn = _MeasureStreamFn(self._selection.measured, self._run, outcomes)
-        if self._selection.needs_judge:
-            step = _JudgeStreamFn(self._selection, self._run, self._judge, outcomes)
+        step = _scoring_step(self._selection, self._run, self._judge)
         return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
+
+
+def _scoring_step(selection: Selection, run: RunInfo, judge: JudgeSettings) -> Any:
+    outcomes = _Outcomes(run.run_id)
+    if selection.needs_judge:
+        return _JudgeStreamFn(selection, run, judge, outcomes)
+    return _MeasureStreamFn(selection.measured, run, outcomes)
+
+
+class StreamScorer:
+    """Scores the samples of a bundle without a pipeline, as `ScoreArrivals` does in one."""
+
+    def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
+        self._step = _scoring_step(selection, run, judge)
+
+    def start(self) -> None:
+        """Begins a bundle."""
+        self._step.start_bundle()
+
+    def outcomes(self, content: Any, timestamp: Timestamp) -> list[RecordOutcome]:
+        """Returns outcomes that are ready, of earlier conversations as well."""
+        return _plain_outcomes(self._step.process(content, timestamp))
+
+    def finish(self) -> list[RecordOutcome]:
+        """Waits for answers, and returns the outcomes that are left."""
+        return _plain_outcomes(self._step.finish_bundle())
+
+
+def _plain_outcomes(outputs: Iterable[Any]) -> list[RecordOutcome]:
+    values = [output.value for output in outputs if output.tag == OUTCOMES]
+    return [value.value if isinstance(value, WindowedValue) else value for value in values]
 
 
 _FOUND = "found"
@@ -126,8 +155,12 @@ class ParsedArrivals(NamedTuple):
 class _ParseArrivalFn(ParsingDoFn):
     def process(self, arrival: Arrival) -> list[Any]:
         record = Record(arrival.source, arrival.position, arrival.data)
-        is_known = epoch_seconds(arrival.watermark) == arrival.watermark
-        return self.outputs(record, arrival.watermark if is_known else 0.0)
+        return self.outputs(record, known_watermark(arrival))
+
+
+def known_watermark(arrival: Arrival) -> float:
+    """Returns the watermark of an arrival; 0: it is unknown."""
+    return arrival.watermark if epoch_seconds(arrival.watermark) == arrival.watermark else 0.0
 
 
 class ParseArrivals(beam.PTransform[PCollection[Arrival], ParsedArrivals]):

@@ -35,7 +35,7 @@ class WindowMetrics(NamedTuple):
         window_start: Seconds since the epoch.
         window_end: Seconds since the epoch, exclusive.
         app_version: "": unknown.
-        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, as the engine states. Beam's local engine reports the
+        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, as the engine states. Beam's local runner reports the
             pane at the end of a window as LATE after an early pane.
         revision: Number of earlier panes; restarts with the process.
         state: The sums.
@@ -93,16 +93,12 @@ class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCo
     its end, and then at every change. Changes later than `window_lateness` after its end are dropped.
     """
 
-    def __init__(
-        self, rules: StreamRules, restored: "PCollection[tuple[str, MetricsState]] | None" = None
-    ) -> None:
+    def __init__(self, rules: StreamRules) -> None:
         super().__init__()
-        self._rules, self._restored = rules, restored
+        self._rules = rules
 
     def expand(self, changes: "PCollection[tuple[str, MetricsState]]") -> "PCollection[WindowMetrics]":
         """Assigns windows, combines the changes of each pane, and accumulates the panes."""
-        if self._restored is not None:
-            changes = (changes, self._restored) | "WithRestored" >> beam.Flatten()
         rules = self._rules
         windowed = changes | "Window" >> beam.WindowInto(
             FixedWindows(rules.window),
@@ -267,10 +263,6 @@ def ignored_outcome(receipts: tuple[Receipt, ...]) -> RecordOutcome:
     return RecordOutcome(None, None, [], [], [], receipts)
 
 
-HORIZON = 32_000
-"""Maximum number of stored conversations over all slots; the oldest are removed first."""
-
-
 class Counted(msgspec.Struct, frozen=True, array_like=True):
     """A counted contribution in state.
 
@@ -291,11 +283,6 @@ class Counted(msgspec.Struct, frozen=True, array_like=True):
 
 CountedLookup: TypeAlias = Callable[[str], Counted | None]
 """Returns the contribution that earlier processes counted, by name; None: none."""
-
-
-def none_counted(name: str) -> None:
-    """Returns None: there is no earlier process."""
-    return None
 
 
 class SumsChange(NamedTuple):
@@ -331,116 +318,69 @@ def _change(found: Contribution) -> SumsChange:
     return SumsChange(1, found.event_time, found.app_version, found.statistics)
 
 
-class _Slot(msgspec.Struct, frozen=True, array_like=True):
-    """State of one key.
-
-    Attributes:
-        wake: Next removal, seconds since the epoch; None: none.
-        known: Name -> packed contribution, oldest first; packed, because engines read and write the whole
-            slot for every contribution.
-    """
-
-    wake: float | None = None
-    known: dict[str, msgspec.Raw] = {}
-
-
-_PACKER = msgspec.msgpack.Encoder()
-_KNOWN = msgspec.msgpack.Decoder(Counted)
-
-
 class _CountOnceFn(InspectedDoFn):
-    SLOT = ReadModifyWriteStateSpec("slot", MessagePackCoder(_Slot))
+    KNOWN = ReadModifyWriteStateSpec("known", MessagePackCoder(Counted))
     FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
 
-    def __init__(self, rules: StreamRules, earlier: CountedLookup) -> None:
-        self._earlier = earlier
-        self._window_micros = round(rules.window * 1e6)
-        self._kept_seconds = rules.window + rules.window_lateness
-        self._limit = None if rules.slots is None else max(1, HORIZON // rules.slots)
+    def __init__(self, rules: StreamRules) -> None:
+        self._length, self._kept_seconds = rules.window, rules.window + rules.window_lateness
 
     def start_bundle(self) -> None:
-        self._sums: dict[tuple[str, int], MetricsState] = {}
+        self._sums: dict[tuple[str, float], MetricsState] = {}
 
     def process(
         self,
         element: tuple[str, Contribution],
-        slot: Any = beam.DoFn.StateParam(SLOT),
+        known: Any = beam.DoFn.StateParam(KNOWN),
         forget: Any = beam.DoFn.TimerParam(FORGET),
     ) -> None:
-        before: _Slot = slot.read() or _Slot()
-        new = element[1]
-        packed_one = before.known.get(new.name)
-        old = self._earlier(new.name) if packed_one is None else _KNOWN.decode(packed_one)
-        known, changes = revise(old, new)
-        if known is old:
+        before = known.read()
+        after, changes = revise(before, element[1])
+        if after is before:
             return
         for change in changes:
-            place = change.app_version, self._window_start(change.event_time)
+            place = change.app_version, window_start(change.event_time, self._length)
             self._sums.setdefault(place, MetricsState()).merge(change.statistics, change.sign)
-        entries = before.known
-        entries.pop(new.name, None)
-        entries[new.name] = msgspec.Raw(_PACKER.encode(known))
-        if self._limit is not None and len(entries) > self._limit:
-            del entries[next(iter(entries))]
-        end = self._forget_at(known)
-        wake = end if before.wake is None else min(before.wake, end)
-        if wake != before.wake:
-            forget.set(wake)
-        slot.write(_Slot(wake, entries))
+        if before is None:
+            forget.set(window_start(after.event_time, self._length) + self._kept_seconds)
+        known.write(after)
 
     @on_timer(FORGET)
-    def forget(
-        self,
-        time: Any = beam.DoFn.TimestampParam,
-        slot: Any = beam.DoFn.StateParam(SLOT),
-        forget: Any = beam.DoFn.TimerParam(FORGET),
-    ) -> None:
-        """Removes conversations whose windows cannot change any more."""
-        known = (slot.read() or _Slot()).known
-        ends = {name: self._forget_at(_KNOWN.decode(entry)) for name, entry in known.items()}
-        left = {name: entry for name, entry in known.items() if ends[name] > time}
-        wake = min((ends[name] for name in left), default=None)
-        if wake is None:
-            slot.clear()
-        else:
-            forget.set(wake)
-            slot.write(_Slot(wake, left))
+    def forget(self, known: Any = beam.DoFn.StateParam(KNOWN)) -> None:
+        """Removes a conversation whose window cannot change any more."""
+        known.clear()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yields the changes of the bundle, one entry per app version and window."""
         for (version, start), change in self._sums.items():
             if change != MetricsState():
-                yield WindowedValue((version, change), Timestamp(micros=start), (GlobalWindow(),))
+                yield WindowedValue((version, change), Timestamp.of(start), (GlobalWindow(),))
 
-    def _window_start(self, event_time: float) -> int:
-        """Returns microseconds, as Beam rounds them."""
-        micros = int(event_time * 1_000_000)
-        return micros - micros % self._window_micros
 
-    def _forget_at(self, known: Counted) -> float:
-        return self._window_start(known.event_time) / 1_000_000 + self._kept_seconds
+def window_start(time: float, length: float) -> float:
+    """Returns the start of the window of a time, exact to a microsecond, as Beam rounds it."""
+    micros = int(time * 1_000_000)
+    return (micros - micros % round(length * 1e6)) / 1_000_000
 
 
 class CountOnce(beam.PTransform[PCollection[RecordOutcome], PCollection[tuple[str, MetricsState]]]):
     """Turns contributions of outcomes into (app version, change of the sums), at the start of their windows.
 
-    Contributions counted before a restart are looked up when their conversation is repeated. A conversation
-    is removed when its window cannot change any more and, with slots, when more than `HORIZON` newer ones are
-    stored.
+    A conversation is removed when its window cannot change any more.
     """
 
-    def __init__(self, rules: StreamRules, earlier: CountedLookup = none_counted) -> None:
+    def __init__(self, rules: StreamRules) -> None:
         super().__init__()
-        self._rules, self._earlier = rules, earlier
+        self._rules = rules
 
     def expand(self, outcomes: "PCollection[RecordOutcome]") -> "PCollection[tuple[str, MetricsState]]":
-        """Keys the contributions of outcomes by conversation or slot, and compares."""
-        keyed = outcomes | "KeyContributions" >> beam.FlatMap(_keyed, self._rules)
-        return keyed | "CountOnce" >> beam.ParDo(_CountOnceFn(self._rules, self._earlier)).with_output_types(
+        """Keys the contributions of outcomes by conversation, and compares."""
+        keyed = outcomes | "KeyContributions" >> beam.FlatMap(_keyed)
+        return keyed | "CountOnce" >> beam.ParDo(_CountOnceFn(self._rules)).with_output_types(
             tuple[str, MetricsState]
         )
 
 
-def _keyed(outcome: RecordOutcome, rules: StreamRules) -> Iterator[tuple[str, Contribution]]:
+def _keyed(outcome: RecordOutcome) -> Iterator[tuple[str, Contribution]]:
     if outcome.contribution is not None:
-        yield rules.key(outcome.contribution.name), outcome.contribution
+        yield outcome.contribution.name, outcome.contribution

@@ -1,23 +1,24 @@
 """One CES EvaluationResult for every scored conversation, as canonical proto3 JSON."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
+from typing import Any
 
-from turnwise.schemas.case import EvalCase
+from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.ces.names import evaluation_id
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import Expectation, TimedSpan, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_duration
+from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_duration, read_timestamp
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score import Score
-from turnwise.transforms.ces import messages
+from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.ces.judgements import NAMES, UNJUDGED, Judgements, hallucination_gates
-from turnwise.transforms.ces.messages import add_spans, nanos
 from turnwise.transforms.criteria.answers import GroundingScore
-from turnwise.transforms.criteria.base import calls_text, why_unpaired, words_text
-from turnwise.transforms.criteria.ces_conversations import JudgedRubric
+from turnwise.transforms.criteria.base import Criterion, calls_text, why_unpaired, words_text
+from turnwise.transforms.criteria.ces_conversations import JudgedRubric, Statement
 from turnwise.transforms.criteria.ces_turns import (
     HALLUCINATION_LABELS,
+    LABELS,
     Hallucination,
     no_claim,
     switched_off,
@@ -25,6 +26,7 @@ from turnwise.transforms.criteria.ces_turns import (
 )
 from turnwise.transforms.criteria.citations import is_score
 from turnwise.transforms.criteria.expectations_met import not_met
+from turnwise.transforms.matching.calls import ParameterScore
 from turnwise.transforms.matching.expectations import ExpectationOutcome, responses_by_call, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.state import SumPart
@@ -64,7 +66,7 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
     else:
         message["goldenResult"] = _golden_result(scored, verdict, judgements)
     if case is not None and case.dialect == "ces":
-        message["evaluationMetricsThresholds"] = messages.case_thresholds(case.thresholds)
+        message["evaluationMetricsThresholds"] = case_thresholds(case.thresholds)
     return message
 
 
@@ -102,7 +104,10 @@ def _display_name(sample: Sample) -> str:
 
 def _judgements(scored: ScoredConversation) -> Judgements | None:
     """Returns what judges said; None: none was asked."""
-    return next((Judgements(scored.scores) for own in scored.scores if own.criterion.name in NAMES), None)
+    for entry in scored.scores:
+        if entry.criterion.name in NAMES:
+            return Judgements(scored.scores)
+    return None
 
 
 def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObject]:
@@ -111,7 +116,7 @@ def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObje
     if verdict.status != "FAIL" or (case is not None and case.dialect == "ces"):
         return []
     return [
-        messages.failed_gate(entry.criterion, entry.overall)
+        failed_gate(entry.criterion, entry.overall)
         for entry in scored.scores
         if entry.overall is not None
         and entry.overall.outcome == "FAIL"
@@ -120,7 +125,7 @@ def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObje
 
 
 def _statements(judgements: Judgements | None) -> list[JsonObject]:
-    return [messages.statement_result(item) for item in judgements.statements()] if judgements else []
+    return [statement_result(item) for item in judgements.statements()] if judgements else []
 
 
 # The goldenResult of a conversation.
@@ -137,10 +142,10 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
             replay = sample.replay(pair)
             outcomes = judgements.golden_outcomes(sample, pair) if judgements else replay.outcomes
             if outcomes:
-                message["expectationOutcome"] = [messages.golden_outcome(outcome) for outcome in outcomes]
+                message["expectationOutcome"] = golden_outcomes(outcomes)
             if replay.tool_score is not None and not replay.is_partial:
                 ordered = replay.ordered_score or 0.0
-                message |= messages.tool_scores(replay.tool_score, ordered, replay.tool_outcome)
+                message |= tool_scores(replay.tool_score, ordered, replay.tool_outcome)
         _add_measured(message, pair)
         if judgements or engine:
             _add_judged(message, sample, pair, judgements, engine[place] if place < len(engine) else None)
@@ -148,8 +153,11 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
     for index, text in unmet_turns(scored, verdict) if verdict.status == "FAIL" else ():
         turns[index]["errorInfo"] = {"errorMessage": f"Turn {sample.pairs[index].index}: {text}"}
     own: JsonObject = {"turnReplayResults": turns}
-    statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
-    return own | ({"evaluationExpectationResults": statements} if statements else {})
+    if judgements or verdict.status == "FAIL":
+        statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
+        if statements:
+            own["evaluationExpectationResults"] = statements
+    return own
 
 
 def _add_measured(message: JsonObject, pair: TurnPair) -> None:
@@ -168,10 +176,10 @@ def _add_judged(
     """Adds what a judge says of a turn, or else what an answer engine's own scores say."""
     similarity = judgements.similarity(sample, pair) if judgements else None
     if similarity is not None:
-        message["semanticSimilarityResult"] = messages.similarity(*similarity)
+        message["semanticSimilarityResult"] = similarity_result(*similarity)
     hallucination = (judged_hallucination(pair, judgements) if judgements else None) or engine
     if hallucination is not None:
-        message["hallucinationResult"] = messages.judgement(hallucination)
+        message["hallucinationResult"] = judgement(hallucination)
 
 
 def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[int, str]]:
@@ -246,7 +254,7 @@ def _add_scenario_judgements(
     if any(score is not None for score in hallucinations):
         message["hallucinationResult"] = _hallucination_results(hallucinations)
     if goal is not None and goal.value is not None:
-        message["userGoalSatisfactionResult"] = messages.judgement(goal)
+        message["userGoalSatisfactionResult"] = judgement(goal)
     completed = _task_completed(sample, judgements, outcomes)
     if completed is not None:
         message["taskCompleted"] = completed
@@ -263,7 +271,7 @@ def _scenario_outcomes(
         if outcomes[answer.place].outcome == "PASS" and answer.quote:
             text = next((text for text in texts if contains_quote(answer.quote, text)), None)
             if text is not None:
-                shown[answer.place]["observedAgentResponse"] = messages.agent_message(text)
+                shown[answer.place]["observedAgentResponse"] = agent_message(text)
     return shown
 
 
@@ -289,7 +297,7 @@ def _is_clean(pair: TurnPair, judgements: Judgements) -> bool | None:
 
 def _hallucination_results(scores: Sequence[Score | None]) -> list[JsonObject]:
     """Returns HallucinationResults, one a turn; an empty one of a turn that is not checked."""
-    return [{} if score is None else messages.judgement(score) for score in scores]
+    return [{} if score is None else judgement(score) for score in scores]
 
 
 def _add_case(message: JsonObject, case: EvalCase) -> None:
@@ -310,14 +318,14 @@ def _add_satisfied(message: JsonObject, outcomes: Sequence[ExpectationOutcome]) 
 def _outcome(outcome: ExpectationOutcome, responses: dict[int, ToolResponse]) -> JsonObject:
     message: JsonObject = {}
     if outcome.expectation is not None:
-        message["expectation"] = messages.scenario_expectation(outcome.expectation)
+        message["expectation"] = scenario_expectation(outcome.expectation)
     if isinstance(outcome.observed, ToolCall):
-        message["observedToolCall"] = {"toolCall": messages.tool_call(outcome.observed)}
+        message["observedToolCall"] = {"toolCall": tool_call(outcome.observed)}
         response = responses.get(id(outcome.observed))
         if response is not None:
-            message["observedToolCall"]["toolResponse"] = messages.tool_response(response)
+            message["observedToolCall"]["toolResponse"] = tool_response(response)
     elif outcome.observed_as == "text":
-        message["observedAgentResponse"] = messages.agent_message(str(outcome.observed))
+        message["observedAgentResponse"] = agent_message(str(outcome.observed))
     if outcome.outcome:
         message["outcome"] = outcome.outcome
     return message
@@ -380,6 +388,259 @@ def justification(turn: Turn, least: float) -> Score:
     weak = [f"{name} scores {score:g}" for name, score in scores if score < least]
     explanation = f"Below {least:g}: {', '.join(weak[:10])}." if weak else f"All scores reach {least:g}."
     return Score(float(not weak), label=HALLUCINATION_LABELS[int(not weak)], explanation=explanation)
+
+
+# Parts of results: canonical parts and golden turns as CES messages.
+
+
+def tool_reference(name: str | None, resource: str | None) -> JsonObject:
+    """Returns the member of the tool_identifier union: `toolsetTool` for a tool of a toolset, else `tool`."""
+    if not resource:
+        return {"tool": name or ""}
+    toolset, _, tool_id = resource.partition("/tools/")
+    if "/toolsets/" in toolset:
+        return {"toolsetTool": {"toolset": toolset, "toolId": tool_id}}
+    return {"tool": resource}
+
+
+def tool_call(call: ToolCall) -> JsonObject:
+    """Returns a ToolCall."""
+    message: JsonObject = {"tool": call.name or ""}
+    if call.resource:
+        message = tool_reference(call.name, call.resource)
+    if call.id:
+        message["id"] = call.id
+    if call.display_name:
+        message["displayName"] = call.display_name
+    if call.args is not None:
+        message["args"] = call.args
+    return message
+
+
+def tool_response(response: ToolResponse) -> JsonObject:
+    """Returns a ToolResponse; an answer that is no object stands under `output`."""
+    message = tool_reference(response.name, response.resource)
+    if response.id:
+        message["id"] = response.id
+    if response.display_name:
+        message["displayName"] = response.display_name
+    answer = response.response
+    message["response"] = answer if isinstance(answer, dict) else {"output": answer}
+    return message
+
+
+def agent_message(text: str) -> JsonObject:
+    """Returns a Message of the agent."""
+    return {"role": "agent", "chunks": [{"text": text}]}
+
+
+def golden_expectation(expectation: Expectation) -> JsonObject:
+    """Returns a GoldenExpectation: the one that was read, or one made for a case of another format."""
+    if expectation.wire is not None:
+        return expectation.wire
+    if expectation.tool_call is not None:
+        return {"toolCall": tool_call(expectation.tool_call)}
+    return {"agentResponse": agent_message(expectation.text or "")}
+
+
+def scenario_expectation(expectation: Expectation) -> JsonObject:
+    """Returns a ScenarioExpectation: the one that was read, or one made for a case of another format."""
+    if expectation.wire is not None:
+        return expectation.wire
+    if expectation.tool_call is not None:
+        return {"toolExpectation": {"expectedToolCall": tool_call(expectation.tool_call)}}
+    return {"agentResponse": agent_message(expectation.text or "")}
+
+
+def _transfer(agent: str) -> JsonObject:
+    return {"targetAgent": agent}
+
+
+def _payload(payload: JsonObject) -> JsonObject:
+    return payload
+
+
+_OBSERVED: dict[str, tuple[str, Any]] = {
+    "tool_call": ("observedToolCall", tool_call),
+    "tool_response": ("observedToolResponse", tool_response),
+    "text": ("observedAgentResponse", agent_message),
+    "agent": ("observedAgentTransfer", _transfer),
+    "payload": ("observedPayload", _payload),
+}
+
+
+def golden_outcomes(outcomes: Sequence[ExpectationOutcome]) -> list[JsonObject]:
+    """Returns GoldenExpectationOutcomes."""
+    found = []
+    for outcome in outcomes:
+        message: JsonObject = {}
+        expectation, parameters, observed = outcome.expectation, outcome.parameters, outcome.observed
+        if expectation is not None:
+            message["expectation"] = golden_expectation(expectation)
+        if outcome.observed_as is not None:
+            key, convert = _OBSERVED[outcome.observed_as]
+            message[key] = convert(observed)
+        if parameters is not None:
+            is_called = observed is not None
+            result = _parameter_result(parameters, outcome.parameter_outcome, is_called)
+            if is_called and expectation is not None and expectation.wire is None:
+                # The order of the keys is that of results written so far.
+                message["toolInvocationResult"] = result
+        if outcome.outcome:
+            message["outcome"] = outcome.outcome
+        if parameters is not None:
+            message["toolInvocationResult"] = result
+        found.append(message)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_called: bool) -> JsonObject:
+    message: JsonObject = {}
+    if parameters.value is not None:
+        message["parameterCorrectnessScore"] = float32(parameters.value)
+    if outcome:
+        message["outcome"] = outcome
+    message["explanation"] = _explanation(parameters) if was_called else "The tool was not called."
+    return message
+
+
+def _explanation(parameters: ParameterScore) -> str:
+    if not parameters.total:
+        return "No parameters found."
+    text = f"{parameters.matched} of {parameters.total} parameters match"
+    if parameters.undecided:
+        text += f", {parameters.undecided} need a judge"
+    return text + (f"; wrong or missing: {', '.join(parameters.wrong)}." if parameters.wrong else ".")
+
+
+@lru_cache(maxsize=4096)
+def tool_scores(share: float, ordered: float, outcome: Outcome | None) -> JsonObject:
+    """Returns the fields of a TurnReplayResult about its tools.
+
+    Args:
+        share: Expected tools that were called, 0..1.
+        ordered: Those called in the expected order, 0..1.
+        outcome: `share` against its gate.
+    """
+    overall: JsonObject = {"toolInvocationScore": float32(share)}
+    if outcome:
+        overall["outcome"] = outcome
+    return {"toolOrderedInvocationScore": float32(ordered), "overallToolInvocationResult": overall}
+
+
+def judgement(score: Score) -> JsonObject:
+    """Returns a HallucinationResult or UserGoalSatisfactionResult; without a score where none was given."""
+    if score.value is None:
+        return {"explanation": f"not judged: {score.reason or 'an error'}"}
+    return {"score": int(score.value), "label": score.label, **_explained(score)}
+
+
+def _explained(score: Score) -> JsonObject:
+    return {"explanation": score.explanation} if score.explanation else {}
+
+
+def statement_result(statement: Statement) -> JsonObject:
+    """Returns the EvaluationExpectationResult of an evaluation expectation."""
+    message: JsonObject = {}
+    if statement.expectation != statement.prompt:
+        message["evaluationExpectation"] = statement.expectation
+    if statement.prompt:
+        message["prompt"] = statement.prompt
+    if statement.score is not None:
+        message["outcome"] = "PASS" if statement.score else "FAIL"
+    return message | ({"explanation": statement.reason} if statement.reason else {})
+
+
+def similarity_result(score: Score, outcome: Outcome) -> JsonObject:
+    """Returns a SemanticSimilarityResult of a score with a value."""
+    value = int(score.value or 0)
+    return {"score": value, "label": LABELS[value], **_explained(score), "outcome": outcome}
+
+
+def failed_gate(criterion: Criterion, score: Score) -> JsonObject:
+    """Returns the gate of a criterion that a conversation misses as an EvaluationExpectationResult."""
+    bound = "at least" if criterion.gate == "at_least" else "at most"
+    prompt = f"{criterion.name}: {bound} {criterion.threshold:g}"
+    return {"prompt": prompt, "outcome": "FAIL", "explanation": score.explanation or ""}
+
+
+@lru_cache(maxsize=1024)
+def case_thresholds(thresholds: CaseThresholds) -> JsonObject:
+    """Returns an EvaluationMetricsThresholds."""
+    return {
+        "goldenEvaluationMetricsThresholds": {
+            "turnLevelMetricsThresholds": {
+                "semanticSimilaritySuccessThreshold": thresholds.semantic_similarity,
+                "overallToolInvocationCorrectnessThreshold": float32(thresholds.tool_invocation),
+            },
+            "expectationLevelMetricsThresholds": {
+                "toolInvocationParameterCorrectnessThreshold": float32(thresholds.parameter)
+            },
+            "toolMatchingSettings": {"extraToolCallBehavior": thresholds.extra_tool_calls},
+        },
+        "goldenHallucinationMetricBehavior": thresholds.golden_hallucination,
+        "scenarioHallucinationMetricBehavior": thresholds.scenario_hallucination,
+    }
+
+
+# Timed steps of a turn: latencies as CES messages, and what they add to the sums.
+
+
+def nanos(seconds: float) -> int:
+    """Returns a length of time in nanoseconds, rounded."""
+    return round(seconds * 1e9)
+
+
+def add_spans(message: JsonObject, spans: Sequence[TimedSpan]) -> None:
+    """Adds `toolCallLatencies` and `spanLatencies` to a message."""
+    calls = [{"tool": _identifier(span), **_span_times(span)} for span in spans if span.type == "TOOL"]
+    if calls:
+        message["toolCallLatencies"] = calls
+    message["spanLatencies"] = [_span_latency(span) for span in spans]
+
+
+def _identifier(span: TimedSpan) -> str:
+    return span.resource or span.name or ""
+
+
+@lru_cache(maxsize=4096)
+def _timestamp(text: str) -> str | None:
+    """Returns a log's time as a canonical Timestamp, or None if it is none."""
+    try:
+        return read_timestamp(text)
+    except ValueError:
+        return None
+
+
+def _span_times(span: TimedSpan) -> JsonObject:
+    """Returns the fields that ToolCallLatency and SpanLatency share."""
+    message: JsonObject = {"executionLatency": nanos_duration(nanos(span.seconds))}
+    if span.name:
+        message["displayName"] = span.name
+    for name, text in (("startTime", span.start_time), ("endTime", span.end_time)):
+        time = _timestamp(text) if text else None
+        if time:
+            message[name] = time
+    return message
+
+
+def _span_latency(span: TimedSpan) -> JsonObject:
+    """Returns a SpanLatency; its identifier follows from its type."""
+    message = {"type": span.type, **_span_times(span)}
+    identifier = _identifier(span)
+    if span.type == "LLM":
+        message.pop("displayName", None)
+        message["model"] = identifier
+    elif span.type == "USER_CALLBACK":
+        message.pop("displayName", None)
+        message["callback"] = identifier
+    elif span.type == "TOOL" and "/toolsets/" in identifier:
+        toolset, _, tool_id = identifier.partition("/tools/")
+        message["toolset"] = {"toolset": toolset, "toolId": tool_id}
+    else:
+        message["resource"] = identifier
+    return message
 
 
 # What an EvaluationResult adds to the sums.

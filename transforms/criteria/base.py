@@ -405,8 +405,10 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
         TypeError: Its value is no number, or its details hold what JSON cannot.
         ValueError: Its value is outside the criterion's scale, or its outcome is impossible.
     """
-    check_score(criterion, score)
-    stated = score.outcome
+    value, scale, stated = score.value, criterion.scale, score.outcome
+    is_plain = value.__class__ is float and stated is None and criterion._is_built_in
+    if not is_plain or (scale is not None and not scale[0] <= value <= scale[1]):  # type: ignore[operator]
+        check_score(criterion, score)
     criterion.gated(score)
     if score.outcome == "FAIL":
         if pair is not None and pair.label:
@@ -419,8 +421,10 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
 
 def _explain_pass(criterion: Criterion, score: Score) -> None:
     """Says of a score without a word that it passes although its value does not."""
-    if score.outcome == "PASS" and not criterion.reaches(score):
-        threshold = criterion.threshold if score.threshold is None else score.threshold
+    threshold = criterion.threshold if score.threshold is None else score.threshold
+    if score.outcome != "PASS" or score.value is None or threshold is None:
+        return
+    if not (score.value >= threshold if criterion.gate == "at_least" else score.value <= threshold):
         score.explanation = f"It passes, although {score.value:g} does not reach the threshold {threshold:g}."
 
 

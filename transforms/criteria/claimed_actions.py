@@ -106,7 +106,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         score.judge = answers.use
         if score.details is not None:
             called = (call for turn in sample.conversation.turns for call in turn.tool_calls)
-            guessed = catalog.guesses(map(called_tool, called))
+            guessed = catalog.guesses(called)
             guesses: JsonObject = {"guessed": guessed} if guessed else {}
             score.details = {**score.details, **guesses, **left_out(answers.question.prompt)}
         return score
@@ -145,6 +145,7 @@ def _tools(sample: Sample, catalog: ToolCatalog, actions: Sequence[Action]) -> l
     expected = [call for turn in golden.turns for call in turn.tool_calls or ()] if golden else []
     expected += (golden.actions or ()) if golden else ()
     calls = [call for turn in sample.conversation.turns for call in turn.tool_calls] + expected
+    changing = {called_tool(call) for call in calls if catalog.effect_of(call).effect != "read"}
     arguments: dict[str, dict[str, None]] = {}
     for name in (*catalog.declared, *map(called_tool, calls), *(action.tool for action in actions)):
         arguments.setdefault(name, {})
@@ -153,7 +154,7 @@ def _tools(sample: Sample, catalog: ToolCatalog, actions: Sequence[Action]) -> l
     return [
         f"{name}({', '.join(paths)})" if paths else name
         for name, paths in arguments.items()
-        if name and catalog.effect(name).effect != "read"
+        if name and (name in changing or catalog.effect(name).effect != "read")
     ]
 
 

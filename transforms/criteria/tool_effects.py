@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import BaseModel, Field, PrivateAttr
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolSetting
+from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
@@ -23,6 +23,7 @@ from turnwise.transforms.effects.changes import (
     expected_handoffs,
     listed,
     match_changes,
+    missing_lookups,
     not_compared,
     open_pairs,
     summary,
@@ -125,7 +126,9 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
     A tool whose effect is unknown may be a look-up or destructive. A call of it that is made as expected is
     right. One that is extra, missing or has other arguments leaves the conversation without a score, unless
     it fails whatever the tool does. One that would pass has no score either if an expected look-up failed,
-    was not repeated with success, and the agent does not say that it failed: its words may be invented.
+    was not repeated with success, and the agent does not say that it failed: its words may be invented. So
+    has one where nothing but look-ups is expected and one was never made, and one whose last call that sets a
+    value (`set_temp`) sets another than expected.
 
     When to use: The effects of calls matter, and not the read calls on the way.
 
@@ -166,7 +169,11 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             return None
         catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
         wanted = _expected(pair.expected, catalog)
-        score = self._compare(changes_of(wanted, turns, catalog), catalog)
+        golden = sample.eval_case.turns if sample.eval_case else ()
+        stated = [call for turn in golden for call in turn.tool_calls or ()]
+        missing = missing_lookups(stated, sample.conversation.turns, catalog) if expected else []
+        missing = [call for call in missing if call in (expected or ())]
+        score = self._compare(changes_of(wanted, turns, catalog), catalog, missing)
         score.label = pair.label
         return score
 
@@ -183,7 +190,9 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             actions, golden.user_actions, [call for turn in of_turns for call in turn.optional]
         )
         work = changes_of(wanted, sample.conversation.turns, catalog)
-        score = self._compare(work, catalog)
+        called = [*(actions or ()), *golden.user_actions]
+        missing = missing_lookups(called, sample.conversation.turns, catalog) if actions else []
+        score = self._compare(work, catalog, missing)
         if not work.expected and not _states_words(golden):
             score.explanation = f"{score.explanation} {_NOT_SAID}"
         return score
@@ -196,13 +205,31 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             overall.outcome, overall.reason = "FAIL", f"in a turn: {next(filter(None, reasons))}"
         return overall
 
-    def _compare(self, work: Changes, catalog: ToolCatalog) -> Score:
-        """Returns no score in place of a pass if the agent may have invented the result of a look-up."""
+    def _compare(self, work: Changes, catalog: ToolCatalog, missing: Sequence[ToolCall]) -> Score:
+        """Returns no score in place of a pass if the agent may have invented the result of a look-up.
+
+        Nor if the last call that sets something sets another value than expected.
+        """
         score = self._compare_changes(work, catalog)
-        if not work.lookups or self.gated(score).outcome != "PASS":
+        if not (work.lookups or missing or work.last_set) or self.gated(score).outcome != "PASS":
             return score
-        calls = "; ".join(listed(list(map(call_text, work.lookups))))
-        reason = f"an expected look-up failed, and the agent does not say so: {calls}"
+        compare = ArgumentComparison(self.argument_matchers, self.ordered_lists, True)
+        last = [call for want, call in work.last_set if compare.differences(want, call)]
+        heads = {
+            "an expected look-up failed, and the agent does not say so": work.lookups,
+            "only look-ups are expected, and one was not made": missing,
+            "the last call that sets something is not the expected one": last,
+        }
+        reason = next(
+            (
+                f"{head}: {'; '.join(listed(list(map(call_text, calls))))}"
+                for head, calls in heads.items()
+                if calls
+            ),
+            None,
+        )
+        if reason is None:
+            return score
         return Score(None, reason=reason, explanation=score.explanation, details=score.details)
 
     def _compare_changes(self, work: Changes, catalog: ToolCatalog) -> Score:

@@ -19,13 +19,8 @@ from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, R
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.sample import Sample, inline_case, recorded_case
-from turnwise.transforms.scoring.evaluate import (
-    CriterionScores,
-    ScoredConversation,
-    judge_conversation,
-    open_pairs,
-    score_conversation,
-)
+from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open_pairs
+from turnwise.transforms.scoring.selection import Criteria
 
 _IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",
         "conv_id", "conversation", "session", "thread", "chat", "conv", "id")  # fmt: skip
@@ -361,12 +356,14 @@ def try_criteria(
 
 async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Trial]:
     measured = [c for c in criteria if isinstance(c, MeasuredCriterion)]
-    scores = score_conversation(sample, measured).scores
-    found = {each.criterion.name: _trial(each, bool(open_pairs(each))) for each in scores}
+    scored, _ = evaluate(sample, Criteria(measured))
+    found = {each.criterion.name: _trial(each, bool(open_pairs(each))) for each in scored.scores}
     for criterion in criteria:
         if isinstance(criterion, JudgedCriterion):
-            judge, scored = _AskedJudge(), ScoredConversation(sample, [], [])
-            await judge_conversation(scored, [criterion], judge)
+            judge = _AskedJudge()
+            scored, asking = evaluate(sample, Criteria((), [criterion]), judge)
+            if asking is not None:
+                await asking
             found[criterion.name] = _trial(scored.scores[0], judge.was_asked)
     return found
 

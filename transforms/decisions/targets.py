@@ -22,7 +22,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.ces.messages import (
+from turnwise.transforms.ces.result import (
     agent_message,
     case_thresholds,
     golden_expectation,

@@ -1,13 +1,14 @@
 """Infers the effect of a tool from its name and description, in the languages of the verb lists."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
 from turnwise.schemas.conversation import GUESS, UNKNOWN, InferredEffect, ToolEffect
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects import foreign_verbs as foreign
 from turnwise.transforms.text.words import word_set
 
@@ -39,13 +40,13 @@ IDEMPOTENT = word_set("""
     dismiss dispose dissolve downgrade drop edit eject eliminate enable enforce eradicate erase evict
     exchange exclude expel expire expunge finalise finalize finish fix flag flush follow forfeit forget
     freeze fulfil fulfill grant halt hide ignore impose install kick kill label leave like link
-    liquidate lock login logoff logon logout lower mark migrate mkdir modify mount move mute mv nuke nullify
+    liquidate lock lower mark migrate mkdir modify mount move mute mv nuke nullify
     obliterate open opt overwrite patch pause pin postpone prioritise prioritize prohibit promote prune
     publish purge put quarantine quash raze reactivate reassign rebalance rebook reboot recategorize
     reclassify reconcile reconfigure redirect reinstate reject relabel release relocate remap remove
     rename reopen reorder replace reprice reprioritize reschedule rescind reset resolve restart restore
     restrict resume retire reveal revert revise revoke rewrite rm rmdir rotate sanction save set settle
-    setup shred shut shutdown signin signout silence snooze spoof start stop strip submerge subscribe
+    setup shred shut shutdown silence snooze spoof start stop strip submerge subscribe
     substitute supersede suppress suspend swap switch tag terminate throttle touch trash truncate tune
     turn unarchive unassign unban unblock uncomplete undelete undo unflag unfollow unfreeze unhide
     uninstall unlike unlink unlock unmark unmount unmute unpause unpin unpublish unregister unset
@@ -56,9 +57,9 @@ IDEMPOTENT = word_set("""
 REPEATABLE = word_set("""
     accrue acquire add admit advance alert allocate announce apologise apologize appeal append appoint
     assemble auction award backup begin bid bill book borrow broadcast build buy cable capture charge
-    checkin checkout claim click clone comment commit compensate complain compose contest contribute
+    checkin checkout claim click clone comment commit compensate complain contest contribute
     copy cp create credit debit decrease decrement dedicate deduct deliver deploy deposit dial disburse
-    dispatch dispute distribute dm donate double downvote draft draw duplicate earn echo email emit
+    dispatch dispute distribute dm donate double downvote draw duplicate earn echo email emit
     employ enqueue enrol enroll enter establish expand extend file fine fire forge fork forward found
     fund gift hire import increase increment ingest initialise initialize initiate inject insert
     instantiate invest invite invoice issue launch lease lend loan log mail make manufacture merge
@@ -75,6 +76,9 @@ REPEATABLE = word_set("""
 
 TOGGLING = word_set("toggle")
 """Verbs of writes that undo themselves when repeated."""
+
+SETTING = word_set("adjust change configure modify set switch turn update")
+"""Verbs that give something a value: the last call counts."""
 
 DESTRUCTIVE = word_set("""
     abolish annul cancel clear decommission delete deprovision destroy discard dispose dissolve drop
@@ -95,7 +99,7 @@ STORES = word_set("""
 NOUNS_TOO = word_set("""
     alert appeal approximate auction award backup benchmark bid bill book cable cap capture cat charge
     check claim clean comment commission contest credit dash debit deposit df dispute dm dot double
-    draft du email exchange file fine finish fire fix flag floor forecast forge found fund gift head
+    du email exchange file fine finish fire fix flag floor forecast forge found fund gift head
     help invoice issue label lease leave like link loan lock log mail message mint note offer open
     order page phone pick pickup plan play post press queue random rate record refund register release
     rent report request return reverse review reward roll round scale schedule seed segment setup share
@@ -158,11 +162,11 @@ NUMBERS = word_set("decimals floats fractions integers ints matrices numbers pol
 """Nouns for operands: what is done to them is a calculation (`add_numbers`)."""
 
 UNCLEAR = word_set("""
-    answer cache calibrate cleanup combine compile compress crop decrypt encrypt enhance enrich export
-    feed generate harvest index inform mine optimize organize pack prepare process rebuild recalculate
-    recompute redact refine refresh regenerate reindex render repair rescore resize resync rework
-    rollback sanitize select spin stage stream sync synchronise synchronize train transform trim unpack
-    unzip vacuum warm wash zip
+    answer cache calibrate cleanup combine compile compose compress crop decrypt draft encrypt enhance
+    enrich export feed generate harvest index inform login logoff logon logout mine optimize organize pack
+    prepare process rebuild recalculate recompute redact refine refresh regenerate reindex render repair
+    rescore resize resync rework rollback sanitize select signin signout spin stage stream sync
+    synchronise synchronize train transform trim unpack unzip vacuum warm wash zip
 """)
 """Verbs of calls that may change something or not: a name that begins with one names no information."""
 
@@ -211,10 +215,15 @@ PHRASES = {
     ("hand", "off"): "handoff",
     ("hand", "over"): "handover",
     ("hang", "up"): "hangup",
+    ("group", "by"): "sort",
     ("log", "in"): "login",
     ("log", "out"): "logout",
     ("look", "up"): "lookup",
+    ("order", "by"): "sort",
     ("pick", "up"): "pickup",
+    ("set", "difference"): "compute",
+    ("set", "intersection"): "compute",
+    ("set", "union"): "compute",
     ("sign", "in"): "signin",
     ("sign", "out"): "signout",
     ("sign", "up"): "signup",
@@ -278,6 +287,27 @@ PERSONS = word_set("""
 """)
 """Nouns for those who take over."""
 
+RESOLVED = word_set("address addresses dns domain entity host hostname ip location name path place uri url")
+"""Nouns for what is looked up when it is resolved; a ticket is settled."""
+
+FRAMEWORK = word_set("""
+    adk_request_confirmation adk_request_credential adk_request_input ask_user_question attempt_completion
+    enter_plan_mode exit_loop exit_plan_mode final_answer manage_todo_list plan_mode_respond
+    request_confirmation request_credential request_user_input sequential_thinking sequentialthinking
+    set_model_response structured_output task_tracker todo_read todo_write write_todos
+""")
+"""Tools by which frameworks plan, ask the user and give the answer; nothing else changes."""
+
+ANSWERING = word_set("""
+    answer complete done finish finish_task reply respond submit submit_answer task_complete update_plan
+""")
+"""Names of such tools that may also be those of a business; the arguments tell."""
+
+ANSWERS = word_set("""
+    answer content explanation message output plan reason response result status success summary text thought
+""")
+"""Parameters of tools that give an answer or a plan."""
+
 MONEY = word_set("""
     account accounts amount balance bank card cash checking credit fund funds money payment savings
     wallet
@@ -339,6 +369,7 @@ _HANDING = HANDING | _all(foreign.HANDING)
 _MONEY = MONEY | _all(foreign.MONEY)
 _CONVERSATION = CONVERSATION | _all(foreign.CONVERSATION)
 _RESETTING = RESETTING | _all(foreign.RESETTING)
+_SETTING = SETTING | _all(foreign.SETTING)
 _STORES = STORES | _all(foreign.STORES)
 _ENDING_LAST = _all(foreign.ENDING)
 _ENDING = ENDING | _ENDING_LAST
@@ -397,6 +428,17 @@ def lexicon() -> Lexicon:
     )
 
 
+class InferredVerb(NamedTuple):
+    """An effect and the verb that it was inferred from.
+
+    Attributes:
+        verb: The deciding verb; "": none is known.
+    """
+
+    effect: InferredEffect
+    verb: str
+
+
 @lru_cache(maxsize=4096)
 def infer_effect(name: str, description: str | None = None) -> ToolEffect:
     """Infers the effect of a tool from the verb of its name.
@@ -409,8 +451,15 @@ def infer_effect(name: str, description: str | None = None) -> ToolEffect:
         name: Name in camelCase, snake_case, kebab-case or a script without spaces, with or without accents.
         description: Description of the tool; None: unknown.
     """
-    effect, verb = _named(name) or _described(description) or (UNKNOWN, "")
-    words = lexicon()
+    joined = "_".join(_last_words(name))
+    if joined in FRAMEWORK:
+        return _READ
+    named = None if joined in ANSWERING else _named(name)
+    return _tool_effect(named or _described(description) or InferredVerb(UNKNOWN, ""), name)
+
+
+def _tool_effect(found: InferredVerb, name: str) -> ToolEffect:
+    (effect, verb), words = found, lexicon()
     is_idempotent = effect in ("read", "handoff") or verb in words.idempotent
     destroys = (
         verb in words.destructive
@@ -436,15 +485,11 @@ def is_toggle(name: str) -> bool:
     return found is not None and found.verb in TOGGLING
 
 
-class InferredVerb(NamedTuple):
-    """An effect and the verb that it was inferred from.
-
-    Attributes:
-        verb: The deciding verb; "": none is known.
-    """
-
-    effect: InferredEffect
-    verb: str
+@lru_cache(maxsize=4096)
+def sets_value(name: str) -> bool:
+    """Returns whether a tool gives something a value, by the verb of its name."""
+    found = _named(name)
+    return found is not None and found.verb in _SETTING
 
 
 def _named(name: str) -> InferredVerb | None:
@@ -455,6 +500,12 @@ def _named(name: str) -> InferredVerb | None:
         found = _read([word for words in parts for word in words])
         found = found if found and found.verb == parts[0][0] else None
     return found
+
+
+@lru_cache(maxsize=4096)
+def _last_words(name: str) -> tuple[str, ...]:
+    """Returns the words of the last part of a name."""
+    return tuple(words_of(_PART.split(_plain(name))[-1])) or ("",)
 
 
 def _without_initials(words: list[str]) -> list[str]:
@@ -542,7 +593,8 @@ def _names_thing(words: Sequence[str]) -> bool:
     head, last = words[0], words[-1]
     if head in ADJECTIVES and len(words) == 2 and last.endswith("s") and not last.endswith(("ss", "us")):
         return True
-    if (head == "open" and last in OPENED) or (head == "return" and last in RETURNED):
+    nouns = {"open": OPENED, "return": RETURNED, "resolve": RESOLVED}.get(head, ())
+    if last in nouns:
         return True
     is_part = last in ATTRIBUTES and not (last == "items" and head in DEEDS)
     return len(words) == 2 and is_part and head in NOUNS_TOO - lexicon().reading
@@ -651,3 +703,200 @@ def _described(description: str | None) -> InferredVerb | None:
         if stem in known.writing or stem in known.reading:
             return InferredVerb("write" if stem in known.writing else "read", stem)
     return None
+
+
+# Infers the effect of a call from arguments that state it: a query, an action or an HTTP method.
+
+_READ = ToolEffect("read", True, False, GUESS)
+_LONGEST_QUERY = 20_000
+_ACTION_KEYS = word_set("action command method op operation verb")
+_HTTP = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
+_ADDRESSES = word_set("endpoint path uri url")
+_ASKED_FOR = word_set("info options status")
+_NAVIGATING = word_set("click open press tap")
+_NOT_RUN = word_set("""
+    analyse analyze check checker dryrun estimate explain format formatter lint linter parse parser review
+    translate validate validator verify
+""")
+"""Words of tools that look at a query and do not run it."""
+
+_OPERAND = re.compile(
+    r"[a-z]|(?:addend|first|num|number|operand|second|term|val|value)s?(?:_?\w)?|\w+_number"
+)
+_STORES_OF_QUERIES = word_set("""
+    bigquery clickhouse database databases db duckdb mysql oracle postgres postgresql redshift
+    snowflake sql sqlite warehouse
+""")
+_NOT_CODE = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*\"", re.DOTALL)
+_MAY_BE_QUERY = re.compile(r"[\s(;]*(?:--|/\*|(?:[a-z]{2,9}\b|db\.)|\{)", re.IGNORECASE)
+_IN_CAPITALS = re.compile(
+    r"(?:SELECT|WITH|INSERT|UPDATE|DELETE|DROP|TRUNCATE|ALTER|CREATE|MERGE|REPLACE|GRANT|REVOKE|EXPLAIN|SHOW)\s[^;]*?"
+    r"\b(?:AS|COLUMN|DATABASE|DATABASES|FROM|INDEX|INTO|ON|ROLE|SCHEMA|SELECT|SET|TABLE|TABLES|TO|USER|VIEW)\b"
+    r"|TRUNCATE\s+[\w.]+\s*\Z|SELECT\s+[\w.]+\s*\("
+)
+_STATEMENT = re.compile(
+    r"delete\s+from\s+[\w.`\[\]]+\s*(?:\Z|(?:where|using|returning|limit|as)\b|\w+\s+where\b)"
+    r"|(?:drop|truncate)\s+(?:table|view|index|database|schema)\s+(?:if\s+exists\s+)?[\w.`\[\]]+\s*"
+    r"(?:\Z|,|cascade\b|restrict\b)"
+    r"|insert\s+(?:\w+\s+){0,2}into\s+\S+\s*(?:\(|values\b|select\b|set\b|default\b)"
+    r"|update\s+\S+(?:\s+\w+)?\s+set\s+[\w.`]+\s*=|(?:merge|replace|upsert)\s+into\s+\S+"
+    r"|(?:create|alter)\s+table\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|(?:add|alter|as|drop|rename)\b)"
+    r"|select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\([^()]*\))?(?:\s*,\s*[\w.*]+(?:\([^()]*\))?)*)\s+(?:from|into)\s"
+    r"|with\s+(?:recursive\s+)?\w+\s*(?:\([^()]*\)\s*)?as\s*\(|(?:optional\s+)?match\s*\(",
+    re.IGNORECASE,
+)
+_DESTROYING = re.compile(
+    r"\A(?:delete|drop|truncate)\b|\bdelete\s+(?:[\w.,*]+\s+)?from\b|\bthen\s+delete\b|\Aalter\b.*\bdrop\b"
+    r"|\A(?:optional\s+)?match\b.*\bdelete\b",
+    re.DOTALL,
+)
+_WRITING = re.compile(
+    r"\A(?:alter|attach|comment|copy|create|grant|insert|load|merge|rename|replace|revoke|update|upsert)\b"
+    r"|\binsert\s+(?:\w+\s+)?into\b|\bupdate\s+\S+\s+(?:\w+\s+)?set\b|\bmerge\s+into\b|\A(?:select|with)\b.*\binto\b"
+    r"|\A(?:optional\s+)?match\b.*\b(?:create|merge|remove|set)\b|\Apragma\s+[\w.]+\s*=",
+    re.DOTALL,
+)
+_ASKING_SQL = re.compile(
+    r"(?:begin|commit|desc|describe|explain|match|optional|pragma|rollback|select|set|show|start|table|use|values|with)\b"
+)
+_EXPLAINING = re.compile(r"explain\b(?!.*\banaly[sz]e\b)", re.DOTALL)
+_COUNTING = re.compile(r"\bset\b.*?=[^,=]*?\w\s*[-+*/|]")
+_MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
+_GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
+
+
+_SPACED = re.compile(r"[\s{]")
+_ACTING = re.compile("action|command|method|op|verb", re.IGNORECASE)
+
+
+def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffect:
+    """Returns the effect of a call, which its arguments may state, of a tool whose effect is inferred.
+
+    What a query does (SQL, Cypher, GraphQL, MongoDB) decides, and then an action (`action: create`,
+    `method: DELETE`), but not against a verb that begins the name: `get_log(action: delete)` may filter.
+
+    Args:
+        name: Name of the tool.
+        effect: Its inferred effect.
+        args: The arguments.
+    """
+    words = _last_words(name)
+    if effect.effect == "handoff" or not _NOT_RUN.isdisjoint(words):
+        return effect
+    if "_".join(words) in ANSWERING:
+        is_answer = isinstance(args.get("plan", []), list) and all(key.lower() in ANSWERS for key in args)
+        return _READ if is_answer else effect
+    if words[-1] == "add" and _are_operands(args):
+        return _READ
+    texts = list(_texts(args))
+    queries = [found for key, text, _ in texts if (found := _query_effect(text, {*words, *words_of(key)}))]
+    if queries:
+        strongest = max(queries, key=_strength)
+        return strongest if effect.effect != "write" else max(effect, strongest, key=_strength)
+    actions = [found for key, text, inner in texts if inner and (found := _action_effect(key, text, args))]
+    if not actions:
+        return effect
+    stated, verb = max(actions, key=_strength), _named(name)
+    is_plain = verb is not None and verb.verb == words[0] and (len(words) > 1 or verb.verb not in NOUNS_TOO)
+    if not is_plain or effect.effect == UNKNOWN:
+        return stated
+    if effect.effect == "write" or stated.effect == "read":
+        return effect
+    is_http = any(text.upper() in _HTTP and words_of(key)[-1:] == ["method"] for key, text, _ in texts)
+    return stated if is_http else ToolEffect(UNKNOWN, False, False, GUESS)
+
+
+def may_state_effect(args: JsonObject | None) -> bool:
+    """Returns whether arguments are such that `effect_of_call` has to read them; most are not."""
+    return bool(args) and not all(
+        (isinstance(value, str) and not (_SPACED.search(value) or _ACTING.search(key)))
+        or isinstance(value, bool)
+        or value is None
+        or (isinstance(value, int | float) and len(args or ()) == 1)
+        for key, value in (args or {}).items()
+    )
+
+
+def _strength(effect: ToolEffect) -> int:
+    return effect.destructive + ("read", UNKNOWN, "handoff", "write").index(effect.effect)
+
+
+def _are_operands(args: JsonObject) -> bool:
+    """Returns whether arguments are the two numbers, or the list of them, of a calculation."""
+    values = [one for value in args.values() for one in (value if isinstance(value, list) else [value])]
+    are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    is_one = len(args) == 1 or len(values) == 2
+    return len(values) > 1 and is_one and are_numbers and all(map(_OPERAND.fullmatch, args))
+
+
+def _texts(args: JsonObject) -> Iterator[tuple[str, str, bool]]:
+    """Yields the texts of arguments with their keys, and whether they stand outside of lists."""
+    left: list[tuple[str, JsonValue, bool]] = [("", args, True)]
+    while left:
+        key, value, is_outside = left.pop()
+        if isinstance(value, str):
+            yield key, value, is_outside
+        elif isinstance(value, dict):
+            left += [(name, item, is_outside) for name, item in value.items()]
+        elif isinstance(value, list):
+            left += [(key, item, False) for item in value]
+
+
+def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
+    """Returns the effect of an argument that names an action; None: it names none that is known."""
+    words, action = words_of(key), text.strip()
+    if not words or words[-1] not in _ACTION_KEYS or words[0] not in (words[-1], "http", "request"):
+        return None
+    if words[-1] == "method" and (len(words_of(action)) == 1 or action.upper() in _HTTP):
+        is_http = (
+            action.isupper() or len(words) > 1 or any(not _ADDRESSES.isdisjoint(words_of(k)) for k in args)
+        )
+        return infer_effect(action) if action.upper() in _HTTP and is_http else None
+    if action.lower() in _ASKED_FOR:
+        return _READ
+    verb = _named(action) if len(action) <= _LONGEST_DESCRIPTION and len(action.split()) <= 2 else None
+    if verb is None or not verb.verb or verb.verb in _NAVIGATING:
+        return None
+    operands = {name: value for name, value in args.items() if value != text}
+    return _READ if verb.verb == "add" and _are_operands(operands) else _tool_effect(verb, action)
+
+
+def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
+    """Returns the effect of a query; None: the text is none, or it is unknown what it does.
+
+    Args:
+        text: The text.
+        words: Words of the tool and the parameter. Where they name a database, any statement is a query.
+    """
+    text = text[:_LONGEST_QUERY]
+    if not _MAY_BE_QUERY.match(text):
+        return None
+    if _GRAPHQL.match(text):
+        fields = [infer_effect(found[1]) for found in _MUTATION.finditer(text)]
+        if fields:
+            return ToolEffect("write", False, any(field.destructive for field in fields), GUESS)
+        return _READ if "graphql" in words or not text.lstrip().startswith("{") else None
+    if text.lstrip().startswith("db."):
+        command = re.match(r"\s*db(?:\.\w+)*?\.(\w+)\(", text)
+        effect = infer_effect(command[1]) if command else None
+        return effect if effect and effect.effect != UNKNOWN else None
+    bare = _NOT_CODE.sub(lambda found: " " if found[0][0] in "-/" else "x", text)
+    statements = [part for each in bare.split(";") if (part := each.strip("( \t\r\n"))]
+    if not statements or not (
+        not _STORES_OF_QUERIES.isdisjoint(words)
+        or any(_IN_CAPITALS.match(part) or _STATEMENT.match(part) for part in statements)
+    ):
+        return None
+    found = [effect for part in statements if (effect := _statement_effect(part.lower())) is not None]
+    return max(found, key=_strength, default=None)
+
+
+def _statement_effect(statement: str) -> ToolEffect | None:
+    if _EXPLAINING.match(statement):
+        return _READ
+    if _DESTROYING.search(statement):
+        return ToolEffect("write", True, True, GUESS)
+    if _WRITING.search(statement):
+        is_set = statement.startswith("update") and not _COUNTING.search(statement)
+        return ToolEffect("write", is_set, False, GUESS)
+    return _READ if _ASKING_SQL.match(statement) else None

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeVar
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.call_values import leaves
-from turnwise.transforms.effects.catalog import is_toggle, words_of
+from turnwise.transforms.effects.catalog import is_toggle, sets_value, words_of
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, key_of, nodes
 from turnwise.transforms.effects.failures import (
     admits_failure,
@@ -24,11 +24,18 @@ from turnwise.transforms.matching.alignment import best_assignment, count_matche
 from turnwise.transforms.matching.calls import frozen, pair_responses, same_tool
 from turnwise.transforms.matching.expectations import same_agent, turn_texts
 from turnwise.transforms.text.sentences import single_spaced
+from turnwise.transforms.text.words import word_set
 
 # Calls with their actor (agent or user), without repetitions and without pairs that undo each other.
 
 Actor = Literal["agent", "user"]
 _STATES = ("on", "off", "enabled", "disabled", "active", "inactive")
+_THINGS = word_set("""
+    account attribute cell channel column customer device field file id ids index item key line order
+    parameter passenger path product property room row sensor setting sku ticket url user uuid variable zone
+""")
+_VALUES = word_set("amount enabled level limit mode on quantity state status to value")
+_MOST_SET = 100_000
 _NAMES_OF_STATES = frozenset(("state", "status", "value", "on", "off", "to", "enable", "enabled", "active"))
 
 
@@ -351,6 +358,8 @@ class Changes(NamedTuple):
     Attributes:
         idle: Calls that had nothing to change.
         undone: Calls that undid each other.
+        last_set: Expected calls that are the last to set something, with the last one that was made, if it
+            sets another value.
         failed: Calls whose response is an error.
         lookups: Failed look-ups on which the agent's words may rest, see `_failed_lookups`.
         counts_extra: Whether unexpected calls of the agent count.
@@ -362,6 +371,7 @@ class Changes(NamedTuple):
     actual: list[ActorCall]
     no_ops: list[ActorCall]
     undone: list[ActorCall]
+    last_set: list[tuple[ToolCall, ToolCall]]
     failed: list[ToolCall]
     lookups: list[ToolCall]
     counts_extra: bool
@@ -399,11 +409,62 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
         made,
         distinct(agents.no_ops, users.no_ops),
         undone,
+        _last_set(by_agent, expected.by_user, agents.succeeded, catalog),
         [*agents.failed, *users.failed],
         _failed_lookups(by_agent, turns, catalog),
         expected.by_agent is not None,
-        catalog.guesses(map(called_tool, (*by_agent, *expected.by_user, *called, *users.succeeded))),
+        catalog.guesses((*by_agent, *expected.by_user, *called, *users.succeeded)),
     )
+
+
+def _last_set(
+    expected: Sequence[ToolCall], by_user: Sequence[ToolCall], made: Sequence[ToolCall], catalog: ToolCatalog
+) -> list[tuple[ToolCall, ToolCall]]:
+    """Returns the last expected calls that set something, with the last made one if it is another.
+
+    What the user sets, too, is left out: the order of calls of different actors is unknown.
+    """
+    wanted = [
+        call for call in expected if sets_value(called_tool(call)) and catalog.effect_of(call).idempotent
+    ]
+    found = []
+    for place, want in enumerate(wanted if len(wanted) * len(made) <= _MOST_SET else ()):
+        if any(_sets_the_same(want, other) for other in (*wanted[place + 1 :], *by_user)):
+            continue
+        key = call_key(want)
+        last = next((c for c in reversed(made) if call_key(c) == key or _sets_the_same(want, c)), None)
+        if last is not None and call_key(last) != key:
+            found.append((want, last))
+    return found
+
+
+def _sets_the_same(call: ToolCall, other: ToolCall) -> bool:
+    """Returns whether two calls give one thing different values.
+
+    They name the same thing, or they differ in one argument, which is the only one or names a value.
+    """
+    args, others = call.args or {}, other.args or {}
+    if call.name != other.name or args.keys() != others.keys():
+        return False
+    nouns = {name: (words_of(name) or [""])[-1] for name in args}
+    differing = [name for name in args if key_of(args[name], name) != key_of(others[name], name)]
+    if not differing or any(nouns[name] in _THINGS for name in differing):
+        return False
+    if not _THINGS.isdisjoint(nouns.values()) or len(args) == 1:
+        return True
+    value, noun = args[differing[0]], nouns[differing[0]]
+    is_value = isinstance(value, int | float) or noun in _VALUES or noun in words_of(called_tool(call))
+    return len(differing) == 1 and is_value
+
+
+def missing_lookups(
+    expected: Sequence[ToolCall], turns: Sequence[Turn], catalog: ToolCatalog
+) -> list[ToolCall]:
+    """Returns the expected look-ups whose tool was never called, if nothing but look-ups is expected."""
+    if any(catalog.effect_of(call).effect != "read" for call in expected):
+        return []
+    made = {call.name for turn in turns for call in (*turn.tool_calls, *turn.user_tool_calls)}
+    return [call for call in expected if call.name not in made]
 
 
 def _failed_lookups(

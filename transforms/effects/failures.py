@@ -8,7 +8,7 @@ from typing import NamedTuple
 from turnwise.schemas.conversation import UNKNOWN, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.effects.catalog import infer_effect, words_of
-from turnwise.transforms.text.failure_marks import is_bad_status, plain_key, states_failure
+from turnwise.transforms.text.failure_marks import TELLING_KEYS, is_bad_status, plain_key, states_failure
 from turnwise.transforms.text.words import word_set
 
 _DEEPEST = 4
@@ -16,18 +16,31 @@ _MOST_PARTS = 20
 _LONGEST_TEXT = 500
 _HOLDING_KEYS = ("result", "data", "output", "response", "content", "body", "structuredcontent", "text",
                  "message", "detail", "msg")  # fmt: skip
+_TELLING_OF_WRITES = ("info", "answer", "warning", "reply")
+_STATUS = frozenset(("status", "state", "outcome"))
 _OPENING = re.compile(
-    r"[\W_]*(?:(?:\w+ )?(?:errors?|failure)\b(?![ -]?free)|[\w.]*(?:error|exception)\b ?[:(]"
+    r"[\W_]*(?:(?:\w+ )?(?:errors?|failure)\b(?![ -]?(?:free|handling|reports?|reporting|logs?|logging"
+    r"|tracking)\b)|[\w.]*(?:error|exception)\b ?[:(]"
     r"|exception\b|traceback \(|fail(?:ed|ure)?\b|fatal\b|invalid\b|forbidden\b|unauthori[sz]ed\b|bad request"
     r"|(?:access|permission) denied|no such\b|not found\b|insufficient\b"
     r"|not (?:allowed|permitted|possible|authori[sz]ed)\b|http\S* [45]\d\d\b"
     r"|time ?out\b|connection (?:refused|reset|aborted|closed)|(?:service )?unavailable\b"
-    r"|internal server error\b|(?:http )?status(?: code)?[:=]? ?[45]\d\d$"
+    r"|internal server error\b|(?:http )?status(?: code)?[:=]? ?[45]\d\d$|bad gateway|gateway time-?out"
+    r"|oops\b"
+    r"|something went wrong|socket hang ?up|getaddrinfo|e(?:conn|notfound|timedout|acces|perm"
+    r"|hostunreach)[a-z]*\b"
+    r"|(?:unknown|invalid|unsupported|unrecognized) (?:\w+ )?(?:tool|function|method|command|action"
+    r"|argument|parameter"
+    r"|input|value|field|id|request|format)\b|no (?:tool|function)s? (?:named|called)|missing (?:\w+ ){0,4}"
+    r"(?:parameter|argument|field|property|value)s?\b|\d+ validation errors?|field required"
+    r"|(?:\w+ ){1,2}(?:is )?required$|<(?:!doctype|html)[^>]*>.*<title>\W*[45]\d\d\b"
+    r"|(?:\w+ ){0,3}(?:temporarily |currently )unavailable\b"
     r"|(?:\w+ ){0,3}(?:limit|quota) (?:exceeded|reached)|rate limit|too many requests"
     r"|(?:please )?(?:re)?try again\b"
     r"|(?:http\S* |status(?: code)?:? ?)?[45]\d\d (?:[a-z-]+ ){0,3}"
     r"(?:error|request|unauthori[sz]ed|forbidden|found|conflict|gone|unavailable|timeout|gateway|such)\b"
-    r"|fehler\b|erreur\b|échec\b|fallo\b|오류|실패|에러|エラー|失敗|错误|失败|錯誤)"
+    r"|(?:\w+ ){0,2}\w*fehler\b|erreur\b|échec\b|fallo\b|erro\b|errore\b|fout\b|błąd|hata\b|ошибка|خطأ|فشل"
+    r"|오류|실패|에러|エラー(?!報告|レポート|ログ)|失敗|错误|失败|錯誤)"
 )
 _SAYING = re.compile(
     r"\b(?:unable to|can ?not|can['’]t|could ?n['’]t|could not|not found(?! to\b)"
@@ -35,8 +48,23 @@ _SAYING = re.compile(
     r"|(?:do|does|did)(?: not|n['’]t) have(?! to\b)"
     r"|fehlgeschlagen|konnten? nicht|nicht möglich|fall(?:ó|aron|ado)|no se (?:pudo|puede)|échoué"
     r"|n['’]a pas pu|não foi possível|falhou|non riuscit[oa]|fallit[oa]|mislukt"
-    r"|not (?:allowed|permitted|authori[sz]ed)|unsuccessful|timed out|is invalid|are invalid|not valid)\b"
-    r"|\b(?P<state>failed|denied|declined|rejected|refused)\b"
+    r"|not (?:allowed|permitted|authori[sz]ed)|unsuccessful|timed out|is invalid|are invalid|not valid"
+    r"|not a valid|unexpected keyword argument|is a required|errors? (?:has |have )?occurred"
+    r"|responded with (?:status )?(?:code )?[45]\d\d"
+    r"|(?:tool|function|request|operation|command|action)(?: (?:use|call|execution))? (?:(?:was|has been) )?"
+    r"(?P<stopped>cancell?ed|interrupted|aborted|stopped|blocked)|interrupted by|does ?n['’]t want to proceed"
+    r"|(?:ist|sind) ein fehler|(?:nicht|niet) (?:gefunden|verfügbar|zulässig|erlaubt|gelukt|gevonden"
+    r"|beschikbaar)"
+    r"|ausgebucht|ungültige?[rsn]?|zeitüberschreitung|verweigert|gescheitert|abgebrochen|une erreur"
+    r"|introuvable"
+    r"|indisponible"
+    r"|(?:un|um) err(?:or|o|ore)|no (?:encontrad[oa]|disponible)|denegad[oa]|agotad[oa]|inválid[oa]"
+    r"|não (?:encontrad[oa]|disponível)|negad[oa]|esgotad[oa]|non (?:è stato possibile|trovat[oa]"
+    r"|disponibile)"
+    r"|esaurit[oa]|negat[oa]|een fout|geweigerd|uitverkocht|ongeldig|не (?:удалось|найден[ао]?)|отказано"
+    r"|недоступ\w+"
+    r"|nie (?:udało|znaleziono)|odmow[ay]|niedostępn\w+|başarısız|bulunamadı|reddedildi|geçersiz)\b"
+    r"|\b(?P<state>failed|denied|declined|rejected|refused|refusée?s?)\b"
 )
 _BEFORE_ADJECTIVE = word_set(
     "the a an your my our their his her its this that any all every each previous last der die das dein ihr"
@@ -44,7 +72,12 @@ _BEFORE_ADJECTIVE = word_set(
 _NO_NOUN = word_set("to with because due by on in at for and or as since when while until again")
 _NOT = re.compile(r"(?:\b(?:not|never|can ?not|unable to|without|nicht)|n['’]t)(?: \w+){0,2} ?$")
 _WAS_NOT = re.compile(r"(?:(?<!can )\b(?:not|never)|(?<!ca)n['’]t)(?: \w+)? ?$")
-_SAYING_UNSPACED = re.compile(r"失敗|できません(?:でした)?|실패|할 수 없|失败|无法|無法")
+_SAYING_UNSPACED = re.compile(
+    r"失敗|できません(?:でした)?|満席|満室|見つかりません|タイムアウト|不足|拒否|無効|売り切れ|실패"
+    r"|할 수 없|찾을 수 없|매진|시간 초과"
+    r"|부족|거부|잘못된|失败|无法|無法|未找到|找不到|超时|无效|無效|拒绝|拒絕|售罄|已满|不存在|غير (?:متاح"
+    r"|موجود)|مرفوض"
+)
 _SUCCEEDING = re.compile(
     r"\b(?:success(?:ful|fully)?|succeeded|completed|erfolgreich|abgeschlossen"
     r"|(?:0|nothing|never|none) failed"
@@ -59,20 +92,40 @@ _SUCCEEDING = re.compile(
     r"|(?:没有|沒有|未发现|无)(?:任何)?(?:错误|錯誤|失败|问题|異常|异常)"
 )
 _DONE = (
-    "activated|added|adjusted|applied|approved|assigned|blocked|booked|cancell?ed|changed|charged|cleared|closed"
-    "|confirmed|created|deactivated|deleted|disabled|enabled|extended|filed|fixed|increased|issued|logged|marked|moved"
-    "|opened|ordered|paid|placed|posted|processed|purchased|recorded|reduced|refunded|registered|removed|renamed"
-    "|reopened|replaced|reported|rescheduled|reserved|reset|resolved|restored|retried|saved|scheduled|sent|set|shipped"
+    "activated|added|adjusted|applied|approved|assigned|blocked|booked|cancell?ed|changed|charged|cleared"
+    "|closed"
+    "|confirmed|created|deactivated|deleted|disabled|enabled|extended|filed|fixed|increased|issued|logged"
+    "|marked|moved"
+    "|opened|ordered|paid|placed|posted|processed|purchased|recorded|reduced|refunded|registered|removed"
+    "|renamed"
+    "|reopened|replaced|reported|rescheduled|reserved|reset|resolved|restored|retried|saved|scheduled|sent"
+    "|set|shipped"
     "|started|stored|submitted|unblocked|unlocked|updated|upgraded"
-    "|gebucht|bestätigt|erstellt|gespeichert|gesendet|behoben|aktualisiert|gelöscht|storniert|réservé|confirmé|créé"
-    "|enregistré|envoyé|corrigé|corrigée|reservado|reservada|confirmado|confirmada|creado|creada|guardado|enviado"
-    "|corregido|criado|salvo|prenotato|confermato|creato|salvato|inviato|geboekt|bevestigd|aangemaakt|opgeslagen"
+    "|gebucht|bestätigt|erstellt|gespeichert|gesendet|behoben|aktualisiert|gelöscht|storniert|réservé"
+    "|confirmé|créé"
+    "|enregistré|envoyé|corrigé|corrigée|reservado|reservada|confirmado|confirmada|creado|creada|guardado"
+    "|enviado"
+    "|corregido|criado|salvo|prenotato|confermato|creato|salvato|inviato|geboekt|bevestigd|aangemaakt"
+    "|opgeslagen"
 )
 _DONE_WORD = re.compile(rf"\b(?:{_DONE})\b")
+_REPORTING = re.compile(rf"(?:(?!not\b|never\b)\w+ ){{1,3}}(?:{_DONE})(?: \w+){{0,3}} ?:")
+_ENDED = word_set("blocked cancelled canceled closed deactivated disabled")
+"""Of what may be done those that may also have happened to the call itself."""
+_ECHO, _SHORTEST_ECHO = "\u2026", 4
+_UNDONE_STATUS = re.compile(
+    r"not[ _-](?!required|needed|applicable).*|(?:needs|requires|awaiting)[ _-].*|rate[ _-]?limited"
+    r"|throttled|conflict"
+    r"|unprocessable.*|wait[ _-]?listed|on[ _-]hold|blocked|expired|skipped|incomplete|partial(?:ly.*)?|no"
+    r"|terminated"
+    r"|interrupted|stopped"
+)
 _REFUSING = re.compile(
-    r"\bno (?:\w+ ){1,3}(?:is |are )?(?:available|left)\b|\b(?:fully booked|sold out|out of stock)\b"
+    r"\bno (?:\w+ ){1,3}(?:is |are |was |were )?(?:available|left|found)\b|\bnot (?:available|possible)\b"
+    r"|\b(?:fully booked|sold out|out of stock|did(?: not|n['’]t) go through)\b|^there (?:is|are|was"
+    r"|were) no\b"
     r"|\balready (?:exists?|taken|in use)\b|\b(?:is taken|(?:is|has|are|have) expired)\b|^\w+ expired$"
-    r"|^nothing to \w+"
+    r"|^nothing to \w+|\bnot enough\b|\bmust be \w+ed in\b|\balready (?:departed|expired|left|sold)\b"
 )
 _DONE_TO_NOUN = re.compile(
     r"(?!.*[:(!])(?!s? \d)(?! ?(?:in|on|at|with|of)\b)"
@@ -90,7 +143,8 @@ _LATER = re.compile(
     r"|後で|あとで|今後|以降|後から|나중에|이후|향후|之后|之後|以后|以後|日后|稍后"
 )
 _AGAIN = re.compile(
-    r"\b(?:again|try|retry|wait|call|come|now|currently|yet|moment|today|erneut|versuchen|jetzt|derzeit|réessay\w*"
+    r"\b(?:again|try|retry|wait|call|come|now|currently|yet|moment|today|erneut|versuchen|jetzt|derzeit"
+    r"|réessay\w*"
     r"|maintenant|intent\w*|ahora|agora|tent\w*|riprov\w*|adesso|opnieuw|nu)\b"
     r"|もう一度|再度|再試行|다시|지금|현재|再试|重试|现在|目前"
 )
@@ -115,13 +169,14 @@ _NOTHING_DONE = re.compile(
     r"|files?|lines?|orders?|bookings?|reservations?|users?|accounts?|changes?) "
     r"(?:(?:were|was|ha(?:ve|s) been) )?"
     rf"(?:{_CHANGED}|added|created|made|cancell?ed|saved|booked|sent)\b"
-    rf"|nothing (?:was |has been )?(?:{_CHANGED}|done|saved|sent)\b|(?:update|delete|merge) 0$|insert 0 0$"
+    rf"|nothing (?:was |has been )?(?:{_CHANGED}|{_DONE}|done)\b|(?:update|delete|merge) 0$|insert 0 0$"
 )
 _COUNT_KEY = re.compile(
     r"(?:num|number|total)?(?:of)?(?:rows?|records?|documents?|items?)?"
     rf"(?:{_CHANGED})(?:rows?|records?|documents?|items?)?(?:count)?|rowcount"
 )
-_ERRORS = re.compile(r"(?!last|previous)\w+errors")
+_ERRORS = re.compile(r"(?!last|previous)\w*(?:errors|failures|problems|faults)|failed\w+")
+_ERROR = re.compile(r"err|faults?|failures?|failurereason|problems?")
 _IS = re.compile(r"^(?:is|was|has|hasbeen)(?=\w{4})")
 _DONE_KEYS = frozenset(("executed", "performed", "applied"))
 _PARTICIPLE = re.compile(r"(?:[dt]|[aiu][dt][oa]|ée?|en)$")
@@ -137,12 +192,15 @@ _PART_END = re.compile(r"[,;–—，、。]|\s-\s|\b(?:and|but|und|aber|et|mais
 _SO_BEFORE = re.compile(r"(?:^(?:\w+ ){0,5}|\b(?:is|are|was|were|been) )already (?:been )?\w+(?: \w+){0,2}$")
 _IDLE_KEYS = frozenset((*_HOLDING_KEYS, "status", "state"))
 _LOOKING = (
-    "(?:access|check|confirm|connect|determin|fetch|find|found|get|load|locat|look|obtain|open|pull|reach|read"
+    "(?:access|check|confirm|connect|determin|fetch|find|found|get|load|locat|look|obtain|open|pull|reach"
+    "|read"
     "|retriev|search|see|tell|verif|view)"
 )
 _LOOKING_ELSEWHERE = (
-    r"[^.,;!?]{0,60}\b(?:abgerufen|abrufen|aufrufen|einsehen|ermitteln|erreichen|finden|gefunden|laden|nachsehen"
-    "|prüfen|zugreifen|trouv|retrouv|accéd|récupér|consult|vérifi|encontr|encuentr|localiz|acced|recuper|verific"
+    r"[^.,;!?]{0,60}\b(?:abgerufen|abrufen|aufrufen|einsehen|ermitteln|erreichen|finden|gefunden|laden"
+    r"|nachsehen"
+    "|prüfen|zugreifen|trouv|retrouv|accéd|récupér|consult|vérifi|encontr|encuentr|localiz|acced|recuper"
+    "|verific"
     "|comprob|acess|trov|controll|vinden|gevonden|ophalen|opgehaald|openen|controleren|bereiken|opzoeken)"
 )
 _SYSTEM = r"(?:systems?|services?|tools?|databases?|servers?|search|look-?up|request|query|call|connection)"
@@ -164,12 +222,14 @@ _ADMITTING = re.compile(
     r"|n['’]existe pas|no existe|não existe|non esiste|bestaat niet"
     r"|(?:une?|eine?|een|um) (?:\w+ )?(?:fehler|erreur|error|erro|errore|fout)\b"
     r"|technische\w* (?:problem|fehler|störung|storing)|problème technique|problema t[ée]cnico)"
-    r"|見つかりません|見つけられ|見つからな|(?:確認|取得|アクセス|接続|照会|検索)でき(?:ません|なか)|存在しません"
+    r"|見つかりません|見つけられ|見つからな|(?:確認|取得|アクセス|接続|照会|検索)でき(?:ません|なか)"
+    r"|存在しません"
     r"|該当する[^。]{0,12}(?:ございません|ありません)|エラーが|障害が"
     r"|찾을 수 없|찾지 못|(?:확인|조회|접속|접근)(?:할 수 없|하지 못)|해당[^.]{0,12}없습니다"
     r"|존재하지 않|오류가|장애가"
     r"|找不到|查不到|(?:未能?|没有?|沒有?)(?:找到|查到|查询到)|不存在|出错|查[询詢]失[败敗]"
-    r"|(?:无法|無法|不能)(?:查|找|访问|訪問|获取|獲取|连|連|确认|確認)|系[统統](?:出现|发生|出現|發生)?(?:故障|错误|錯誤)"
+    r"|(?:无法|無法|不能)(?:查|找|访问|訪問|获取|獲取|连|連|确认|確認)|系[统統](?:出现|发生|出現"
+    r"|發生)?(?:故障|错误|錯誤)"
 )
 _ASKING = re.compile(r"(?:[^.!?。！？]*[?？])+")
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
@@ -289,7 +349,11 @@ def _is_refusal(answer: JsonValue, call: _Call) -> bool:
 
 
 def _text_says_failure(text: str, call: _Call) -> bool:
-    plain, clause = _plain(text), _first_clause(text)
+    plain = _plain(text)
+    for given in sorted(call.texts, key=len, reverse=True):
+        if len(given) >= _SHORTEST_ECHO:  # what the call was given is repeated, not said
+            plain = plain.replace(" ".join(given.split()), _ECHO)
+    clause = _CLAUSE_END.split(plain, maxsplit=1)[0]
     if plain and " " not in plain and is_bad_status(plain):
         is_state = call.effect == "read" and not _STATE_WORDS.isdisjoint(call.words)
         return plain not in call.texts and not is_state
@@ -297,10 +361,12 @@ def _text_says_failure(text: str, call: _Call) -> bool:
         return True
     if call.effect == "write" and (_is_refusal(plain, call) or _refuses(clause)):
         return True
+    if call.effect == "write" and _reports(clause, call):
+        return False
     successes = [_NOT.search(clause[: found.start()]) for found in _SUCCEEDING.finditer(clause)]
     if successes and not all(successes):
         return False
-    opening = _OPENING.match(plain)
+    opening = _OPENING.match(plain.replace("_", " "))
     if opening and not _DONE_TO_NOUN.match(clause, opening.end()):
         return True
     if successes and call.effect != "read" and " yet" not in clause:
@@ -309,12 +375,20 @@ def _text_says_failure(text: str, call: _Call) -> bool:
     return any(found[0] not in call.texts and not _says_no_failure(clause, found, call) for found in said)
 
 
+def _reports(clause: str, call: _Call) -> bool:
+    """Returns whether the answer of a write begins with what was done, as `Note saved: ...`."""
+    first = re.split(r"\W", clause, maxsplit=1)[0]
+    if first in _ENDED:
+        return _says_done(first, call.words)
+    return _DONE_WORD.fullmatch(first) is not None or _REPORTING.match(clause) is not None
+
+
 def _refuses(clause: str) -> bool:
     """Returns whether the answer of a write says that nothing was done, or why it cannot be done."""
     if _NOTHING_DONE.match(clause) or _REFUSING.search(clause):
         return True
     done = [_WAS_NOT.search(clause[: found.start()]) for found in _DONE_WORD.finditer(clause)]
-    return all(done) and " yet" not in clause if done else clause.startswith("sorry")
+    return all(done) and " yet" not in clause if done else clause.startswith(("sorry", "unfortunately"))
 
 
 def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
@@ -323,7 +397,10 @@ def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
     They are the terms of what was done, or the state of a thing: `your failed payment was removed`, and in
     the answer of a read any longer sentence with `failed`.
     """
-    if said.groupdict().get("state"):
+    groups = said.groupdict()
+    if groups.get("stopped") and any(word[:4] == groups["stopped"][:4] for word in call.words):
+        return True
+    if groups.get("state") or groups.get("stopped"):
         before, after = clause[: said.start()].split(), clause[said.end() :].split()
         is_adjective = before[-1:] and before[-1] in _BEFORE_ADJECTIVE and after and after[0] not in _NO_NOUN
         is_told = call.effect == "read" and not clause.startswith(":", said.end())
@@ -351,37 +428,55 @@ def _first_clause(text: str) -> str:
 
 def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
     marked = states_failure(answer, call.texts, is_lookup=call.effect == "read")
-    if marked is not None:
-        return marked
-    if call.effect == "write" and _says_not_done(answer, call):
+    if marked:
         return True
-    holding, meta = _holding_keys(tuple(answer))
+    holding, further, meta = _holding_keys(tuple(answer))
     held = None if meta is None else answer[meta]
     if isinstance(held, dict) and states_failure({k: v for k, v in held.items() if "exit" in k.lower()}):
         return True
+    inner = [json_structure(v) if isinstance(v, str) else v for v in map(answer.__getitem__, holding)]
+    if marked is False:  # a server that answered with the failure of what it was asked for
+        return any(isinstance(each, dict) and states_failure(each, call.texts) for each in inner)
+    if call.effect == "write":
+        if _says_not_done(answer, depth, call):
+            return True
+        holding = [*holding, *further]
     return bool(holding) and any(_says_failure(answer[key], depth - 1, call) for key in holding)
 
 
-def _says_not_done(answer: JsonObject, call: _Call) -> bool:
+def _says_not_done(answer: JsonObject, depth: int, call: _Call) -> bool:
     """Returns whether an object says that a write was not done.
 
-    Its own verb is false or 0 (`{"cancelled": false}`), all its counts of changes are 0, or a status that is
-    named after a part of it is bad (`payment_status`).
+    Its own verb is false or 0 (`{"cancelled": false}`), or the only thing that it states is false; all its
+    counts of changes are 0; a status that is named after a part of it is bad (`payment_status`), or its own
+    says that something is missing (`needs_approval`); all entries of a list failed.
     """
+    plain_keys = {plain_key(key): value for key, value in answer.items()}
+    stated = [key for key in plain_keys if key not in TELLING_KEYS]
     counts = []
-    for key, value in answer.items():
-        plain = plain_key(key)
-        if _COUNT_KEY.fullmatch(plain) and isinstance(value, int):
+    for key, value in plain_keys.items():
+        text = value.strip().casefold() if isinstance(value, str) else ""
+        if _COUNT_KEY.fullmatch(key) and isinstance(value, int):
             counts.append(value)
         elif value in (False, "false"):  # or 0
-            if "false" not in call.texts and _says_done(plain, call.words):
+            is_done = _says_done(key, call.words) or (stated == [key] and type(value) is not int)
+            if is_done and "false" not in call.texts:
                 return True
-        elif isinstance(value, list | dict) and value and _ERRORS.fullmatch(plain):
+        elif isinstance(value, list | dict) and value and _ERRORS.fullmatch(key):
             return True
-        elif isinstance(value, str) and _PART_STATUS.fullmatch(plain):
-            is_new = value.strip().casefold() not in call.texts
-            if is_new and is_bad_status(value):
+        elif text and text not in call.texts:
+            if _ERROR.fullmatch(key) and states_failure({"error": text}):
                 return True
+            if _PART_STATUS.fullmatch(key) and is_bad_status(text):
+                return True
+            is_own = text[:3] != "not" and any(word[:4] in text for word in call.words if len(word) > 2)
+            if key in _STATUS and _UNDONE_STATUS.fullmatch(text) and not is_own:
+                return True
+        elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+            if all(states_failure(each, call.texts) or each.keys() >= {"loc", "msg"} for each in value):
+                return True
+        elif isinstance(value, dict) and len(answer) == 1 and depth:
+            return _object_says_failure(value, depth - 1, call)
     return bool(counts) and not any(counts)
 
 
@@ -396,11 +491,14 @@ def _says_done(key: str, words: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], str | None]:
-    """Returns the keys of an object under which a failure may be stated, and the first one of its metadata.
+def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str], str | None]:
+    """Returns the keys under which any call, and under which only a write states a failure; and of metadata.
 
     Of equal ones the last counts.
     """
     plain = {plain_key(key): key for key in keys}
     meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
-    return [plain[name] for name in _HOLDING_KEYS if name in plain], meta
+    holding, further = (
+        [plain[n] for n in names if n in plain] for names in (_HOLDING_KEYS, _TELLING_OF_WRITES)
+    )
+    return holding, further, meta

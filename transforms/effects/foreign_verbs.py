@@ -669,6 +669,13 @@ RESETTING = word_set("""
 """)
 """Verbs that destroy what a store holds."""
 
+SETTING = word_set("""
+    setzen setze einstellen stelle ändern ändere establecer establece ajustar ajusta cambiar cambia modificar
+    modifica régler règle changer change modifier modifie impostare imposta cambiare definir define alterar
+    altera instellen wijzigen wijzig 設定 変更 설정 변경 设置 修改
+""")
+"""Verbs that give something a value."""
+
 STORES = word_set("""
     datenbank daten festplatte speicher server base datos dados dati disco disque données donnees gegevens
     schijf データベース データ ディスク 데이터베이스 디스크 数据库 數據庫 资料库 資料庫 磁盘 硬盘 系统数据

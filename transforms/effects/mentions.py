@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import (
     ToolEffect,
     ToolSetting,
 )
-from turnwise.transforms.effects.catalog import infer_effect, words_of
+from turnwise.transforms.effects.catalog import effect_of_call, infer_effect, words_of
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
@@ -310,17 +310,36 @@ class ToolCatalog:
         return known
 
     def effect_of(self, call: ToolCall) -> ToolEffect:
-        """Returns the effect of a call; a tool that calls another tool has the effect of that tool."""
-        return self.effect(called_tool(call))
+        """Returns the effect of a call; a tool that calls another tool has the effect of that tool.
 
-    def guesses(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns the tools whose effect is inferred or unknown, with the effect."""
-        found = {name: self.effect(name) for name in names}
-        return {name: tool.effect for name, tool in found.items() if tool.is_guess}
+        Where the effect of the tool is inferred, the arguments may state the one of the call.
+        """
+        name = called_tool(call)
+        tool = self.effect(name)
+        if not tool.is_guess:
+            return tool
+        inferred = self._inferred(name)
+        effect = effect_of_call(name, inferred, call.args or {})
+        return tool if effect is inferred else self._stated(name, effect)
+
+    def guesses(self, calls: Iterable[ToolCall]) -> dict[str, str]:
+        """Returns the called tools whose effect is inferred, with it; unknown if it is of any call."""
+        found: dict[str, str] = {}
+        for call in calls:
+            name, tool = called_tool(call), self.effect_of(call)
+            if tool.is_guess and (tool.effect != "read" or name not in found) and found.get(name) != UNKNOWN:
+                found[name] = tool.effect
+        return found
 
     def _look_up(self, name: str) -> ToolEffect:
+        return self._stated(name, self._inferred(name))
+
+    def _inferred(self, name: str) -> ToolEffect:
         declared = self._declared.get(name)
-        effect = infer_effect(name, declared.description if declared else None)
+        return infer_effect(name, declared.description if declared else None)
+
+    def _stated(self, name: str, effect: ToolEffect) -> ToolEffect:
+        declared = self._declared.get(name)
         setting = self._settings.names.get(name) or self._glob(name)
         if declared is not None:
             effect = _overridden(effect, declared, declared.origin)

@@ -35,8 +35,6 @@ from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
 from turnwise.transforms.formats.messages.kinds import is_work
 from turnwise.transforms.formats.problems import one_line_problems
 
-# google-adk's two older eval files: lists of rows, and lists of named lists of rows.
-
 
 class LegacyToolUse(BaseModel, defer_build=True):
     """An expected call."""
@@ -108,8 +106,6 @@ def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
         return [_legacy_eval_case(entry, stem) for entry in value]
     return [_legacy_eval_case({"name": stem, "data": value})]
 
-
-# Reads texts, calls and tokens of google-adk's messages and events.
 
 TRANSFER = "transfer_to_agent"
 _NOT_READ = (

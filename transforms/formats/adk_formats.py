@@ -34,8 +34,6 @@ from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.sample import broke_off
 
-# google-adk's eval results, as canonical conversations.
-
 
 def eval_result_conversations(value: JsonValue) -> list[Conversation]:
     """Returns one conversation per case result of an EvalSetResult, or of one EvalCaseResult.
@@ -206,6 +204,7 @@ def _legacy(value: JsonValue, record: Record, settings: ReadSettings) -> list[Ev
     return legacy_cases(value if isinstance(value, list) else [value], stem)
 
 
+# For example {"eval_set_id": "s", "eval_cases": [{"eval_id": "e", "conversation": [...]}]}
 register_format(
     Format(
         name="adk_eval_set",
@@ -216,6 +215,7 @@ register_format(
         read_cases=_cases,
     )
 )
+# For example {"eval_id": "e", "conversation": [{"user_content": {"parts": [{"text": "Hi"}]}}]}
 register_format(
     Format(
         name="adk_eval_case",
@@ -226,6 +226,7 @@ register_format(
         read_cases=_cases,
     )
 )
+# For example {"eval_set_id": "s", "eval_case_results": [{"eval_id": "e", "session_id": "7", ...}]}
 register_format(
     Format(
         name="adk_eval_result",
@@ -237,6 +238,7 @@ register_format(
         is_in_text=True,
     )
 )
+# For example {"eval_id": "e", "eval_metric_result_per_invocation": [{"actual_invocation": {...}}]}
 register_format(
     Format(
         name="adk_case_result",
@@ -247,6 +249,7 @@ register_format(
         read_log=lambda value, record, settings: eval_result_conversations(value),
     )
 )
+# For example {"id": "7", "app_name": "desk", "events": [{"author": "user", "content": {"parts": [...]}}]}
 register_format(
     Format(
         name="adk_session",
@@ -258,6 +261,7 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example {"session_id": "7", "event": {"author": "desk", "content": {"parts": [{"text": "Hello"}]}}}
 register_format(
     Format(
         name="adk_event",
@@ -271,6 +275,7 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example {"name": "off", "data": [{"query": "Turn it off", "expected_tool_use": []}]}
 register_format(
     Format(
         name="adk_legacy_case",
@@ -281,6 +286,7 @@ register_format(
         read_cases=_legacy,
     )
 )
+# For example [{"query": "Turn it off", "expected_tool_use": [{"tool_name": "off", "tool_input": {}}]}]
 register_format(
     Format(
         name="adk_legacy_rows",

@@ -52,8 +52,6 @@ from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.text.dates import time_seconds
 
-# google-adk's events as they happen: bare ones that name their session, or in an envelope.
-
 _TEMPORARY = "temp:"
 _UNNUMBERED = -1
 
@@ -149,8 +147,6 @@ def _last(values: Sequence[JsonObject], name: str, other: str) -> JsonValue:
     return next(stated, None)
 
 
-# Sessions of Vertex AI Agent Engine as its API lists them: sessions, pages of events, single events.
-
 _NAME = re.compile(r"reasoningEngines/[^/]+/sessions/([^/]+)(/events/[^/]+)?$")
 _PAGE = ("sessionEvents", "session_events")
 _NEXT = ("nextPageToken", "next_page_token")
@@ -234,6 +230,7 @@ def _actions(actions: JsonObject) -> JsonObject:
     return found
 
 
+# For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
 register_format(
     Format(
         name="agent_engine",
@@ -246,8 +243,6 @@ register_format(
     )
 )
 
-
-# Pauses of google-adk's invocations: long-running tools, confirmations, credentials.
 
 _EARLIER = "InterimResult"
 
@@ -306,8 +301,6 @@ def _settle(turn: Turn) -> None:
         turn.tool_responses = kept
         gaps(_EARLIER, [said], calls=False, words=False).add_to(turn)
 
-
-# Rows of google-adk's session databases, as the sessions that its API returns.
 
 PICKLED = "pickled_actions"
 """Key of a session whose events' actions are pickled, so that they are not read."""
@@ -501,8 +494,6 @@ def _rfc3339(seconds: float | None) -> str | None:
         return None
 
 
-# Selects the valid events of a google-adk session after rewinds and compactions.
-
 REWOUND = "UndoneTurns"
 COMPACTED = "CompactedTurns"
 _SECOND = 0.001
@@ -587,8 +578,6 @@ def _lost(compacted: EventCompaction, events: Sequence[AdkEvent]) -> Unread | No
         return None
     return gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])
 
-
-# Determines how google-adk's sessions and runs of eval cases ended.
 
 RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
 

@@ -261,6 +261,7 @@ def _is_session(record: JsonObject) -> bool:
     )
 
 
+# For example {"answer": {"answerText": "Up to 7 kg.", "citations": []}, "query": {"text": "How much?"}}
 register_format(
     Format(
         name="discovery_engine",

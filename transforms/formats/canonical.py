@@ -5,6 +5,7 @@ from math import inf
 from typing import Annotated, Any
 
 import msgspec
+import orjson
 from msgspec import Meta
 from pydantic_core import from_json
 
@@ -59,7 +60,7 @@ from turnwise.transforms.formats.fields import (
     unknown_fields,
 )
 from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.problems import canonical, check_keys
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.matching.calls import check_directives
 from turnwise.transforms.matching.sample import contained_case, inline_case
@@ -91,15 +92,18 @@ def read_conversation(data: bytes) -> Conversation:
     something is named in `unread`.
 
     Raises:
-        ValueError: It is still no conversation, or a key of its expectations is misspelt; one line with the
-            path of the first problem.
+        ValueError: It is still no conversation, a key of its expectations is misspelt, or an object states
+            one key twice; one line with the path of the first problem.
     """
     try:
         conversation = _DECODER.decode(data)
+        states_once = _states_once(data, conversation)
         if _dropped_something(conversation):
             conversation = _repaired(data)
     except (ValueError, RecursionError):
-        conversation = _repaired(data)
+        conversation, states_once = _repaired(data), False
+    if not states_once:
+        _check_keys(data)
     _number(conversation.turns)
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
@@ -109,25 +113,59 @@ def read_conversation(data: bytes) -> Conversation:
     return conversation
 
 
+# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
+_DEEPEST = 200
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
+_ENCODER = msgspec.json.Encoder()
+_NUMBERED = b'"turn_index"'
+
+
+def _states_once(data: bytes, conversation: Conversation) -> bool:
+    """Returns whether a record surely states no key twice, by what it was decoded into; False: it may.
+
+    Written without defaults, the conversation has as many colons: every key of the record is one of its own.
+    The numbers of turns do not count, because 0 is a default that logs state.
+    """
+    if len(data.translate(None, _NO_BRACKETS)) > _DEEPEST:
+        return False
+    try:
+        again = _ENCODER.encode(conversation)
+    except OverflowError:  # an integer of more than 64 bits
+        return False
+    colons = data.count(b":") - again.count(b":")
+    return colons == data.count(_NUMBERED) - again.count(_NUMBERED)
+
+
+def _check_keys(data: bytes) -> None:
+    """Raises ValueError if an object of a record states one key twice, or it is nested too deeply."""
+    if len(data.translate(None, _NO_BRACKETS)) <= _DEEPEST:
+        try:
+            check_keys(data, orjson.loads(data))
+            return
+        except orjson.JSONDecodeError:
+            pass
+    check_keys(data, from_json(data))
+
+
 def _number(turns: Sequence[Turn]) -> None:
     """Numbers turns by their position; where the record numbers them, a leap is a finding of its turn."""
-    stated = [turn.turn_index for turn in turns]
-    if not any(stated):
-        for i, turn in enumerate(turns):
-            turn.turn_index = i
-        return
+    are_stated, before = False, -1
+    for turn in turns:
+        are_stated = are_stated or turn.turn_index != 0
     for i, turn in enumerate(turns):
-        turn.turn_index, before = i, stated[i - 1] if i else -1
-        if stated[i] != before + 1:
-            add_leap(turn, before, stated[i])
+        stated, turn.turn_index = turn.turn_index, i
+        if are_stated and stated != before + 1:
+            add_leap(turn, before, stated)
+        before = stated
 
 
 def _read_recording(data: bytes) -> Conversation:
     """Parses a record as `read_conversation` does, and rejects one that holds only expectations."""
     conversation = read_conversation(data)
-    turns = conversation.turns
-    was_run = any(turn.agent is not None or turn.tool_calls or turn.agent_messages for turn in turns)
-    if turns and not was_run and inline_case(conversation):
+    for turn in conversation.turns:
+        if turn.agent is not None or turn.tool_calls or turn.agent_messages:
+            return conversation
+    if conversation.turns and inline_case(conversation):
         raise ValueError(
             "expectations without recorded answers; eval cases go to --eval_cases (in Python: cases)"
         )
@@ -161,7 +199,7 @@ def _with_canonical_tools(value: JsonObject) -> JsonObject:
 
 def _dropped_something(conversation: Conversation) -> bool:
     """Returns whether a record that validates states its tools, usage or end in another spelling."""
-    if any(tool.effect is None for tool in conversation.tools):
+    if conversation.tools and any(tool.effect is None for tool in conversation.tools):
         return True
     if conversation.meta and not conversation.meta.keys().isdisjoint(TERMINATIONS):
         return True
@@ -284,8 +322,6 @@ def _repair_each(fields: JsonObject, repair: Callable[[JsonObject], JsonObject],
             fields[key] = [repair(item) if isinstance(item, dict) else item for item in fields[key]]
 
 
-# turnwise's own events: one turn of a conversation, or something about it, a record.
-
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _UNKNOWN = -1
 _MERGED = ("state", "labels", "meta")
@@ -396,8 +432,6 @@ def _first_time(events: Sequence[JsonObject]) -> str | None:
     return None if first is None else rfc3339(first)
 
 
-# turnwise's own formats, as objects.
-
 _OF_CASES = frozenset({"kind", "dialect", "turns", "task", "actions", "rubrics"})
 _OF_TURN_EVENTS = frozenset({"turn", "turn_index", "event_id", "event_time", "end", "ended"})
 
@@ -407,6 +441,7 @@ def _is_turn_event(record: JsonObject) -> bool:
     return "conversation_id" in record and bool(record.keys() & _OF_TURN_EVENTS) and not holds_messages
 
 
+# For example {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello", "tool_calls": []}]}
 register_format(
     Format(
         name="turnwise",
@@ -420,6 +455,7 @@ register_format(
         read_cases=lambda value, record, settings: [read_case(record.data)],
     )
 )
+# For example {"conversation_id": "c", "turn_index": 0, "turn": {"user": "Hi", "agent": "Hello"}}
 register_format(
     Format(
         name="turn_event",
@@ -436,8 +472,6 @@ register_format(
     )
 )
 
-
-# Reads canonical eval cases strictly; unknown keys are errors.
 
 _WHAT = "not an eval case"
 _NEAR = 0.5
@@ -491,8 +525,6 @@ def _expects_something(case: EvalCase) -> bool:
     )
     return any(of_turns) or case.actions is not None or any(of_whole)
 
-
-# Finds misspelt and unread keys in the expectations of canonical records.
 
 NEAR = 0.8
 """Minimum similarity of names (difflib's ratio) of a misspelt field."""

@@ -220,8 +220,6 @@ def _scenario_expectation(message: ScenarioExpectation) -> Expectation:
     raise ValueError("Evaluation.scenario: an expectation names neither a tool call nor an agent response")
 
 
-# Goldens in the CSV form that CES imports: rows of evaluations, and below each the rows of its turns.
-
 _NEEDED = frozenset(("display_name", "turn_index", "action_type"))
 _TEXT = ("text_content", "response_agent", "expectation_note")
 _READ = frozenset((*_NEEDED, *_TEXT, "tool_name", "updated_variables_json"))
@@ -353,6 +351,7 @@ def _object(row: JsonObject, key: str) -> JsonObject:
     return found
 
 
+# For example {"display_name": "", "turn_index": "1", "action_type": "INPUT_TEXT", "text_content": "Hi"}
 register_format(
     Format(
         name="ces_golden_rows",
@@ -365,8 +364,6 @@ register_format(
     )
 )
 
-
-# The formats of Customer Engagement Suite (CES), as objects.
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
 _SCRIPTS = frozenset(("golden", "scenario"))
@@ -395,6 +392,7 @@ def _place(value: JsonObject) -> tuple[str, int]:
     return session_id, one_based - 1
 
 
+# For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}
 register_format(
     Format(
         name="ces_evaluation_result",
@@ -405,6 +403,7 @@ register_format(
         recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
     )
 )
+# For example {"displayName": "Refund", "golden": {"turns": [{"steps": [{"userInput": {"text": "Hi"}}]}]}}
 register_format(
     Format(
         name="ces_evaluation",
@@ -416,6 +415,7 @@ register_format(
         read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
     )
 )
+# For example {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, "text": "Hello"}}
 register_format(
     Format(
         name="ces_session_output",
@@ -433,6 +433,7 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example {"name": ".../conversations/c", "turns": [{"messages": [{"role": "user", "chunks": [...]}]}]}
 register_format(
     Format(
         name="ces_conversation",
@@ -445,8 +446,6 @@ register_format(
     )
 )
 
-
-# Goldens and checks of turns in the YAML files of the CES command line, as eval cases.
 
 _EVENT = re.compile(r"<event>(.*)</event>")
 _GREETING = "welcome"
@@ -563,6 +562,7 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
     return EvalCase(name, dialect="ces", display_name=name, tags=tags, turns=[turn], session_state=state)
 
 
+# For example {"conversations": [{"conversation": "Refund", "turns": [{"user": "Hi", "agent": "Hello"}]}]}
 register_format(
     Format(
         name="ces_goldens",
@@ -573,9 +573,6 @@ register_format(
         read_cases=_read_community,
     )
 )
-
-
-# Simulations in the YAML files of the CES command line, as eval cases.
 
 
 def _is_simulations(record: JsonObject) -> bool:
@@ -611,6 +608,7 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
         )
 
 
+# For example {"evals": [{"name": "Refund", "steps": [{"goal": "get it", "response_guide": "agree"}]}]}
 register_format(
     Format(
         name="ces_simulations",

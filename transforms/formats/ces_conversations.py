@@ -284,8 +284,6 @@ def label(labels: JsonObject, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# CES session logs, one output of a session an entry, as canonical conversations.
-
 _LARGEST_INDEX = 2**31 - 1
 _PAYLOAD_KEYS = _spellings(SessionOutput) - {"tool_calls", "toolCalls"}
 _OUTPUT_KEYS = (SessionOutput.model_fields.keys() | {"turnCompleted", "diagnosticInfo"}) - {"turn_index"}
@@ -416,8 +414,6 @@ def _repeats_calls(payload: JsonObject, turn: canonical.Turn) -> bool:
     return not wanted - Counter(str(call.name) for call in turn.tool_calls)
 
 
-# CES records as its tools export them, in the form of the API's own proto3 JSON.
-
 _STRUCTS = frozenset(
     ("args", "response", "variables", "updatedVariables", "updated_variables", "attributes", "payload")
 )
@@ -453,8 +449,6 @@ def _statement(item: JsonValue) -> JsonValue:
     criteria = (item.get("llmCriteria") or item.get("llm_criteria")) if isinstance(item, dict) else None
     return (criteria.get("prompt") or item) if isinstance(criteria, dict) else item
 
-
-# Determines how CES sessions ended.
 
 END_SESSION = "end_session"
 

@@ -100,8 +100,6 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
     }
 
 
-# Reads texts, calls and unread parts of one chat message.
-
 _TEXT_TYPES = part_types(RESPONSES_PARTS, TEXT)
 _HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
 KEYS = frozenset(
@@ -227,8 +225,6 @@ def _type_of(part: JsonValue) -> str:
         return type(part).__name__
     return str(part.get("type") or next(iter(part), "an empty object"))
 
-
-# OpenAI's Chat Completions in requests and replies; as exchanges hold them.
 
 _SAID, _AUDIO = ("content", "refusal"), "audio"
 

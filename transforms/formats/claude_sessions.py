@@ -136,6 +136,7 @@ def _measure(log: Dialogue, usage: dict[str, tuple[int, JsonValue]]) -> None:
         turn.inference_calls = (turn.inference_calls or 0) + 1
 
 
+# For example {"type": "user", "uuid": "2", "parentUuid": "1", "sessionId": "s", "message": {...}}
 register_format(
     Format(
         name="claude_code",
@@ -150,8 +151,6 @@ register_format(
     )
 )
 
-
-# Message streams of the Claude Agent SDK and of `claude --output-format stream-json`.
 
 _CLAUDE_STREAM_STEPLESS = key_set(
     "control_request control_response control_cancel_request stream_event keep_alive rate_limit_event "
@@ -271,6 +270,7 @@ class _StreamReader:
         )
 
 
+# For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
 register_format(
     Format(
         name="claude_stream",
@@ -286,8 +286,6 @@ register_format(
     )
 )
 
-
-# What Claude Code itself writes in the user's place.
 
 _IDE = re.compile(
     r"\A(?:\s*<(ide_\w+|system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*"
@@ -352,8 +350,6 @@ def _users(block: JsonObject, log: Dialogue) -> JsonObject | None:
     return block if own == text else {**block, "text": own} if own.strip() else None
 
 
-# The messages of a Claude Code session that count: its log is a tree, in which a retry opens a branch.
-
 CLEAR = "<command-name>/clear"
 SPOKEN = ("user", "assistant")
 
@@ -380,6 +376,7 @@ def _segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
         yield segment
 
 
+# The log of a session is a tree, in which a retry opens a branch.
 def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
     """Returns the entries from the first to the newest one, and how many messages are in other branches.
 

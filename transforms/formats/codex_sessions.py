@@ -134,6 +134,7 @@ class _RolloutReader:
         )
 
 
+# For example {"type": "response_item", "payload": {"type": "message", "role": "user", ...}}
 register_format(
     Format(
         name="codex",
@@ -148,8 +149,6 @@ register_format(
     )
 )
 
-
-# Items of `codex exec --json`, and Codex's counts of tokens.
 
 _OF_THE_TOOL = re.compile(
     r"\s*(?:# AGENTS\.md instructions.*"

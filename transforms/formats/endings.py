@@ -189,8 +189,6 @@ def _text_endings(value: JsonValue) -> str | None:
     return " ".join(said.split())[:_SHOWN] or None if isinstance(said, str) else None
 
 
-# Reads the results that the calls of a log hold themselves, beside or in place of tool responses.
-
 VALUES = ("result", "output", "response", "content", "tool_result", "tool_output", "tool_response")
 """Keys of a call that hold its result."""
 _LONGEST_NAME = 60
@@ -255,8 +253,6 @@ def _agree(call: ToolCall, held: ToolResponse, given: ToolResponse, unread: Unre
         shown = repr((call.name or "")[:_LONGEST_NAME])
         unread.add(UNREAD, f"the call {shown} holds another result than its tool response", calls=True)
 
-
-# Tools as logs and cases declare them: MCP, OpenAPI, OpenAI, google-genai (ADK), CES, canonical.
 
 _METHODS: dict[str, Effect] = {
     **dict.fromkeys(("get", "head", "options", "trace", "query"), "read"),
@@ -406,8 +402,6 @@ def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
 def _text(value: JsonValue) -> str | None:
     return value if isinstance(value, str) else None
 
-
-# Other spellings of calls, actions, usage and error marks, as fields of the canonical models.
 
 ARGUMENTS = ("args", "arguments", "kwargs")
 _BROKEN_OFF = frozenset(

@@ -182,9 +182,6 @@ def _unforeseen_event(
     return ValueError(f"not events of the format {name}: {said}")
 
 
-# Events that come in groups: some events of a group name the conversation, and lend its id to the others.
-
-
 class NamedEvents(NamedTuple):
     """Events of a group, each with its conversation's id, and what belongs to none."""
 

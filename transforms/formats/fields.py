@@ -106,8 +106,6 @@ def _element(kind: Any) -> Any:
     return inner[0] if inner and _model(inner[0]) else None
 
 
-# Collects unread parts of turns, and the resulting gaps (calls, words).
-
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"
 NO_NAME = "CallWithoutName"
@@ -284,18 +282,35 @@ def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
 def check_calls(turns: Iterable[Turn]) -> None:
     """Adds problems of calls to turns.
 
-    They name no tool, or are written out in words; or there is a result whose call is nowhere before it.
+    They name no tool, or are written out in words; or there is a result whose call is nowhere before it. A
+    result that answers the call of an earlier turn is moved to it.
     """
-    earlier: set[str | None] = set()
+    earlier: dict[str | None, Turn] = {}
     for turn in turns:
-        said = (turn.user, turn.agent, *turn.agent_messages)
-        if any([text and _spells_calls(text) for text in said]):
-            gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+        for text in (turn.user, turn.agent, *turn.agent_messages):
+            # Most texts have no mark that a call is spelt with.
+            may_spell = text and ("<" in text or "[" in text or "{" in text or "```" in text)
+            if text and may_spell and _spells_calls(text):
+                gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+                break
         calls, responses = turn.tool_calls, turn.tool_responses
-        without = without_call(calls, responses, earlier) if responses else ()
+        without = without_call(calls, responses) if responses else []
+        if late := [response for response in without if (response.id or response.name) in earlier]:
+            without = _without(without, late)
+            turn.tool_responses = _without(responses, late)
+            for response in late:
+                called = earlier[response.id or response.name]
+                before = [r for r in called.tool_responses if response.id is None or r.id != response.id]
+                called.tool_responses = [*before, response]
         if without or not all([call.name for call in calls]):
             _incomplete_calls(calls, without).add_to(turn, adk_ignores=True)
-        earlier.update([call.id or call.name for call in calls])
+        earlier.update([(call.id or call.name, turn) for call in calls])
+
+
+def _without(responses: Iterable[ToolResponse], others: Iterable[ToolResponse]) -> list[ToolResponse]:
+    """Returns the responses that are none of the others."""
+    left_out = set(map(id, others))
+    return [response for response in responses if id(response) not in left_out]
 
 
 def _incomplete_calls(calls: Sequence[ToolCall], without: Iterable[ToolResponse]) -> Unread:

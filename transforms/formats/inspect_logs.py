@@ -133,6 +133,7 @@ def _measure(sample: JsonObject, output: JsonObject, log: Dialogue) -> None:
         log.turn.latency_ms = length(seconds * 1000)
 
 
+# For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
 register_format(
     Format(
         name="inspect_log",
@@ -147,8 +148,6 @@ register_format(
     )
 )
 
-
-# Event logs of Anthropic's managed agents: events, or calls of the client as `[method, payload]`.
 
 LINE = "line"
 """Key of a line that is an array, as an object."""
@@ -249,6 +248,7 @@ def _measure_managed(event: JsonObject, log: Dialogue, starts: dict[str, float],
         log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
 
 
+# For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}
 register_format(
     Format(
         name="anthropic_managed_agent",

@@ -41,8 +41,6 @@ from turnwise.transforms.formats.registry import (
     register_format,
 )
 
-# Applies a mapping's expressions to a record, and tells what none of them reads.
-
 FIELDS = (
     *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
     *("labels", "state", "tools", "user_id"),
@@ -139,9 +137,6 @@ def _ids(value: JsonValue) -> Iterator[int]:
             yield from _ids(item)
 
 
-# An interpreter of JMESPath that notes which values of a record it reads.
-
-
 class TracingInterpreter(TreeInterpreter):
     """Notes what is read.
 
@@ -174,8 +169,6 @@ class TracingInterpreter(TreeInterpreter):
             self.whole.update(id(self.visit(child, value)) for child in node["children"])
         return super().visit_function_expression(node, value)
 
-
-# Reads what the expressions find.
 
 MAPPING = "mapping"
 PART = "mapped_part"
@@ -323,6 +316,7 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) ->
     return canonical(Conversation, given, _WHAT)
 
 
+# For example any record, such as {"call": "c", "lines": [{"asked": "Hi", "said": "Hello"}]}
 register_format(
     Format(
         name=MAPPING,
@@ -334,6 +328,7 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example any row, such as {"chat": "c", "n": 1, "from": "human", "text": "Hi"}
 register_format(
     Format(
         name=PART,
@@ -345,8 +340,6 @@ register_format(
     )
 )
 
-
-# Decides which records the mapping of the config is meant for.
 
 __all__ = ["MAPPING", "PART", "mapped_format", "part_event", "takes_rows"]
 
@@ -401,8 +394,6 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
     part = _part_of(mapping, value)
     return read_event(PART, part, record._replace(data=dump_json(part)))
 
-
-# Recognises the format of a parsed record by its keys.
 
 SHOWN_KEYS = 8
 _INSPECT = "see what the file holds with `turnwise inspect`"
@@ -468,9 +459,6 @@ def _described(record: JsonValue) -> str:
     return f"keys {', '.join(shown)}{more}"
 
 
-# Chat messages, as an object.
-
-
 def _is_message(value: JsonValue) -> bool:
     """Returns whether a value is a message of a chat."""
     return isinstance(value, dict) and "role" in value
@@ -495,6 +483,7 @@ def _holds(value: JsonObject, key: str) -> bool:
     return isinstance(first, dict) and isinstance(first.get(key), dict)
 
 
+# For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 CHAT = register_format(
     Format(
         name="openai_chat",

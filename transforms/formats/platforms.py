@@ -118,6 +118,7 @@ def _observation(given: JsonObject, log: Dialogue) -> bool:
     return is_over
 
 
+# For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}
 register_format(
     Format(
         name="bedrock_agents",
@@ -132,9 +133,6 @@ register_format(
         has_rubrics=False,
     )
 )
-
-
-# Interaction logs of Dialogflow CX: one row a turn, by the documented columns.
 
 
 def _place(value: JsonObject) -> tuple[str, int]:
@@ -173,6 +171,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     return made
 
 
+# For example {"conversation_name": "c", "turn_position": 1, "request": {...}, "response": {...}}
 register_format(
     Format(
         name="dialogflow_cx",
@@ -186,8 +185,6 @@ register_format(
     )
 )
 
-
-# What one row of a Dialogflow CX interaction log says and does.
 
 _STEPLESS = key_set(
     "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
@@ -287,9 +284,6 @@ def _message(message: JsonObject, log: Dialogue) -> End | None:
         elif kind not in _STEPLESS:
             log.unread.part(kind)
     return end
-
-
-# Calls in traces of Amazon Bedrock Agents.
 
 
 def _add_calls(given: JsonObject, log: Dialogue) -> None:

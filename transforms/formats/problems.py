@@ -179,8 +179,6 @@ def _without(
     return [item for place, each in enumerate(value) if (item := inner.get(place, each)) is not _GONE]
 
 
-# Tells rows of several conversations from the messages of one.
-
 _NO_LETTER = re.compile(r"[^a-z]")
 _END = re.compile(r"u?u?id$|key$")
 _NAMES = key_set("conversation conv convo session thread chat dialog dialogue ticket genaiconversation")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-import orjson
 from pydantic_core import from_json
 
 from turnwise.schemas.case import CaseKey, EvalCase
@@ -48,11 +47,8 @@ from turnwise.transforms.formats.registry import (
     record_place,
 )
 
-# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
-_DEEPEST = 200
 FIRST_ELEMENTS = 20
 """Number of elements of an array that suffice to tell whether it is one record."""
-_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
 _DEFAULTS = ReadSettings()
 
 
@@ -104,7 +100,6 @@ class LogReader:
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
             conversation = quick.read_text(record.data)
-            check_keys(record.data, _quickly_parsed(record.data))
             if conversation.turns and conversation.conversation_id:
                 return [conversation]
             if conversation.turns or chosen:
@@ -177,17 +172,6 @@ def _numbered(
     if isinstance(found, ConversationEvent) and found.kind == PART:
         return found._replace(event_id=f"{found.event_id} {number}")
     return found
-
-
-def _quickly_parsed(data: bytes) -> JsonValue:
-    """Parses a record, which the general parser does where it may be nested too deeply."""
-    if len(data.translate(None, _NO_BRACKETS)) <= _DEEPEST:
-        try:
-            value: JsonValue = orjson.loads(data)
-            return value
-        except ValueError:
-            pass
-    return from_json(data)
 
 
 def _parsed(record: Record) -> tuple[JsonValue, Record]:
@@ -313,8 +297,6 @@ def is_one_file(lines: Sequence[object]) -> bool:
     held = [spelling for line in lines if isinstance(line, dict) for spelling in (stated(line), line)]
     return any(test(line) for line in held for test in tests)
 
-
-# Records to canonical conversations and eval cases, with a failure for whatever cannot be read.
 
 _PLACES_SHOWN = 3
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f]")
@@ -456,9 +438,6 @@ def distinct_case(
 
 def _named_parsing(key: CaseKey) -> str:
     return f"eval id {key.eval_id!r}" + (f" of the set {key.eval_set_id!r}" if key.eval_set_id else "")
-
-
-# Reads records of which it is not known whether they are logs or eval cases.
 
 
 class FoundCase(NamedTuple):

@@ -19,8 +19,6 @@ from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
 
-# Names the format that a record is nearest to, and what is missing.
-
 _TRIED = 100
 _SIMILAR = 0.8
 
@@ -76,9 +74,6 @@ def _nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
         meant = others[near[0]] if near else None
         missing.append((key, meant if meant is None or meant.isprintable() else repr(meant)))
     return Nearness(score, missing)
-
-
-# What a format says of groups of events, of which only some name their conversation.
 
 
 class NoConversation(ValueError):
@@ -340,8 +335,6 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
     own = next((time for time in times if time is not None), None)
     return value_time(value) if own is None else own
 
-
-# Recognises unsupported formats of other systems, for precise errors.
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 _SPAN_KEYS = (

@@ -252,12 +252,7 @@ LEFT_OUT = "the judge's answer leaves it out"
 
 
 class Answers(Struct, Generic[R]):
-    """The answers to a question so far.
-
-    Attributes:
-        question: The question.
-        samples: All samples, including unusable ones.
-    """
+    """The answers to a question so far, including unusable ones."""
 
     question: Question[R]
     samples: list[JudgeSample[R]] = field(default_factory=list)
@@ -316,12 +311,7 @@ def sum_uses(uses: Sequence[JudgeUse | None]) -> JudgeUse | None:
 
 
 class Ballot(Struct, Generic[R]):
-    """The votes on one item.
-
-    Attributes:
-        first_positive: The first positive answer.
-        first_negative: The first negative answer.
-    """
+    """The votes on one item, with the first answer of either side."""
 
     positives: int = 0
     negatives: int = 0

@@ -142,9 +142,9 @@ class PostgresPlace:
                     self._drop()
                     may_pass = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
                     if is_final or not may_pass or monotonic() > deadline:
-                        said = f"judge.cache: {self.shown}: {self._line(error)}"
-                        self._down = (monotonic() + _DOWN_S, said) if may_pass else None
-                        raise PlaceError(said) from None
+                        reason = f"judge.cache: {self.shown}: {self._line(error)}"
+                        self._down = (monotonic() + _DOWN_S, reason) if may_pass else None
+                        raise PlaceError(reason) from None
                 sleep(_PAUSE_S)
 
     def _connected(self) -> _Connection:

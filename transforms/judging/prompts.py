@@ -141,15 +141,15 @@ def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list
     """Renders the agents' recorded instructions and tools; without a turn, the latest of each agent."""
     places = range(len(conversation.turns)) if turn is None else [position(conversation, turn)]
     agents: JsonObject = {}
-    for place in places:
-        details = _of_turn(conversation, APP_DETAILS, place)
+    for index in places:
+        details = _of_turn(conversation, APP_DETAILS, index)
         agents |= details if isinstance(details, dict) else {}
     return [section for name, agent in agents.items() for section in _agent(name, agent)]
 
 
-def _of_turn(conversation: Conversation, key: str, place: int) -> JsonValue:
+def _of_turn(conversation: Conversation, key: str, index: int) -> JsonValue:
     by_turn = conversation.meta.get(key)
-    return by_turn[place] if isinstance(by_turn, list) and place < len(by_turn) else None
+    return by_turn[index] if isinstance(by_turn, list) and index < len(by_turn) else None
 
 
 def _agent(name: str, agent: JsonValue) -> list[Section]:
@@ -175,8 +175,8 @@ def dialogue_sections(conversation: Conversation, end: int | None = None) -> lis
     """Renders whole turns: all, or the first `end`."""
     return [
         section
-        for place, turn in enumerate(conversation.turns[:end])
-        for section in [*_work(conversation, place), *words(turn, place + 1)]
+        for index, turn in enumerate(conversation.turns[:end])
+        for section in [*_work(conversation, index), *words(turn, index + 1)]
     ]
 
 
@@ -223,20 +223,22 @@ def messages_of_user(sections: Iterable[Section]) -> list[str]:
 
 def words(turn: Turn, number: int) -> list[Section]:
     """Renders the agent's messages of a turn."""
-    said = [Section(f"turn {number}, agent", text) for text in turn_texts(turn)]
-    return said + [Section(f"turn {number}, agent shows", json_text(payload)) for payload in turn.payloads]
+    messages = [Section(f"turn {number}, agent", text) for text in turn_texts(turn)]
+    return messages + [
+        Section(f"turn {number}, agent shows", json_text(payload)) for payload in turn.payloads
+    ]
 
 
 def _user(turn: Turn, number: int) -> list[Section]:
     return [Section(f"turn {number}, user", turn.user)] if turn.user else []
 
 
-def _work(conversation: Conversation, place: int) -> list[Section]:
-    turn, number = conversation.turns[place], place + 1
+def _work(conversation: Conversation, index: int) -> list[Section]:
+    turn, number = conversation.turns[index], index + 1
     sections = _user(turn, number)
     sections += _calls(f"turn {number}, user's tool", turn.user_tool_calls, turn.user_tool_responses)
     sections += _calls(f"turn {number}, tool", turn.tool_calls, turn.tool_responses)
-    grounding = _of_turn(conversation, GROUNDING, place)
+    grounding = _of_turn(conversation, GROUNDING, index)
     if grounding:
         sections += _search_sections(grounding, number)
     sections += reference_sections(turn, number)
@@ -471,11 +473,11 @@ async def judge_statements(
     vote = await vote_each(
         ask, Question(prompt, StatementReply, options, local), lambda reply: _votes(reply, count), count
     )
-    found = [_finding(ballot, i, prompt.evidence) for i, ballot in enumerate(vote.ballots, 1)]
-    for item in found if prompt.unread else ():
+    findings = [_finding(ballot, i, prompt.evidence) for i, ballot in enumerate(vote.ballots, 1)]
+    for item in findings if prompt.unread else ():
         if item["score"]:
             item |= {"score": None, "reason": unread_reason(prompt.unread)}
-    return found, vote
+    return findings, vote
 
 
 def share(scores: Sequence[float | None], reason: str, threshold: float | None) -> Score:
@@ -506,23 +508,23 @@ def unjudged_reason(missing: int, total: int, reason: str) -> str:
 
 
 def share_score(
-    found: Sequence[JsonObject], vote: Vote[StatementReply], name: str, threshold: float | None
+    findings: Sequence[JsonObject], vote: Vote[StatementReply], name: str, threshold: float | None
 ) -> Score:
     """Returns the share of yes among findings, with the findings as details.
 
     Unlike `share`, the value is None while a finding is missing.
     """
-    unasked = (item["reason"] for item in found if item["score"] is None and item["reason"])
-    score = share([item["score"] for item in found], next(unasked, vote.answers.reason), threshold)
+    unasked = (item["reason"] for item in findings if item["score"] is None and item["reason"])
+    score = share([item["score"] for item in findings], next(unasked, vote.answers.reason), threshold)
     score.value = None if score.reason else score.value
-    score.judge, score.explanation = vote.answers.use, explanation(found)
-    score.details = {name: list(found), **left_out(vote.answers.question.prompt)}
+    score.judge, score.explanation = vote.answers.use, explanation(findings)
+    score.details = {name: list(findings), **left_out(vote.answers.question.prompt)}
     return score
 
 
-def explanation(found: Sequence[JsonObject]) -> str | None:
+def explanation(findings: Sequence[JsonObject]) -> str | None:
     """Returns the reason of the first negative finding, or else of the first finding."""
-    judged = [item for item in found if item["score"] is not None]
+    judged = [item for item in findings if item["score"] is not None]
     decisive = next((item for item in judged if not item["score"]), judged[0] if judged else None)
     return decisive["reason"] if decisive else None
 

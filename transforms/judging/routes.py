@@ -29,12 +29,7 @@ _OF_ONE_API = ("project", "location", "base_url", "api_key_secret")
 
 
 class Route(NamedTuple):
-    """Where questions for a model go.
-
-    Attributes:
-        kind: The judge.
-        model: The model's name at its API.
-    """
+    """Where questions for a model go: the judge, and the model's name at its API."""
 
     kind: JudgeKind
     model: str
@@ -104,13 +99,13 @@ class Routes:
 _KINDS_KEPT = 1024
 
 
-def merged_settings(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
+def merged_settings(config: JudgeConfig, stated: JsonObject | None) -> JsonObject:
     """Returns the generation settings of a criterion over the run's.
 
     Raises:
         ValueError: They are none.
     """
-    return {**config.generation_config, **generation_settings(own or {})}
+    return {**config.generation_config, **generation_settings(stated or {})}
 
 
 class Requests:
@@ -130,10 +125,10 @@ class Requests:
         """Returns the request of a question; raises ValueError as `generation_settings` does."""
         prompt, options = question.prompt, question.options
         reply_model: type[BaseModel] = question.reply_model
-        own = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
+        stated = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
         model = self.model(options)
         asked = (prompt.version, prompt.instructions, reply_model, prompt.wants_analysis)
-        template = self._template(model, own, *asked)
+        template = self._template(model, stated, *asked)
         evidence = prompt.evidence.encode("utf-8", "surrogatepass")
         return Request(template, prompt.evidence, sha256(template.digest + evidence).digest())
 
@@ -144,13 +139,13 @@ class Requests:
     def _make_template(
         self,
         name: str,
-        own: bytes,
+        stated_settings: bytes,
         version: str,
         instructions: str,
         reply_model: type[BaseModel],
         wants_analysis: bool,
     ) -> RequestTemplate:
-        settings = merged_settings(self._config, orjson.loads(own))
+        settings = merged_settings(self._config, orjson.loads(stated_settings))
         schema = asked_schema(reply_model, wants_analysis)
         kind, model = self._routes.find(name)
         parts = [self._routes.endpoint(kind), model, settings, version, instructions, schema]
@@ -198,12 +193,7 @@ class Connections:
 
 
 class JudgeProgress(Struct):
-    """Usage of the judge in this process.
-
-    Attributes:
-        asking: Calls in flight.
-        judged: Usage by model.
-    """
+    """Calls in flight in this process, and usage by model."""
 
     asking: int = 0
     judged: dict[str, JudgeUsage] = field(default_factory=dict)

@@ -188,12 +188,7 @@ def run_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class JudgeWorker:
-    """A judge and the thread its event loop runs on.
-
-    Attributes:
-        ask: The judge, for coroutines passed to `submit`.
-        counts: Usage so far.
-    """
+    """A judge, for coroutines passed to `submit`, its usage, and the thread its event loop runs on."""
 
     def __init__(self, settings: JudgeSettings, environ: Mapping[str, str]):
         """Starts the thread.

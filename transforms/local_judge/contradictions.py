@@ -74,17 +74,17 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
     if together < _WORTH_A_LOOK * sum(claim.content.values()):
         return None
     clause = _without_answer(claim.text).strip(" .!。！\n*")
-    said, held = None if _BREAK.search(clause) else clause, _clause_around(span)
+    claimed, held = None if _BREAK.search(clause) else clause, _clause_around(span)
     before, after = span.context[: span.start], span.context[span.end :]
     sentence = _SENTENCE_END.split(before)[-1] + span.quote + _SENTENCE_END.split(after, maxsplit=1)[0]
     # The evidence denies something under a condition that the claim lacks.
     is_limited = bool(_CONDITION.search(sentence)) and not (
         _CONDITION.search(claim.text) or is_denied(claim.text)
     )
-    if said is not None and held is not None:
-        if not is_limited and _is_denial(said, held):
+    if claimed is not None and held is not None:
+        if not is_limited and _is_denial(claimed, held):
             return f"{source} says the contrary: “{held.strip()}”."
-        if other := _other_number(words(said), words(held)):
+        if other := _other_number(words(claimed), words(held)):
             return f"{source} says {quoted_names(other[1:])}, not {quoted_names(other[:1])}."
     if is_limited:
         return None
@@ -100,14 +100,14 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
     return f"{source} says the contrary: “{span.quote}”."
 
 
-def overstated(said: str, span: EvidenceSpan) -> str | None:
+def overstated(claimed: str, span: EvidenceSpan) -> str | None:
     """Returns a superlative of a claim that holds of several by the evidence; None: there is none."""
     for limited, whole in _SUPERLATIVES:
-        held = {found[1].lower() for found in limited.finditer(span.context)}
-        held -= {found[1].lower() for found in whole.finditer(limited.sub(" ", span.context))}
-        for found in whole.finditer(limited.sub(" ", said)) if held else ():
-            if found[1].lower() in held:
-                return found[1]
+        held = {superlative[1].lower() for superlative in limited.finditer(span.context)}
+        held -= {superlative[1].lower() for superlative in whole.finditer(limited.sub(" ", span.context))}
+        for superlative in whole.finditer(limited.sub(" ", claimed)) if held else ():
+            if superlative[1].lower() in held:
+                return superlative[1]
     return None
 
 
@@ -125,13 +125,13 @@ def _clause_around(span: EvidenceSpan) -> str | None:
     return _BREAK.split(before)[-1] + span.quote + _BREAK.split(after, maxsplit=1)[0]
 
 
-def _is_denial(said: str, held: str) -> bool:
-    both = with_single_negations(said), with_single_negations(held)
-    if is_denied(said) == is_denied(held) or any(replace_idioms(clause) != clause for clause in both):
+def _is_denial(claimed: str, held: str) -> bool:
+    both = with_single_negations(claimed), with_single_negations(held)
+    if is_denied(claimed) == is_denied(held) or any(replace_idioms(clause) != clause for clause in both):
         return False
     if any(sum(word.is_negation for word in words(clause)) > 1 for clause in both):
         return False
-    negated, other = both if is_denied(said) else both[::-1]
+    negated, other = both if is_denied(claimed) else both[::-1]
     if not denies(negated, {key for word in words(other) for key in word.keys}):
         return False
     return any(
@@ -152,9 +152,9 @@ def _other_number(claimed: list[Word], known: list[Word]) -> list[str]:
     return [ours[0].lower, theirs[0].lower]
 
 
-def _numbers_missing(found: Iterable[Word], others: Iterable[Word]) -> list[Word]:
+def _numbers_missing(claimed: Iterable[Word], others: Iterable[Word]) -> list[Word]:
     keys = {key for word in others for key in word.keys}
-    return [word for word in found if any(keys.isdisjoint(demand) for demand in word.demands)]
+    return [word for word in claimed if any(keys.isdisjoint(demand) for demand in word.demands)]
 
 
 def _is_same_content(claimed: Iterable[Word], known: Iterable[Word]) -> bool:
@@ -229,9 +229,9 @@ class AlignedText:
 
     def __init__(self, text: str) -> None:
         self.names: dict[str, str] = {}
-        found = words_words(_marked(text, self.names))
-        self.tokens = [token for word in found for token in _tokens(word)]
-        self.names |= {word.keys[0]: word.lower for word in found if word.lower in NUMBER_WORDS}
+        marked = words_words(_marked(text, self.names))
+        self.tokens = [token for word in marked for token in _tokens(word)]
+        self.names |= {word.keys[0]: word.lower for word in marked if word.lower in NUMBER_WORDS}
         self.values = {(token.kind, token.value) for token in self.tokens if token.value}
         self.is_negated = any(token.kind == NOT for token in self.tokens)
 
@@ -278,13 +278,7 @@ _LEAST_ALIGNED, _LEAST_OF_A_PRONOUN = 2, 4
 
 
 class OneDifference(NamedTuple):
-    """The only difference between a claim and the evidence.
-
-    Attributes:
-        said: The month, weekday, half of the day, unit or number word of the claim; "": one of both is
-            negated.
-        held: That of the evidence.
-    """
+    """The values in which a claim and the evidence differ; "": one of both is negated."""
 
     said: str = ""
     held: str = ""
@@ -295,11 +289,11 @@ class _Pair(NamedTuple):
     place: int
 
 
-def only_difference(said: str, held: str) -> OneDifference | None:
+def only_difference(claimed: str, held: str) -> OneDifference | None:
     """Returns the only difference between a claim and the part of the evidence that says the same."""
-    if len(said) > _LONGEST:
+    if len(claimed) > _LONGEST:
         return None
-    claim, evidence = AlignedText(said.strip(_AROUND)), AlignedText(held)
+    claim, evidence = AlignedText(claimed.strip(_AROUND)), AlignedText(held)
     if not claim.may_differ(evidence):
         return None
     if len(claim.tokens) > _MOST_CLAIMED or len(evidence.tokens) > _MOST_HELD:
@@ -322,7 +316,7 @@ def _cost(token: AlignedToken) -> int:
     return _FILLED if token.kind in fillers() else _UNALIGNED
 
 
-def _align(said: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_Pair]:
+def _align(claimed: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_Pair]:
     """Returns the tokens of a claim with their places in the evidence, -1 where they have none.
 
     A claim may begin and end anywhere in the evidence (semi-global alignment with the least cost of unaligned
@@ -331,14 +325,14 @@ def _align(said: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_
     """
     rows, steps = [0] * (len(held) + 1), list[list[int]]()
     costs = [_cost(token) for token in held]
-    for token in said:
+    for token in claimed:
         cost, row, step = _cost(token), [rows[0] + _cost(token)], [1]
-        for place, other in enumerate(held):
-            best, move = rows[place + 1] + cost, 1
-            if (left := row[place] + costs[place]) < best:
+        for position, other in enumerate(held):
+            best, move = rows[position + 1] + cost, 1
+            if (left := row[position] + costs[position]) < best:
                 best, move = left, 2
             if token.aligns(other):
-                same = rows[place] + (_OTHER_VALUE if token.differs(other) else 0)
+                same = rows[position] + (_OTHER_VALUE if token.differs(other) else 0)
                 if same <= best:
                     best, move = same, 0
             row.append(best)
@@ -348,11 +342,11 @@ def _align(said: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_
         if min(rows) >= _TOO_MUCH:
             return []
     pairs: list[_Pair] = []
-    number, place = len(steps), min(range(len(rows)), key=rows.__getitem__)
+    number, position = len(steps), min(range(len(rows)), key=rows.__getitem__)
     while number:
-        move = steps[number - 1][place]
-        pairs.append(_Pair(None if move == 2 else said[number - 1], -1 if move == 1 else place - 1))
-        number, place = number - (move != 2), place - (move != 1)
+        move = steps[number - 1][position]
+        pairs.append(_Pair(None if move == 2 else claimed[number - 1], -1 if move == 1 else position - 1))
+        number, position = number - (move != 2), position - (move != 1)
     return pairs[::-1]
 
 
@@ -411,19 +405,19 @@ def _other_value(pairs: Sequence[_Pair], claim: AlignedText, evidence: AlignedTe
     ):
         return None
     aligned = [(pair.said, pair.place) for pair in pairs if pair.said and pair.place >= 0]
-    others = [(said, place) for said, place in aligned if said.differs(held[place])]
+    others = [(claimed, position) for claimed, position in aligned if claimed.differs(held[position])]
     if len(others) != 1 or _start(pairs, held) != 0:
         return None
-    ((said, place),) = others
-    if is_held(said, claim.tokens, place, held):
+    ((claimed, position),) = others
+    if is_held(claimed, claim.tokens, position, held):
         return None
     kind, near = (
-        held[place].kind,
-        [*held[max(0, place - _NEAR) : place], *held[place + 1 : place + 1 + _NEAR]],
+        held[position].kind,
+        [*held[max(0, position - _NEAR) : position], *held[position + 1 : position + 1 + _NEAR]],
     )
     if kind in _LISTED and any(token.kind == kind for token in near):  # as in `Monday to Friday`
         return None
-    return OneDifference(claim.names[said.value], evidence.names[held[place].value])
+    return OneDifference(claim.names[claimed.value], evidence.names[held[position].value])
 
 
 _SIDES = {"zqunit": (-1,), "zqhalf": (-1, 1), NUMBER: (1, 2)}
@@ -433,36 +427,36 @@ _REFERS = PRONOUNS | word_set(
 
 
 def is_held(
-    said: AlignedToken, claim: Sequence[AlignedToken], place: int, held: Sequence[AlignedToken]
+    value: AlignedToken, claim: Sequence[AlignedToken], position: int, held: Sequence[AlignedToken]
 ) -> bool:
     """Returns whether evidence has a value of a claim apart from the position with which it is aligned.
 
     A unit, a half of the day or a number word counts with what stands beside it (`20 dollars`), a month or
     weekday unless it stands in a sentence about something else.
     """
-    others = [other for other, token in enumerate(held) if token.value == said.value]
-    if sides := _SIDES.get(said.kind):
+    others = [other for other, token in enumerate(held) if token.value == value.value]
+    if sides := _SIDES.get(value.kind):
         beside = [
-            token for token in _beside(claim, claim.index(said), sides) if NUMBER in (said.kind, token.kind)
+            token for token in _beside(claim, claim.index(value), sides) if NUMBER in (value.kind, token.kind)
         ]
         return any(
             not beside or any(mine.aligns(token) for mine in beside for token in _beside(held, other, sides))
             for other in others
         )
-    return any(other in _sentence(held, place) or _may_be_meant(held, other, claim) for other in others)
+    return any(other in _sentence(held, position) or _may_be_meant(held, other, claim) for other in others)
 
 
-def _beside(tokens: Sequence[AlignedToken], place: int, sides: Sequence[int]) -> Iterator[AlignedToken]:
-    return (tokens[place + side] for side in sides if 0 <= place + side < len(tokens))
+def _beside(tokens: Sequence[AlignedToken], position: int, sides: Sequence[int]) -> Iterator[AlignedToken]:
+    return (tokens[position + side] for side in sides if 0 <= position + side < len(tokens))
 
 
-def _sentence(tokens: Sequence[AlignedToken], place: int) -> range:
+def _sentence(tokens: Sequence[AlignedToken], position: int) -> range:
     ends = [-1, *(i for i, token in enumerate(tokens) if token.kind == END), len(tokens)]
-    return range(max(end for end in ends if end < place) + 1, min(end for end in ends if end > place))
+    return range(max(end for end in ends if end < position) + 1, min(end for end in ends if end > position))
 
 
 def _may_be_meant(held: Sequence[AlignedToken], other: int, claim: Sequence[AlignedToken]) -> bool:
     """Returns whether a sentence refers to another one or has no content of its own, as `On Friday, too`."""
     kinds = {held[i].kind for i in _sentence(held, other)}
-    own = kinds - {token.kind for token in claim} - fillers() - FUNCTION_WORDS - {NUMBER}
-    return not own or not kinds.isdisjoint(_REFERS)
+    content = kinds - {token.kind for token in claim} - fillers() - FUNCTION_WORDS - {NUMBER}
+    return not content or not kinds.isdisjoint(_REFERS)

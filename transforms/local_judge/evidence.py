@@ -52,8 +52,8 @@ def alike(word: Word) -> str:
     return word.units[0] if len(word.units) == 1 else word.lower
 
 
-def _keys(found: Iterable[Word]) -> set[str]:
-    return set(chain.from_iterable([word.keys for word in found]))
+def _keys(some: Iterable[Word]) -> set[str]:
+    return set(chain.from_iterable([word.keys for word in some]))
 
 
 class NumberPlaces(NamedTuple):
@@ -136,13 +136,13 @@ class _Piece:
         """Returns where numbers (also in words) and identifiers stand."""
         if self._numbers is None:
             self._numbers = NumberPlaces({}, {})
-            for place, word in enumerate(self.words[1:-1], 1):
+            for position, word in enumerate(self.words[1:-1], 1):
                 if word.keys[0][0] == "#" or word.demands:
-                    if not self._is_entry(place):
-                        around = alike(self.words[place - 1]), alike(self.words[place + 1])
-                        self._numbers.between.setdefault(around, []).append(place)
+                    if not self._is_entry(position):
+                        around = alike(self.words[position - 1]), alike(self.words[position + 1])
+                        self._numbers.between.setdefault(around, []).append(position)
                     for key in word.keys:
-                        self._numbers.of.setdefault(key, []).append(place)
+                        self._numbers.of.setdefault(key, []).append(position)
         return self._numbers
 
     @cached_property
@@ -153,31 +153,31 @@ class _Piece:
     def parts(self) -> str:
         return parts_of(self.text)
 
-    def _is_entry(self, place: int) -> bool:
+    def _is_entry(self, position: int) -> bool:
         """Returns whether a word is a value of its own, as in a record, a list or a table."""
         starts, tokens = self._all_starts(), self.tokens
-        before = self.text[starts[place - 1] + len(tokens[place - 1]) : starts[place]]
-        after = self.text[starts[place] + len(tokens[place]) : starts[place + 1]]
+        before = self.text[starts[position - 1] + len(tokens[position - 1]) : starts[position]]
+        after = self.text[starts[position] + len(tokens[position]) : starts[position + 1]]
         return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
 
     def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
         first = max(0, window * _BLOCK)
         nearby, shares_nothing = self.words[first : first + WINDOW], content.keys().isdisjoint
-        shared = [place for place, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
+        shared = [position for position, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
         best = max(self._sentences(shared), key=lambda places: self._weight(places, content))
         return self._stretch(best[0], best[-1])
 
     def _sentences(self, places: list[int]) -> list[list[int]]:
         tokens, starts = self.tokens, self._all_starts()
         sentences = [places[:1]]
-        for last, place in pairwise(places):
-            if _SENTENCE_END.search(self.text, starts[last] + len(tokens[last]), starts[place]):
+        for last, position in pairwise(places):
+            if _SENTENCE_END.search(self.text, starts[last] + len(tokens[last]), starts[position]):
                 sentences.append([])
-            sentences[-1].append(place)
+            sentences[-1].append(position)
         return sentences
 
     def _weight(self, places: Iterable[int], content: Mapping[str, float]) -> float:
-        keys = dict.fromkeys(chain.from_iterable([self.words[place].keys for place in places]))
+        keys = dict.fromkeys(chain.from_iterable([self.words[position].keys for position in places]))
         return sum([content.get(key, 0.0) for key in keys])
 
     def _stretch(self, first: int, last: int) -> EvidenceSpan:
@@ -194,13 +194,7 @@ class _Piece:
 
 
 class EvidencePassage(NamedTuple):
-    """The part of a piece of evidence that covers most of a claim.
-
-    Attributes:
-        weight: Weight of the claim's content that stands together there, more than 0.
-        piece: The piece.
-        window: Number of the window in it.
-    """
+    """The window of a piece of evidence that covers most of a claim, and the weight that it covers."""
 
     weight: float
     piece: _Piece
@@ -247,8 +241,8 @@ class Evidence:
         if len(self._currencies) != 1:
             return None
         (held,) = self._currencies
-        said = other_currency(text, held, (piece.text for piece in self._pieces))
-        return (said, held) if said else None
+        named = other_currency(text, held, (piece.text for piece in self._pieces))
+        return (named, held) if named else None
 
     def parts(self) -> Iterator[str]:
         """Yields the runs of digits and of letters of each piece."""

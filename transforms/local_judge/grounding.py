@@ -89,13 +89,13 @@ def ground(
     return [_verdict(read_claim(sentence), known, mentioned) for sentence in sentences]
 
 
-def _verdict(said: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerdict:
-    if reason := nothing_claimed(said):
+def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerdict:
+    if reason := nothing_claimed(sentence):
         return GroundingVerdict("not_applicable", "", reason)
-    whole, said = said, without_talk(said)
-    if not said.content:
+    whole, sentence = sentence, without_talk(sentence)
+    if not sentence.content:
         return GroundingVerdict("not_applicable", "", NOTHING_SAID)
-    claim, missing = _as_spelled(said, known, mentioned)
+    claim, missing = _as_spelled(sentence, known, mentioned)
     passages = known.passages(claim.content)
     quote = passages[0].span(claim.content).quote if passages else ""
     if reason := _refuting(claim, known, passages):
@@ -112,7 +112,7 @@ def _verdict(said: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerd
     if probability([(covered, weight)]) >= PROBABLE:
         held = f"The evidence holds {covered:.0%} of it."
         return GroundingVerdict("supported", quote, held, covered, weight)
-    if reason := why_no_claim(whole, said.text, known.keys | mentioned.keys):
+    if reason := why_no_claim(whole, sentence.text, known.keys | mentioned.keys):
         return GroundingVerdict("not_applicable", quote, reason)
     grammar = [key for word in claim.words if not word.is_content for key in word.keys]
     comparable = known.is_prose and not known.keys.isdisjoint(grammar)
@@ -203,11 +203,7 @@ def coverage(
 
 
 class _Compared:
-    """A claim and evidence.
-
-    Attributes:
-        held: Share of the claim that the evidence holds.
-    """
+    """A claim and evidence, with the share of the claim that it holds."""
 
     def __init__(self, claim: Claim, known: Evidence, mentioned: Evidence) -> None:
         self._content = sum(claim.content.values())
@@ -256,8 +252,8 @@ def _unknown_weights(claim: Claim, known: Container[str]) -> tuple[float, float]
 def _strange_names(claim: Claim, known: Container[str]) -> int:
     """Returns how many capitalized words inside a sentence are not known; of German and of titles, none."""
     capitalized = _CAPITALIZED.findall(claim.text)
-    found = [word for word in words(" ".join(capitalized)) if word.is_content]
-    strange = sum(not any(key in known for key in word.keys) for word in found)
+    names = [word for word in words(" ".join(capitalized)) if word.is_content]
+    strange = sum(not any(key in known for key in word.keys) for word in names)
     if not strange or 2 * len(capitalized) > len(claim.words) or guessed_language(claim.text) == "de":
         return 0
     return strange
@@ -277,65 +273,76 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
     around the number of the claim wherever it stands.
     """
     piece = passage.piece
-    for place, word in enumerate(claim.words[1:-1], 1):
-        other = _in_place_of(claim.words, place, piece.words, piece.numbers()) if word.demands else None
+    for position, word in enumerate(claim.words[1:-1], 1):
+        other = _in_place_of(claim.words, position, piece.words, piece.numbers()) if word.demands else None
         if other:
             return f"The evidence says {quoted_names([other])}, not {quoted_names([word.lower])}."
     return None
 
 
-def _in_place_of(said: Sequence[Word], place: int, held: Sequence[Word], numbers: NumberPlaces) -> str | None:
-    others = numbers.between.get((alike(said[place - 1]), alike(said[place + 1])), ())
+def _in_place_of(
+    claimed: Sequence[Word], position: int, held: Sequence[Word], numbers: NumberPlaces
+) -> str | None:
+    others = numbers.between.get((alike(claimed[position - 1]), alike(claimed[position + 1])), ())
     if not 0 < len(others) <= _MOST_PLACES:
         return None
-    places = [numbers.of.get(key, ()) for keys in said[place].demands for key in keys]
-    if any(len(own) > _MOST_PLACES for own in places):
+    places = [numbers.of.get(key, ()) for keys in claimed[position].demands for key in keys]
+    if any(len(same_number) > _MOST_PLACES for same_number in places):
         return None
-    own = set(chain.from_iterable(places))
-    if len(own) > _MOST_PLACES:
+    same_number = set(chain.from_iterable(places))
+    if len(same_number) > _MOST_PLACES:
         return None
-    if any(_has_its_name(said, place, held, number, others) for number in own):
+    if any(_has_its_name(claimed, position, held, number, others) for number in same_number):
         return None
-    same, best = max((sum(_words_around(said, place, held, other)), -other) for other in others)
-    if any(_has_its_place(said, place, held, number, -best) for number in own):
+    same, best = max((sum(_words_around(claimed, position, held, other)), -other) for other in others)
+    if any(_has_its_place(claimed, position, held, number, -best) for number in same_number):
         return None
-    least = max([sum(_words_around(said, place, held, number)) + 1 for number in own], default=0)
+    least = max(
+        [sum(_words_around(claimed, position, held, number)) + 1 for number in same_number], default=0
+    )
     return held[-best].lower if same >= max(least, _LEAST_WORDS) else None
 
 
 def _has_its_name(
-    said: Sequence[Word], place: int, held: Sequence[Word], own: int, others: Sequence[int]
+    claimed: Sequence[Word], position: int, held: Sequence[Word], number: int, others: Sequence[int]
 ) -> bool:
     """Returns whether a number follows the same name, such as `double` in `double 149`, as in the claim."""
-    if not said[place - 1].is_content:
+    if not claimed[position - 1].is_content:
         return False
-    before, _ = _words_around(said, place, held, own)
-    return before > 0 and all(before >= _words_around(said, place, held, other)[0] for other in others)
+    before, _ = _words_around(claimed, position, held, number)
+    return before > 0 and all(before >= _words_around(claimed, position, held, other)[0] for other in others)
 
 
-def _has_its_place(said: Sequence[Word], place: int, held: Sequence[Word], own: int, other: int) -> bool:
+def _has_its_place(
+    claimed: Sequence[Word], position: int, held: Sequence[Word], number: int, other: int
+) -> bool:
     """Returns whether a number fits a side of the claim better than another one, or wholly.
 
     So do both numbers of `3 euros for adults and 2 euros for children`.
     """
-    found, others = _words_around(said, place, held, own), _words_around(said, place, held, other)
-    sides = place, len(said) - place - 1
+    around, others = (
+        _words_around(claimed, position, held, number),
+        _words_around(claimed, position, held, other),
+    )
+    sides = position, len(claimed) - position - 1
     return any(
-        one > another or 0 < side == one == another
-        for one, another, side in zip(found, others, sides, strict=True)
+        mine > another or 0 < side == mine == another
+        for mine, another, side in zip(around, others, sides, strict=True)
     )
 
 
-def _words_around(said: Sequence[Word], place: int, held: Sequence[Word], other: int) -> tuple[int, int]:
+def _words_around(
+    claimed: Sequence[Word], position: int, held: Sequence[Word], other: int
+) -> tuple[int, int]:
     """Returns how many words before and after two places are the same, without a gap, 0..4 each."""
-    last = place + 1 + _MOST_WORDS_A_SIDE
+    last = position + 1 + _MOST_WORDS_A_SIDE
     ours, theirs = (
-        said[max(0, place - _MOST_WORDS_A_SIDE) : place],
+        claimed[max(0, position - _MOST_WORDS_A_SIDE) : position],
         held[max(0, other - _MOST_WORDS_A_SIDE) : other],
     )
     return (
         _same(reversed(ours), reversed(theirs)),
-        _same(said[place + 1 : last], held[other + 1 : other + 1 + _MOST_WORDS_A_SIDE]),
+        _same(claimed[position + 1 : last], held[other + 1 : other + 1 + _MOST_WORDS_A_SIDE]),
     )
 
 
@@ -425,12 +432,12 @@ def answer_similarity(expected: str, actual: str) -> float:
 def _compare(expected: str, actual: str) -> tuple[float, str, str]:
     if _normal(expected) == _normal(actual):
         return 1.0, actual.strip(), "The texts are the same."
-    wanted, said, known = read_claim(expected), read_claim(actual), Evidence([actual])
+    wanted, answer, known = read_claim(expected), read_claim(actual), Evidence([actual])
     span, _ = known.look_up(wanted.content)
-    figure, numbers = _overlap(wanted, said), missing_numbers(wanted, known.keys)
+    figure, numbers = _overlap(wanted, answer), missing_numbers(wanted, known.keys)
     if numbers:
         figure *= 1 - (1 - _ALL_NUMBERS_MISSING) * len(numbers) / len(wanted.demands)
-    is_denied = is_negated(wanted.words) != is_negated(said.words)
+    is_denied = is_negated(wanted.words) != is_negated(answer.words)
     if is_denied:
         figure *= _ONE_IS_NEGATED
     contrary = None
@@ -447,8 +454,8 @@ def _normal(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _overlap(wanted: Claim, said: Claim) -> float:
-    there = said.weights
+def _overlap(wanted: Claim, answer: Claim) -> float:
+    there = answer.weights
     common = sum(min(weight, there.get(key, 0.0)) for key, weight in wanted.weights.items())
     if not common:
         return 0.0

@@ -137,12 +137,12 @@ _PARTICIPLE = re.compile(r"ge(.{3,})(?:t|en)")
 
 def _meanings(*lists: str) -> dict[str, str]:
     """Returns the first word of each line for all its words, and for their stems."""
-    found: dict[str, str] = {}
+    first_words: dict[str, str] = {}
     for row in [row.split() for words in lists for row in re.split(r"[|\n]", words)]:
         for word in row:
             for form in (word, *_roots(word)):
-                found.setdefault(form, row[0])
-    return found
+                first_words.setdefault(form, row[0])
+    return first_words
 
 
 def _roots(word: str) -> Iterator[str]:
@@ -192,7 +192,7 @@ _WORDS = _MeantWords()
 def _meaning(word: str) -> str:
     """Returns a word that stands for all with the same meaning."""
     if is_run_of_characters(word):
-        return _IN_CHARACTERS.sub(lambda found: _OF_CHARACTERS[found[0]], word)
+        return _IN_CHARACTERS.sub(lambda match: _OF_CHARACTERS[match[0]], word)
     bare = without_clitic(word)
     if not bare.isalpha():
         return word

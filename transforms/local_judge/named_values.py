@@ -94,14 +94,14 @@ _MARK = "zq{}{:02}"
 def mark_named_values(text: str, names: dict[str, str]) -> str:
     """Replaces named values by one token each, the same for all names; `names` receives token -> name."""
 
-    def mark(found: re.Match[str]) -> str:
-        name = found["half"] or found["unit"] or found["word"] or found[0]
-        if found["word"] and name in _VERBS:
-            return found[0]
-        value = _DAYS.get(found[4] or found[5] or "") or _WORDS.get(name.lower()) or _OF_NUMBERS[name.lower()]
+    def mark(match: re.Match[str]) -> str:
+        name = match["half"] or match["unit"] or match["word"] or match[0]
+        if match["word"] and name in _VERBS:
+            return match[0]
+        value = _DAYS.get(match[4] or match[5] or "") or _WORDS.get(name.lower()) or _OF_NUMBERS[name.lower()]
         token = _MARK.format(value.kind, value.number)
         names.setdefault(token, name.lower())
-        return f"{found['number'] or ''} {token} "
+        return f"{match['number'] or ''} {token} "
 
     return _FOUND.sub(mark, _SIGNS.sub(r"\2 \1", text))
 
@@ -110,11 +110,13 @@ def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None
     """Returns the only currency of a text, if a record has another one and nothing names both; None: else."""
     held, names = _OF_NUMBERS.get(currency.lower()), dict[str, str]()
     mark_named_values(text, names)
-    said = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
-    found = [value for value in said if value and value.kind == "unit" and value.number < len(_CURRENCIES)]
-    if held is None or len(found) != 1 or held in found:
+    named = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
+    currencies = [
+        value for value in named if value and value.kind == "unit" and value.number < len(_CURRENCIES)
+    ]
+    if held is None or len(currencies) != 1 or held in currencies:
         return None
-    row = _CURRENCIES[found[0].number].split()
+    row = _CURRENCIES[currencies[0].number].split()
     if any(name in piece.lower() for piece in known for name in row):
         return None
     return next(name for name in names.values() if name in row)
@@ -162,8 +164,8 @@ _NEAR = 200
 
 def with_single_negations(text: str) -> str:
     """Writes each negation of two words, and words such as `non-refundable`, with one negation."""
-    for pair, one in _ONE_NEGATION if _MAY_BE_TWO.search(text) else ():
-        text = pair.sub(one, text)
+    for pair, single in _ONE_NEGATION if _MAY_BE_TWO.search(text) else ():
+        text = pair.sub(single, text)
     return text
 
 
@@ -192,15 +194,15 @@ def _denied(text: str) -> Iterator[Word]:
     These are the words after it up to `and`, or the last one before it. Negated endings of Japanese and
     Korean deny the word before them.
     """
-    found = words(text)
-    place = next((i for i, word in enumerate(found) if word.is_negation), len(found))
-    inside = NEGATING.search(text) if place < len(found) and not found[place].lower.isascii() else None
-    if inside and found[place].is_content and not _FORWARD.match(inside[0]):
+    read = words(text)
+    position = next((i for i, word in enumerate(read) if word.is_negation), len(read))
+    inside = NEGATING.search(text) if position < len(read) and not read[position].lower.isascii() else None
+    if inside and read[position].is_content and not _FORWARD.match(inside[0]):
         yield from _last_content(text[: inside.start()][-_NEAR:])
         return
-    clause = takewhile(lambda word: word.lower not in _JOINS, found[place + 1 :])
+    clause = takewhile(lambda word: word.lower not in _JOINS, read[position + 1 :])
     after = [word for word in clause if word.is_content]
-    yield from after or [word for word in found[:place] if word.is_content][-1:]
+    yield from after or [word for word in read[:position] if word.is_content][-1:]
 
 
 def _last_content(text: str) -> list[Word]:

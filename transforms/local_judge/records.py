@@ -78,10 +78,10 @@ class _Flag(NamedTuple):
 
 def read_flags(text: str) -> dict[str, set[str]]:
     """Returns the values of all keys in the records of a text."""
-    found: dict[str, set[str]] = {}
+    flags: dict[str, set[str]] = {}
     for key, value, line_key, line_value in _VALUE.findall(text) if ":" in text else ():
-        found.setdefault(key or line_key, set()).add(_meaning(value or line_value))
-    return found
+        flags.setdefault(key or line_key, set()).add(_meaning(value or line_value))
+    return flags
 
 
 def _meaning(value: str) -> str:

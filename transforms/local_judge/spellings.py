@@ -52,18 +52,18 @@ class SpelledText:
         """Returns how the text spells a code without spaces and hyphens; None: it has no such code."""
         starts, start = self._starts, self._compact.find(code)
         while start >= 0:
-            place, end = bisect_left(starts, start), start + len(code)
-            is_start = place < len(starts) and starts[place] == start
+            index, end = bisect_left(starts, start), start + len(code)
+            is_start = index < len(starts) and starts[index] == start
             if is_start and end in self._ends:
-                return self._text[self._places[place] : self._ends[end]]
-            place += is_start
-            start = self._compact.find(code, starts[place]) if place < len(starts) else -1
+                return self._text[self._places[index] : self._ends[end]]
+            index += is_start
+            start = self._compact.find(code, starts[index]) if index < len(starts) else -1
         return None
 
     def ending_in(self, digits: str) -> str | None:
         """Returns a number of the text that ends in some digits; None: it has none."""
-        found = re.search(rf"\d{{0,30}}{digits}(?!\d|[ -]\d{{4}}(?!\d))", self._text)
-        return found[0] if found else None
+        number = re.search(rf"\d{{0,30}}{digits}(?!\d|[ -]\d{{4}}(?!\d))", self._text)
+        return number[0] if number else None
 
 
 def as_spelled(sentence: str, texts: Sequence[SpelledText]) -> str:
@@ -90,7 +90,7 @@ def has_code(sentence: str) -> bool:
 
 def missing_endings(sentence: str, texts: Sequence[SpelledText]) -> list[str]:
     """Returns the last digits that a sentence states and in which no number of the texts ends."""
-    ends = [found[1] for found in _ENDING.finditer(sentence)]
+    ends = [ending[1] for ending in _ENDING.finditer(sentence)]
     return [end for end in ends if not (_YEAR.match(end) or any(text.ending_in(end) for text in texts))]
 
 
@@ -123,8 +123,8 @@ def _is_part(run: str) -> bool:
     return any(map(str.isdigit, run)) or (run.isupper() and len(run) <= _LONGEST_LETTERS)
 
 
-def _first(found: Iterable[str | None]) -> str | None:
-    return next((text for text in found if text), None)
+def _first(texts: Iterable[str | None]) -> str | None:
+    return next((text for text in texts if text), None)
 
 
 # A card or booking number, a phone number with hyphens, an address of e-mail or the internet, a version, and
@@ -140,7 +140,7 @@ _PARTS = re.compile(r"\d+|[^\W\d_]+")
 
 def missing_codes(sentence: str, texts: Iterable[str]) -> list[str]:
     """Returns the codes of a sentence that none of some texts of `parts_of` holds."""
-    codes = [found[0] for found in _CODE.finditer(sentence) if not _is_number(found[0])]
+    codes = [match[0] for match in _CODE.finditer(sentence) if not _is_number(match[0])]
     if not codes:
         return []
     known = list(texts)

@@ -3,15 +3,16 @@
 import json
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, JsonValue, same_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.alignment import best_assignment, equal_matches
@@ -186,8 +187,14 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     Returns:
         One entry per call; None: it has no response.
     """
-    if len(calls) == len(responses) and all(map(_is_same, calls, responses)):
-        return list(responses)
+    if not responses:
+        return [None] * len(calls)
+    if len(calls) == len(responses):
+        for call, response in zip(calls, responses, strict=True):
+            if call.id != response.id or call.name != response.name:
+                break
+        else:
+            return list(responses)
     partners = _by_unique_id(calls, responses)
     _add_same_names(calls, responses, partners)
     _add_nameless(calls, responses, partners)
@@ -223,17 +230,10 @@ def _add_nameless(
                 used.add(partners[i])
 
 
-def without_call(
-    calls: Sequence[ToolCall], responses: Sequence[ToolResponse], earlier: Collection[str | None] = ()
-) -> list[ToolResponse]:
-    """Returns the responses whose call is not in the log.
+def without_call(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[ToolResponse]:
+    """Returns the responses of a turn whose call is not in it.
 
     Those that are left over, and, where every call has an id, those whose id no call has.
-
-    Args:
-        calls: The calls of a turn.
-        responses: Its responses.
-        earlier: Ids and names of the calls of earlier turns, which may be answered later.
     """
     if not responses or (len(responses) == len(calls) and all(map(_stands_beside, calls, responses))):
         return []
@@ -243,8 +243,7 @@ def without_call(
     return [
         response
         for response in responses
-        if (id(response) not in used or (are_named and response.id and response.id not in ids))
-        and (response.id or response.name) not in earlier
+        if id(response) not in used or (are_named and response.id and response.id not in ids)
     ]
 
 
@@ -261,10 +260,6 @@ def _by_unique_id(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) 
 
 def _stands_beside(call: ToolCall, response: ToolResponse) -> bool:
     return call.id == response.id and (call.id is not None or call.name == response.name)
-
-
-def _is_same(call: ToolCall, response: ToolResponse) -> bool:
-    return call.id == response.id and call.name == response.name
 
 
 # Compares arguments of tool calls: exactly, by a matcher of the config, or by a directive of the case.
@@ -356,8 +351,13 @@ def same_value(expected: JsonValue, actual: JsonValue) -> bool:
 
 def _same_kinds_of_equal(expected: JsonValue, actual: JsonValue) -> bool:
     # Most equal values are equal as JSON, which costs less than to look at every part.
-    has_parts = type(expected) in (dict, list)
-    return (has_parts and same_json(expected, actual)) or _same_kinds(expected, actual)
+    if type(expected) in (dict, list):
+        try:
+            if orjson.dumps(expected) == orjson.dumps(actual):
+                return True
+        except TypeError:  # integers of more than 64 bits
+            pass
+    return _same_kinds(expected, actual)
 
 
 def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:

@@ -314,7 +314,10 @@ def _replay_of_equal(case: EvalCase, expected: ExpectedTurn, turn: Turn) -> Turn
         outcomes.append(ExpectationOutcome(expectation, made, call, "tool_call", parameters, gate))
     if outcomes:
         replay.tool_score = replay.ordered_score = 1.0
-        replay.tool_outcome = tool_outcome(case, expected, 1.0)
+        if expected.thresholds is None and case.thresholds.tool_invocation <= 1.0:
+            replay.tool_outcome = "PASS" if case.tool_correctness_enabled else None
+        else:
+            replay.tool_outcome = tool_outcome(case, expected, 1.0)
     if expected.response:
         expectation = Expectation("agent_response", text=expected.response)
         said = turn_texts(turn)
@@ -325,7 +328,8 @@ def _replay_of_equal(case: EvalCase, expected: ExpectedTurn, turn: Turn) -> Turn
         else:
             open_outcome: Outcome | None = None if case.similarity_enabled else "SKIPPED"
             outcomes.append(ExpectationOutcome(expectation, open_outcome, said[0], "text"))
-    outcomes += [ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in turn.payloads]
+    for payload in turn.payloads:
+        outcomes.append(ExpectationOutcome(None, "SKIPPED", payload, "payload"))
     return replay
 
 

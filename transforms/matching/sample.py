@@ -4,10 +4,9 @@ import pickle
 import zlib
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
@@ -107,6 +106,11 @@ class Sample:
     def __post_init__(self) -> None:
         case, turns = self.eval_case, self.conversation.turns
         self.pairs = pair_turns(case.turns if case else [], turns)
+        if case is not None:
+            self.has_gaps = bool(case.unread or case.not_found)
+            for expected in case.turns:
+                if expected.unread:
+                    self.has_gaps = True
         for turn in turns:
             if turn.grounded is not None:
                 self.has_answers = self.has_findings = True
@@ -114,8 +118,6 @@ class Sample:
                 self.has_findings = True
             if turn.unknown_calls or turn.unknown_words:
                 self.has_gaps = True
-        if case is not None and (case.unread or case.not_found or any(turn.unread for turn in case.turns)):
-            self.has_gaps = True
         self.evaluable, self.unanswered = self.pairs, []
         if self.has_answers:
             self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
@@ -123,19 +125,12 @@ class Sample:
         last = turns[-1].agent if turns else None
         self.is_whole = not self.has_gaps and not self.unanswered and bool(last and not last.isspace())
         self.tags = self.conversation.tags
-        if case is not None:
-            self._add_case(case)
-
-    def _add_case(self, case: EvalCase) -> None:
+        if case is None:
+            return
         if case.tags:
             self.tags = [*self.tags, *_others(case.tags, self.tags)]
         if stated_case(self.conversation) is not None:
             self.run_of = case.key.text
-
-    @cached_property
-    def case_digest(self) -> str | None:
-        """The digest of what is expected; None: nothing is."""
-        return case_digest(self.eval_case)
 
     @property
     def unit(self) -> str:
@@ -145,10 +140,11 @@ class Sample:
         """
         if self.run_of is not None:
             return self.run_of
-        if self.case_digest is None:
+        digest = None if self.eval_case is None else self.eval_case.digest
+        if digest is None:
             return f"\0{self.conversation.conversation_id}"
         said = [turn.user for turn in self.conversation.turns]
-        return f"\0{self.case_digest}\0{msgspec.json.encode(said).decode()}"
+        return f"\0{digest}\0{msgspec.json.encode(said).decode()}"
 
     def calls(self, pair: TurnPair) -> PairedCalls:
         """Returns the expected and the made calls of a pair, paired once."""
@@ -251,7 +247,10 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
     if len(expected) == len(actual):
-        return [TurnPair(i, want, turn) for i, (want, turn) in enumerate(zip(expected, actual, strict=True))]
+        pairs = []
+        for i, turn in enumerate(actual):
+            pairs.append(TurnPair(i, expected[i], turn))
+        return pairs
     return [_aligned_pair(i, expected, actual, *places) for i, places in enumerate(align(expected, actual))]
 
 
@@ -443,10 +442,14 @@ class AmbiguousCaseError(LookupError):
 
 def inline_case(conversation: Conversation) -> EvalCase | None:
     """Returns the case that a record contains; None: it contains no expectations."""
-    turns = [turn.expected for turn in conversation.turns]
-    if conversation.expected is None and not any(turns):
+    expected, are_stated = list[ExpectedTurn](), False
+    for turn in conversation.turns:
+        are_stated = are_stated or turn.expected is not None
+        expected.append(turn.expected or ExpectedTurn())
+    if conversation.expected is None and not are_stated:
         return None
-    expected = [turn or ExpectedTurn() for turn in turns] if any(turns) else []
+    if not are_stated:
+        expected = []
     eval_id = stated_case(conversation) or conversation.conversation_id
     case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id, turns=expected)
     outcome = conversation.expected
@@ -693,89 +696,3 @@ def end_text(conversation: Conversation) -> str:
     if ended is None:
         return f"how the conversation ended is not known: the log says {detail!r}"
     return f"the conversation {_TEXTS[ended]}" + (f" ({detail})" if detail else "")
-
-
-# Digests what an eval case expects, so that runs can be held against each other case by case.
-
-_ENCODER = msgspec.json.Encoder(order="deterministic")
-_BYTES = 8
-
-
-def case_digest(case: EvalCase | None) -> str | None:
-    """Returns 16 hexadecimal digits that are the same where the same is expected, in every run.
-
-    Ids of cases, calls and rubrics, tags, names, and what the user is to say are no part of it, nor are turns
-    of which nothing is expected.
-
-    Args:
-        case: The case with what the record itself expects; None: there is none.
-
-    Returns:
-        None if nothing is expected.
-    """
-    if case is None:
-        return None
-    content = _content(case)
-    if content == _NOTHING_EXPECTED:
-        return None
-    return blake2b(_json(content), digest_size=_BYTES).hexdigest()
-
-
-def _content(case: EvalCase) -> tuple[Any, ...]:
-    turns = [turn for turn in map(_turn, case.turns) if turn != _NO_TURN]
-    return (
-        turns,
-        _calls(case.actions),
-        _calls(case.user_actions),
-        case.outputs,
-        case.final_session_state,
-        case.expectations and _stated(case.expectations),
-        case.evaluation_expectations,
-        case.rubrics and _rubrics(case.rubrics),
-        *(case.kind, case.dialect, case.task, case.user_goal, case.user_goal_enabled, case.thresholds),
-        *(case.similarity_enabled, case.tool_correctness_enabled, case.step_tool_correctness_enabled),
-    )
-
-
-def _turn(turn: ExpectedTurn) -> tuple[Any, ...]:
-    return (
-        turn.response,
-        _calls(turn.tool_calls),
-        turn.intermediate_responses,
-        turn.scripted_transfers,
-        turn.expectations and _stated(turn.expectations),
-        turn.thresholds,
-        turn.rubrics and _rubrics(turn.rubrics),
-        turn.adk_text,
-    )
-
-
-def _calls(calls: Iterable[ToolCall] | None) -> list[Any] | None:
-    return None if calls is None else [(c.name, c.args, c.resource, c.compare_args) for c in calls]
-
-
-def _rubrics(rubrics: Iterable[Rubric]) -> list[Any]:
-    return [(rubric.text, rubric.type) for rubric in rubrics]
-
-
-def _stated(expectations: Iterable[Expectation]) -> list[Any]:
-    found = []
-    for own in expectations:
-        call, answer = own.tool_call, own.tool_response
-        parts: list[Any] = [own.kind, own.text, own.target_agent, own.variables, own.comparison, own.skip]
-        parts += [own.parameter_threshold, None if call is None else _calls([call])]
-        parts += [None if answer is None else (answer.name, answer.response, answer.error, answer.resource)]
-        found.append(parts)
-    return found
-
-
-def _json(content: tuple[Any, ...]) -> bytes:
-    """Returns a text; that of numbers and letters that JSON has no room for is Python's."""
-    try:
-        return _ENCODER.encode(content)
-    except (ValueError, OverflowError, TypeError):
-        return repr(content).encode("utf-8", "backslashreplace")
-
-
-_NO_TURN = _turn(ExpectedTurn())
-_NOTHING_EXPECTED = _content(EvalCase(eval_id=""))

@@ -1,5 +1,7 @@
 """Scored conversations and metrics as rows."""
 
+from functools import lru_cache
+from hashlib import blake2b
 from typing import NamedTuple
 
 from msgspec.structs import asdict
@@ -16,13 +18,11 @@ from turnwise.schemas.rows import (
     ScoreRow,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score import Failure
-from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.schemas.score import Failure, Score
+from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.metrics.repeats import conversation_key, criterion_key, named_scores
-from turnwise.transforms.metrics.state import MetricsState, Units
-from turnwise.transforms.metrics.tally import ONE, Tally, panel_column
+from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, Units, panel_column
 from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation, Verdict
 from turnwise.transforms.statistics.tests import wilson_interval
 from turnwise.transforms.text.dates import rfc3339
@@ -47,16 +47,30 @@ class RowWindow(NamedTuple):
 def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
     sample, conversation = scored.sample, scored.sample.conversation
-    times, start = _turn_times(sample), conversation.start_time
+    start = conversation.start_time
     run_id, eval_id = run.run_id, sample.eval_case.eval_id if sample.eval_case else None
     conversation_id, app_version = conversation.conversation_id, conversation.app_version
     language, tags, revision = conversation.language, sample.tags, conversation.revision
+    times = [start] * len(sample.pairs)
+    for place, pair in enumerate(sample.pairs):
+        if pair.actual is not None and pair.actual.timestamp is not None:
+            times[place] = rfc3339(pair.actual.timestamp)
     key, rows = conversation_key(sample), list[ScoreRow]()
     for entry in scored.scores:
-        name, own_key = entry.criterion.name, criterion_key(entry.criterion, run.judge)
-        rows += [
+        name, scores = entry.criterion.name, list[tuple[int | None, Score]](entry.turns)
+        if entry.overall is not None:
+            scores.append((None, entry.overall))
+        # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.
+        before, number = f"{key}-{criterion_key(entry.criterion, run.judge)}-", 0
+        last: int | None = -1
+        for turn, score in scores:
+            score_id = f"{before}{_WHOLE if turn is None else turn}"
+            number = number + 1 if turn == last else 0
+            if number:
+                score_id = f"{score_id}.{number}"
+            last = turn
             # Names of columns would double the cost.
-            MadeScoreRow(
+            row = MadeScoreRow(
                 run_id,
                 conversation_id,
                 eval_id,
@@ -77,17 +91,39 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
                 revision,
                 score_id,
             )
-            for turn, score, score_id in named_scores(entry, key, own_key)
-        ]
+            rows.append(row)
     return rows
 
 
-def _turn_times(sample: Sample) -> list[str | None]:
-    start = sample.conversation.start_time
-    return [
-        start if p.actual is None or p.actual.timestamp is None else rfc3339(p.actual.timestamp)
-        for p in sample.pairs
-    ]
+# Stable keys of scores, by which labels and other runs refer to them.
+
+_CONVERSATION_BYTES = 8
+_CRITERION_BYTES = 4
+_WHOLE = "all"
+
+
+def conversation_key(sample: Sample) -> str:
+    """Returns the first part of the keys, the same for the same conversation, app version and case."""
+    conversation, case = sample.conversation, sample.eval_case
+    ids = (case.eval_set_id, case.eval_id) if case else ()
+    return _digest((conversation.conversation_id, conversation.app_version, *ids), _CONVERSATION_BYTES)
+
+
+def criterion_key(criterion: Criterion, judge: str) -> str:
+    """Returns the second part of the keys, the same for equal parameters and, if judged, an equal judge."""
+    if isinstance(criterion, JudgedCriterion):
+        return _judged_key(criterion.digest, judge)
+    return criterion.digest
+
+
+@lru_cache(maxsize=1024)
+def _judged_key(criterion: str, judge: str) -> str:
+    return _digest((criterion, judge), _CRITERION_BYTES)
+
+
+def _digest(texts: tuple[str | None, ...], size: int) -> str:
+    text = "\0".join(["" if text is None else f"={text}" for text in texts])
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
 def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: str | None) -> ResultRow:

@@ -8,7 +8,15 @@ import msgspec
 from msgspec import Struct, field
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import UNKNOWN, Expectation, TimedSpan, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import (
+    UNKNOWN,
+    Expectation,
+    ExpectedTurn,
+    TimedSpan,
+    ToolCall,
+    ToolResponse,
+    Turn,
+)
 from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.schemas.rows import (
     MOST_BYTES,
@@ -19,6 +27,7 @@ from turnwise.schemas.rows import (
     TranscriptCall,
     TranscriptTurn,
 )
+from turnwise.transforms.effects.catalog import may_state_effect
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, calls_tools
@@ -48,22 +57,28 @@ class CallEffect(NamedTuple):
 
 
 class CallEffects:
-    """Effects of calls."""
+    """Effects of calls.
+
+    Attributes:
+        known: Effects by the name of the tool; a guessed one counts where no argument may state another.
+    """
 
     def __init__(self, catalog: ToolCatalog) -> None:
         self._catalog = catalog
-        self._known: dict[str | None, CallEffect] = {}
+        self.known: dict[str | None, CallEffect] = {}
 
     def of(self, call: ToolCall) -> CallEffect:
         """Returns the effect of a call."""
-        return self._known.get(call.name) or self._look_up(call)
-
-    def _look_up(self, call: ToolCall) -> CallEffect:
+        known = self.known.get(call.name)
+        is_open = (known is None or known.is_guess) and may_state_effect(call.args)
+        if known is not None and not is_open:
+            return known
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
         found = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
-        if not calls_tools(call.name or "") and len(self._known) < _MOST_NAMES:
-            self._known[call.name] = found
+        is_of_name = not effect.is_guess or not is_open
+        if is_of_name and not calls_tools(call.name or "") and len(self.known) < _MOST_NAMES:
+            self.known[call.name] = found
         return found
 
 
@@ -77,6 +92,7 @@ class MadeCalls(Struct):
         changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
             write, one list a turn.
         guessed: Tools whose effect is guessed or unknown.
+        number: How many calls there are.
     """
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)
@@ -84,6 +100,7 @@ class MadeCalls(Struct):
     destructive: int = 0
     changing: list[list[ToolCall]] = field(default_factory=list)
     guessed: set[str] = field(default_factory=set)
+    number: int = 0
 
     def add(
         self,
@@ -97,6 +114,9 @@ class MadeCalls(Struct):
         changing: list[ToolCall] = []
         self.turns.append(made)
         self.changing.append(changing)
+        if not calls:
+            return
+        self.number += len(calls)
         for call, response in zip(calls, pair_responses(calls, responses), strict=True):
             effect, tool, is_guess, _ = effects.of(call)
             error: bool | str | None = None
@@ -145,7 +165,11 @@ def tool_names(tools: Iterable[str]) -> list[str]:
 
 def expected_calls(calls: Sequence[ToolCall], effects: CallEffects) -> list[ExpectedCall]:
     """Returns expected calls with their effects."""
-    return [{"name": call.name, "args": call.args, "effect": effects.of(call).text} for call in calls]
+    expected = list[ExpectedCall]()
+    for call in calls:
+        effect = effects.of(call)
+        expected.append({"name": call.name, "args": call.args, "effect": effect.text})
+    return expected
 
 
 def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
@@ -178,12 +202,13 @@ def transcript_of(
         effects: Effects of the tools.
         kept: Index of the turn that is left out last.
     """
-    calls = iter(made.turns)
-    turns = [_turn(pair, next(calls) if pair.actual else [], effects) for pair in sample.pairs]
+    calls, turns = iter(made.turns), list[TranscriptTurn]()
+    for pair in sample.pairs:
+        turns.append(_turn(pair, next(calls) if pair.actual else [], effects))
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
     data = _encoded(transcript)
-    if data is None or any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:]):
+    if data is None or (_DOUBLE in data and _has_other_numbers(data)):
         transcript = cast(Transcript, _with_finite_numbers(cast(JsonValue, transcript)))
     is_small = data is not None and len(data) <= _SURELY_FITS
     return transcript if is_small else limited(transcript, kept)
@@ -197,8 +222,14 @@ def _encoded(transcript: Transcript) -> bytes | None:
         return None
 
 
+def _has_other_numbers(data: bytes) -> bool:
+    """Returns whether MessagePack may hold an infinite number or NaN."""
+    return any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
+
+
 def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
     actual = pair.actual
+    expected = None if pair.expected is None else _expected(pair, pair.expected, effects)
     if actual is None:
         return {
             "index": pair.index,
@@ -207,7 +238,7 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
             "agent": None,
             "tool_calls": [],
             "seconds": None,
-            "expected": _expected(pair, effects),
+            "expected": expected,
         }
     turn: TranscriptTurn = {
         "index": pair.index,
@@ -216,14 +247,9 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
         "agent": actual.agent,
         "tool_calls": made,
         "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
-        "expected": _expected(pair, effects),
+        "expected": expected,
     }
-    _add_more(turn, actual, effects)
-    return turn
-
-
-def _add_more(turn: TranscriptTurn, actual: Turn, effects: CallEffects) -> None:
-    """Adds what only some turns have."""
+    # What only some turns have.
     if len(actual.agent_messages) > 1:
         turn["messages"] = actual.agent_messages
     if actual.user_tool_calls:
@@ -233,13 +259,12 @@ def _add_more(turn: TranscriptTurn, actual: Turn, effects: CallEffects) -> None:
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
         doubts = (actual.unknown_calls, actual.unknown_words, actual.unknown_latency)
         turn["unknown"] = [doubt for doubt in doubts if doubt]
+    return turn
 
 
-def _expected(pair: TurnPair, effects: CallEffects) -> ExpectedPart | None:
+def _expected(pair: TurnPair, expected: ExpectedTurn, effects: CallEffects) -> ExpectedPart | None:
     """Returns what is expected of a turn; None: nothing."""
-    expected, part = pair.expected, ExpectedPart()
-    if expected is None:
-        return None
+    part: ExpectedPart = {}
     if expected.user and (pair.actual is None or pair.actual.user != expected.user):
         part["user"] = expected.user
     if expected.response is not None:
@@ -275,7 +300,7 @@ def _with_finite_numbers(value: JsonValue) -> JsonValue:
 
 def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | None:
     """Returns what is expected of a conversation as a whole; None: nothing."""
-    part = ExpectedPart()
+    part: ExpectedPart = {}
     if case.actions is not None:
         part["tool_calls"] = expected_calls(case.actions, effects)
     if case.user_actions:
@@ -286,16 +311,12 @@ def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | No
         add_expectations(part, case.expectations, effects)
     if case.final_session_state:
         part["variables"] = {**part.get("variables", {}), **case.final_session_state}
-    rubrics = [
-        *(rubric.text for rubric in case.rubrics),
-        *case.evaluation_expectations,
-    ]
-    if rubrics:
-        part["rubrics"] = rubrics
+    if case.rubrics or case.evaluation_expectations:
+        part["rubrics"] = [*(rubric.text for rubric in case.rubrics), *case.evaluation_expectations]
     if case.task:
         part["task"] = case.task
-    doubts = [doubt for doubt in (case.unread, case.not_found) if doubt]
-    if doubts:
+    if case.unread or case.not_found:
+        doubts = [doubt for doubt in (case.unread, case.not_found) if doubt]
         part["other"] = [*part.get("other", ()), *doubts]
     return part or None
 

@@ -594,19 +594,3 @@ def cluster_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:
     """Returns cluster -> number of conversations, the largest cluster first, then by name."""
     sizes = Counter(row["cluster"] for row in rows if row["cluster"] is not None)
     return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
-
-
-def latest_revisions(rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Returns the rows that count: of each conversation, case and app version the highest revision.
-
-    Rows of equal revision all count: they are of several records.
-    """
-    highest: dict[tuple[str | None, ...], int] = {}
-    for row in rows:
-        key = _identity(row)
-        highest[key] = max(row["revision"], highest.get(key, 0))
-    return [row for row in rows if row["revision"] == highest[_identity(row)]]
-
-
-def _identity(row: ConversationRow) -> tuple[str | None, ...]:
-    return row["run_id"], row["conversation_id"], row["eval_set_id"], row["eval_id"], row["app_version"]

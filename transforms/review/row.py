@@ -1,7 +1,7 @@
 """Makes the row of a scored conversation."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypedDict, cast
+from typing import NamedTuple, TypeVar, cast
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.jsonio import JsonObject
@@ -9,14 +9,14 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.mentions import ToolCatalog
-from turnwise.transforms.matching.sample import Sample, stated_task
-from turnwise.transforms.review.calls import CallEffects, MadeCalls, agent_calls, tool_names, transcript_of
+from turnwise.transforms.matching.sample import stated_task
+from turnwise.transforms.review.calls import CallEffects, agent_calls, tool_names, transcript_of
 from turnwise.transforms.review.problems import harm_of, one_line, problems_of, unclear_tools, why_of
 from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
 from turnwise.transforms.text.dates import rfc3339
 
 _MOST_REASON = 500
-
+N = TypeVar("N", int, float)
 
 _MOST_RUNS = 16
 _REVIEWERS: dict[int, "Reviewer"] = {}
@@ -30,17 +30,6 @@ def reviewer_of(run: RunInfo) -> "Reviewer":
             _REVIEWERS.clear()
         known = _REVIEWERS[id(run)] = Reviewer(run)
     return known
-
-
-class _CallColumns(TypedDict):
-    """What a row says of the calls."""
-
-    tool_calls: int
-    tool_errors: int
-    destructive_calls: int
-    unclear_tools: list[str]
-    guessed_tools: list[str]
-    unknown_calls: str | None
 
 
 class _Found(NamedTuple):
@@ -58,14 +47,6 @@ class _Found(NamedTuple):
 _NOTHING = _Found()
 
 
-def _found(scored: ScoredConversation, verdict: Verdict, effects: ToolEffects | None) -> _Found:
-    problems = problems_of(scored, verdict, effects)
-    if not problems:
-        return _NOTHING
-    worst, why = problems[0], why_of(problems[0], scored.sample)
-    return _Found(harm_of(problems), worst.term, worst.criterion, worst.turn, *why)
-
-
 class Reviewer:
     """Makes the rows of a run's conversations.
 
@@ -81,23 +62,33 @@ class Reviewer:
     def row(self, scored: ScoredConversation, verdict: Verdict) -> ConversationRow:
         """Returns the row of a conversation."""
         sample, conversation, case = scored.sample, scored.sample.conversation, scored.sample.eval_case
-        effects = self._effects(sample)
+        effects = self._undeclared  # shared by conversations that declare no tools
+        if conversation.tools or (case is not None and case.tools):
+            effects = CallEffects(self._criterion.catalog(sample))
         made = agent_calls(conversation.turns, effects)
-        found = _found(scored, verdict, self._criterion if made.destructive else None)
-        tokens_in, tokens_out = _tokens(conversation.turns)
+        found = _NOTHING
+        problems = problems_of(scored, verdict, self._criterion if made.destructive else None)
+        if problems:
+            worst, why = problems[0], why_of(problems[0], sample)
+            found = _Found(harm_of(problems), worst.term, worst.criterion, worst.turn, *why)
+        unclear = unclear_tools(sample, made, effects, self._criterion) if any(made.changing) else []
+        transcript = transcript_of(sample, made, effects, found.turn) if self.run.transcripts else None
+        figures, event_time = _figures(conversation.turns), conversation.start_time
+        if event_time is None and figures.time is not None:
+            event_time = rfc3339(figures.time)
         return {
             "run_id": self.run.run_id,
             "conversation_id": conversation.conversation_id,
             "user_id": conversation.user_id,
             "eval_id": case.eval_id if case else None,
             "eval_set_id": case.eval_set_id if case else None,
-            "case_digest": sample.case_digest,
+            "case_digest": case.digest if case else None,
             "task": stated_task(conversation),
             "app_version": conversation.app_version,
             "language": conversation.language,
             "tags": sample.tags,
             "verdict": verdict.status,
-            "reason": _reason(verdict),
+            "reason": _reason(verdict) if verdict.reasons else None,
             "sampled_out": [*scored.sampled_out],
             "ended": conversation.ended,
             "worst_criterion": found.criterion,
@@ -108,47 +99,26 @@ class Reviewer:
             "cluster": found.cluster,
             "cluster_label": found.cluster_label,
             "turns": len(conversation.turns),
-            **self._calls(sample, made, effects),
-            "latency_seconds": _seconds(conversation.turns),
-            "tokens_in": tokens_in,
-            "tokens_out": tokens_out,
-            "event_time": _event_time(sample),
+            "tool_calls": made.number,
+            "tool_errors": made.errors,
+            "destructive_calls": made.destructive,
+            "unclear_tools": unclear,
+            "guessed_tools": tool_names(made.guessed) if made.guessed else [],
+            "unknown_calls": _unknown(conversation.turns) if sample.has_gaps else None,
+            "latency_seconds": figures.seconds,
+            "tokens_in": figures.tokens_in,
+            "tokens_out": figures.tokens_out,
+            "event_time": event_time,
             "source": sample.record.source,
             "position": sample.record.position,
             "revision": conversation.revision,
-            "transcript": self._transcript(sample, made, effects, found.turn),
+            "transcript": cast("JsonObject | None", transcript),
         }
-
-    def _calls(self, sample: Sample, made: MadeCalls, effects: CallEffects) -> _CallColumns:
-        is_unclear = any(made.changing)
-        return {
-            "tool_calls": sum(map(len, made.turns)),
-            "tool_errors": made.errors,
-            "destructive_calls": made.destructive,
-            "unclear_tools": unclear_tools(sample, made, effects, self._criterion) if is_unclear else [],
-            "guessed_tools": tool_names(made.guessed),
-            "unknown_calls": _unknown(sample.conversation.turns) if sample.has_gaps else None,
-        }
-
-    def _transcript(
-        self, sample: Sample, made: MadeCalls, effects: CallEffects, kept: int | None
-    ) -> JsonObject | None:
-        if not self.run.transcripts:
-            return None
-        return cast(JsonObject, transcript_of(sample, made, effects, kept))
-
-    def _effects(self, sample: Sample) -> CallEffects:
-        """Returns the effects of a conversation's calls; shared by those that declare no tools."""
-        if sample.conversation.tools or (sample.eval_case is not None and sample.eval_case.tools):
-            return CallEffects(self._criterion.catalog(sample))
-        return self._undeclared
 
 
 def _reason(verdict: Verdict) -> str | None:
     """Returns why a conversation is not decided, or fails whatever its scores."""
-    if not verdict.reasons or verdict.status == "PASS":
-        return None
-    return one_line("; ".join(verdict.reasons), _MOST_REASON)
+    return None if verdict.status == "PASS" else one_line("; ".join(verdict.reasons), _MOST_REASON)
 
 
 def _unknown(turns: Sequence[Turn]) -> str | None:
@@ -157,31 +127,44 @@ def _unknown(turns: Sequence[Turn]) -> str | None:
     return one_line(next(found, ""), _MOST_REASON) or None
 
 
-def _seconds(turns: Sequence[Turn]) -> float | None:
-    """Returns the sum of the durations of the turns; None: not all are logged, or there is no turn."""
-    stated = [turn.latency_ms for turn in turns if turn.latency_ms is not None]
-    return sum(stated) / 1000 if stated and len(stated) == len(turns) else None
+class _Figures(NamedTuple):
+    """What the turns of a conversation state; None: not logged of all of them.
+
+    Attributes:
+        seconds: Sum of their durations.
+        tokens_in: Tokens that were read.
+        tokens_out: Tokens that were written.
+        time: Time of the first turn that states one.
+    """
+
+    seconds: float | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    time: str | float | None = None
 
 
-def _tokens(turns: Sequence[Turn]) -> tuple[int | None, int | None]:
-    """Returns the tokens that were read and written; None: not logged of all turns."""
+_NO_FIGURES = _Figures()
+
+
+def _figures(turns: Sequence[Turn]) -> _Figures:
+    """Returns the figures of a conversation; most logs state none, and have one look at every turn."""
+    for turn in turns:
+        if turn.latency_ms is not None or turn.usage is not None or turn.timestamp is not None:
+            break
+    else:
+        return _NO_FIGURES
+    durations = [turn.latency_ms for turn in turns]
     usages = [turn.usage for turn in turns if turn.usage is not None]
-    if not usages or len(usages) < len(turns):
-        return None, None
-    return _sum([usage.input_tokens for usage in usages]), _sum([usage.output_tokens for usage in usages])
+    is_counted = len(usages) == len(turns)
+    total = _sum(durations)
+    return _Figures(
+        None if total is None else total / 1000,
+        _sum([usage.input_tokens for usage in usages]) if is_counted else None,
+        _sum([usage.output_tokens for usage in usages]) if is_counted else None,
+        next((turn.timestamp for turn in turns if turn.timestamp is not None), None),
+    )
 
 
-def _sum(numbers: Sequence[int | None]) -> int | None:
+def _sum(numbers: Sequence[N | None]) -> N | None:
     stated = [number for number in numbers if number is not None]
     return sum(stated) if len(stated) == len(numbers) else None
-
-
-def _event_time(sample: Sample) -> str | None:
-    """Returns the start of a conversation, or else the time of its first timed turn."""
-    conversation = sample.conversation
-    if conversation.start_time is not None:
-        return conversation.start_time
-    for turn in conversation.turns:
-        if turn.timestamp is not None:
-            return rfc3339(turn.timestamp)
-    return None

@@ -1,14 +1,11 @@
-"""Scores one conversation and gives its rows and its result, without Beam."""
+"""Gives the rows and the result of one scored conversation, without Beam."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.ces.verdict import ces_verdict
-from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.repeats import slices_of
 from turnwise.transforms.metrics.rows import result_row, score_rows
 from turnwise.transforms.metrics.state import SumPart
@@ -18,7 +15,6 @@ from turnwise.transforms.scoring.evaluate import (
     ScoredConversation,
     Verdict,
     conversation_verdict,
-    score_conversation,
 )
 
 RULES: Rules = {"ces": ces_verdict}
@@ -41,13 +37,6 @@ class EvaluatedConversation(NamedTuple):
     results: list[ResultRow]
     conversations: list[ConversationRow]
     parts: list[SumPart]
-
-
-def evaluate_sample(
-    sample: Sample, criteria: Sequence[MeasuredCriterion], run: RunInfo
-) -> EvaluatedConversation:
-    """Scores a conversation by measured criteria and decides it."""
-    return decide(score_conversation(sample, criteria), run)
 
 
 def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -46,7 +46,7 @@ from turnwise.transforms.scoring.panels import (
     turn_gap,
     withheld,
 )
-from turnwise.transforms.scoring.selection import Selection, joint_score
+from turnwise.transforms.scoring.selection import Criteria, joint_score
 
 _MOST_ROUNDS = 3
 _MOST_PAIRS = 50
@@ -93,6 +93,29 @@ class ScoredConversation(msgspec.Struct):
     slices: dict[str, frozenset[int] | None] = {}
 
 
+def evaluate(
+    sample: Sample, criteria: Criteria, ask: Ask | None = None
+) -> tuple[ScoredConversation, Coroutine[Any, Any, None] | None]:
+    """Scores a conversation; the one way to do it, in batch and stream, in Python, in tests and in trials.
+
+    Args:
+        sample: The conversation.
+        criteria: Its criteria.
+        ask: Asks the judge; None: nobody is asked.
+
+    Returns:
+        The conversation with its measured scores, and what adds the judged ones (see `judge_conversation`);
+        None: there is nothing to ask.
+    """
+    scored = score_conversation(sample, criteria.measured)
+    scored.sampled_out = criteria.sampled_out
+    if criteria.comparer is not None and any(map(open_pairs, scored.scores)):
+        scored.comparer = criteria.comparer
+    if ask is None or not (criteria.judged or scored.comparer):
+        return scored, None
+    return scored, judge_conversation(scored, criteria.judged, ask)
+
+
 def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) -> ScoredConversation:
     """Scores a conversation by every measured criterion.
 
@@ -104,17 +127,6 @@ def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) ->
     for criterion in criteria:
         scored.scores.append(_score(criterion.applied_to(sample), sample, scored.failures))
     return scored
-
-
-def score_selected(
-    sample: Sample, selection: Selection
-) -> tuple[ScoredConversation, tuple[JudgedCriterion, ...]]:
-    """Scores a conversation by the measured criteria of a run; returns the judged ones that apply too."""
-    scored = score_conversation(sample, selection.measured)
-    asked, scored.sampled_out = selection.of(sample)
-    if selection.comparer is not None and any(map(open_pairs, scored.scores)):
-        scored.comparer = selection.comparer_of(sample)
-    return scored, asked
 
 
 async def judge_conversation(
@@ -400,16 +412,16 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
         return Verdict(None, (f"sampled out: {names}",))
     sample, conversation = scored.sample, scored.sample.conversation
     case = sample.eval_case
-    decide = rules.get(case.dialect, _by_gates) if case is not None else _by_gates
+    decide = rules.get(case.dialect) if case is not None else None
     if sample.is_whole and conversation.ended is None and conversation.ended_detail is None:
-        return decide(scored)
+        return decide(scored) if decide else criteria_verdict(scored.scores)
     if broke_off(conversation):
         return Verdict("FAIL", (end_text(conversation),))
     if sample.unanswered:
         return _unanswered(sample.unanswered)
     if conversation.ended == "environment_error":
         return Verdict(None, (end_text(conversation),))
-    verdict = decide(scored)
+    verdict = decide(scored) if decide else criteria_verdict(scored.scores)
     gates = [result.criterion for result in scored.scores if result.criterion.threshold is not None]
     doubts = gap_reasons(sample, all(gate.as_adk for gate in gates))[:_SHOWN]
     if end_unclear(conversation):
@@ -425,10 +437,6 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
 def _unanswered(pairs: Sequence[TurnPair]) -> Verdict:
     failed = any(unanswered_state(pair) == FAILED for pair in pairs)
     return Verdict("FAIL" if failed else None, tuple(map(_why_unanswered, pairs[:_SHOWN])))
-
-
-def _by_gates(scored: ScoredConversation) -> Verdict:
-    return criteria_verdict(scored.scores)
 
 
 def _why_unanswered(pair: TurnPair) -> str:

@@ -180,7 +180,7 @@ def verdict_of(criterion: Criterion, score: Score | None) -> JudgeVerdict | None
 
 # A criterion as one model judges by it.
 
-Run: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | None]]
+JudgeOnce: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | None]]
 """Scores one turn, or one conversation, by a criterion and a judge."""
 UNDECIDED = "gives no verdict"
 
@@ -219,7 +219,7 @@ class Member(Struct, frozen=True):
 
 
 async def ask_members(
-    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: Run, ask: Ask
+    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: JudgeOnce, ask: Ask
 ) -> list[Member]:
     """Asks several models at once.
 

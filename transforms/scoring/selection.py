@@ -21,11 +21,11 @@ from turnwise.transforms.scoring.panels import (
     AskedOnce,
     Confident,
     IfUnsure,
+    JudgeOnce,
     Member,
     NotAsked,
     OneAnswer,
     Recorder,
-    Run,
     Spared,
     ask_members,
     confident_version,
@@ -37,17 +37,21 @@ from turnwise.transforms.scoring.panels import (
 J = TypeVar("J", bound=JudgedCriterion)
 
 
-class Judged(NamedTuple):
-    """The judged criteria of one conversation.
+class Criteria(NamedTuple):
+    """The criteria of one conversation.
 
     Attributes:
-        asked: Those a judge is asked about.
+        measured: Those that are computed.
+        judged: Those a judge is asked about.
         sampled_out: Names of those that sampling leaves out, and `evaluation_status` if one of them takes
             part in the verdict.
+        comparer: Who is asked about values that measured criteria leave open; None: nobody.
     """
 
-    asked: tuple[JudgedCriterion, ...]
-    sampled_out: tuple[str, ...]
+    measured: Sequence[MeasuredCriterion] = ()
+    judged: Sequence[JudgedCriterion] = ()
+    sampled_out: tuple[str, ...] = ()
+    comparer: SemanticMatch | None = None
 
 
 class Selection(Struct, frozen=True):
@@ -81,33 +85,26 @@ class Selection(Struct, frozen=True):
         """The judged criteria of all dialects."""
         return tuple(criterion for each in self.by_dialect.values() for criterion in each)
 
-    def of(self, sample: Sample) -> Judged:
-        """Returns the judged criteria of a conversation, by a hash of its case's id or else its own."""
+    def of(self, sample: Sample) -> Criteria:
+        """Returns the criteria of a conversation; a hash of its case's id, or else its own, samples them."""
         case = sample.eval_case
         candidates = self.judged + (self.by_dialect.get(case.dialect, ()) if case is not None else ())
-        if not candidates:
-            return _NOTHING
+        if not candidates and self.comparer is None:
+            return Criteria(self.measured)
         place = hash_place((case.eval_id if case else None) or sample.conversation.conversation_id)
+        comparer = self.comparer if self.comparer and place < self._rate(self.comparer) else None
         asked = tuple(criterion for criterion in candidates if place < self._rate(criterion))
         if len(asked) == len(candidates):
-            return Judged(asked, ())
+            return Criteria(self.measured, asked, (), comparer)
         left = [criterion for criterion in candidates if place >= self._rate(criterion)]
         names = self.deciding.get(case.dialect) if case else None
         decides = any(c.threshold is not None if names is None else c.name in names for c in left)
-        return Judged(asked, (*(c.name for c in left), *((STATUS,) if decides else ())))
-
-    def comparer_of(self, sample: Sample) -> SemanticMatch | None:
-        """Returns who is asked about what a conversation leaves open; None: sampling leaves it out."""
-        case = sample.eval_case
-        place = hash_place((case.eval_id if case else None) or sample.conversation.conversation_id)
-        return self.comparer if self.comparer and place < self._rate(self.comparer) else None
+        sampled_out = (*(c.name for c in left), *((STATUS,) if decides else ()))
+        return Criteria(self.measured, asked, sampled_out, comparer)
 
     def _rate(self, criterion: JudgedCriterion) -> float:
         is_own = "sample_rate" in criterion.model_fields_set
         return criterion.sample_rate if is_own else self.sample_rate
-
-
-_NOTHING = Judged((), ())
 
 
 def select(
@@ -166,7 +163,7 @@ def hash_place(name: str) -> float:
 # Scores by a judged criterion and the models that it names.
 
 
-async def joint_score(criterion: JudgedCriterion, run: Run, ask: Ask) -> Score | None:
+async def joint_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> Score | None:
     """Scores by a criterion: by its model, its panel, or its cascade.
 
     Args:
@@ -203,7 +200,9 @@ class Doubt(NamedTuple):
     reason: str
 
 
-async def cascade_score(criterion: JudgedCriterion, cascade: Cascade, run: Run, ask: Ask) -> Score | None:
+async def cascade_score(
+    criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, ask: Ask
+) -> Score | None:
     """Asks a cheap judge, and the other one, which may be a panel, where that is unsure.
 
     Args:
@@ -239,7 +238,7 @@ async def cascade_score(criterion: JudgedCriterion, cascade: Cascade, run: Run, 
 
 
 async def _later(
-    criterion: JudgedCriterion, others: Sequence[JudgeModelOptions], run: Run, ask: Ask
+    criterion: JudgedCriterion, others: Sequence[JudgeModelOptions], run: JudgeOnce, ask: Ask
 ) -> Score:
     if len(others) > 1:
         later = criterion.asking(criterion.options.model_copy(update={"cascade": None}))
@@ -250,7 +249,7 @@ async def _later(
 
 
 async def _doubt(
-    criterion: JudgedCriterion, cascade: Cascade, run: Run, member: Member, confidence: float | None
+    criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, member: Member, confidence: float | None
 ) -> Doubt | None:
     if member.verdict is None:
         return Doubt("unscored", member.reason)
@@ -281,7 +280,7 @@ def _missing(recorded: Recorder, needed: int) -> str | None:
 
 
 async def _spared(
-    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: Run, recorded: Recorder
+    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: JudgeOnce, recorded: Recorder
 ) -> JsonObject:
     """Returns what the other judge would have been asked at least, by model."""
     spared: JsonObject = {}
@@ -299,7 +298,7 @@ PANEL = "panel"
 """Key in the details of a score that a panel gave."""
 
 
-async def panel_score(criterion: JudgedCriterion, run: Run, ask: Ask) -> Score | None:
+async def panel_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> Score | None:
     """Asks every member of a panel and returns the score of the majority.
 
     More than half of the members must have a verdict, and more than half of those the same one; else it is
@@ -355,7 +354,7 @@ def _middle(agreeing: Sequence[Member], members: Sequence[Member]) -> Score:
     return min(valued, key=lambda score: abs((score.value or 0.0) - middle)) if valued else scores[0]
 
 
-async def _unscored(criterion: JudgedCriterion, run: Run, reason: str) -> Score:
+async def _unscored(criterion: JudgedCriterion, run: JudgeOnce, reason: str) -> Score:
     """Returns the score of a criterion that got no answers: all its items are not judged."""
     score = await run(criterion, NotAsked(reason)) or Score(None)
     return replace(score, value=None, outcome=None, threshold=None, label=None, reason=reason)

@@ -17,14 +17,15 @@ _SUCCESS_KEYS = frozenset(
 )  # fmt: skip
 _STATUS_KEYS = frozenset(
     ("status", "state", "outcome", "statuscode", "statustext", "httpstatus", "httpstatuscode", "responsecode",
-     "resultcode", "resultstatus", "callstatus", "requeststatus", "executionstatus", "operationstatus")
+     "resultcode", "resultstatus", "callstatus", "requeststatus", "executionstatus", "operationstatus",
+     "estado", "statut", "stato", "zustand", "状態", "状态", "상태")
 )  # fmt: skip
 _EXIT_KEYS = frozenset(
     ("exitcode", "exitstatus", "returncode", "retcode", "rc", "grpcstatus", "grpcstatuscode")
 )
 _FLAG_KEYS = frozenset(("failed", "isfailed", "hasfailed", "haserror", "haserrors"))
 _MARK_KEYS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS | _EXIT_KEYS | _FLAG_KEYS
-_TELLING_KEYS = _MARK_KEYS | {"message", "msg", "detail", "details", "reason", "description", "text", "title",
+TELLING_KEYS = _MARK_KEYS | {"message", "msg", "detail", "details", "reason", "description", "text", "title",
                               "code", "type", "timestamp", "requestid", "traceid", "hint"}  # fmt: skip
 """Keys that speak of the call. An object with another one is a record of something."""
 _NO_ERROR = frozenset(
@@ -132,7 +133,7 @@ def _marks_of(keys: tuple[str, ...]) -> tuple[Mapping[str, str], bool]:
     """
     plain = [plain_key(key) for key in keys]
     marks = {name: key for name, key in zip(plain, keys, strict=True) if name in _MARK_KEYS}
-    return marks, not all(name in _TELLING_KEYS for name in plain)
+    return marks, not all(name in TELLING_KEYS for name in plain)
 
 
 def _is_whole_number(value: JsonValue) -> bool:

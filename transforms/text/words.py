@@ -85,13 +85,13 @@ def _read(token: str) -> Word:
             shares=_shares(features),
         )
     lower = unicodedata.normalize("NFKC", token).lower().replace("’", "'")
-    found: Features = {}
-    is_content = add_features(lower, found)
-    keys = tuple(found)
+    weights: Features = {}
+    is_content = add_features(lower, weights)
+    keys = tuple(weights)
     demands = (keys,) if len(keys) == 1 and any(map(str.isdecimal, lower)) else ()
     return Word(
         lower,
-        tuple(found.items()),
+        tuple(weights.items()),
         keys,
         demands,
         is_content,
@@ -101,7 +101,7 @@ def _read(token: str) -> Word:
         or (not lower.isascii() and NEGATING.search(lower) is not None),
         MONTHS.get(lower, 0),
         _units(lower, keys),
-        _shares(tuple(found.items())),
+        _shares(tuple(weights.items())),
     )
 
 
@@ -141,28 +141,28 @@ def words(text: str) -> list[Word]:
     return read_words(tokenize(text))
 
 
-def weigh(found: Iterable[Word], more: Mapping[str, float] | None = None) -> dict[str, float]:
+def weigh(some: Iterable[Word], more: Mapping[str, float] | None = None) -> dict[str, float]:
     """Sums the feature weights of words, added to `more`."""
     weights = dict(more) if more else {}
-    for word in found:
+    for word in some:
         for key, weight in word.features:
             weights[key] = weights.get(key, 0.0) + weight
     return weights
 
 
-def is_negated(found: Iterable[Word]) -> bool:
+def is_negated(some: Iterable[Word]) -> bool:
     """Returns whether any of the words is a negation."""
-    return any(word.is_negation for word in found)
+    return any(word.is_negation for word in some)
 
 
-def dates_in_words(found: Sequence[Word]) -> Iterator[tuple[Word, Keys]]:
+def dates_in_words(read: Sequence[Word]) -> Iterator[tuple[Word, Keys]]:
     """Reads days with the name of a month, as in `May 5`, `5. Mai` and `5 de mayo`.
 
     Yields:
         The name of the month, and keys of the days that it may belong to.
     """
-    for place in [place for place, word in enumerate(found) if word.month]:
-        name, near = found[place], found[max(0, place - _DAY_BEFORE) : place + 2]
+    for position in [position for position, word in enumerate(read) if word.month]:
+        name, near = read[position], read[max(0, position - _DAY_BEFORE) : position + 2]
         days = tuple(day_key(name.month, day) for day in map(_day, near) if day)
         if days:
             yield name, days
@@ -241,8 +241,8 @@ def _add_characters(run: str, features: Features) -> bool:
     return max(weights) == _CHARACTER_WEIGHT
 
 
-def _add_letters(said: str, features: Features) -> bool:
-    word = without_clitic(said)
+def _add_letters(spelled: str, features: Features) -> bool:
+    word = without_clitic(spelled)
     is_short = len(word) < 2 or (len(word) == 2 and not word.isascii())
     if is_short or word in FUNCTION_WORDS or word in NEGATIONS or word.endswith("n't"):
         _add(features, word, _GRAMMAR_WEIGHT)
@@ -287,8 +287,8 @@ _FIRST_SYLLABLE, _FINALS, _FINAL_B = 0xAC00, 28, 17
 
 def without_korean_endings(text: str) -> str:
     """Reduces `허용되지 않습니다`, `허용되었습니다` and `허용됩니다` to `허용되`."""
-    stems = _PAST.sub(lambda found: _STEMS[found[0]], _DENIED.sub("", text))
-    return _FORMAL.sub(lambda found: _open(found[1]), _POLITE.sub("", stems))
+    stems = _PAST.sub(lambda match: _STEMS[match[0]], _DENIED.sub("", text))
+    return _FORMAL.sub(lambda match: _open(match[1]), _POLITE.sub("", stems))
 
 
 def _open(syllable: str) -> str:
@@ -309,8 +309,8 @@ def word_set(*texts: str) -> frozenset[str]:
 
 def _by_place(*lists: str) -> dict[str, int]:
     """Maps the words of each list to their index; `-` skips an index."""
-    places = {word: place for words in lists for place, word in enumerate(words.split())}
-    return {word: place for word, place in places.items() if word != "-"}
+    places = {word: position for words in lists for position, word in enumerate(words.split())}
+    return {word: position for word, position in places.items() if word != "-"}
 
 
 _ENGLISH = """

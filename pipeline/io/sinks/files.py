@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
+import orjson
+
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.jsonio import JsonObject, dump_json, load_json
@@ -35,7 +37,13 @@ class JsonLinesWriter:
 
 
 def _row_lines(rows: Sequence[JsonObject]) -> bytes:
-    return b"".join([dump_json(row) + b"\n" for row in rows])
+    lines = bytearray()
+    for row in rows:
+        try:
+            lines += orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:
+            lines += dump_json(row) + b"\n"
+    return bytes(lines)
 
 
 _LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {

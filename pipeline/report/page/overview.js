@@ -33,13 +33,10 @@ function nothingToRead() {
   return missing.length ? shown(missing.join(" ")) : "No conversation failed or is undecided.";
 }
 
-function missingOf({ run_id: id, counts, has_conversations: isWritten }) {
+function missingOf({ run_id: id, counts }) {
   const lost = [["lost_records", "record"], ["lost_conversations", "conversation"], ["lost_cases", "eval case"]]
     .filter(([name]) => counts[name]).map(([name, noun]) => counted(counts[name], noun));
-  return [
-    isWritten ? null : `${id}: there is no conversations-*, which holds what was said and what is to be read first.`,
-    lost.length ? `${id} lost ${lost.join(", ")}.` : null,
-  ].filter(Boolean).join(" ");
+  return lost.length ? `${id} lost ${lost.join(", ")}.` : null;
 }
 
 // Problems first, then the verdicts and what can be told; the rest is folded.

@@ -12,9 +12,9 @@ from apache_beam.utils.timestamp import Timestamp
 from msgspec import Struct
 
 from turnwise.pipeline.io.case_book import CaseBook
-from turnwise.pipeline.streaming.executor import AdvanceClock, AdvanceWatermark, Elements, StreamEvent
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
 from turnwise.pipeline.streaming.local.counts import BackgroundThread, InFlightRecords, Watermark
+from turnwise.pipeline.streaming.local.loop import AdvanceClock, AdvanceWatermark, Elements, StreamEvent
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.score import record_failure
@@ -68,7 +68,7 @@ class Engine:
         cases: CaseBook | None = None,
         patience: float = 60.0,
     ):
-        """Creates the engine; Beam starts it.
+        """Creates the engine.
 
         Args:
             source: The source.

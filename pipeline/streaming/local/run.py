@@ -4,19 +4,15 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 
-import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnwise.pipeline.batch.execution import made_pipeline, run_to_the_end
-from turnwise.pipeline.batch.process import drained_by_signal
+from turnwise.pipeline.batch.process import calm_collector, drained_by_signal
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge
 from turnwise.pipeline.batch.summary import report, run_document
 from turnwise.pipeline.io.case_book import CaseBook, case_places
@@ -31,24 +27,18 @@ from turnwise.pipeline.io.run_writer import (
     write_run_file,
 )
 from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
-from turnwise.pipeline.io.terminal import clipped, counted
+from turnwise.pipeline.io.terminal import clipped, complain, counted
 from turnwise.pipeline.report.terminal import Figures, guesses_by_tool, joint_document, version_table
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts import open_alert_sink
-from turnwise.pipeline.streaming.build import Restored, build_stream
 from turnwise.pipeline.streaming.inputs.base import SourceOptions, StreamSource
 from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
+from turnwise.pipeline.streaming.local.loop import StreamLoop
 from turnwise.pipeline.streaming.local.metrics_files import (
-    LocalStream,
     MetricsFiles,
     Runtime,
-    current_cases,
-    earlier_counted,
-    earlier_group,
-    earlier_session,
-    open_runtime,
 )
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
@@ -56,10 +46,11 @@ from turnwise.schemas.jsonio import is_local, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, RUN_FILE
 from turnwise.transforms.judging.routes import JUDGING
+from turnwise.transforms.judging.setup import WAITING, close_judges
 from turnwise.transforms.metrics.rows import version_rows
 
 
-def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
+def run_stream(settings: RunSettings) -> int:
     """Scores conversations as they arrive, until a limit or a signal ends the stream.
 
     A stream in the output directory is continued where it stopped.
@@ -104,7 +95,7 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         # What an earlier process concluded does not hold any more, also if this one is killed.
         (Path(settings.output) / RUN_FILE).unlink(missing_ok=True)
         try:
-            late = _stream(settings, options, store, source, stop)
+            late = _stream(settings, store, source, stop)
             store.compact()
             return _report(settings, store, late, source.unread(), [*left, *source.refused()])
         except OSError as error:
@@ -158,44 +149,36 @@ def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
     return replace(settings, run=replace(settings.run, run_id=run_id, create_time=create_time))
 
 
-def _stream(
-    settings: RunSettings, options: PipelineOptions, store: StreamStorage, source: StreamSource, stop: Event
-) -> int:
-    """Runs the pipeline to its end; raises the error that ended it early.
+def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event) -> int:
+    """Runs the stream to its end; raises the error that ended it early.
 
     Returns:
         The number of conversations that came too late for the panes of their windows.
     """
     stream, directory = settings.stream, Path(settings.output)
     in_flight = InFlightRecords(source.settle)
-    name = settings.output
-    sessions, groups = partial(earlier_session, name), partial(earlier_group, name)
-    restored = Restored(store.sums.all(), sessions, groups, partial(earlier_counted, name))
-    metrics, places = MetricsFiles(directory, settings.run.run_id, restored.sums), case_places(settings)
+    sums = store.sums.all()
+    metrics, places = MetricsFiles(directory, settings.run.run_id, sums), case_places(settings)
     metrics.send = store.send if store.service else None
     cases = None if places is None else CaseBook(places)
     runtime = Runtime(store, in_flight, metrics, cases)
     limits = StreamLimits(stream.max_run_time, stream.stop_after)
     wait, run_id = stream.rules.longest_wait, settings.run.run_id
     engine = Engine(source, in_flight, store, limits, wait, run_id, stop, cases)
-    with ExitStack() as stack:
-        stack.callback(open_runtime(settings.output, runtime))
-        stack.callback(engine.close)
-        pipeline = stack.enter_context(made_pipeline(options))
-        _build(pipeline, settings, engine, restored)
-        stack.enter_context(LiveView(runtime, source, engine, settings.criteria_names).running())
-        run_to_the_end(pipeline)
+    calm_collector()
+    loop = StreamLoop(settings, runtime, sums)
+    try:
+        with LiveView(runtime, source, engine, settings.criteria_names).running():
+            loop.run(engine.events())
+    finally:
+        if JUDGING.asking:
+            complain(WAITING)
+        close_judges()
+        engine.close()
     late = runtime.complete_windows(stream.rules)
     runtime.write_metrics()
     engine.check()
     return late
-
-
-def _build(pipeline: beam.Pipeline, settings: RunSettings, engine: Engine, restored: Restored) -> None:
-    local = LocalStream(settings.output, engine.events)
-    arrivals = local.read(pipeline)
-    cases = partial(current_cases, settings.output)
-    build_stream(pipeline, arrivals, [], cases, settings, local, restored)
 
 
 def _report(

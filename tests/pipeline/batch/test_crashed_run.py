@@ -23,9 +23,9 @@ from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.run_writer import RunSink, check_directory, clear_unfinished, earlier_files
 from turnwise.pipeline.io.sources import FileSource
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.run import RunInfo

@@ -19,8 +19,8 @@ from tests.object_store import OBJECTS, StoredObject
 from tests.pipeline.logs import lines, log, write
 from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.cli.run_options import dates_of, run_dates
-from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.run_writer import locked
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.run import MOST_LISTED, InputFile, RunInfo

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from tests.pipeline.logs import log, write
-from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.store.database import RESULTS, open_store
 
 WANTED = "Your bill is paid."
@@ -49,7 +49,7 @@ def test_repeated_runs_are_reliable_or_not_and_guessed_tools_are_counted(run):
     done = run(records, criteria={"tool_effects_v1": {}, "turn_latency": {}}, tools={"nope": "read"})
     rows = {
         (row["app_version"], row["criterion"], row["level"]): row["repeats"]
-        for row in open_run(str(done.directory)).metrics_by_app_version()
+        for row in open_run(str(done.directory)).metrics()
     }
     for criterion in ("tool_effects_v1", "evaluation_status"):
         repeats = rows["v1", criterion, "conversation"]

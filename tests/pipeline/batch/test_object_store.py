@@ -19,9 +19,9 @@ from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.files import SizedPath, file_patterns, file_records
-from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.run_writer import RunSink
 from turnwise.pipeline.io.sources import FileSource
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import Record
@@ -47,8 +47,9 @@ def store() -> Iterator[None]:
 
 
 def logs(folder: Path, version: str, agent: str = "yes it is", number: int = 24, end: str = "") -> Path:
-    turn = {"user": "Is it?", "agent": agent, "expected": {"response": "yes it is"}}
-    rows = [{"conversation_id": f"c{i}", "app_version": version, "turns": [turn]} for i in range(number)]
+    turn = {"agent": agent, "expected": {"response": "yes it is"}}
+    named = [(f"c{i}", {"user": f"Is it {i}?", **turn}) for i in range(number)]
+    rows = [{"conversation_id": name, "app_version": version, "turns": [one]} for name, one in named]
     path = folder / f"{version}.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + end)
     return path
@@ -98,7 +99,7 @@ def test_gates_baselines_and_every_command(score, tmp_path, capsys):
         (["convert", OUT, str(tmp_path / "x.evalset_result.json"), "--to", "adk_eval_result"], 0),
     ):
         assert main(command) == status, (command, capsys.readouterr().err)
-    assert html.exists() and "Is it?" in made.read_text()
+    assert html.exists() and "Is it" in made.read_text()
     assert f"{OUT}/calibration.json" in OBJECTS
 
 

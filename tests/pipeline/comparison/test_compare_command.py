@@ -385,6 +385,67 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
     )
 
 
+def test_avro(scored, compared):
+    output = scored(versions(9, 3), "out", CONFIG, "--output_format", "avro")
+    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    assert status == 0 and criterion(text, "response_match_score")["lost"] == 3
+
+
+def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_path, capsys):
+    """Four texts, each recorded ten times by both versions; in a directory, in a store, and in a gate."""
+    logs = [
+        {
+            **log(number % 4, version, BAD if number % 5 == 0 and version == "v2" else "Hello"),
+            **{"eval_id": None},
+        }
+        | {"conversation_id": f"c{number}"}
+        for version in ("v1", "v2")
+        for number in range(40)
+    ]
+    gate = {"rules": [{"rule": "bound", "criterion": "evaluation_status", "side": "lower", "at_least": 0.8}]}
+    store = ["--store", f"sqlite:///{tmp_path / 'store.db'}"]
+    output = scored(logs, "out", CONFIG | {"gate": gate}, *store)
+    for where in ([output], store):
+        found = json.loads(compared(*where, "--versions", "v1", "v2", "--format", "json")[1])
+        assert (found["pairing"]["by"], found["pairing"]["pairs"]) == ("task", 4)
+        assert (found["a"]["conversations"], found["a"]["cases"], found["word"]) == (40, 4, "cannot tell")
+        by_id = compared(*where, "--versions", "v1", "v2", "--by", "conversation_id", "--format", "json")[1]
+        assert json.loads(by_id)["pairing"]["pairs"] == 40
+    capsys.readouterr()
+    assert main(["gate", output]) == 1
+    assert "(v1): failed: 100 % (51.01 to 100), 4 cases" in capsys.readouterr().err
+
+
+def test_a_store_says_what_a_directory_says(scored, compared, tmp_path):
+    """Also of its slices, turns, flips and their reasons."""
+    store = ["--store", f"sqlite:///{tmp_path / 'store.db'}"]
+    more = {"criteria": {**CONFIG["criteria"], "tool_trajectory_avg_score": 1.0, "turn_latency": {}}}
+    logs = [
+        one
+        | {"language": "ko" if number % 3 else "en", "tags": ["plan:gold"] if number % 2 else []}
+        | {"turns": [turn | {"latency_ms": 100 * number + 1} for turn in one["turns"] * (1 + number % 2)]}
+        for number, one in enumerate(versions(24, 9))
+    ]
+    output = scored(logs, "out", more, *store, "--run_id", "first")
+    wanted = ["--versions", "v1", "v2", "--slices", "language", "plan", "--format", "json"]
+    of_files, of_store = (json.loads(compared(*where, *wanted)[1]) for where in ([output], store))
+    assert (
+        of_files["slices"]
+        and of_files["flips"][0]["reason"]
+        and any(own["quantiles"] for own in of_files["criteria"])
+    )
+    assert any(own["turns"] for own in of_files["criteria"])
+    for document in (of_files, of_store):
+        # A store holds why a conversation is to be read in place of why its verdict is what it is.
+        document["flips"] = [own for own in document["flips"] if own["criterion"] != "evaluation_status"]
+    by_name = [
+        {own["criterion"]: own for own in document.pop("criteria")} for document in (of_files, of_store)
+    ]
+    assert by_name[0] == by_name[1]
+    for part in ("pairing", "slices", "flips", "word"):
+        assert of_store[part] == of_files[part]
+
+
 @pytest.mark.parametrize("names_task", [True, False])
 def test_conversations_without_eval_ids(scored, compared, names_task):
     """They are paired by the task that the log names; where it names none, two groups are compared."""

@@ -9,10 +9,10 @@ import pytest
 import turnwise
 from tests.tables import file_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import columns
 from turnwise.pipeline.report.comparison import criteria_table, difference_text
 from turnwise.pipeline.report.terminal import _mean
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.conversation import Conversation
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare

@@ -13,7 +13,7 @@ from sqlalchemy import delete, select, update
 
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED
-from turnwise.pipeline.store.comparison import RowReader, SideName, read_sides
+from turnwise.pipeline.runs.store import SideName, StoredRuns
 from turnwise.pipeline.store.database import (
     EXECUTIONS,
     RESULT_ROWS,
@@ -22,9 +22,9 @@ from turnwise.pipeline.store.database import (
     SCORE_ROWS,
     Store,
 )
-from turnwise.pipeline.store.rows import ROW_TABLES, evaluations_with_results, figures_of, read_figures
+from turnwise.pipeline.store.rows import ROW_TABLES, figures_of, read_figures
 from turnwise.pipeline.store.runs import Execution, begin, complete, delete_forgotten, forget_run, write_rows
-from turnwise.pipeline.store.summaries import Summaries, UnsummarisedError, keep_summaries, read_summary
+from turnwise.pipeline.store.summaries import keep_summaries, read_columns, read_details
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 
@@ -65,29 +65,27 @@ def put(store: Store) -> Callable[..., None]:
     return write
 
 
-def compared(store: Store, *sides: SideName, summarised: bool, evaluations: Any = None) -> Any:
+def compared(store: Store, *sides: SideName, evaluations: Any = None) -> Any:
     """Returns the comparison of two sides."""
 
     def work(connection: Any) -> Any:
-        reader = Summaries(connection, APP) if summarised else None
-        return read_sides(connection, APP, sides, "here", evaluations, reader)
+        return StoredRuns(connection, APP, with_details=True).sides(sides, "here", evaluations)
 
-    return compare(*store.read(work), CompareOptions(details=False))
+    return compare(*store.read(work), CompareOptions(slices=["language"]))
 
 
 def check_same(store: Store, *sides: SideName, evaluations: Any = None) -> Any:
-    """Checks that summaries say what rows do; returns it."""
-    of_rows, of_summaries = (
-        compared(store, *sides, summarised=summarised, evaluations=evaluations)
-        for summarised in (False, True)
-    )
-    assert of_summaries == of_rows
+    """Checks that what is kept says what is made of the rows; returns the comparison."""
+    of_rows = compared(store, *sides, evaluations=evaluations)
+    keep_summaries(store, APP)
+    assert compared(store, *sides, evaluations=evaluations) == of_rows
+    store.write(lambda c: c.execute(delete(RUN_SUMMARIES)))
     return of_rows
 
 
 def kept(store: Store) -> list[str]:
     """Returns the ids of the runs with a summary."""
-    query = select(RUN_SUMMARIES.c.evaluation_run).order_by(RUN_SUMMARIES.c.evaluation_run)
+    query = select(RUN_SUMMARIES.c.evaluation_run).distinct().order_by(RUN_SUMMARIES.c.evaluation_run)
     return [name.rsplit("/", 1)[-1] for name in store.read(lambda c: c.execute(query).scalars().all())]
 
 
@@ -101,9 +99,6 @@ def test_comparisons_of_summaries_are_those_of_rows(store, put):
     put("r4", "v2", range(65, 90))
     found = check_same(store, *VERSIONS)
     assert found.pairing.by == "conversation_id" and len(found.criteria) == 4
-    keep_summaries(store, APP)
-    assert kept(store) == ["r1", "r2", "r3", "r4"]
-    assert check_same(store, *VERSIONS) == found
     check_same(store, SideName("r1", "run"), SideName("r3", "run"))
     evaluations = {f"{APP}/evaluations/case-{number}" for number in range(9)}
     assert check_same(store, *VERSIONS, evaluations=evaluations) != found
@@ -133,25 +128,23 @@ def test_verdicts_and_scores_are_of_one_run(store, put):
     is_own = RESULT_ROWS.c.evaluation_run == f"{APP}/evaluationRuns/r-1"
     store.write(lambda c: c.execute(delete(RESULT_ROWS).where(is_own)))
     check_same(store, *VERSIONS)
-    for reader in (RowReader, Summaries):
-        side, _ = store.read(lambda c, made=reader: read_sides(c, APP, VERSIONS, "here", None, made(c, APP)))
-        assert side.run_ids == ["r", "r-1"]
-        failed = {
-            criterion: column.where(lambda kind: kind.outcome == "FAIL")
-            for criterion, column in side.conversations.criteria.items()
-        }
-        verdicts = failed.pop("evaluation_status")
-        assert verdicts.any() and verdicts.tolist() == np.any([*failed.values()], axis=0).tolist()
+    side, _ = store.read(lambda c: StoredRuns(c, APP).sides(VERSIONS, "here"))
+    assert side.run_ids == ["r", "r-1"]
+    failed = {
+        criterion: column.where(lambda kind: kind.outcome == "FAIL")
+        for criterion, column in side.conversations.criteria.items()
+    }
+    verdicts = failed.pop("evaluation_status")
+    assert verdicts.any() and verdicts.tolist() == np.any([*failed.values()], axis=0).tolist()
 
 
-def test_a_run_that_a_summary_cannot_tell_is_read_by_rows(store, put):
+def test_scores_of_several_conversations_of_one_name_are_all_compared(store, put):
     put("r1", "v1", range(3))
+    put("r2", "v2", range(3))
     whole = SCORE_ROWS.c.criterion == "response_match_score"
     store.write(lambda c: c.execute(update(SCORE_ROWS).where(whole).values(turn_index=None)))
-    keep_summaries(store, APP)
-    assert kept(store) == ["r1"]
-    with pytest.raises(UnsummarisedError):
-        store.read(lambda c: Summaries(c, APP).figures())
+    found = check_same(store, *VERSIONS)
+    assert (found.a.conversations, found.a.passed + found.a.failed) == (9, 3)
 
 
 @pytest.mark.parametrize(
@@ -164,10 +157,9 @@ def test_figures_of_summaries_are_those_of_rows(store, put, again, is_told):
     put("r2", "v1", again)
     put("r3", "v2", range(40))
     keep_summaries(store, APP)
-    summed = store.read(lambda c: figures_of(Summaries(c, APP).figures()))
-    names = store.read(lambda c: evaluations_with_results(c, APP))
-    rows = store.read(lambda c: {name: read_figures(c, name) for name in names})
-    assert summed.keys() == rows.keys()
+    summed = store.read(lambda c: figures_of(StoredRuns(c, APP).figures()))
+    rows = store.read(lambda c: {name: read_figures(c, name) for name in summed})
+    assert len(summed) > CASES / 2
     assert {name: own for name, own in summed.items() if own} == {n: rows[n] for n in rows if summed[n]}
     assert is_told or None in summed.values()
 
@@ -188,11 +180,11 @@ def test_a_summary_of_what_was_changed_is_not_used(store, put):
     put("r2", "v2", range(4))
     keep_summaries(store, APP)
     store.write(lambda c: c.execute(delete(SCORE_ROWS)))
-    stale = compared(store, *VERSIONS, summarised=True)
+    stale = compared(store, *VERSIONS)
     store.write(lambda c: c.execute(update(EXECUTIONS).values(update_nanos=EXECUTIONS.c.update_nanos + 1)))
-    assert check_same(store, *VERSIONS) != stale
+    assert compared(store, *VERSIONS) != stale
     keep_summaries(store, APP)
-    assert kept(store) == ["r1", "r2"] and check_same(store, *VERSIONS) != stale
+    assert kept(store) == ["r1", "r2"] and compared(store, *VERSIONS) != stale
 
 
 def again(change: Callable[[Any], Any]) -> Callable[[str], str]:
@@ -208,24 +200,29 @@ def again(change: Callable[[Any], Any]) -> Callable[[str], str]:
 DAMAGES: dict[str, Callable[[str], str]] = {
     "no checksum": lambda text: text[8:],
     "a criterion of another name": lambda text: text.replace("tool_trajectory", "tool_invocation"),
-    "another form": again(lambda own: own[:9]),
-    "places that are objects": again(lambda own: [{**own[0], "places": ["|O", "AAAAAAAAAAA="]}, *own[1:]]),
-    "no base64": again(lambda own: [{**own[0], "places": ["|u1", "A"]}, *own[1:]]),
+    "another form": again(lambda own: [own]),
+    "places that are objects": again(lambda own: json.loads(json.dumps(own).replace('"|u1"', '"|O"'))),
+    "no base64": again(lambda own: json.loads(json.dumps(own).replace('"|u1", "', '"|u1", "A'))),
 }
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES])
 def test_a_summary_that_cannot_be_read_is_made_of_the_rows(store, put, damage):
     put("r-1", "v1", range(4))
+    put("r-2", "v2", range(4))
     keep_summaries(store, APP)
-    text = store.read(lambda c: c.execute(select(RUN_SUMMARIES.c.content)).scalar_one())
-    figures = store.read(lambda c: repr(Summaries(c, APP).figures()))
-    damaged = DAMAGES[damage](text)
-    assert read_summary(text) and damaged != text
-    with pytest.raises(ValueError, match=r"\w"):
-        read_summary(damaged)
-    store.write(lambda c: c.execute(update(RUN_SUMMARIES).values(content=damaged)))
-    assert store.read(lambda c: repr(Summaries(c, APP).figures())) == figures
+    found = compared(store, *VERSIONS)
+    for end, read in (("columns", read_columns), ("details", read_details)):
+        is_it = RUN_SUMMARIES.c.name.endswith(f"r-1/{end}")
+        query = select(RUN_SUMMARIES.c.content).where(is_it)
+        text = store.read(lambda c, query=query: c.execute(query).scalar_one())
+        damaged = DAMAGES[damage](text)
+        assert read(text) and damaged != text
+        with pytest.raises(ValueError, match=r"\w"):
+            read(damaged)
+        changed = update(RUN_SUMMARIES).where(is_it).values(content=damaged)
+        store.write(lambda c, changed=changed: c.execute(changed))
+        assert compared(store, *VERSIONS) == found
 
 
 @pytest.mark.parametrize("content", ["{", "[]"])
@@ -235,4 +232,4 @@ def test_a_score_that_cannot_be_read_is_one_line(store, put, content):
     store.write(lambda c: c.execute(update(SCORE_ROWS).values(content=content)))
     names = [SideName("v1"), SideName("v2")]
     with pytest.raises(StoreError, match=r"a score of .* cannot be read; turnwise store check"):
-        store.read(lambda c: read_sides(c, APP, names, "the store"))
+        store.read(lambda c: StoredRuns(c, APP).sides(names, "the store"))

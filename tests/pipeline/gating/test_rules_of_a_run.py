@@ -15,7 +15,7 @@ STATED = [{"name": "cancel_order", "args": {"order": 1}}]
 
 
 def log(name: str, calls: list[Any] | None = None, **more: Any) -> dict[str, Any]:
-    turn = {"user": "Hi", "agent": "Done.", "tool_calls": STATED if calls is None else calls}
+    turn = {"user": f"Hi, I am {name}", "agent": "Done.", "tool_calls": STATED if calls is None else calls}
     return {"conversation_id": name, "app_version": "v1", "turns": [{**turn, **more}]}
 
 

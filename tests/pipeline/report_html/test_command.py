@@ -3,14 +3,12 @@
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from tests.pipeline.report_html.made_run import conversation, score, write_rows, write_run
 from tests.pipeline.report_html.test_page import report
-from tests.tables import file_of, files_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.run_reader import open_run
-from turnwise.pipeline.report.html import run_rows
+from turnwise.pipeline.runs.directory import open_run
+from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.transforms.decisions.report.collect import collect
 
 
@@ -100,22 +98,16 @@ def test_a_run_that_is_not_whole_says_so_first(tmp_path):
 def test_a_run_without_transcripts_says_so(tmp_path):
     run = write_run(tmp_path / "run", [conversation("a", transcript=None)])
     assert problems(run) == ["run-1 wrote no transcripts, so that no conversation of it can be read here."]
-    for path in files_of(run, "conversations"):
-        path.unlink()
-    data = report(run).data("report")
-    assert isinstance(data, dict)
-    assert data["conversations"]["verdict"] == [None]
-    assert "wrote no row" in data["conversations"]["reason"][0]
 
 
 @pytest.mark.parametrize(("room", "is_whole"), [(15_000, False), (5_000_000, True)])
 def test_a_single_file_leaves_out_only_what_has_no_room(room, is_whole, tmp_path):
-    from turnwise.pipeline.io.run_reader import open_run
-    from turnwise.pipeline.report.html import run_rows, write_report
+    from turnwise.pipeline.report.html import write_report
+    from turnwise.pipeline.runs.directory import open_run
     from turnwise.transforms.decisions.report.figures import Compared
 
     rows = [conversation(f"c{i}", "FAIL" if i % 3 == 0 else "PASS") for i in range(900)]
-    run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
+    run = open_run(str(write_run(tmp_path / "run", rows)))
     path = tmp_path / "run/report.html"
     found = write_report(path, [run], Compared(), single_file=True, inline_characters=room)
     kept = [i for i, chunk in enumerate(found.conversations.chunk) if chunk >= 0]
@@ -179,32 +171,37 @@ def test_conversations_that_sampling_left_out_are_counted_once_a_version(tmp_pat
     run = write_run(tmp_path / "run", [conversation("a")])
     rows = [
         {
+            **dict.fromkeys(MetricsByAppVersionRow.__annotations__),
+            "count": 0,
+            "level": "turn",
+            "unit": "score",
+        }
+        | {
             "app_version": version,
             "criterion": name,
             "window_start": start,
-            "revision": revision,
-            "sampled_out": n,
+            "revision": n,
+            "sampled_out": out,
         }
-        for version, name, start, revision, n in (
+        for version, name, start, n, out in (
             ("v1", "safety_v1", None, None, 28),
             ("v1", "hallucinations_v1", None, None, 28),
             ("v1", "tool_trajectory_avg_score", None, None, 0),
             ("v2", "safety_v1", "09:00", 1, 5),
-            ("v2", "safety_v1", "09:00", 0, 4),
+            ("v2", "safety_v1", "09:00", 0, 7),
             ("v2", "safety_v1", "10:00", 0, 2),
         )
     ]
-    own = run_rows(open_run(str(run)))
-    assert collect([replace(own, metrics=rows)]).sampled_out == [35]
+    write_rows(run / "metrics_by_app_version.jsonl", rows)
+    assert collect([open_run(str(run))]).sampled_out == [35]
 
 
 def test_versions_without_a_common_criterion_are_not_compared(tmp_path):
-    one = write_run(tmp_path / "one", [conversation("a", eval_id="e")])
-    two = write_run(tmp_path / "two", [conversation("b", eval_id="e", app_version="v2")])
-    for path, table in ((two, "scores"), (one, "conversations"), (two, "conversations")):
-        write_rows(path / f"{table}-00000-of-00001.jsonl", [])
-    other = score(conversation("b", app_version="v2"), None, 1.0, criterion="safety_v1")
-    write_rows(file_of(two, "scores"), [other])
+    left_out = {"eval_id": "e", "sampled_out": ["evaluation_status"]}
+    one = write_run(tmp_path / "one", [conversation("a", **left_out)])
+    row = conversation("b", app_version="v2", **left_out)
+    own = [score(row, None, 1.0, criterion="safety_v1")]
+    two = write_run(tmp_path / "two", [row], own_scores=own)
     data = report(one, two).data("report")
     assert isinstance(data, dict) and data["comparisons"] == []
     assert any("no criterion in common" in one["text"] for one in data["sentences"])

@@ -10,10 +10,9 @@ from tests.pipeline.report_html.attacks import ATTACKS
 from tests.pipeline.report_html.browser import Browser, Keys
 from tests.pipeline.report_html.made_run import Row, conversation, score, turn, write_run
 from tests.pipeline.report_html.test_page import attacked_run
-from tests.tables import files_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.run_reader import open_run
-from turnwise.pipeline.report.html import run_rows, write_report
+from turnwise.pipeline.report.html import write_report
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.calibration import LabelDraw, parse_label
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.decisions.report.figures import Compared
@@ -277,7 +276,7 @@ def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser, tmp_
     rows = [conversation(f"c{i}", "FAIL", 2) for i in range(6)]
     for i, row in enumerate(rows):
         row["transcript"]["turns"][0]["user"] = f"{i}" * 300_000
-    run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
+    run = open_run(str(write_run(tmp_path / "run", rows)))
     path = tmp_path / "run/report.html"
     found = write_report(path, [run], Compared(), inline_characters=0)
     assert found.inline_chunks == 0 and found.chunks > 2
@@ -430,13 +429,9 @@ def test_calls_are_compared_exactly(browser, tmp_path, expected, made, is_failed
 def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
     whole = write_run(tmp_path / "whole", [conversation("a")])
     lost = write_run(tmp_path / "lost", [], counts={"records": 5, "lost_records": 5})
-    old = write_run(tmp_path / "old", [conversation("a", "FAIL")])
-    for path in files_of(old, "conversations"):
-        path.unlink()
     texts = {
         whole: "No conversation failed or is undecided.",
         lost: "Nothing was scored, so that there is no conversation to read. run-1 lost 5 records.",
-        old: "there is no conversations-*",
     }
     for run, text in texts.items():
         assert main(["report", str(run)]) == 0

@@ -182,15 +182,15 @@ def test_a_version_cannot_break_out_of_the_title(tmp_path):
 
 
 def test_a_small_limit_puts_chunks_beside_the_page(tmp_path):
-    from turnwise.pipeline.io.run_reader import open_run
-    from turnwise.pipeline.report.html import run_rows, write_report
+    from turnwise.pipeline.report.html import write_report
+    from turnwise.pipeline.runs.directory import open_run
     from turnwise.transforms.decisions.report.figures import Compared
 
     rows = [conversation(f"c{i}", "FAIL", 2, tags=[f"{i}" * 100_000]) for i in range(10)]
     for row in rows:
         row["transcript"]["turns"][0]["user"] = row["tags"].pop()
     run = open_run(str(write_run(tmp_path / "run", rows)))
-    found = write_report(tmp_path / "run/report.html", [run_rows(run)], Compared(), inline_characters=4000)
+    found = write_report(tmp_path / "run/report.html", [run], Compared(), inline_characters=4000)
     page = Parts((tmp_path / "run/report.html").read_text(encoding="utf-8"))
     beside = sorted((tmp_path / "run/report_data").iterdir())
     assert found.inline_chunks >= 1 and len(beside) == found.chunks - found.inline_chunks > 0

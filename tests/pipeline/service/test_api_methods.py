@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from google.cloud import ces_v1beta
 
-from turnwise.pipeline.service.requests import has_method
-from turnwise.pipeline.service.rest import METHODS
+from turnwise.pipeline.service.rest import METHODS, has_method
 
 SERVICES = ("agent_service", "evaluation_service", "session_service", "tool_service", "widget_service")
 APP = "projects/acme-cx/locations/us/apps/travel-desk"

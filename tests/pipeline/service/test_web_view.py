@@ -14,16 +14,24 @@ from sqlalchemy import delete
 from tests.pipeline.report_html.attacks import ATTACKS
 from tests.pipeline.report_html.made_run import conversation, write_run
 from tests.stored_runs import put_run
-from turnwise.pipeline.io.run_reader import FinishedRun, open_run
-from turnwise.pipeline.io.stored_run import read_stored_run
-from turnwise.pipeline.report.html import compare_versions, run_rows
-from turnwise.pipeline.service.chart import el, joined
+from turnwise.pipeline.report.html import compare_versions
+from turnwise.pipeline.runs.directory import open_run
+from turnwise.pipeline.runs.store import read_stored_run
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import ServiceError
-from turnwise.pipeline.service.web import TrendQuery, apps_page, runs_page, stored_report, trend_page
+from turnwise.pipeline.service.web import (
+    TrendQuery,
+    apps_page,
+    el,
+    joined,
+    runs_page,
+    stored_report,
+    trend_page,
+)
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, Store, open_store
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
+from turnwise.transforms.decisions.run import Run
 
 
 def talks(version: str, passes: int, fails: int) -> list[Any]:
@@ -75,11 +83,11 @@ def test_a_trend_draws_what_was_measured_and_tells_what_was_not(store: Store) ->
         trend(service, criterion="other")
 
 
-def report_of(run: FinishedRun) -> Any:
+def report_of(run: Run) -> Any:
     def place(_: str, chunks: Any) -> PlacedChunks:
         return PlacedChunks(1, 1, {i: 0 for places, _ in chunks for i in places})
 
-    report: Report = build_report([run_rows(run)], compare_versions([run]), place)
+    report: Report = build_report([run], compare_versions([run]), place)
     found = msgspec.to_builtins(report)
     found["runs"][0] |= {"directory": "", "counts": {}}
     for comparison in found["comparisons"]:
@@ -100,10 +108,10 @@ def test_the_report_of_a_stored_run_is_that_of_its_files(store: Store, tmp_path:
     assert report_of(stored) == report_of(open_run(str(directory)))
 
 
-def metrics_of(stored: FinishedRun) -> list[Any]:
+def metrics_of(stored: Run) -> list[Any]:
     more = dict.fromkeys(("repeats", "panel", "flipped", "flip_rate", "window_end", "pane"))
     more |= {"sampled_out": 0, "voted": 0, "run_id": "run-1"}
-    return [{**row, **more} for row in stored.metrics_by_app_version()]
+    return [{**row, **more} for row in stored.metrics()]
 
 
 def test_conversations_that_are_missing_are_told(store: Store) -> None:

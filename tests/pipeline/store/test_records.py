@@ -1,12 +1,31 @@
 """Which stored conversations are compared is what a plain loop over them says."""
 
+from typing import NamedTuple
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from turnwise.pipeline.store.comparison import ComparedRecord, columns_of_records, with_cases
+from turnwise.pipeline.runs.store import RecordColumns, with_cases
+from turnwise.transforms.decisions.comparison.sides import coded
 
 NAMES = st.sampled_from(["", "x", "y"])
+
+
+class Record(NamedTuple):
+    conversation: str
+    version: str
+    run: str
+    nanos: int
+    case: str
+    evaluation: str
+    is_result: bool
+
+
+def columns_of_records(found):
+    names, versions, runs, nanos, cases, evaluations, is_result = [*zip(*found, strict=True)] or [()] * 7
+    numbers = np.asarray(nanos, np.int64), np.asarray(is_result, np.bool_), np.arange(len(found))
+    return RecordColumns(*map(coded, (names, versions, runs, cases, evaluations)), *numbers)
 
 
 @st.composite
@@ -14,19 +33,17 @@ def records(draw):
     """Records of several runs, ordered by run, with names and times of their own."""
     found = []
     for number in range(draw(st.integers(0, 12))):
-        own = ComparedRecord(
-            name=str(number),
+        own = Record(
             conversation=draw(st.sampled_from("abc")),
             version=draw(st.sampled_from(["v1", "v2"])),
             run=draw(st.sampled_from(["r1", "r2", "r3"])),
             nanos=draw(st.integers(0, 4)) * 100 + number,
             case=draw(NAMES),
-            verdict="PASS",
             evaluation=draw(NAMES),
             is_result=draw(st.booleans()),
         )
         found.append(own)
-    return sorted(found, key=lambda own: (own.run, own.name))
+    return sorted(found, key=lambda own: own.run)
 
 
 def plain_last_runs(found):
@@ -60,6 +77,6 @@ def test_each_conversation_counts_in_its_last_run(found):
 def test_results_have_the_case_of_the_conversations_of_their_evaluation(a, b):
     known = {own.evaluation: own.case for own in [*a, *b] if not own.is_result and own.evaluation}
     for side, own in zip((a, b), with_cases([columns_of_records(a), columns_of_records(b)]), strict=True):
-        wanted = [replace(one, case=known.get(one.case, one.case)) if one.is_result else one for one in side]
+        wanted = [one._replace(case=known.get(one.case, one.case)) if one.is_result else one for one in side]
         assert [*own.cases] == [one.case for one in wanted]
         assert len({*own.cases.values}) == len(own.cases.values)

@@ -22,7 +22,6 @@ from turnwise.pipeline.store.database import (
     read_page,
 )
 from turnwise.pipeline.store.rows import failure_columns, find_result, read_figures, result_columns
-from turnwise.pipeline.store.runs import runs_stamp
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.score import Failure
 from turnwise.transforms.ces.judgements import aggregated_metrics
@@ -125,21 +124,6 @@ def test_figures_are_those_of_the_results(store: Store) -> None:
     message = aggregated_metrics(figures.versions)["metricsByAppVersion"]
     latencies = [entry["turnLatencyMetrics"][0]["averageLatency"] for entry in message]
     assert latencies == ["6s", "13.428571428s"]
-
-
-def test_the_stamp_tells_what_counts(store: Store) -> None:
-    seen = [store.read(lambda c: runs_stamp(c, [APP]))]
-    for number in (1, 2, 2):
-        write(store, result(number))
-        seen.append(store.read(lambda c: runs_stamp(c, [APP])))
-    assert len(set(seen)) == 4
-    assert store.read(lambda c: runs_stamp(c, [APP])) == seen[-1]
-    assert store.read(lambda c: runs_stamp(c, ["another"])) == ()
-    rows = [result_columns(result(4, evaluationRun=f"{APP}/evaluationRuns/later"), "c", 9)]
-    for _ in range(2):
-        put_rows(store, RESULT_ROWS, rows, 7, ends=False)
-        seen.append(store.read(lambda c: runs_stamp(c, [APP])))
-    assert len(set(seen)) in (5, 6), "a run that goes on says at most once a second that it wrote"
 
 
 def failure(stage: str = "match", run: str = "run-1", **fields: Any) -> Any:

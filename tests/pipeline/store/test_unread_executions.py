@@ -11,15 +11,15 @@ import turnwise
 from tests.store_rows import DOCUMENT, ENDED, put_rows
 from turnwise.pipeline.io.store import break_off_run, complete_run
 from turnwise.pipeline.report.comparison import fail_on_problems
+from turnwise.pipeline.runs.store import SideName, StoredRuns
+from turnwise.pipeline.service.comparison import version_verdict
 from turnwise.pipeline.service.runs import (
     Service,
     get_evaluation_run,
     list_conversations_to_read,
     list_run_summaries,
 )
-from turnwise.pipeline.service.version_verdict import version_verdict
 from turnwise.pipeline.settings.options import SinkPlace
-from turnwise.pipeline.store.comparison import SideName, read_sides
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, RESULT_ROWS, RESULTS, RUNS, Store
 from turnwise.pipeline.store.rows import conversation_columns, result_columns
 from turnwise.pipeline.store.runs import Execution, begin, break_off, complete, write_rows
@@ -57,7 +57,7 @@ def breaks_off(store: Store, execution: Execution, state: str) -> None:
 
 def compared(store: Store, *names: str) -> tuple[Any, list[str], Any]:
     """Returns the problems of both sides, those of --fail_on, and the verdict of the tool."""
-    a, b = store.read(lambda c: read_sides(c, APP, [SideName(name) for name in names], "s"))
+    a, b = store.read(lambda c: StoredRuns(c, APP).sides([SideName(name) for name in names], "s"))
     found = compare(a, b, CompareOptions())
     return (found.a.problems, found.b.problems), fail_on_problems(found, "worse"), version_verdict(a, b)
 

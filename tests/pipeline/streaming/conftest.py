@@ -22,8 +22,7 @@ from turnwise.schemas.conversation import Arrival, Closing, Receipt, Record
 from turnwise.schemas.rows import MadeScoreRow
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.windows import Contribution, RecordOutcome
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 240

@@ -109,7 +109,7 @@ def size_of_graph(place: Path, number: int) -> int:
     assert lookup().cases
     root = beam.Pipeline()
     arrivals = root | beam.Create([b""]) | beam.Map(_arrival)
-    build_stream(root, arrivals, [], lookup, settings, SharedFiles("out", "run-1"))
+    build_stream(arrivals, [], lookup, settings, SharedFiles("out", "run-1"))
     return len(root.to_runner_api().SerializeToString())
 
 

@@ -6,9 +6,9 @@ from threading import Event
 
 import pytest
 
-from turnwise.pipeline.streaming.executor import AdvanceClock, AdvanceWatermark, Elements
 from turnwise.pipeline.streaming.inputs.base import SourceRecord
 from turnwise.pipeline.streaming.local.engine import Engine, IncompleteError, StalledError, StreamLimits
+from turnwise.pipeline.streaming.local.loop import AdvanceClock, AdvanceWatermark, Elements
 
 
 class SlowSource:

@@ -16,15 +16,13 @@ NEEDED = ["--input", "in", "--output", "out"]
 
 def test_the_defaults():
     settings, options = parse_options([*NEEDED, "--streaming"])
-    slots = settings.stream.rules.slots
-    assert settings.is_streaming and settings.stream == StreamSettings(StreamRules(slots=slots))
-    assert slots, "a local engine visits every key, so there are few"
-    assert options.get_all_options()["runner"].endswith(".StreamRunner")
+    assert settings.is_streaming and settings.stream == StreamSettings(StreamRules())
+    assert options.get_all_options()["runner"].endswith("DirectRunner")
 
 
-def test_other_runners_pass_through_and_have_a_key_for_every_conversation():
-    settings, options = parse_options([*NEEDED, "--streaming", "--runner=PrismRunner"])
-    assert options.get_all_options()["runner"] == "PrismRunner" and settings.stream.rules.slots is None
+def test_other_runners_pass_through():
+    _, options = parse_options([*NEEDED, "--streaming", "--runner=PrismRunner"])
+    assert options.get_all_options()["runner"] == "PrismRunner"
 
 
 def test_what_is_given_counts():
@@ -36,7 +34,7 @@ def test_what_is_given_counts():
         ]
     )
     rules = StreamRules(session_gap=30.0, window=60.0, allowed_lateness=0.0, pane_every=5)
-    assert replace(settings.stream.rules, slots=None) == rules
+    assert settings.stream.rules == rules
     assert replace(settings.stream, rules=rules) == StreamSettings(rules, 1.5, 7, "file.jsonl", "when")
 
 

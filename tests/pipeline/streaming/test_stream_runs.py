@@ -17,7 +17,7 @@ from collections import Counter
 import pytest
 
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.config import ConfigError, EvalConfig
 
 RULE = {"name": "many-fail", "criterion": "evaluation_status", "measure": "pass_rate", "below": 0.9}

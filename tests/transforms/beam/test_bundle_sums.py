@@ -6,7 +6,9 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import EvaluatedConversation, evaluate_sample
+from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide
+from turnwise.transforms.scoring.evaluate import evaluate
+from turnwise.transforms.scoring.selection import Criteria
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")
 
@@ -14,7 +16,7 @@ RUN = RunInfo("r", "2026-01-01T00:00:00Z")
 def evaluated(number: int, data: bytes = b"") -> EvaluatedConversation:
     turns = [Turn(agent="Hello", latency_ms=5)]
     sample = Sample(Conversation(conversation_id=f"c{number}", turns=turns), None, Record("f", number, data))
-    return evaluate_sample(sample, [CRITERIA["turn_latency"](threshold=1)], RUN)
+    return decide(evaluate(sample, Criteria([CRITERIA["turn_latency"](threshold=1)]))[0], RUN)
 
 
 def names(rows: list) -> list[str]:

@@ -16,7 +16,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     ComparedSide,
     chosen,
     coded,
-    columns_by_criterion,
     columns_of,
     constant,
     distinct_pairs,
@@ -73,7 +72,7 @@ def plain_pairs(cases, measure, undecided):
 @given(a=conversations("v1"), b=conversations("v2"))
 @settings(max_examples=30, deadline=None)
 def test_values_by_case(criterion, a, b):
-    given_by = columns_by_criterion([own.criteria for own in (*a, *b)])
+    given_by = columns_of([*a, *b]).criteria
     measure = measure_of(criterion, [given_by.get(criterion, empty_column(0))], False)
     matched = values_of(match(columns_of(a), columns_of(b), "eval_id"))
     names = sorted({own.eval_id for own in a} & {own.eval_id for own in b} - {None})
@@ -102,7 +101,7 @@ def test_columns_without_details_are_compared_like_those_with_them(a, b):
     options = CompareOptions(any_verdicts=True, details=False)
     whole, bare = ([ComparedSide("x", "out", columns_of(side), ["run"]) for side in (a, b)] for _ in range(2))
     for column in chain.from_iterable(side.conversations.criteria.values() for side in bare):
-        column.details.clear()
+        column.details = None
     assert msgspec.json.encode(compare(*whole, options)) == msgspec.json.encode(compare(*bare, options))
 
 

@@ -290,7 +290,7 @@ def test_a_criterion_that_breaks_is_a_failure_and_the_others_go_on():
     [(None, False), (GOLDEN, True), (SCENARIO, True), (EvalCase(eval_id="e", dialect="adk"), False)],
 )
 def test_ces_cases_are_always_judged_by_ces_criteria(case, wanted, matched):
-    asked = select((), by_dialect={"ces": CES_CRITERIA}).of(matched(case, TURN)).asked
+    asked = select((), by_dialect={"ces": CES_CRITERIA}).of(matched(case, TURN)).judged
     assert asked == (CES_CRITERIA if wanted else ())
 
 

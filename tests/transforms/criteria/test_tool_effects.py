@@ -86,7 +86,15 @@ def whole(overall):
 CASES = [
     # expected of agent / user, actual (turns by |), value, changes that the other side made
     ("", "get_x:1|list_y", 1.0, []),
-    ("get_x:1 list_y", "", 1.0, []),
+    ("get_x:1 list_y", "get_x:1", None, []),
+    ("get_x:1 list_y", "list_y get_x:2", 1.0, []),
+    ("get_x:1 list_y cancel:1", "cancel:1", 1.0, []),
+    ("get_x", "/ get_x", 1.0, []),
+    ("set_x:1 set_x:2", "set_x:1|set_x:2", 1.0, []),
+    ("set_x:1 set_x:2", "set_x:2|set_x:1", None, []),
+    ("set_x:1 set_x:2", "set_x:1 set_x:2|set_x:1", None, []),
+    ("set_x:1 set_x:2", "set_x:1", 2 / 3, []),
+    ("pause:1 pause:2", "pause:2 pause:1", 1.0, []),
     ("cancel:1", "get_x|cancel:1|get_x", 1.0, []),
     ("", "cancel:1", 0.0, []),
     ("cancel:1", "", 0.0, []),
@@ -146,7 +154,7 @@ CASES = [
     ("/", "toggle:1 / toggle:1", 1.0, []),
     ("/", "toggle:1 / toggle:1 toggle:1", 0.0, []),
     ("toggle:1 / toggle:1", "/", 1.0, []),
-    ("get_x /", "/ transfer_to_human cancel:1", 1.0, []),
+    ("get_x /", "/ transfer_to_human cancel:1", None, []),
     # The user's own tools count as far as they are expected.
     ("- / add", "/ add add reset", 1.0, []),
     ("- / add reset", "/ reset", 2 / 3, []),
@@ -157,7 +165,8 @@ CASES = [
 @pytest.mark.parametrize(("expected", "actual", "value", "others"), CASES)
 def test_what_a_conversation_changed(expected, actual, value, others, whole):
     score = whole(expected, actual)
-    assert (score.value, score.outcome) == (pytest.approx(value), "PASS" if value == 1.0 else "FAIL")
+    outcome = None if value is None else "PASS" if value == 1.0 else "FAIL"
+    assert (score.value, score.outcome) == (pytest.approx(value), outcome)
     assert score.explanation
     swapped = score.details.get("made_by_the_other", [])
     assert [each["made_by"] for each in swapped] == others
@@ -337,7 +346,7 @@ def test_a_state_that_is_named_is_set_and_not_turned_round(overall):
 CALLS = st.lists(
     st.builds(
         lambda name, x: ToolCall(name, {"x": x}),
-        st.sampled_from(["add", "set_x", "drop", "toggle", "transfer_to_human", "get_y"]),
+        st.sampled_from(["add", "pause", "drop", "toggle", "transfer_to_human", "get_y"]),
         st.sampled_from("12"),
     ),
     max_size=3,
@@ -532,6 +541,28 @@ def test_a_wrong_call_is_held_against_the_same_actors_first():
     ).scores
     (wrong,) = row["details"]["wrong_arguments"]
     assert (wrong["actual"], row["details"]["extra"]) == ("add(x: 1, y: 2, z: 2)", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "last", "other", "is_one_thing"),
+    [
+        ("set_temp", {"celsius": 5}, {"celsius": 20}, True),
+        ("set_temp", {"room": "bath", "celsius": 5}, {"room": "bath", "celsius": 20}, True),
+        ("set_temp", {"room": "bath", "celsius": 5}, {"room": "hall", "celsius": 5}, False),
+        ("set_temp", {"room": "bath", "celsius": 5}, {"room": "hall", "celsius": 7}, False),
+        ("update_order", {"id": 1, "note": "a", "by": "b"}, {"id": 1, "note": "c", "by": "d"}, True),
+        ("update_order", {"id": 1, "note": "a"}, {"id": 2, "note": "a"}, False),
+        ("ändere_preis", {"preis": 5}, {"preis": 7}, True),
+        ("enable_alarm", {"hour": 5}, {"hour": 7}, False),
+    ],
+)
+def test_what_is_set_ends_as_expected(overall, name, last, other, is_one_thing):
+    expected = [ToolCall(name, other), ToolCall(name, last)]
+    golden = EvalCase(eval_id="e", actions=expected)
+    assert overall(golden, Turn(tool_calls=expected)).outcome == "PASS"
+    score = overall(golden, Turn(tool_calls=expected[::-1]))
+    assert score.outcome == (None if is_one_thing else "PASS")
+    assert not is_one_thing or "the last call that sets something" in score.reason
 
 
 def test_arguments_are_compared_as_the_config_says(whole):

@@ -19,10 +19,12 @@ READ = """
     hole_bestellung prüfe_verfügbarkeit kundensuche zeige_termine_an rufe_konto_ab zoek_klant bekijk_saldo
     予約を検索する 注文履歴取得 キャンセル料確認 조회_주문 취소내역조회 订单查询 获取订单状态 取消政策
     szukaj_lotu cari_penerbangan siparis_sorgula dry_run_delete deleteDryRun list_homes_for_sale plan_trip
+    set_model_response TodoWrite write_todos adk_request_confirmation request_confirmation set_union order_by
+    resolve_address exit_plan_mode
 """
 WRITE = """
     cancel_order cancel-order status_update add_to_list send_email book_test_drive schedule_test_drive
-    exchange_shoes enable_alarm resume_post refuel_car grant_access make_offer userLogin search_and_book
+    exchange_shoes enable_alarm resume_post refuel_car grant_access make_offer resolve_ticket search_and_book
     check_out checkIn transfer_money transfer_to_account transfer process_refund mcp__shop__buy
     shareDocument forward_email move_file process_refund order_groceries post_comments open_account
     reset_password reset_filter restablecer_contraseña 환불하기 open_ticket close_window unlock_door
@@ -44,7 +46,8 @@ DESTRUCTIVE = """
 UNKNOWN = """
     frobnicate zorp 고객 customer frobnicate_status sync_calendar refresh_data export_list deleted_items
     caricare_documento process_data zorpear_estado blub_kunde open_orders open_file process_claim
-    handle_request run_order order_items claim_type list_car_for_sale
+    handle_request run_order order_items claim_type list_car_for_sale userLogin draft_email update_plan
+    respond finish
 """
 HANDOFF = """
     transfer_to_human_operator transfer_to_billing escalate_ticket hand_off_to_human handover_to_operator

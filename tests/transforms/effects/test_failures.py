@@ -104,6 +104,49 @@ def test_what_a_tool_that_denies_has_denied(answer):
     assert has_failed(ToolResponse(response="Error: not found"), "deny_request")
 
 
+FAILED_WRITES = """
+    Something went wrong | An unexpected error occurred | Service temporarily unavailable | Gateway Timeout
+    Server responded with status 500 | <html><head><title>502 Bad Gateway</title></head></html>
+    socket hang up | ECONNREFUSED | getaddrinfo ENOTFOUND api | Unknown tool book_flight
+    No tool named book_flight | book_flight is not a valid tool, try one of [search].
+    book_flight() got an unexpected keyword argument 'id' | Missing required parameter: date
+    'id' is a required property | 1 validation error | Tool call cancelled by user
+    [Request interrupted by user for tool use] | The user doesn't want to proceed with this tool use.
+    Flight HAT1 not available | No reservation found | There is no flight HAT1 | Booking not possible
+    Login required | Unfortunately, the booking did not go through | nothing was booked | Not enough seats
+    Interner Serverfehler | Es ist ein Fehler aufgetreten | Der Flug ist ausgebucht | Nicht gefunden
+    Une erreur est survenue | Accès refusé | Introuvable | Ha ocurrido un error | Acceso denegado
+    Ocorreu um erro | Non è stato possibile prenotare | Boeking niet gelukt | Er is een fout opgetreden
+    満席です | 見つかりません | 未找到 | 余票不足 | 찾을 수 없습니다 | 매진되었습니다
+    Ошибка: мест нет | Nie udało się zarezerwować | Rezervasyon başarısız
+    {"status": "not_booked"} | {"status": "needs_approval"} | {"status": "incomplete"} | {"estado": "error"}
+    {"detail": [{"loc": ["id"], "msg": "field required"}]} | {"fault": "x"} | {"failure_reason": "sold out"}
+    {"failed_items": ["HAT1"]} | {"err": "sold out"} | {"confirmed": false} | {"warning": "not booked"}
+    {"statusCode": 200, "body": {"success": false}} | {"results": [{"status": "error"}]}
+    {"statusCode": 200, "body": "{\\"error\\": \\"x\\"}"} | {"code": 5, "message": "NOT_FOUND: flight"}
+    {"bookings": [{"id": "HAT1", "error": "x"}]}
+    {"data": {"bookFlight": {"userErrors": [{"message": "x"}]}}}
+"""
+DONE_WRITES = """
+    Flight HAT1 booked | Booked! | OK | Buchung HAT1 bestätigt | 予約が完了しました | HAT1
+    Your booking reference is QX7. Seats not available in row 1. | {"id": "HAT1", "status": "confirmed"}
+    {"status": "booked", "warnings": []} | {"errors": [], "id": 1} | Booking created, no payment required
+    {"id": 7, "note": "Window seat not available, aisle given"} | {"status": "not_required", "id": 1}
+    {"ok": true, "message": "Payment required at desk"} | {"booked": true, "refundable": false}
+    {"refundable": false, "id": 5} | Booked, 3 seats left
+"""
+
+
+@pytest.mark.parametrize("answer", texts(FAILED_WRITES))
+def test_answers_of_a_write_that_was_not_done(answer):
+    assert has_failed(ToolResponse(response=answer), "book_flight", {"id": "HAT1"})
+
+
+@pytest.mark.parametrize("answer", texts(DONE_WRITES))
+def test_answers_of_a_write_that_was_done(answer):
+    assert not has_failed(ToolResponse(response=answer), "book_flight", {"id": "HAT1"})
+
+
 @pytest.mark.parametrize(
     ("tool", "args", "answer", "wanted"),
     [
@@ -155,6 +198,18 @@ def test_what_a_tool_that_denies_has_denied(answer):
         ("update_address", {}, "The address was not shared and has been updated", False),
         ("submit_form", {}, {"validationErrors": ["a"]}, True),
         ("submit_form", {}, {"validationErrors": []}, False),
+        ("add_note", {"text": "customer not found at home"}, "Added: 'customer not found at home'", False),
+        ("create_ticket", {"title": "Payment failed twice"}, "Ticket 12: Payment failed twice", False),
+        ("create_ticket", {"title": "Cannot log in"}, {"id": 5, "message": "Cannot log in"}, False),
+        ("save_note", {}, "Note saved: caller could not log in", False),
+        ("delete_jobs", {}, "Deleted 3 failed jobs", False),
+        ("enable_error_handling", {}, "Error handling enabled", False),
+        ("send_report", {}, "エラー報告を送信しました", False),
+        ("cancel_request", {}, "Request cancelled", False),
+        ("book_flight", {}, "Cancelled: payment failed", True),
+        ("close_ticket", {}, "Closed: customer refused", False),
+        ("block_card", {}, {"status": "blocked"}, False),
+        ("hold_seat", {}, {"status": "on_hold"}, False),
         ("check_line", {}, "The test of this line failed: no connection", True),
     ],
 )

@@ -12,7 +12,9 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import evaluate_sample
+from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.scoring.evaluate import evaluate
+from turnwise.transforms.scoring.selection import Criteria
 
 FORMATS = Path(__file__).parents[3] / "../shared" / "data" / "raw" / "formats"
 FILES = sorted(FORMATS.rglob("*.json*"))
@@ -57,7 +59,8 @@ def test_no_foreign_record_passes_on_calls():
                 if isinstance(found, ValueError) or any(turn.tool_calls for turn in found.turns):
                     continue
                 case = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=[]) for _ in found.turns])
-                status = evaluate_sample(Sample(found, case, record), criteria, run).verdict.status
+                scored, _ = evaluate(Sample(found, case, record), Criteria(criteria))
+                status = decide(scored, run).verdict.status
                 assert status != "PASS" or not WORK.search(record.data), (path.name, messages)
                 read += 1
     assert read > 20

@@ -13,8 +13,10 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.canonical import joined_conversation
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.sample import CaseIndex, Sample
-from turnwise.transforms.scoring.conversation import EvaluatedConversation, evaluate_sample
+from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide
+from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.panels import UNREAD_EXPECTATION
+from turnwise.transforms.scoring.selection import Criteria
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")
 CALL = {"name": "book", "args": {"n": 1}}
@@ -35,7 +37,8 @@ def evaluated(value: Any, cases: Any = None) -> EvaluatedConversation:
     case = Sample(found[0], CaseIndex(given).find(found[0]), record(value))
     names = ("tool_trajectory_avg_score", "tool_effects_v1", "response_match_score", "total_turn_latency")
     gates = {"tool_trajectory_avg_score": 1.0, "tool_effects_v1": 0.5, "response_match_score": 0.8}
-    return evaluate_sample(case, [CRITERIA[n](threshold=gates.get(n)) for n in names if n in CRITERIA], RUN)
+    criteria = [CRITERIA[n](threshold=gates.get(n)) for n in names if n in CRITERIA]
+    return decide(evaluate(case, Criteria(criteria))[0], RUN)
 
 
 def status(found: EvaluatedConversation) -> str | None:

@@ -22,8 +22,8 @@ from turnwise.transforms.decisions.comparison.collect import (
     ComparedConversation,
     Observed,
     ScoredId,
-    add_errors,
 )
+from turnwise.transforms.decisions.comparison.sides import columns_of
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of, unrecorded_cases
 from turnwise.transforms.decisions.gate.rules import apply_rules
 
@@ -54,7 +54,7 @@ def conversations(outcomes: Any, criterion: str = STATUS, cases: Any = None) -> 
 def version(
     found: list[ComparedConversation], rows: Any = (), comparison: Comparison | None = None
 ) -> GatedVersion:
-    return GatedVersion("v1", found, list(rows), comparison)
+    return GatedVersion("v1", columns_of(found), list(rows), comparison)
 
 
 def gone(number: int) -> Lost:
@@ -244,8 +244,10 @@ def test_what_a_run_allows_to_be_lost_is_not_held_against_it() -> None:
 
 def test_turns_that_pass_do_not_hide_that_the_whole_raised() -> None:
     found = conversations([Observed(1.0, P, is_summed=True), Observed(0.0, F, is_summed=True)], "safety_v1")
-    add_errors(found, {"safety_v1": {ScoredId(f"c{i}", None): "no such key" for i in range(2)}})
-    told = applied(all_pass("safety_v1"), version(found))
+    gated = version(found)
+    errors = {"safety_v1": {ScoredId(f"c{i}", None): "no such key" for i in range(2)}}
+    gated.conversations.add_errors(errors)
+    told = applied(all_pass("safety_v1"), gated)
     assert (told.why, told.conversations) == ("1 failed, 1 not decided", ["c1", "c0"])
 
 
@@ -264,11 +266,11 @@ def test_a_case_counts_once_however_often_it_was_run() -> None:
 def test_what_raised_an_error_is_not_decided() -> None:
     found = conversations([P, P], "tool_trajectory_avg_score")
     found.append(ComparedConversation("c2", criteria={STATUS: observed(None)}))
-    add_errors(
-        found,
-        {"tool_trajectory_avg_score": {ScoredId("c2", None): "no such key", ScoredId("c1", None): "later"}},
+    gated = version(found)
+    gated.conversations.add_errors(
+        {"tool_trajectory_avg_score": {ScoredId("c2", None): "no such key", ScoredId("c1", None): "later"}}
     )
-    told = applied(rate(criterion="tool_trajectory_avg_score", at_least=1.0), version(found))
+    told = applied(rate(criterion="tool_trajectory_avg_score", at_least=1.0), gated)
     assert (told.status, told.conversations) == ("undecided", ["c2"])
 
 

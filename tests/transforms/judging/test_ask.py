@@ -95,6 +95,12 @@ def test_the_first_round_is_the_smallest_that_can_decide():
     assert values(list("YNYNY"), 1)[1].rounds == [[0, 1, 2], [3], [4]]
 
 
+def test_the_reply_is_the_first_on_the_winning_side():
+    for letters, number in (("NYYNY", 1), ("YN", 1), ("YNN", 1)):
+        vote_of_all = values(list(letters), 1)[2]
+        assert vote_of_all.ballots[0].reply is vote_of_all.answers.samples[number].reply
+
+
 def test_nobody_judges():
     result = asyncio.run(vote(NoJudge(), question(5), lambda answer: True))
     assert (result.ballots[0].value, result.answers.reason, result.answers.use) == (None, NO_JUDGE, None)

@@ -56,13 +56,6 @@ def test_what_becomes_of_a_reply(server, ask, rule, reason):
     assert server.stats()["requests"] == (2 if reason else 1)
 
 
-def test_tokens_of_thoughts_and_of_unusable_answers_are_paid(server, ask):
-    usage = {"promptTokenCount": 100, "candidatesTokenCount": 7, "thoughtsTokenCount": 30}
-    server.script({"usage": usage, "finish": "MAX_TOKENS"})
-    (sample,) = ask()
-    assert (sample.reply, sample.tokens_in, sample.tokens_out) == (None, 100, 37)
-
-
 ALL = ["chat", "responses", "messages"]
 on_every = pytest.mark.parametrize("wire", ["gemini", *ALL], indirect=True)
 STRICT = {

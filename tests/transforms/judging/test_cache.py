@@ -56,18 +56,7 @@ def test_what_is_unusable_is_asked_anew(server, ask, question, cache, rule):
     assert not sample.is_cached
 
 
-def test_a_kept_reply_that_no_longer_fits_is_asked_anew(server, ask, question, cache):
-    asked = question("the same")
-    ask(asked=asked, cache=cache)
-    with sqlite3.connect(cache) as connection:
-        connection.execute("UPDATE replies SET text = '{}'")
-    (sample,) = ask(asked=asked, cache=cache)
-    assert (sample.is_cached, server.stats()["requests"]) == (False, 2)
-    (sample,) = ask(asked=asked, cache=cache)
-    assert (sample.is_cached, server.stats()["requests"]) == (True, 2)
-
-
-@pytest.mark.parametrize("damage", ["text = x'ff00'", "tokens_in = 'abc'"])
+@pytest.mark.parametrize("damage", ["text = x'ff00'", "tokens_in = 'abc'", "text = '{}'"])
 def test_a_damaged_row_is_asked_anew(server, ask, question, cache, damage):
     asked = question("the same")
     ask(asked=asked, cache=cache)
@@ -75,6 +64,8 @@ def test_a_damaged_row_is_asked_anew(server, ask, question, cache, damage):
         connection.execute(f"UPDATE replies SET {damage}")
     (sample,) = ask(asked=asked, cache=cache)
     assert (sample.reply is not None, sample.is_cached, server.stats()["requests"]) == (True, False, 2)
+    (sample,) = ask(asked=asked, cache=cache)
+    assert (sample.is_cached, server.stats()["requests"]) == (True, 2)
 
 
 class Reply(BaseModel):

@@ -213,27 +213,6 @@ def test_any_texts_are_read_back(texts):
     assert [part[1:-1] for part in parts[1:-1]] == [visible(text) for text in texts]
 
 
-ODD = st.text(
-    st.one_of(
-        st.characters(),
-        st.sampled_from("<>[]|＜＞｜［］#: /s\u00ad\u200b\u200c\u200d\ufe0f❤👩بक\nc0ffee00: INST"),
-    )
-)
-
-
-@given(ODD)
-def test_neutral_text_has_the_same_offsets_and_can_be_written(text):
-    shown = sanitize(text)
-    assert len(shown) == len(text)
-    assert sanitize(shown) == shown
-    assert shown.encode().decode() == shown
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
-    assert visible(visible(text)) == visible(text)
-    assert not re.search(
-        r"<\||\|>|[\u00ad\u200b\u200e\u200f\ufe00-\ufe0f]|^\[[0-9a-f]{8}:", visible(text), re.MULTILINE
-    )
-
-
 UNCHANGED = [
     *("お席は7月8日（水）です。「はい」", "नमस्ते क्षत्रिय क्\u200dष র\u200d্য", "می\u200cخواهم، ه\u200d"),
     *("👩\u200d👩\u200d👧 é e\u0301", "tab\tand\nnewline", "< 5 kg > usage: tool [args]  ### Responses ###"),
@@ -286,7 +265,8 @@ NEUTRALISED = [
 
 @pytest.mark.parametrize(("text", "wanted"), NEUTRALISED)
 def test_neutralised(text, wanted):
-    assert sanitize(text) == wanted
+    assert sanitize(text) == wanted == sanitize(wanted) and len(wanted) == len(text)
+    assert visible(visible(text)) == visible(text)
 
 
 def test_a_long_text_loses_its_middle_visibly(sections_of):

@@ -29,7 +29,7 @@ def used(worker):
     return usage
 
 
-TOMORROW = format_datetime(datetime.now(UTC) + timedelta(days=1))
+LATE = format_datetime(datetime.now(UTC) + timedelta(days=10))
 LATER = "HTTP 429, to be tried again after"
 FAULTS = [
     ({"status": 400, "message": "no\nfield", "name": "BAD"}, "http", 1, "HTTP 400 BAD no field"),
@@ -40,7 +40,7 @@ FAULTS = [
     ({"delay_ms": 6000}, "timeout", 1, "no answer within 1 s"),
     ({"status": 429, "headers": {"Retry-After": "3600"}}, "http", 1, f"{LATER} 3600 s only"),
     (
-        {"status": 503, "headers": {"Retry-After": TOMORROW}},
+        {"status": 503, "headers": {"Retry-After": LATE}},
         "http",
         1,
         "HTTP 503, to be tried again after 86",

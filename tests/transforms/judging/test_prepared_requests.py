@@ -13,7 +13,6 @@ from google import genai
 from google.genai import errors, types
 from msgspec.structs import replace
 
-from tests.transforms.judging.test_faults import FAULTS
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 from turnwise.transforms.judging.backends.gemini import PLACE, GeminiApi, in_order
@@ -33,7 +32,6 @@ REQUESTS = [
     ("project", {}, 1, PLACE),
     ("project", SETTINGS, 3, "The evidence."),
 ]
-STATUSES = [rule for rule, *_ in FAULTS if "status" in rule]
 
 
 @pytest.fixture(scope="module")
@@ -122,19 +120,6 @@ def test_requests_are_google_genais(server, account, kind, settings, count, evid
         sent_and_answered(server, ask, access, request, count) for ask in (plainly, ours)
     )
     assert sent == theirs
-
-
-@pytest.mark.parametrize("rule", STATUSES)
-def test_errors_are_google_genais(server, rule):
-    access, request = accesses(server)["key"], request_of({})
-    found = []
-    for ask in (plainly, ours):
-        server.script(rule)
-        error = asyncio.run(ask(access, request, 1, 20))
-        response = getattr(error, "response", None)
-        waits = response.headers.get("Retry-After") if response is not None else None
-        found.append((type(error), str(error), getattr(error, "details", None), waits))
-    assert found[0] == found[1]
 
 
 def test_a_request_with_an_old_access_token_is_made_anew(server):

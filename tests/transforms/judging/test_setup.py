@@ -204,19 +204,6 @@ def python(code, **variables):
     return run.stdout.strip(), run.stderr
 
 
-def test_google_genai_is_loaded_only_for_gemini():
-    code = """
-import sys
-from turnwise.schemas.config import JudgeConfig
-from turnwise.transforms.judging.setup import JudgeSettings, check_judge, open_judge
-settings = JudgeSettings(JudgeConfig(backend="none"))
-check_judge(settings, {})
-open_judge(settings, {}).close()
-print("google.genai" in sys.modules, "aiohttp" in sys.modules)
-"""
-    assert python(code) == ("False False", "")
-
-
 VERTEX_CHECK = """
 import os, sys
 from turnwise.schemas.config import ConfigError, JudgeConfig

@@ -49,6 +49,7 @@ def test_what_claims_nothing(sentence, reason):
         "Also noteworthy, free champagne:",
         "The owner was murdered?",
         "Please confirm the free parking in the cellar.",
+        "Please wait because your booking was cancelled.",
         "Feel free to ask the owner Elvis Presley.",
         "Should you want some free champagne feel free to use the rooftop pool.",
         "If you need any champagne just ask the owner Elvis Presley.",
@@ -65,52 +66,41 @@ MUSEUM_KO = ["박물관은 1912년에 안나 후버가 설립했으며 장미 30
 MUSEUM_JA = ["博物館は1912年にアンナ・フーバーが設立し、300本のバラがある大きな庭がある。"]
 
 
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("Do you know that the museum was founded in 1912?", MUSEUM),
-        ("You may like to know that the museum has a large garden with roses.", MUSEUM),
-        ("Then you'd love the museum, it has a large garden with 300 roses.", MUSEUM),
-        ("Wusstest du, dass das Museum 1912 gegründet wurde?", MUSEUM_DE),
-        ("혹시 박물관에 큰 정원이 있는 거 아세요?", MUSEUM_KO),
-        ("ちなみに、博物館は1912年に設立されたそうです。", MUSEUM_JA),
-        ("¿Sabías que el museo tiene un gran jardín?", ["El museo tiene un gran jardín."]),
-    ],
-)
-def test_talk_around_a_fact_is_no_content(sentence, evidence):
+SUPPORTED, NOT = ("supported",), ("unsupported", "contradictory")
+TALK = [
+    ("Do you know that the museum was founded in 1912?", MUSEUM, SUPPORTED),
+    ("You may like to know that the museum has a large garden with roses.", MUSEUM, SUPPORTED),
+    ("Then you'd love the museum, it has a large garden with 300 roses.", MUSEUM, SUPPORTED),
+    ("Wusstest du, dass das Museum 1912 gegründet wurde?", MUSEUM_DE, SUPPORTED),
+    ("혹시 박물관에 큰 정원이 있는 거 아세요?", MUSEUM_KO, SUPPORTED),
+    ("ちなみに、博物館は1912年に設立されたそうです。", MUSEUM_JA, SUPPORTED),
+    ("¿Sabías que el museo tiene un gran jardín?", ["El museo tiene un gran jardín."], SUPPORTED),
+    ("Do you know that the museum was founded in 1913?", MUSEUM, NOT),
+    ("It's not true that the museum has a large garden.", MUSEUM, NOT),
+    ("For example, the museum has a cinema with an organ.", MUSEUM, NOT),
+    ("Soweit ich weiß, hat das Museum ein Kino im Keller.", MUSEUM_DE, NOT),
+    ("제가 알기로는 박물관은 1913년에 설립됐어요.", MUSEUM_KO, NOT),
+    ("博物館には映画館とホテルがあると思います。", MUSEUM_JA, NOT),
+    ("The museum has 300 large flowers.", ["The museum has 300 large flights."], NOT),
+    (
+        "The firm began to sell cars in 1990.",
+        ["The company started the sale of automobiles in 1990."],
+        SUPPORTED,
+    ),
+    (
+        "Her novel was written in the US.",
+        ["She is the author of the book, which was written in the US."],
+        SUPPORTED,
+    ),
+    ("가장 높은 산이에요.", ["제일 높은 산이다."], SUPPORTED),
+    ("日本で一番高い山です。", ["日本で最も高い山である。"], SUPPORTED),
+]
+
+
+@pytest.mark.parametrize(("sentence", "evidence", "labels"), TALK)
+def test_talk_is_no_content_and_synonyms_are_the_same_word(sentence, evidence, labels):
     (found,) = ground([sentence], evidence)
-    assert found.label == "supported"
-
-
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("Do you know that the museum was founded in 1913?", MUSEUM),
-        ("It's not true that the museum has a large garden.", MUSEUM),
-        ("For example, the museum has a cinema with an organ.", MUSEUM),
-        ("Soweit ich weiß, hat das Museum ein Kino im Keller.", MUSEUM_DE),
-        ("제가 알기로는 박물관은 1913년에 설립됐어요.", MUSEUM_KO),
-        ("博物館には映画館とホテルがあると思います。", MUSEUM_JA),
-        ("The museum has 300 large flowers.", ["The museum has 300 large flights."]),
-    ],
-)
-def test_talk_around_what_is_not_known_supports_nothing(sentence, evidence):
-    (found,) = ground([sentence], evidence)
-    assert found.label in ("unsupported", "contradictory")
-
-
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("The firm began to sell cars in 1990.", "The company started the sale of automobiles in 1990."),
-        ("Her novel was written in the US.", "She is the author of the book, which was written in the US."),
-        ("가장 높은 산이에요.", "제일 높은 산이다."),
-        ("日本で一番高い山です。", "日本で最も高い山である。"),
-    ],
-)
-def test_synonyms_and_derivations_count(sentence, evidence):
-    (found,) = ground([sentence], [evidence])
-    assert found.label == "supported"
+    assert found.label in labels
 
 
 def test_a_short_sentence_counts_less_in_an_answer():

@@ -95,6 +95,9 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         ('{"seats_left":0,"id":5}', "No seats are left."),
         ("The gym opens at 6 am on weekdays and at 8 am on weekends.", "The gym opens at 8 am on weekends."),
         ("The march on Rome, it seems, may be on Monday.", "The march on Rome, it seems, may be on Monday."),
+        ("A room costs 149 euros a night.", "A room costs 149 € a night."),
+        ("The mayor is there in may.", "The mayor is there in May."),
+        ("배터리는 교체되지 않습니다.", "배터리는 교체되지 못합니다."),
     ],
 )
 @pytest.mark.parametrize("around", ["{}", "Ada Vale wrote this guide. {} Zoe Quill drew the maps."])

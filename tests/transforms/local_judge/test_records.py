@@ -14,24 +14,6 @@ def verdict(sentence, evidence):
 PRICES = '{"flight":"HAT001","prices":{"basic_economy":80,"economy":109,"business":338}}'
 
 
-@pytest.mark.parametrize(
-    ("sentence", "evidence", "label"),
-    [
-        ("Cabin: Basic Economy ($80), Business ($338)", PRICES, "supported"),
-        ("Basic economy 85, business 338", PRICES, "unsupported"),
-        ("Double: 149, suite: 300", "Double: 149, family double: 199, suite: 300", "supported"),
-        ("Doppel: 149, Suite: 300", '{"Doppel":149,"Familie Doppel":199,"Suite":300}', "supported"),
-        (
-            "The hotel was opened in 1999 by Maria Huber.",
-            '{"text":"The hotel was opened in 1987 by Maria Huber and sold in 1999."}',
-            "contradictory",
-        ),
-    ],
-)
-def test_a_number_of_a_record_belongs_to_its_key(sentence, evidence, label):
-    assert verdict(sentence, [evidence]).label == label
-
-
 FLIGHT = '{"flight":"HAT1","departs":"14:00","price":140,"currency":"USD","date":"2024-05-24","n":[75,4]}'
 
 
@@ -99,19 +81,6 @@ FLAGS = (
 
 
 @pytest.mark.parametrize(
-    ("sentence", "label"),
-    [
-        ("Your order A-77 was cancelled.", "contradictory"),
-        ("There is a pool.", "unsupported"),
-        ("There is no wifi.", "contradictory"),
-        ("Order A-77 has shipped.", "supported"),
-    ],
-)
-def test_flags_of_records_deny_or_affirm_the_words_of_their_key(sentence, label):
-    assert verdict(sentence, [FLAGS]).label == label
-
-
-@pytest.mark.parametrize(
     ("sentence", "evidence", "said"),
     [
         ("There is a pool.", '{"pool":"false"}', "“pool”: false"),
@@ -126,56 +95,9 @@ def test_flags_in_other_forms(sentence, evidence, said):
     assert (found.label == "unsupported") == ("no value" in said)
 
 
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}'),
-        ("The fee is 0.00 euros.", '{"fee":0,"currency":"euros"}'),
-        ("Your order A-7 remains to be paid.", '{"order":"A-7","paid":false}'),
-        ("The fee for the bag is waived.", '{"fee":0,"item":"bag"}'),
-        ("You declined insurance for flight LH12.", '{"insurance":false,"flight":"LH12"}'),
-        ("Pets are only allowed outside.", '{"pets_allowed":false}'),
-        ("The total of 50 includes tax.", '{"total":50,"tax":0}'),
-        ("There is no delay.", '{"flight":"LH12","delay":"none"}'),
-        ("You have to add an email.", '{"id":77,"email":null}'),
-        ("Guests may cancel their booking.", "Guests can cancel their booking in March."),
-        ("The warranty ends after one year.", "The warranty ends after 12 months."),
-        ("Im Hotel fehlt ein Pool.", '{"hotel":"Grand","pool":false}'),
-        ("Your order A-7 has yet to be paid.", '{"order":"A-7","paid":false}'),
-        ("The gift option was off for order A-7.", '{"order":"A-7","gift":false}'),
-        ("The wifi is off.", '{"hotel":"Grand","wifi":false}'),
-        ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}\nThe bar lacks a terrace.'),
-        ("Im Hotel fehlt der Pool.", '{"hotel":"Grand","pool":false}\nIm Zimmer fehlt der Balkon.'),
-        ("Parking is free.", '{"parking":false,"hotel":"Grand"}\nBreakfast is free.'),
-        ("Order A-7 is only shipped in part.", '{"order_id":"A-7","status":"not shipped"}'),
-    ],
-)
-def test_what_is_said_in_other_words_is_not_refuted(sentence, evidence):
-    assert verdict(sentence, [evidence]).label != "contradictory"
-
-
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("There was no error.", '{"error":null,"order":"A-7","status":"shipped"}'),
-        ("Das Grand hat keinen Pool.", '{"hotel":"Grand","pool":false}'),
-        ("The next order is A-7.", '{"order":"A-7","next":null}'),
-        ("ペットは可能です。", '{"ペット可能":true}'),
-        ("반려동물 동반이 가능합니다.", '{"반려동물 동반 가능":true}'),
-    ],
-)
-def test_what_flags_say_is_supported(sentence, evidence):
-    assert verdict(sentence, [evidence]).label == "supported"
-
-
 def test_a_flag_with_several_values_and_words_said_elsewhere_refute_nothing():
     assert verdict("Pets are allowed.", [FLAGS, '{"pets_allowed":true}']).label == "supported"
     assert verdict("Pets are allowed.", [FLAGS, "Pets are allowed."]).label == "supported"
-
-
-def status_verdict(sentence, *evidence):
-    (found,) = ground([sentence], evidence)
-    return found
 
 
 def order(status, key="status"):
@@ -191,42 +113,75 @@ JAPANESE = '{"注文番号":"J-2031","状態":"発送済み"}'
     ["Your order W8821 has not been {}.", "The status of order W8821 is not {}.", "It hasn't been {} yet."],
 )
 def test_a_status_refutes_its_denial(status, sentence):
-    found = status_verdict(sentence.format(status), order(status))
+    found = verdict(sentence.format(status), [order(status)])
     assert (found.label, found.coverage) == ("contradictory", 0.0)
     assert status in found.reason
 
 
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("Your order W8821 has been shipped.", order("not shipped")),
-        ("注文番号J-2031は発送済みではありません。", JAPANESE),
-        ("주문은 배송중이 아닙니다.", '{"주문번호":"K-2031","상태":"배송중"}'),
-        ("Your account is not active.", '{"account_status":"Active","status":"Suspended"}'),
-    ],
-)
-def test_statuses_in_other_forms(sentence, evidence):
-    assert status_verdict(sentence, evidence).label == "contradictory"
+LABELS = [
+    ("Cabin: Basic Economy ($80), Business ($338)", PRICES, "supported"),
+    ("Basic economy 85, business 338", PRICES, "unsupported"),
+    ("Double: 149, suite: 300", "Double: 149, family double: 199, suite: 300", "supported"),
+    ("Doppel: 149, Suite: 300", '{"Doppel":149,"Familie Doppel":199,"Suite":300}', "supported"),
+    (
+        "The hotel was opened in 1999 by Maria Huber.",
+        '{"text":"The hotel was opened in 1987 by Maria Huber and sold in 1999."}',
+        "contradictory",
+    ),
+    ("Your order A-77 was cancelled.", FLAGS, "contradictory"),
+    ("There is a pool.", FLAGS, "unsupported"),
+    ("There is no wifi.", FLAGS, "contradictory"),
+    ("Order A-77 has shipped.", FLAGS, "supported"),
+    ("There was no error.", '{"error":null,"order":"A-7","status":"shipped"}', "supported"),
+    ("Das Grand hat keinen Pool.", '{"hotel":"Grand","pool":false}', "supported"),
+    ("The next order is A-7.", '{"order":"A-7","next":null}', "supported"),
+    ("ペットは可能です。", '{"ペット可能":true}', "supported"),
+    ("반려동물 동반이 가능합니다.", '{"반려동물 동반 가능":true}', "supported"),
+    ("Your order W8821 has been shipped.", order("not shipped"), "contradictory"),
+    ("注文番号J-2031は発送済みではありません。", JAPANESE, "contradictory"),
+    ("주문은 배송중이 아닙니다.", '{"주문번호":"K-2031","상태":"배송중"}', "contradictory"),
+    ("Your account is not active.", '{"account_status":"Active","status":"Suspended"}', "contradictory"),
+]
 
 
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("Your order W8821 has been shipped.", order("shipped")),
-        ("Your order W8821 has not been shipped.", order("not shipped")),
-        ("The invoice of order W8821 has not been paid.", order("paid")),
-        ("Your line is not active.", '{"account_status":"Active","line":"L1","status":"Suspended"}'),
-        ("Not only was your order shipped.", order("shipped")),
-        ("注文番号J-2031は発送済みです。", JAPANESE),
-    ],
-)
-def test_a_status_does_not_refute_what_is_about_something_else(sentence, evidence):
-    assert status_verdict(sentence, evidence).label != "contradictory"
+@pytest.mark.parametrize(("sentence", "evidence", "label"), LABELS)
+def test_what_records_say(sentence, evidence, label):
+    assert verdict(sentence, [evidence]).label == label
 
 
-def test_two_statuses_decide_nothing():
-    records = order("shipped"), '{"order_id":"W9000","status":"pending"}'
-    assert status_verdict("Order W9000 has not been shipped.", *records).label != "contradictory"
+NOT_REFUTED = [
+    ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}'),
+    ("The fee is 0.00 euros.", '{"fee":0,"currency":"euros"}'),
+    ("Your order A-7 remains to be paid.", '{"order":"A-7","paid":false}'),
+    ("The fee for the bag is waived.", '{"fee":0,"item":"bag"}'),
+    ("You declined insurance for flight LH12.", '{"insurance":false,"flight":"LH12"}'),
+    ("Pets are only allowed outside.", '{"pets_allowed":false}'),
+    ("The total of 50 includes tax.", '{"total":50,"tax":0}'),
+    ("There is no delay.", '{"flight":"LH12","delay":"none"}'),
+    ("You have to add an email.", '{"id":77,"email":null}'),
+    ("Guests may cancel their booking.", "Guests can cancel their booking in March."),
+    ("The warranty ends after one year.", "The warranty ends after 12 months."),
+    ("Im Hotel fehlt ein Pool.", '{"hotel":"Grand","pool":false}'),
+    ("Your order A-7 has yet to be paid.", '{"order":"A-7","paid":false}'),
+    ("The gift option was off for order A-7.", '{"order":"A-7","gift":false}'),
+    ("The wifi is off.", '{"hotel":"Grand","wifi":false}'),
+    ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}\nThe bar lacks a terrace.'),
+    ("Im Hotel fehlt der Pool.", '{"hotel":"Grand","pool":false}\nIm Zimmer fehlt der Balkon.'),
+    ("Parking is free.", '{"parking":false,"hotel":"Grand"}\nBreakfast is free.'),
+    ("Order A-7 is only shipped in part.", '{"order_id":"A-7","status":"not shipped"}'),
+    ("Your order W8821 has been shipped.", order("shipped")),
+    ("Your order W8821 has not been shipped.", order("not shipped")),
+    ("The invoice of order W8821 has not been paid.", order("paid")),
+    ("Your line is not active.", '{"account_status":"Active","line":"L1","status":"Suspended"}'),
+    ("Not only was your order shipped.", order("shipped")),
+    ("注文番号J-2031は発送済みです。", JAPANESE),
+    ("Order W9000 has not been shipped.", order("shipped") + '\n{"order_id":"W9000","status":"pending"}'),
+]
+
+
+@pytest.mark.parametrize(("sentence", "evidence"), NOT_REFUTED)
+def test_what_records_do_not_refute(sentence, evidence):
+    assert verdict(sentence, [evidence]).label != "contradictory"
 
 
 ACCOUNT = json.dumps(

@@ -25,12 +25,13 @@ from turnwise.transforms.matching.sample import (
     CaseIndex,
     Sample,
     UnknownCaseError,
-    case_digest,
     inline_case,
 )
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import evaluate_sample
+from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.panels import gap_reasons, record_findings
+from turnwise.transforms.scoring.selection import Criteria
 
 LONG = "projects/p/locations/us/apps/a/evaluations/"
 
@@ -265,7 +266,7 @@ def with_turn(**changes):
     ],
 )
 def test_what_is_no_expectation_does_not_change_it(same):
-    assert case_digest(same) == case_digest(CASE)
+    assert same.digest == CASE.digest
 
 
 @pytest.mark.parametrize(
@@ -280,19 +281,19 @@ def test_what_is_no_expectation_does_not_change_it(same):
     ],
 )
 def test_another_expectation_changes_it(other):
-    assert case_digest(other) not in (None, case_digest(CASE))
+    assert other.digest not in (None, CASE.digest)
 
 
 def test_it_tells_all_apart_and_is_the_same_in_every_run():
-    assert case_digest(CASE) == "58238b524d61458f"
-    none = (None, EvalCase(eval_id="e1"), EvalCase(eval_id="e1", turns=[ExpectedTurn(user="Hi")]))
-    assert [case_digest(case) for case in none] == [None] * 3
+    assert CASE.digest == "58238b524d61458f"
+    none = (EvalCase(eval_id="e1"), EvalCase(eval_id="e1", turns=[ExpectedTurn(user="Hi")]))
+    assert [case.digest for case in none] == [None] * 2
 
 
 @pytest.mark.parametrize("value", ["\ud800", 10**30, float("inf"), {"a": [None, True]}])
 def test_arguments_of_every_kind_have_a_digest(value):
     own = EvalCase(eval_id="e1", actions=[ToolCall(name="book", args={"a": value})])
-    assert len(case_digest(own) or "") == 16
+    assert len(own.digest or "") == 16
 
 
 CALLS = build_criteria(parse_config(json.dumps({"criteria": {"tool_effects_v1": {}}})))
@@ -307,7 +308,7 @@ def verdict(record, case=None):
     source = Record("log.jsonl", 1, json.dumps(record).encode())
     (found,) = LogReader().read(source)
     sample = Sample(found, case or inline_case(found), source)
-    return evaluate_sample(sample, CALLS, RunInfo("r", "2026-01-01T00:00:00Z")).verdict
+    return decide(evaluate(sample, Criteria(CALLS))[0], RunInfo("r", "2026-01-01T00:00:00Z")).verdict
 
 
 def chat(*messages, actions=(), **fields):

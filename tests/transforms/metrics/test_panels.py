@@ -3,8 +3,14 @@ from collections import Counter
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
-from turnwise.transforms.metrics.tally import add_panel, merge_panels, panel_column
+from turnwise.transforms.metrics.state import (
+    MetricsState,
+    add_panel,
+    merge_panels,
+    packed,
+    panel_column,
+    unpacked,
+)
 from turnwise.transforms.scoring.evaluate import CriterionScores
 
 NAME = FinalResponseMatch.name

@@ -13,7 +13,9 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.repeats import slices_of
 from turnwise.transforms.metrics.rows import slice_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
-from turnwise.transforms.scoring.conversation import evaluate_sample
+from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.scoring.evaluate import evaluate
+from turnwise.transforms.scoring.selection import Criteria
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z", ("skipped", "query"))
 CRITERIA_USED = [CRITERIA["skipped_rate"](threshold=0.6), CRITERIA["turn_latency"]()]
@@ -60,7 +62,7 @@ def test_slices(wanted, slices):
 def state_of(*cases, run=RUN):
     sums = {}
     for case in cases:
-        found = evaluate_sample(case, CRITERIA_USED, run)
+        found = decide(evaluate(case, Criteria(CRITERIA_USED))[0], run)
         add_conversation(sums, found.scored, found.verdict, found.parts)
     return sums.get("", MetricsState())
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.metrics.tally import (
+from turnwise.transforms.metrics.state import (
     ACCURACY,
     LARGEST,
     SMALLEST,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.review.problems import by_harm, cluster_sizes, latest_revisions, to_read
+from turnwise.transforms.review.problems import by_harm, cluster_sizes, to_read
 
 
 def row(name: str, harm: float = 1.0, cluster: str | None = "a", **columns: Any) -> ConversationRow:
@@ -78,20 +78,3 @@ def test_parts_can_be_chosen_first(made: list[tuple[float, str]]) -> None:
 def test_clusters_are_counted() -> None:
     rows = [row("a"), row("b", cluster="z"), row("c", cluster="z"), row("p", 0.0), row("d", cluster="b")]
     assert list(cluster_sizes(rows).items()) == [("z", 2), ("a", 1), ("b", 1)]
-
-
-def test_of_several_revisions_the_highest_counts() -> None:
-    rows = [
-        row("a", revision=1),
-        row("a", revision=0),
-        row("a", revision=2, app_version="v2"),
-        row("b", position=1),
-        row("b", position=2),
-    ]
-    kept = latest_revisions(rows)
-    assert [(r["conversation_id"], r["revision"], r["position"]) for r in kept] == [
-        ("a", 1, None),
-        ("a", 2, None),
-        ("b", 0, 1),
-        ("b", 0, 2),
-    ]

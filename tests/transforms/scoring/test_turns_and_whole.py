@@ -7,7 +7,9 @@ from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTur
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import evaluate_sample
+from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.scoring.evaluate import evaluate
+from turnwise.transforms.scoring.selection import Criteria
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")
 BOOK, PAY = ToolCall(name="book_seat", args={"n": 1}), ToolCall(name="pay_bill", args={"n": 2})
@@ -33,7 +35,7 @@ def evaluated(name, expected, fields, turns, **options):
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(**turn) for turn in expected], **fields)
     conversation = Conversation("c", turns=turns, state={"n": 2})
     held = Sample(conversation, case, Record("f", 1, b"{}"))
-    found = evaluate_sample(held, [CRITERIA[name](**options)], RUN)
+    found = decide(evaluate(held, Criteria([CRITERIA[name](**options)]))[0], RUN)
     return found.verdict.status, found.scored.scores[0]
 
 

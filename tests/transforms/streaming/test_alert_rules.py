@@ -3,8 +3,7 @@ import pytest
 from turnwise.schemas.config import AlertRule
 from turnwise.transforms.beam.alerts import evaluate_rule
 from turnwise.transforms.beam.windows import WindowMetrics
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 
 SIMILARITY, LATENCY, STATUS = "response_match_score", "turn_latency", "evaluation_status"
 

@@ -16,22 +16,17 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.sessions import (
     MAX_EVENTS,
     AssembleConversations,
-    ClosedLookup,
-    ClosedSession,
     Ignored,
     LostConversation,
     firing_time,
-    none_earlier,
 )
 from turnwise.transforms.beam.steps import InspectedDoFn, JoinSessions, ParseConversations
 from turnwise.transforms.beam.stream import ParseArrivals
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 T = 1_000_000
 GAP = 640
-RULES = StreamRules(session_gap=GAP, allowed_lateness=10_000, slots=2)
+RULES = StreamRules(session_gap=GAP, allowed_lateness=10_000)
 
 
 def text(conversation: str, index: int, at: float | None = None, said: str = "", **fields: Any) -> bytes:
@@ -100,19 +95,19 @@ def of_kind(found: Any, kind: type) -> Any:
     return found | f"Of{kind.__name__}" >> beam.Filter(isinstance, kind)
 
 
-def collected(root: beam.Pipeline, stream: TestStream, rules: StreamRules, earlier: ClosedLookup) -> None:
+def collected(root: beam.Pipeline, stream: TestStream, rules: StreamRules) -> None:
     """Adds the assembly of a stream, all of whose elements are kept."""
     parsed = arriving(root, stream) | ParseArrivals(LogReader())
-    assembled = parsed.events | AssembleConversations(rules, earlier)
+    assembled = parsed.events | AssembleConversations(rules)
     _ = (parsed.found, assembled) | beam.Flatten() | beam.ParDo(Collect())
 
 
-def run(log: Log, rules: StreamRules = RULES, earlier: ClosedLookup = none_earlier) -> dict[str, list[Any]]:
+def run(log: Log, rules: StreamRules = RULES) -> dict[str, list[Any]]:
     """Runs a stream to its end and returns all that assembly gave."""
     FOUND.update(conversations=[], failures=[], ignored=[], held=[])
     held = PROGRESS.held
     with new_pipeline() as root:
-        collected(root, log.stream, rules, earlier)
+        collected(root, log.stream, rules)
     assert PROGRESS.held == held
     return FOUND
 
@@ -131,11 +126,10 @@ def check(
     assert sorted(found["ignored"]) == sorted(ignored or [])
 
 
-@pytest.mark.parametrize("slots", [None, 7])
-def test_sessions_close_at_the_gap_each_by_itself(slots: int | None) -> None:
+def test_sessions_close_at_the_gap_each_by_itself() -> None:
     log = Log().bundle(("a", 1, T), ("b", 0, T + 5), ("a", 0, T + 5)).watermark(T + 100)
     log.bundle(("b", 1, T + 600)).watermark(T + 700).bundle(("a", 2, T + 6)).watermark(T + 5000)
-    rules = StreamRules(session_gap=GAP, allowed_lateness=10_000, slots=slots)
+    rules = StreamRules(session_gap=GAP, allowed_lateness=10_000)
     wanted = [
         ("a", 0, ["a0", "a1"], [1, 3], T + 5),
         ("b", 0, ["b0", "b1"], [2, 4], T + 600),
@@ -189,8 +183,7 @@ def test_a_watermark_at_the_end_of_time_is_no_time() -> None:
     check(log, [("a", 0, ["a0", "a1"], [1, 2], T), ("a", 1, ["a0", "a1", "a2"], [3], T)])
 
 
-@pytest.mark.parametrize("slots", [None, 2])
-def test_an_event_after_the_allowed_lateness_is_a_failure(slots: int | None) -> None:
+def test_an_event_after_the_allowed_lateness_is_a_failure() -> None:
     log = Log().bundle(("a", 0, T)).watermark(T + 5000).bundle(("a", 1, T)).watermark(T + 20_000)
     log.bundle(("b", 0, T + 20_000), watermark=T + 20_000).watermark(T + 40_000)
     log.bundle(("a", 2, T), watermark=T + 40_000)
@@ -199,7 +192,7 @@ def test_an_event_after_the_allowed_lateness_is_a_failure(slots: int | None) -> 
         ("a", 1, ["a0", "a1"], [2], T),
         ("b", 0, ["b0"], [3], T + 20_000),
     ]
-    rules = StreamRules(session_gap=GAP, allowed_lateness=10_000, slots=slots)
+    rules = StreamRules(session_gap=GAP, allowed_lateness=10_000)
     check(log, wanted, [("assemble", "LateEventError", "a", [4])], rules=rules)
 
 
@@ -227,40 +220,6 @@ def test_events_that_make_no_conversation_are_failures() -> None:
         ("parse", "ValueError", name, [position]) for name, position in zip("aabb", (1, 2, 3, 4), strict=True)
     ]
     check(log, [("c", 0, ["c0"], [5], T)], [*lost, ("parse", "ValueError", None, [6])])
-
-
-def closed(revision: int, conversation: str, *indices: int) -> ClosedSession:
-    events = b"[" + b",".join(text(conversation, index, T) for index in indices) + b"]"
-    return ClosedSession(revision, events, T + GAP)
-
-
-def find_earlier(name: str) -> ClosedSession | None:
-    return {"a": closed(3, "a", 0, 2), "b": closed(1, "b", 0), "d": closed(2, "d", 0)}.get(name)
-
-
-def find_none(name: str) -> ClosedSession | None:
-    return None
-
-
-@pytest.mark.parametrize("lookup, revision", [(none_earlier, 1), (find_none, 0)], ids=["kept", "not kept"])
-def test_closed_sessions_are_kept_only_where_nothing_looks_them_up(
-    lookup: ClosedLookup, revision: int
-) -> None:
-    log = Log().watermark(T).bundle(("a", 0, T), end=True).watermark(T + 1).bundle(("a", 1, T + 2), end=True)
-    found = run(log, RULES, lookup)
-    assert [row[:2] for row in found["conversations"]] == [("a", 0), ("a", revision)]
-
-
-@pytest.mark.parametrize("slots", [None, 2])
-def test_sessions_of_an_earlier_process_go_on(slots: int | None) -> None:
-    log = Log().bundle(("a", 1, T), ("a", 0, T), ("b", 0, T), ("c", 7, T + 1)).watermark(T + 5000)
-    rules = StreamRules(session_gap=GAP, allowed_lateness=10_000, slots=slots)
-    found = run(log, rules, find_earlier)
-    last = {row[0]: row[1:3] for row in sorted(found["conversations"])}
-    assert last == {"a": (4, ["a0", "a1", "a2"]), "c": (0, ["c7"])}
-    settled = [position for row in found["conversations"] for position in row[3]]
-    assert sorted(settled + found["ignored"]) == [1, 2, 3, 4]
-    assert found["failures"] == []
 
 
 def test_arrivals_that_hold_whole_conversations_have_a_receipt_each() -> None:

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.beam.windows import Contribution, revise
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 
 
 def contribution(revision=0, digest="a", time=0.0):

@@ -1,6 +1,7 @@
 """Spans in a stream: a trace is held until its root, its id is lent, late spans reopen conversations."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,20 +16,17 @@ from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.sessions import (
     AssembleConversations,
-    ClosedLookup,
     ClosedSession,
     NameStreamGroups,
-    none_earlier,
+    Sessions,
 )
 from turnwise.transforms.beam.stream import ParseArrivals
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.formats.registry import record_time
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 T = 1_760_000_000
-RULES = StreamRules(session_gap=640, allowed_lateness=10_000, slots=2)
+RULES = StreamRules(session_gap=640, allowed_lateness=10_000)
 FOUND: list[tuple[Any, ...]] = []
 FAILED: list[tuple[Any, ...]] = []
 GROUPS: dict[str, tuple[str, ...]] = {}
@@ -80,8 +78,6 @@ class Keep(beam.DoFn):
 def stream(
     *bundles: Sequence[tuple[int, bytes]] | float,
     rules: StreamRules = RULES,
-    groups: ClosedLookup = none_earlier,
-    sessions: ClosedLookup = none_earlier,
 ) -> None:
     """Runs a stream of bundles of (position, record), with watermarks between them."""
     FOUND.clear()
@@ -101,8 +97,8 @@ def stream(
     held = PROGRESS.held
     with new_pipeline() as root:
         parsed = arriving(root, steps) | ParseArrivals(LogReader())
-        named = parsed.grouped | NameStreamGroups(rules, LogReader(), groups)
-        assembled = named.events | AssembleConversations(rules, sessions)
+        named = parsed.grouped | NameStreamGroups(rules, LogReader())
+        assembled = named.events | AssembleConversations(rules)
         _ = (parsed.found, named.rest, assembled) | "All" >> beam.Flatten() | beam.ParDo(Keep())
     assert PROGRESS.held == held
 
@@ -120,11 +116,10 @@ def test_the_time_of_an_export_is_the_end_of_its_last_span() -> None:
     assert record_time(exported(*FIRST, *SECOND)) == T + 21
 
 
-@pytest.mark.parametrize("slots", [None, 7])
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 1, 0]])
-def test_spans_of_two_traces_are_one_conversation_in_any_order(order: list[int], slots: int | None) -> None:
+def test_spans_of_two_traces_are_one_conversation_in_any_order(order: list[int]) -> None:
     records = [exported(one) for one in (*FIRST, *SECOND)]
-    rules = StreamRules(session_gap=640, allowed_lateness=10_000, slots=slots)
+    rules = StreamRules(session_gap=640, allowed_lateness=10_000)
     stream([(place, records[place]) for place in order], rules=rules)
     assert [("talk", 0, BOTH, whole(0, 1, 2, 3))] == FOUND
     assert FAILED == []
@@ -162,8 +157,20 @@ def test_a_late_span_without_the_id_belongs_to_the_conversation_of_an_earlier_pr
     tool = span(
         "1", "c", "a", "execute_tool f", 0, gen_ai__operation__name="execute_tool", gen_ai__tool__name="f"
     )
-    stream([(2, exported(tool))], groups=of_an_earlier_process, sessions=of_an_earlier_process)
-    assert [("talk", 1, BOTH[:1], whole(2))] == FOUND
+    reader, groups, sessions = LogReader(), Sessions(), Sessions()
+    (late,) = reader.read(Record("log", 2, exported(tool)))
+    assert isinstance(late, ConversationEvent)
+    groups.admit(late._replace(session_id=late.group), T, reader, RULES, of_an_earlier_process)
+    ((name, group),) = groups.take_due(T + 2000, RULES)
+    ((event,), failures) = groups.named(name, group, RULES, Counter())
+    assert failures == []
+    sessions.admit(event, T, reader, RULES, of_an_earlier_process)
+    ((name, session),) = sessions.take_due(T + 2000, RULES)
+    content = sessions.joined(name, session, RULES)
+    assert isinstance(content, LoggedConversation)
+    turns = [(turn.user, turn.agent) for turn in content.conversation.turns]
+    assert (name, content.conversation.revision, turns) == ("talk", 1, BOTH[:1])
+    assert [receipt.position for receipt in content.record.settles()] == [2]
 
 
 def test_a_record_of_a_trace_that_two_conversations_share_is_settled_by_both() -> None:

@@ -3,7 +3,6 @@
 from itertools import count
 
 import apache_beam as beam
-import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
@@ -14,7 +13,6 @@ from turnwise.transforms.beam.alerts import RaiseAlerts
 from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.metrics.state import MetricsState
 
-pytestmark = pytest.mark.usefixtures("engine")
 RULES = StreamRules(window=100.0, allowed_lateness=200.0, session_gap=10.0)
 GIVEN = {}
 RUNS = count()

@@ -1,5 +1,4 @@
 import json
-from math import inf
 
 import msgspec
 import pytest
@@ -28,7 +27,7 @@ from turnwise.transforms.formats.reading import LogReader
 
 T = 1_000_000.0
 GAP = 640.0
-RULES = StreamRules(session_gap=GAP, allowed_lateness=10_000.0, slots=1)
+RULES = StreamRules(session_gap=GAP, allowed_lateness=10_000.0)
 READER = LogReader()
 
 
@@ -210,22 +209,11 @@ def test_state_comes_back_from_its_encoding():
     assert close(again) == close(kept)
 
 
-def test_a_copy_is_changed_apart():
-    kept = Sessions()
-    add(kept, event(0))
-    copy = kept.copy()
-    add(copy, event(1), event(0, session="other"))
-    close(copy)
-    assert (len(kept.open["c"].fresh), list(kept.open), kept.closed) == (1, ["c"], {})
-
-
-@pytest.mark.parametrize(("slots", "wanted"), [(None, T + GAP + RULES.allowed_lateness), (4, inf)])
-def test_only_a_key_of_its_own_is_visited_to_be_forgotten(slots, wanted):
+def test_a_key_is_visited_to_be_forgotten():
     kept = Sessions()
     add(kept, event(0))
     close(kept, T + GAP)
-    rules = StreamRules(session_gap=GAP, allowed_lateness=RULES.allowed_lateness, slots=slots)
-    assert kept.next_visit(rules) == wanted
+    assert kept.next_visit(RULES) == T + GAP + RULES.allowed_lateness
     assert not kept.is_empty()
 
 

@@ -12,7 +12,7 @@ from turnwise.transforms.formats.events import distinct, in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
 
 T = 1_000_000.0
-RULES = StreamRules(session_gap=640.0, allowed_lateness=10_000.0, slots=1)
+RULES = StreamRules(session_gap=640.0, allowed_lateness=10_000.0)
 READER = LogReader()
 BAD = 5
 

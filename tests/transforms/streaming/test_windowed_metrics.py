@@ -1,4 +1,4 @@
-"""Contributions through CountOnce and WindowedMetrics, in event time."""
+"""Contributions counted and put into windows, in event time: by Beam's driver and by the local loop."""
 
 from itertools import count
 
@@ -6,24 +6,22 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import TimestampedValue
-from msgspec.structs import replace
+from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
+from turnwise.pipeline.streaming.build import WindowSum
+from turnwise.pipeline.streaming.local.loop import HORIZON, CountedOnce, Windows
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.windows import (
-    HORIZON,
     Contribution,
     CountOnce,
     RecordOutcome,
     WindowedMetrics,
-    none_counted,
     revise,
 )
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 
-pytestmark = pytest.mark.usefixtures("engine")
-RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0, slots=4)
+RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0)
 GIVEN = {}
 RUNS = count()
 
@@ -47,8 +45,32 @@ def outcome(contribution):
     return RecordOutcome(None, contribution, [], [], [], ())
 
 
-def panes(*events, earlier=none_counted, sums=(), rules=RULES):
+DRIVERS = ["beam", "loop"]
+
+
+@pytest.fixture(params=DRIVERS)
+def panes(request):
     """Runs contributions (one a bundle, or a list of them), ("mark", watermark) and ("wait", seconds)."""
+    return beam_panes if request.param == "beam" else loop_panes
+
+
+def loop_panes(*events, earlier=lambda name: None, sums=()):
+    counted, windows = CountedOnce(RULES, earlier), Windows(RULES, sums)
+    given, watermark, clock = [], -1e9, 0.0
+    for event in (*events, mark(MAX_TIMESTAMP.micros / 1e6)):
+        if isinstance(event, tuple) and event[0] == "mark":
+            watermark = event[1]
+        elif isinstance(event, tuple) and event[0] == "wait":
+            clock += event[1]
+        else:
+            for one in event if isinstance(event, list) else [event]:
+                windows.add(counted.add(one))
+        counted.forget(watermark)
+        given += windows.panes(watermark, clock)
+    return given
+
+
+def beam_panes(*events):
     run = next(RUNS)
     GIVEN[run] = []
     stream = test_stream.TestStream()
@@ -62,11 +84,8 @@ def panes(*events, earlier=none_counted, sums=(), rules=RULES):
             stream = stream.add_elements([TimestampedValue(outcome(one), one.event_time) for one in bundle])
     with new_pipeline() as root:
         outcomes = arriving(root, stream)
-        old = None
-        if sums:
-            old = root | "Sums" >> beam.Create(list(sums)) | "SumTimes" >> beam.MapTuple(TimestampedValue)
-        changes = outcomes | "Once" >> CountOnce(rules, earlier)
-        _ = changes | "Metrics" >> WindowedMetrics(rules, old) | beam.ParDo(_CollectFn(run))
+        changes = outcomes | "Once" >> CountOnce(RULES)
+        _ = changes | "Metrics" >> WindowedMetrics(RULES) | beam.ParDo(_CollectFn(run))
     return GIVEN.pop(run)
 
 
@@ -86,7 +105,7 @@ def wait(seconds):
     return ("wait", seconds)
 
 
-def test_early_on_time_and_late_panes_hold_everything_so_far():
+def test_early_on_time_and_late_panes_hold_everything_so_far(panes):
     given = panes(
         *(contribution("a", 5), wait(61), contribution("b", 6), mark(50)),
         *(mark(120), contribution("c", 9), contribution("d", 130)),
@@ -108,13 +127,12 @@ TWICE = [
 
 
 @pytest.mark.parametrize("events", [case[1] for case in TWICE], ids=[case[0] for case in TWICE])
-@pytest.mark.parametrize("slots", [None, 4])
-def test_what_comes_twice_counts_once(events, slots):
-    given = panes(*events, rules=replace(RULES, slots=slots))
+def test_what_comes_twice_counts_once(panes, events):
+    given = panes(*events)
     assert [pane.state for pane in given] == [contribution("a", 5).statistics]
 
 
-def test_a_revision_takes_back_what_it_revises():
+def test_a_revision_takes_back_what_it_revises(panes):
     given = panes(
         *(contribution("a", 5), contribution("b", 5), mark(150)),
         contribution("a", 160, revision=1, criterion="d"),
@@ -125,13 +143,13 @@ def test_a_revision_takes_back_what_it_revises():
     assert {name: t.scored for (name, turn), t in after.tallies.items() if turn is None} == {"c": 1, "d": 1}
 
 
-def test_a_revision_may_change_the_app_version():
+def test_a_revision_may_change_the_app_version(panes):
     given = panes(contribution("a", 5), mark(150), contribution("a", 5, revision=1, version="v2"))
     assert last(given[:1]) == {(0.0, "v1"): 1}
     assert {(p.app_version, p.state == MetricsState()) for p in given[1:]} == {("v1", True), ("v2", False)}
 
 
-def test_a_window_takes_conversations_until_its_lateness_and_two_waits_are_over():
+def test_a_window_takes_conversations_until_its_lateness_and_two_waits_are_over(panes):
     given = panes(
         *(contribution("a", 5), mark(120), mark(319), contribution("b", 6)),
         *(mark(322), contribution("c", 7)),
@@ -139,7 +157,7 @@ def test_a_window_takes_conversations_until_its_lateness_and_two_waits_are_over(
     assert [pane.state.conversations for pane in given] == [1, 2]
 
 
-def test_conversations_are_forgotten_with_their_window():
+def test_conversations_are_forgotten_with_their_window(panes):
     given = panes(
         *(contribution("a", 5), contribution("b", 250), mark(322)),
         *(contribution("a", 260), contribution("b", 250)),
@@ -153,10 +171,10 @@ def find_earlier(name):
 
 def test_restored_sums_count_and_conversations_that_were_counted_do_not():
     old = contribution("r", 5)
-    given = panes(
+    given = loop_panes(
         *(contribution("a", 6), contribution("r", 5), contribution("s", 5, revision=1, criterion="d")),
         earlier=find_earlier,
-        sums=[(("v1", old.statistics), 5), (("v1", old.statistics), 5)],
+        sums=[WindowSum(0.0, "v1", old.statistics), WindowSum(0.0, "v1", old.statistics)],
     )
     (pane,) = (pane for pane in given if pane.pane == "ON_TIME")
     assert pane.state.conversations == 3
@@ -167,9 +185,6 @@ def test_restored_sums_count_and_conversations_that_were_counted_do_not():
 
 
 def test_the_number_of_conversations_that_are_remembered_is_bounded():
-    rules = replace(RULES, slots=8000)
-    key = rules.key("a")
-    names = [name for name in map(str, range(100_000)) if rules.key(name) == key][: HORIZON // 8000 + 1]
-    contributions = [contribution(name, 5) for name in names]
-    given = panes(contributions, [contributions[-1]], [contributions[0]], rules=rules)
-    assert last(given) == {(0.0, "v1"): len(names) + 1}
+    contributions = [contribution(str(number), 5) for number in range(HORIZON + 1)]
+    given = loop_panes(contributions, [contributions[-1]], [contributions[0]])
+    assert last(given) == {(0.0, "v1"): len(contributions) + 1}

@@ -17,7 +17,8 @@ from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Prompt, Question, votes_by_item
 from turnwise.transforms.judging.prompts import Section, wording, wordings
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.evaluate import evaluate
+from turnwise.transforms.scoring.selection import Criteria
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_share_interval
 
 # Collects the questions that judged criteria ask about a conversation, without asking them.
@@ -67,9 +68,11 @@ async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -
     """
     found = AskedQuestions({}, [])
     for criterion in criteria:
-        recorder, scored = _Recorder(), ScoredConversation(sample, [], [])
-        await judge_conversation(scored, [criterion], recorder)
-        found.failures.extend(scored.failures)
+        recorder = _Recorder()
+        scored, asking = evaluate(sample, Criteria((), [criterion]), recorder)
+        if asking is not None:
+            await asking
+        found.failures.extend(failure for failure in scored.failures if failure.stage == "score")
         if recorder.questions:
             found.questions[criterion.name] = list(recorder.questions.values())
     return found

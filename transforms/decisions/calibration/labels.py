@@ -1,8 +1,8 @@
 """Brings labels and scores together. Every line that is not used is named, with why."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, get_args
 
 from msgspec import Struct, field
 
@@ -10,8 +10,6 @@ from turnwise.schemas.calibration import HumanLabel, LabelDraw, LabelProblem, La
 from turnwise.schemas.rows import ScoreRow
 
 # Scores of a run as they meet labels.
-
-_TableRow = TypeVar("_TableRow", bound=Mapping[str, Any])
 
 
 class CriterionKey(NamedTuple):
@@ -77,24 +75,9 @@ def outcome_of(text: str | None) -> bool | None:
     return _OUTCOMES.get(text or "")
 
 
-def last_revisions(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
-    """Yields the rows of the last revision of every conversation."""
-    kept: dict[tuple[object, ...], tuple[int, list[_TableRow]]] = {}
-    for row in rows:
-        name = (row["conversation_id"], row["app_version"], row["eval_id"])
-        revision = row["revision"] or 0
-        found = kept.get(name)
-        if found is None or found[0] < revision:
-            found = kept[name] = (revision, [])
-        if found[0] == revision:
-            found[1].append(row)
-    for _, own in kept.values():
-        yield from own
-
-
 def judged_scores(rows: Iterable[ScoreRow], rulers: Mapping[str, Ruler]) -> list[JudgedScore]:
-    """Returns the scores of a run; of several revisions of a conversation those of the last."""
-    return [_judged(row, rulers.get(row["criterion"], Ruler())) for row in last_revisions(rows)]
+    """Returns the scores of a run."""
+    return [_judged(row, rulers.get(row["criterion"], Ruler())) for row in rows]
 
 
 def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:

@@ -1,7 +1,7 @@
 """The conversations of a run as a comparison sees them: what each criterion gave, from rows of scores."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -109,7 +109,6 @@ class Summary(NamedTuple):
         case_digest: Digest of what is expected; "": nothing; None: not known.
         language: Its language, if known here.
         tags: Its tags, if known here.
-        revision: The highest one counts.
         sampled_out: What a sample rate left out.
     """
 
@@ -121,7 +120,6 @@ class Summary(NamedTuple):
     task: str | None = None
     language: str | None = None
     tags: Sequence[str] = ()
-    revision: int = 0
     case_digest: str | None = None
     sampled_out: Sequence[str] = ()
 
@@ -133,41 +131,25 @@ class ScoredId(NamedTuple):
     app_version: str | None
 
 
-class _Scores(NamedTuple):
-    """Consecutive rows of one conversation."""
-
-    rows: list[ScoreRow]
-
-    @property
-    def revision(self) -> int:
-        return self.rows[0]["revision"]
-
-
-_Revised = TypeVar("_Revised", _Scores, Summary)
-
-
 def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[ComparedConversation]:
     """Returns the conversations of a run with what every criterion gave them.
 
     Conversations of the same id and app version are told apart by their cases, else by their order: rows of
-    one stand together. Of a conversation that a stream scored again, only the last revision counts.
+    one stand together.
 
     Args:
-        rows: Score rows, those of one conversation in a row.
+        rows: Score rows that count, those of one conversation in a row.
         summaries: One per result.
     """
-    scored: dict[ScoredId, list[_Scores]] = {}
+    scored: dict[ScoredId, list[ComparedConversation]] = {}
     for scores in _by_conversation(rows):
-        first = scores.rows[0]
-        scored.setdefault(ScoredId(first["conversation_id"], first["app_version"]), []).append(scores)
+        own = _scored(scores)
+        scored.setdefault(ScoredId(own.conversation_id, own.app_version), []).append(own)
     ended: dict[ScoredId, list[Summary]] = {}
     for summary in summaries:
         ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
-    return [
-        _conversation(key, own, summary)
-        for key in dict.fromkeys([*ended, *scored])
-        for own, summary in _joined(_latest(scored.get(key, [])), _latest(ended.get(key, [])))
-    ]
+    keys = dict.fromkeys([*ended, *scored])
+    return [one for key in keys for one in _joined(key, scored.get(key, []), ended.get(key, []))]
 
 
 def ruler_of(row: ScoreRow) -> str | None:
@@ -178,17 +160,17 @@ def ruler_of(row: ScoreRow) -> str | None:
     return f"{judge.get('model')}, {judge.get('prompt_version')}"
 
 
-def _by_conversation(rows: Iterable[ScoreRow]) -> Iterator[_Scores]:
+def _by_conversation(rows: Iterable[ScoreRow]) -> Iterator[list[ScoreRow]]:
     current: list[ScoreRow] = []
     seen: set[str] = set()
     for row in rows:
         if current and _is_next(row, current[-1], seen):
-            yield _Scores(current)
+            yield current
             current, seen = [], set()
         current.append(row)
         seen.add(row["criterion"])
     if current:
-        yield _Scores(current)
+        yield current
 
 
 def _is_next(row: ScoreRow, last: ScoreRow, seen: set[str]) -> bool:
@@ -202,42 +184,41 @@ def _is_next(row: ScoreRow, last: ScoreRow, seen: set[str]) -> bool:
     return before is None or (turn is not None and turn < before)
 
 
-def _latest(found: Sequence[_Revised]) -> list[_Revised]:
-    last = max((own.revision for own in found), default=0)
-    return [own for own in found if own.revision == last]
-
-
 def _joined(
-    scores: Sequence[_Scores], summaries: Sequence[Summary]
-) -> Iterator[tuple[_Scores | None, Summary | None]]:
-    """Yields the scores and the verdict of each conversation: of one case, else in their order."""
-    left = list(scores)
+    key: ScoredId, scored: list[ComparedConversation], summaries: Sequence[Summary]
+) -> Iterator[ComparedConversation]:
+    """Yields conversations of one id with scores and verdict: those of one case, else in their order."""
     for summary in sorted(summaries, key=lambda summary: summary.eval_id is None):
-        of_case = [own for own in left if own.rows[0]["eval_id"] == summary.eval_id]
-        found = next(iter(of_case or (left if summary.eval_id is None else ())), None)
-        if found is not None:
-            left.remove(found)
-        yield found, summary
-    for own in left:
-        yield own, None
+        places = [place for place, own in enumerate(scored) if own.eval_id == summary.eval_id]
+        if not places and summary.eval_id is None:
+            places = [*range(len(scored))]
+        one = scored.pop(places[0]) if places else ComparedConversation(*key)
+        _add_verdict(one, summary)
+        yield one
+    yield from scored
 
 
-def _conversation(key: ScoredId, scores: _Scores | None, summary: Summary | None) -> ComparedConversation:
-    found = ComparedConversation(key.conversation_id, key.app_version)
-    if scores is not None:
-        first = scores.rows[0]
-        found.eval_id, found.language, found.tags = first["eval_id"], first["language"], first["tags"]
-        found.criteria = _observed(scores.rows)
-        whole = (row for row in scores.rows if row["turn_index"] is None)
-        found.skipped = frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED")
-    if summary is not None:
-        found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
-        found.case_digest = summary.case_digest
-        found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
-        found.sampled_out = frozenset(summary.sampled_out)
-        if STATUS not in found.sampled_out:
-            found.criteria[STATUS] = _verdict(summary, found.criteria)
-    return found
+def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
+    """Returns a conversation with what criteria gave it."""
+    first, whole = scores[0], (row for row in scores if row["turn_index"] is None)
+    return ComparedConversation(
+        first["conversation_id"],
+        first["app_version"],
+        first["eval_id"],
+        language=first["language"],
+        tags=first["tags"],
+        criteria=_observed(scores),
+        skipped=frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED"),
+    )
+
+
+def _add_verdict(found: ComparedConversation, summary: Summary) -> None:
+    found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
+    found.case_digest = summary.case_digest
+    found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
+    found.sampled_out = frozenset(summary.sampled_out)
+    if STATUS not in found.sampled_out:
+        found.criteria[STATUS] = _verdict(summary, found.criteria)
 
 
 def _verdict(summary: Summary, criteria: Mapping[str, Observed]) -> Observed:
@@ -328,25 +309,12 @@ def raised_errors(failures: Iterable[FailureRow]) -> Raised:
     return found
 
 
-def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) -> None:
-    """Makes undecided what raised an error and has no score of the conversation, unless a turn of it fails.
-
-    Args:
-        conversations: Changed in place.
-        raised: The errors.
-    """
-    for one in conversations:
-        key = ScoredId(one.conversation_id, one.app_version)
-        for criterion, messages in raised.items():
-            error = error_of(key, one.criteria.get(criterion), messages)
-            if error is not None:
-                one.criteria = {**one.criteria, criterion: error}
-
-
 def error_of(
     conversation: ScoredId, found: Observed | None, messages: Mapping[ScoredId, str]
 ) -> Observed | None:
-    """Returns what an error leaves of a score; None: there is none, or the score stands; see `add_errors`.
+    """Returns what an error leaves of a score; None: there is none, or the score stands.
+
+    What raised an error and has no score of the conversation is undecided, unless a turn of it fails.
 
     Args:
         conversation: The conversation.

@@ -1,7 +1,6 @@
 """Compares two sides: every criterion in its family, slices and turn indices, ratios of quantiles."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -39,11 +38,10 @@ from turnwise.transforms.decisions.comparison.side_values import (
     SideValues,
     match,
     measure_of,
-    runs_of,
     value_direction,
     values_of,
 )
-from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, Integers
 from turnwise.transforms.decisions.comparison.values import (
     estimate,
     group_estimate,
@@ -299,10 +297,8 @@ def _mean(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> Ve
 
 
 def _judge_noise(matched: MatchedValues, measure: CriterionMeasure) -> JudgeNoise | None:
-    sides = matched.a, matched.b
-    found = [own for side in sides for own in side.observed.at(side.rows.tolist(), measure)]
-    voted = sum(own.voted for own in found)
-    flipped = sum(own.flipped for own in found)
+    votes = [side.votes(measure) for side in (matched.a, matched.b)]
+    voted, flipped = (sum(numbers) for numbers in zip(*votes, strict=True))
     return JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
 
 
@@ -429,45 +425,24 @@ def _of_slice(
 
 def _of_turns(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> Iterator[_Part]:
     """Yields the turn indices at which both sides have scores."""
-    if matched.pairing.by == "nothing":
-        sides = [_turn_cases(side, measure) for side in (matched.a, matched.b)]
-        for turn in sorted(sides[0].keys() & sides[1].keys())[:MOST_TURNS]:
-            a, b = (runs_of(side[turn]) for side in sides)
-            yield _Part(measure, group_estimate(a, b, measure, setup), "", turn)
-        return
-    by_turn: dict[int, dict[str, tuple[Sequence[float], Sequence[float]]]] = {}
-    for place, name in enumerate(matched.names):
-        own, other = (_turn_values(side, side.cases[place], measure) for side in (matched.a, matched.b))
-        for turn in own.keys() & other.keys():
-            by_turn.setdefault(turn, {})[name] = (own[turn], other[turn])
-    for turn in sorted(by_turn)[:MOST_TURNS]:
-        a, b = (runs_of(values) for values in zip(*by_turn[turn].values(), strict=True))
-        yield _Part(measure, paired_estimate(PairedRuns([*by_turn[turn]], a, b), measure, setup), "", turn)
-
-
-def _turn_cases(side: SideValues, measure: CriterionMeasure) -> dict[int, list[list[float]]]:
-    """Returns the values of every case at every turn index."""
-    found: dict[int, list[list[float]]] = {}
-    for rows in side.alone.cases:
-        for turn, values in _turn_values(side, rows, measure).items():
-            found.setdefault(turn, []).append(values)
-    return found
-
-
-def _turn_values(side: SideValues, rows: Iterable[int], measure: CriterionMeasure) -> dict[int, list[float]]:
-    """Returns one value a conversation at every turn index: the mean, or whether all scores pass."""
-    found: dict[int, list[float]] = {}
-    for row in rows:
-        own = side.observed.conversations.given(row, measure.criterion)
-        values: dict[int, list[float]] = {}
-        for score in own.turns if own is not None else ():
-            value = measure.value_of(score.value, score.outcome)
-            if value is not None:
-                values.setdefault(score.turn_index, []).append(value)
-        for turn, scores in values.items():
-            is_share = measure.measure == "pass_rate"
-            found.setdefault(turn, []).append(min(scores) if is_share else fmean(scores))
-    return found
+    is_paired = matched.pairing.by != "nothing"
+    a, b = ((side if is_paired else side.alone).turn_runs(measure) for side in (matched.a, matched.b))
+    number = 0
+    for turn in sorted(a.keys() & b.keys()):
+        own, other = a[turn], b[turn]
+        if not is_paired:
+            own, other = own.at(own.counts > 0), other.at(other.counts > 0)
+            found = group_estimate(own, other, measure, setup)
+        else:
+            kept = (own.counts > 0) & (other.counts > 0)
+            names = [matched.names[place] for place in np.flatnonzero(kept).tolist()]
+            if not names:
+                continue
+            found = paired_estimate(PairedRuns(names, own.at(kept), other.at(kept)), measure, setup)
+        yield _Part(measure, found, "", turn)
+        number += 1
+        if number == MOST_TURNS:
+            return
 
 
 def _shrunk(parts: Sequence[_Part], overall: Mapping[str, Estimate], setup: Setup) -> dict[int, float]:
@@ -538,13 +513,11 @@ _MOST_DRAWS = 4_000_000
 _FEWEST_CASES = 10
 
 
-class _Values:
-    """The values of one side in ascending order, each with its case."""
+class _Values(Struct, eq=False):
+    """The values of one side in ascending order, each with the place of its case among all cases."""
 
-    def __init__(self, pairs: Iterable[tuple[str, float]]) -> None:
-        ordered = sorted(pairs, key=lambda pair: pair[1])
-        self.cases = [case for case, _ in ordered]
-        self.values: Numbers = np.asarray([value for _, value in ordered], dtype=np.float64)
+    cases: Integers
+    values: Numbers
 
 
 def _quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> list[QuantileRatio]:
@@ -552,45 +525,38 @@ def _quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: S
 
     Paired: over the cases on both sides. An interval needs 10 cases a side.
     """
-    sides = zip((matched.a, matched.b), _sides(matched), strict=True)
-    a, b = (_Values(_values(side, rows, measure)) for side, rows in sides)
+    if matched.pairing.by == "nothing":  # every conversation is resampled by itself
+        sizes = len(matched.a.rows), len(matched.b.rows)
+        names = [f"{side} {place}" for side, size in zip("ab", sizes, strict=True) for place in range(size)]
+        cases = np.arange(sizes[0]), np.arange(sizes[0], sum(sizes))
+        rows = matched.a.rows, matched.b.rows
+    else:
+        names = matched.names
+        places = np.arange(len(names))
+        cases = np.repeat(places, matched.a.cases.sizes), np.repeat(places, matched.b.cases.sizes)
+        rows = matched.a.cases.rows, matched.b.cases.rows
+    sides = zip((matched.a, matched.b), rows, cases, strict=True)
+    a, b = (_ordered(side, own, of, measure) for side, own, of in sides)
     if not len(a.values) or not len(b.values):
         return []
-    names = sorted({*a.cases, *b.cases})
     replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(a.cases), len(b.cases))))
-    weights = {name: resampling_weights(setup.seed, name, replicates) for name in names}
-    is_enough = min(len({*a.cases}), len({*b.cases})) >= _FEWEST_CASES
+    used = [np.unique(own.cases) for own in (a, b)]
+    is_enough = min(map(len, used)) >= _FEWEST_CASES
+    wanted = np.union1d(*used).tolist() if is_enough else []
+    weights = {case: resampling_weights(setup.seed, names[case], replicates) for case in wanted}
     drawn = [_drawn(own, weights, replicates) if is_enough else None for own in (a, b)]
     return [_ratio(place, a, b, drawn, setup) for place in range(len(QUANTILES))]
 
 
-def _sides(matched: MatchedValues) -> tuple[list[tuple[str, int]], ...]:
-    """Returns the rows of both sides, each with what is resampled: its case, or itself."""
-    if matched.pairing.by == "nothing":
-        return (
-            [(f"a {place}", row) for place, row in enumerate(matched.a.rows.tolist())],
-            [(f"b {place}", row) for place, row in enumerate(matched.b.rows.tolist())],
-        )
-    return tuple(
-        [(name, row) for name, rows in zip(matched.names, side.cases, strict=True) for row in rows]
-        for side in (matched.a, matched.b)
-    )
+def _ordered(side: SideValues, rows: Integers, cases: Integers, measure: CriterionMeasure) -> _Values:
+    places, values = side.single_values(measure, rows)
+    order = np.argsort(values, kind="stable")
+    return _Values(cases[places[order]], values[order])
 
 
-def _values(
-    side: SideValues, rows: Iterable[tuple[str, int]], measure: CriterionMeasure
-) -> Iterator[tuple[str, float]]:
-    for case, row in rows:
-        found = side.observed.conversations.given(row, measure.criterion)
-        if found is None:
-            continue
-        values = [turn.value for turn in found.turns] or [found.value]
-        yield from ((case, value) for value in values if value is not None)
-
-
-def _drawn(own: _Values, weights: dict[str, "np.typing.NDArray[np.uint8]"], replicates: int) -> Numbers:
+def _drawn(own: _Values, weights: Mapping[int, "np.typing.NDArray[np.uint8]"], replicates: int) -> Numbers:
     """Returns the quantiles of every replicate; an array of (quantiles, replicates)."""
-    counts = np.stack([weights[case] for case in own.cases]).cumsum(axis=0, dtype=np.int32)
+    counts = np.stack([weights[case] for case in own.cases.tolist()]).cumsum(axis=0, dtype=np.int32)
     totals = counts[-1]
     found = np.full((len(QUANTILES), replicates), np.nan)
     for place, quantile in enumerate(QUANTILES):

@@ -19,6 +19,8 @@ from turnwise.transforms.decisions.comparison.sides import (
     ConversationColumns,
     CriterionColumn,
     Integers,
+    ScoreDetails,
+    TurnScores,
     are_binary,
     common,
     distinct_pairs,
@@ -50,12 +52,6 @@ class Runs(NamedTuple):
     def total(self) -> int:
         """Number of values of all cases."""
         return int(self.counts.sum())
-
-
-def runs_of(cases: Iterable[Sequence[float]]) -> Runs:
-    """Returns the values of each case, at least one, as counts and means."""
-    lists = list(cases)
-    return Runs(np.asarray([*map(len, lists)], np.int64), np.asarray([*map(fmean, lists)], np.float64))
 
 
 def _runs_at(values: Numbers, places: Integers, size: int) -> Runs:
@@ -130,6 +126,8 @@ class _Cases:
 def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = None) -> Matched:
     """Pairs conversations by an id; by default, by the one that pairs most cases.
 
+    Copies are not cases: if tasks bring as many conversations together, and several are runs of one, they do.
+
     Args:
         a: Conversations of the base.
         b: Conversations of the candidate.
@@ -137,9 +135,25 @@ def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = 
     """
     if by is not None:
         return _match(a, b, by)
-    pairs = {key: len(common(a.case_names(key), b.case_names(key)) - {None, ""}) for key in KEYS}
-    best = max(KEYS, key=lambda key: pairs[key])
-    return _match(a, b, best if pairs[best] else "nothing")
+    pairs = {key: _common(a.case_names(key), b.case_names(key)) for key in KEYS}
+    best = max(KEYS, key=lambda key: pairs[key].cases)
+    goldens = _common(a.golden_tasks(), b.golden_tasks())
+    if goldens.cases < pairs[best].cases and goldens.conversations >= pairs[best].conversations:
+        best = "task"
+    return _match(a, b, best if pairs[best].cases else "nothing")
+
+
+class _Common(NamedTuple):
+    """How many cases are on both sides, and how many conversations of both are runs of them."""
+
+    cases: int
+    conversations: int
+
+
+def _common(a: CaseNames, b: CaseNames) -> _Common:
+    names = common(a, b) - {None, ""}
+    counts = ((name, n) for own in (a, b) for name, n in zip(own.values, own.counts().tolist(), strict=True))
+    return _Common(len(names), sum(number for name, number in counts if name in names))
 
 
 def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matched:
@@ -242,13 +256,26 @@ class CriterionMeasure(Struct, frozen=True):
         """Returns what is compared of every score; NaN: undecided."""
         if self.is_of_values:
             return np.where(found.has_value, found.values, np.nan)
-        outcomes = (None if kind is None else kind.outcome for kind in found.kinds.values)
-        shares = [_SHARES.get(outcome, np.nan) for outcome in outcomes]
-        return np.asarray(shares, np.float64)[found.kinds.places]
+        outcomes = [None if kind is None else kind.outcome for kind in found.kinds.values]
+        return _shares(outcomes, found.kinds.places)
+
+    def turn_values_of(self, turns: TurnScores) -> Numbers:
+        """Returns what is compared of every score of a turn; NaN: undecided, or outside the scale."""
+        if not self.is_of_values:
+            return _shares(turns.outcomes.values, turns.outcomes.places)
+        scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
+        if scale is None:
+            return turns.values
+        is_within = (turns.values >= scale[0]) & (turns.values <= scale[1])
+        return np.where(is_within, turns.values, np.nan)
 
     def as_mean(self, better_is: Literal["more", "less", "neither"]) -> "CriterionMeasure":
         """Returns the measure of the criterion's values."""
         return CriterionMeasure(self.criterion, "mean", self.scale, self.unit, better_is, False)
+
+
+def _shares(outcomes: Sequence[str | None], places: Integers) -> Numbers:
+    return np.asarray([_SHARES.get(outcome, np.nan) for outcome in outcomes], np.float64)[places]
 
 
 def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
@@ -325,9 +352,9 @@ class _ObservedColumns:
         return [own for own in found if own is not None]
 
     def values(self, measure: CriterionMeasure) -> _RowValues:
-        """Returns what a criterion gave every conversation."""
+        """Returns what is compared of every conversation."""
         if measure not in self._values:
-            found = self._column(measure)
+            found = self.column(measure)
             values, is_seen = measure.values_of(found), measure.applies(found)
             is_decided = is_seen & ~np.isnan(values)
             self._values[measure] = _RowValues(np.where(is_decided, values, 0.0), is_seen, is_decided)
@@ -335,10 +362,15 @@ class _ObservedColumns:
 
     def is_binary(self, measure: CriterionMeasure) -> bool:
         """Returns whether all values of a criterion are 0 or 1, where it applies."""
-        found = self._column(measure)
+        found = self.column(measure)
         return are_binary(found.values[self.values(measure).is_seen])
 
-    def _column(self, measure: CriterionMeasure) -> CriterionColumn:
+    def details(self, measure: CriterionMeasure) -> ScoreDetails | None:
+        """Returns the reasons, turns and votes of a criterion; None: they were not read."""
+        return self.column(measure).details
+
+    def column(self, measure: CriterionMeasure) -> CriterionColumn:
+        """Returns what a criterion gave every conversation."""
         found = self.conversations.criteria.get(measure.criterion)
         return empty_column(len(self.conversations)) if found is None else found
 
@@ -392,6 +424,50 @@ class SideValues:
             values, is_counted = np.where(is_decided, values, undecided), is_seen
         kept = is_counted[self.cases.rows]
         return _runs_at(values[self.cases.rows[kept]], self._places[kept], len(self.cases))
+
+    def turn_runs(self, measure: CriterionMeasure) -> dict[int, Runs]:
+        """Returns turn index -> one value a conversation, by case: the mean, or whether all scores pass."""
+        details = self.observed.details(measure)
+        if details is None:
+            return {}
+        rows = self.cases.rows
+        turns = details.turns.at(rows)
+        values, places = measure.turn_values_of(turns), np.repeat(np.arange(len(rows)), turns.sizes)
+        found = {}
+        for index in np.unique(turns.indices).tolist():
+            kept = (turns.indices == index) & ~np.isnan(values)
+            own = _runs_at(values[kept], places[kept], len(rows))
+            has_value = own.counts > 0
+            one_each = own.means[has_value]
+            if measure.measure == "pass_rate" and len(one_each) < kept.sum():
+                least = np.ones(len(rows))
+                np.minimum.at(least, places[kept], values[kept])
+                one_each = least[has_value]
+            if len(one_each):
+                found[index] = _runs_at(one_each, self._places[has_value], len(self.cases))
+        return found
+
+    def votes(self, measure: CriterionMeasure) -> tuple[int, int]:
+        """Returns the verdicts of a judge with two votes or more, and how many of them are not unanimous."""
+        details = self.observed.details(measure)
+        if details is None:
+            return 0, 0
+        rows = self.rows[self.observed.values(measure).is_seen[self.rows]]
+        return int(details.voted[rows].sum()), int(details.flipped[rows].sum())
+
+    def single_values(self, measure: CriterionMeasure, rows: Integers) -> tuple[Integers, Numbers]:
+        """Returns all values of conversations, those of turns where there are any, each with its place."""
+        found, details = self.observed.column(measure), self.observed.details(measure)
+        whole = np.where(found.has_value, found.values, np.nan)[rows]
+        if details is None:
+            sizes, values = np.ones(len(rows), np.int64), whole
+        else:
+            turns = details.turns.at(rows)
+            sizes = np.maximum(turns.sizes, 1)
+            values = np.repeat(whole, sizes)
+            values[np.repeat(turns.sizes > 0, sizes)] = turns.values
+        places, is_known = np.repeat(np.arange(len(rows)), sizes), ~np.isnan(values)
+        return places[is_known], values[is_known]
 
     def at(self, place: int, measure: CriterionMeasure) -> list[Observed]:
         """Returns what a criterion gave the conversations of one case, where it applies."""

@@ -1,7 +1,8 @@
 """The sides of a comparison as columns that list each of their values once: it goes over values, not rows."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -134,6 +135,19 @@ def common(a: CodedColumn[Any], b: CodedColumn[Any]) -> set[Any]:
     return {a.values[place] for place in np.flatnonzero((a.counts() > 0) & (b.counts() > 0)).tolist()}
 
 
+def spans(sizes: Integers, chosen: Integers) -> Integers:
+    """Returns the places of the members of some groups, in their order, where members stand by group.
+
+    Args:
+        sizes: Number of the members of every group.
+        chosen: The groups.
+    """
+    starts, own = np.cumsum(sizes) - sizes, sizes[chosen]
+    # Of every place in the result: how far its group has moved, and itself.
+    moved = np.repeat(starts[chosen] - (np.cumsum(own) - own), own)
+    return moved + np.arange(len(moved))
+
+
 # What one criterion gave the conversations of a side, as columns of numbers.
 
 
@@ -150,36 +164,107 @@ class ScoreKind(NamedTuple):
     has_value: bool
 
 
+class Reason(NamedTuple):
+    """Why a score is no pass.
+
+    Attributes:
+        why: The reason; None: none is known, or it passes.
+        turn_index: The turn that this is said of; None: the whole conversation.
+    """
+
+    why: str | None = None
+    turn_index: int | None = None
+
+
+class TurnScores(Struct, eq=False):
+    """Scores of the turns of conversations, those of a conversation together.
+
+    Attributes:
+        sizes: Number of the scores of every conversation.
+        indices: 0-based turn of every score.
+        values: Value of every score; without one, NaN.
+        outcomes: PASS, FAIL, SKIPPED or None, of every score.
+    """
+
+    sizes: Integers
+    indices: Integers
+    values: Numbers
+    outcomes: "CodedColumn[str | None]"
+
+    def at(self, rows: Integers) -> "TurnScores":
+        """Returns those of some conversations, in their order."""
+        places = spans(self.sizes, rows)
+        return TurnScores(
+            self.sizes[rows], self.indices[places], self.values[places], self.outcomes.at(places)
+        )
+
+
+class ScoreDetails(Struct, eq=False):
+    """What only the parts of a comparison need of what a criterion gave conversations.
+
+    Attributes:
+        reasons: Why scores are no pass.
+        turns: Scores of the turns.
+        voted: Verdicts of a judge with two votes or more.
+        flipped: Those of them whose votes are not all the same.
+    """
+
+    reasons: "CodedColumn[Reason]"
+    turns: TurnScores
+    voted: Integers
+    flipped: Integers
+
+    def at(self, rows: Integers) -> "ScoreDetails":
+        """Returns those of some conversations, in their order."""
+        return ScoreDetails(self.reasons.at(rows), self.turns.at(rows), self.voted[rows], self.flipped[rows])
+
+
 class CriterionColumn(Struct, eq=False):
     """What a criterion gave conversations.
 
     Attributes:
         values: Value of every conversation; without one, 0.
         kinds: The rest of what comparisons go over; None: the criterion gave nothing.
-        details: Row -> all that it gave, where reasons, turns and votes are known.
+        details: Reasons, turns and votes; None: they were not read.
     """
 
     values: Numbers
     kinds: CodedColumn[ScoreKind | None]
-    details: dict[int, Observed] = field(default_factory=dict)
+    details: ScoreDetails | None = None
 
     def __getitem__(self, row: int) -> Observed | None:
         kind = self.kinds[row]
-        if row in self.details or kind is None:
-            return self.details.get(row)
+        if kind is None:
+            return None
         value = float(self.values[row]) if kind.has_value else None
-        return Observed(value, kind.outcome, kind.threshold, is_summed=kind.is_summed)
+        why, turn = Reason() if self.details is None else self.details.reasons[row]
+        return Observed(value, kind.outcome, kind.threshold, why, turn, is_summed=kind.is_summed)
 
     def put(self, row: int, found: Observed) -> None:
-        """Sets what the criterion gave one conversation."""
+        """Sets what the criterion gave one conversation, but for its turns."""
         self.values[row] = found.value or 0.0
         self.kinds.put(row, kind_of(found))
-        self.details[row] = found
+        if self.details is not None:
+            reasons = self.details.reasons
+            reasons.places[row] = len(reasons.values)
+            reasons.values.append(Reason(found.why, found.turn_index))
+
+    def at(self, rows: Integers) -> "CriterionColumn":
+        """Returns the column of some conversations, in their order."""
+        details = None if self.details is None else self.details.at(rows)
+        return CriterionColumn(self.values[rows], self.kinds.at(rows), details)
 
     def without(self, rows: Bools) -> "CriterionColumn":
-        """Returns a column without details where the criterion gave some conversations nothing."""
+        """Returns a column where the criterion gave some conversations nothing."""
         nothing: CodedColumn[ScoreKind | None] = constant(None, len(self.kinds))
-        return CriterionColumn(np.where(rows, 0.0, self.values), chosen(self.kinds, nothing, rows))
+        kinds = chosen(self.kinds, nothing, rows)
+        details = self.details
+        if details is not None:
+            turns, sizes = details.turns, np.where(rows, 0, details.turns.sizes)
+            kept = ~np.repeat(rows, turns.sizes)
+            turns = TurnScores(sizes, turns.indices[kept], turns.values[kept], turns.outcomes.at(kept))
+            details = ScoreDetails(details.reasons, turns, details.voted, details.flipped)
+        return CriterionColumn(np.where(rows, 0.0, self.values), kinds, details)
 
     def where(self, is_wanted: Callable[[ScoreKind], bool]) -> Bools:
         """Returns whether each conversation has a score of some kinds."""
@@ -210,32 +295,88 @@ def are_binary(values: Numbers) -> bool:
 
 def empty_column(size: int) -> CriterionColumn:
     """Returns what a criterion gave so many conversations that it gave nothing."""
-    return _column([None] * size)
+    return _Given().column(size)
 
 
 def stacked_criteria(columns: Sequence[CriterionColumn]) -> CriterionColumn:
-    """Returns columns without details under each other."""
+    """Returns columns under each other; details where all of them have some."""
     values = np.concatenate([own.values for own in columns])
-    return CriterionColumn(values, stacked([own.kinds for own in columns]))
+    details = [own.details for own in columns if own.details is not None]
+    both = _stacked_details(details) if len(details) == len(columns) else None
+    return CriterionColumn(values, stacked([own.kinds for own in columns]), both)
 
 
-def columns_by_criterion(rows: Sequence[Mapping[str, Observed]]) -> dict[str, CriterionColumn]:
-    """Returns what criteria gave conversations, by criterion, in order of appearance.
-
-    Args:
-        rows: Criterion -> what it gave, for every conversation.
-    """
-    names = dict.fromkeys(chain.from_iterable(rows))
-    return {name: _column([row.get(name) for row in rows]) for name in names}
-
-
-def _column(found: Sequence[Observed | None]) -> CriterionColumn:
-    values: Iterable[float | None] = (None if own is None else own.value for own in found)
-    return CriterionColumn(
-        values=np.asarray([value or 0.0 for value in values], np.float64),
-        kinds=coded(None if own is None else kind_of(own) for own in found),
-        details={row: own for row, own in enumerate(found) if own is not None},
+def _stacked_details(parts: Sequence[ScoreDetails]) -> ScoreDetails:
+    turns = [own.turns for own in parts]
+    return ScoreDetails(
+        reasons=stacked([own.reasons for own in parts]),
+        turns=TurnScores(
+            np.concatenate([own.sizes for own in turns]),
+            np.concatenate([own.indices for own in turns]),
+            np.concatenate([own.values for own in turns]),
+            stacked([own.outcomes for own in turns]),
+        ),
+        voted=np.concatenate([own.voted for own in parts]),
+        flipped=np.concatenate([own.flipped for own in parts]),
     )
+
+
+class _Places(dict[_Hashed, int], Generic[_Hashed]):
+    """The place of every value in a list of different ones."""
+
+    def __missing__(self, value: _Hashed) -> int:
+        self[value] = len(self)
+        return self[value]
+
+
+class _Given:
+    """Collects what a criterion gave conversations, in their order; it keeps numbers, not objects."""
+
+    def __init__(self) -> None:
+        self._kinds, self._reasons = _Places[ScoreKind | None]({None: 0}), _Places({Reason(): 0})
+        self._outcomes = _Places[str | None]()
+        self._rows, self._sizes, self._kind_places, self._reason_places = (array("q") for _ in range(4))
+        self._voted, self._flipped, self._indices, self._outcome_places = (array("q") for _ in range(4))
+        self._values, self._turn_values = array("d"), array("d")
+
+    def put(self, row: int, found: Observed) -> None:
+        """Adds what it gave one conversation; rows ascend."""
+        self._rows.append(row)
+        self._values.append(found.value or 0.0)
+        self._kind_places.append(self._kinds[kind_of(found)])
+        self._reason_places.append(self._reasons[Reason(found.why, found.turn_index)])
+        self._voted.append(found.voted)
+        self._flipped.append(found.flipped)
+        self._sizes.append(len(found.turns))
+        for turn, value, outcome in found.turns:
+            self._indices.append(turn)
+            self._turn_values.append(np.nan if value is None else value)
+            self._outcome_places.append(self._outcomes[outcome])
+
+    def column(self, size: int) -> CriterionColumn:
+        """Returns what it gave so many conversations."""
+        rows = _integers(self._rows)
+
+        def at_rows(numbers: "array[int]") -> Integers:
+            found = np.zeros(size, np.int64)
+            found[rows] = _integers(numbers)
+            return found
+
+        values = np.zeros(size)
+        values[rows] = np.asarray(self._values, np.float64)
+        turns = TurnScores(
+            at_rows(self._sizes),
+            _integers(self._indices),
+            np.asarray(self._turn_values, np.float64),
+            CodedColumn([*self._outcomes], _integers(self._outcome_places)),
+        )
+        reasons = CodedColumn([*self._reasons], at_rows(self._reason_places))
+        details = ScoreDetails(reasons, turns, at_rows(self._voted), at_rows(self._flipped))
+        return CriterionColumn(values, CodedColumn([*self._kinds], at_rows(self._kind_places)), details)
+
+
+def _integers(numbers: "array[int]") -> Integers:
+    return np.asarray(numbers, np.int64)
 
 
 def kind_of(found: Observed) -> ScoreKind:
@@ -281,7 +422,7 @@ class ConversationColumns(Struct):
         return None if own is None else own[row]
 
     def add_errors(self, raised: Raised) -> None:
-        """Makes undecided what raised an error; see `comparison.collect.add_errors`."""
+        """Makes undecided what raised an error; see `error_of`."""
         known = {conversation for messages in raised.values() for conversation in messages}
         for row, key in enumerate(zip(self.conversation_ids, self.app_versions, strict=True)):
             for criterion in raised if key in known else ():
@@ -300,27 +441,52 @@ class ConversationColumns(Struct):
 
     def own_cases(self) -> CaseNames:
         """Returns the case of every conversation among its side; one that names none is a case of its own."""
-        if all(self.eval_ids.used()):
+        # A golden without a name has the id of its conversation in place of one; copies of it are one case.
+        copied = {task for task, n in zip(self.tasks.values, self.tasks.counts(), strict=True) if n > 1}
+        if all(self.eval_ids.used()) and not copied - {None}:
             return self.eval_ids
         columns = zip(self.eval_ids, self.tasks, self.conversation_ids, strict=True)
-        return coded(eval_id or task or conversation for eval_id, task, conversation in columns)
+        return coded(
+            task if task in copied and task and eval_id == conversation else eval_id or task or conversation
+            for eval_id, task, conversation in columns
+        )
+
+    def golden_tasks(self) -> CodedColumn[str | None]:
+        """Returns the tasks of the conversations of which something is expected."""
+        is_open = np.asarray([not digest for digest in self.case_digests.values], np.bool_)
+        nothing: CodedColumn[str | None] = constant(None, len(self))
+        return chosen(self.tasks, nothing, is_open[self.case_digests.places])
+
+    def at(self, rows: Integers) -> "ConversationColumns":
+        """Returns some of the conversations, in their order."""
+        return ConversationColumns(
+            self.conversation_ids.at(rows),
+            self.app_versions.at(rows),
+            self.eval_ids.at(rows),
+            self.tasks.at(rows),
+            self.case_digests.at(rows),
+            self.languages.at(rows),
+            self.tags.at(rows),
+            {name: own.at(rows) for name, own in self.criteria.items()},
+            self.skipped.at(rows),
+            self.sampled_out.at(rows),
+        )
 
 
 def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationColumns:
-    """Returns conversations as columns."""
-    rows = list(conversations)
-    return ConversationColumns(
-        conversation_ids=coded(row.conversation_id for row in rows),
-        app_versions=coded(row.app_version for row in rows),
-        eval_ids=coded(row.eval_id for row in rows),
-        tasks=coded(row.task for row in rows),
-        case_digests=coded(row.case_digest for row in rows),
-        languages=coded(row.language for row in rows),
-        tags=coded(tuple(row.tags) for row in rows),
-        criteria=columns_by_criterion([row.criteria for row in rows]),
-        skipped=coded(row.skipped for row in rows),
-        sampled_out=coded(row.sampled_out for row in rows),
-    )
+    """Returns conversations as columns; each of them is looked at once."""
+    given: dict[str, _Given] = {}
+    traits: list[tuple[Any, ...]] = []
+    for row, one in enumerate(conversations):
+        for name, found in one.criteria.items():
+            given.setdefault(name, _Given()).put(row, found)
+        ids = one.conversation_id, one.app_version, one.eval_id, one.task, one.case_digest
+        traits.append((*ids, one.language, tuple(one.tags), one.skipped, one.sampled_out))
+    columns: list[CodedColumn[Any]] = [coded(values) for values in zip(*traits, strict=True)]
+    names, versions, cases, tasks, digests, languages, tags, skipped, sampled_out = columns or [coded(())] * 9
+    criteria = {name: own.column(len(traits)) for name, own in given.items()}
+    own_case = names, versions, cases, tasks, digests, languages, tags
+    return ConversationColumns(*own_case, criteria, skipped, sampled_out)
 
 
 # One side of a comparison.
@@ -385,10 +551,7 @@ class CaseRows:
     def take(self, cases: Sequence[int] | Integers) -> "CaseRows":
         """Returns the rows of some cases, in their order."""
         chosen = np.asarray(cases, np.int64)
-        sizes = self.sizes[chosen]
-        # Of every row of the result: how far its case has moved, and its place in the result.
-        moved = np.repeat(self._starts[chosen] - (np.cumsum(sizes) - sizes), sizes)
-        return CaseRows(self.rows[moved + np.arange(len(moved))], sizes)
+        return CaseRows(self.rows[spans(self.sizes, chosen)], self.sizes[chosen])
 
 
 def rows_by_case(names: CaseNames) -> CaseRows:

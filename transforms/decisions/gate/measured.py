@@ -15,7 +15,7 @@ from turnwise.schemas.config import AllPassRule, BoundRule, ConfigError, GateCon
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
-from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.scoring.evaluate import STATUS
@@ -77,7 +77,7 @@ class GatedVersion(Struct, frozen=True):
     """
 
     app_version: str | None
-    conversations: list[ComparedConversation]
+    conversations: ConversationColumns
     rows: list[ConversationRow]
     comparison: Comparison | None
     baseline: BaselineState = NO_BASELINE
@@ -151,17 +151,28 @@ def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
     """
     kind = CRITERIA.get(criterion)
     missing = Observed(why="not in the log") if kind is not None and kind.applies_always else None
-    found = ((one, one.criteria.get(criterion, missing)) for one in version.conversations)
-    return [
-        GateEntry(one.eval_id or one.task or one.conversation_id, one.conversation_id, own)
-        for one, own in found
-        if own is not None and criterion not in one.skipped | one.sampled_out
-    ]
+    columns = version.conversations
+    rows = zip(
+        columns.own_cases(), columns.conversation_ids, columns.skipped, columns.sampled_out, strict=True
+    )
+    entries = []
+    for row, (case, name, skipped, sampled_out) in enumerate(rows):
+        found = columns.given(row, criterion) or missing
+        if found is not None and criterion not in skipped and criterion not in sampled_out:
+            entries.append(GateEntry(str(case), name, found))
+    return entries
 
 
 def count_sampled_out(version: GatedVersion, criterion: str) -> int:
     """Returns how many conversations a sample rate left out of a criterion."""
-    return sum(criterion in one.sampled_out for one in version.conversations)
+    return sum(criterion in own for own in version.conversations.sampled_out)
+
+
+def without_score(version: GatedVersion, criterion: str) -> list[str]:
+    """Returns the conversations that a criterion skipped, or that a sample rate left out of it."""
+    columns = version.conversations
+    rows = zip(columns.conversation_ids, columns.skipped, columns.sampled_out, strict=True)
+    return [name for name, skipped, left_out in rows if criterion in skipped or criterion in left_out]
 
 
 def scale_of(criterion: str) -> tuple[float, float] | None:

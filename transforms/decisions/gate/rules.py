@@ -24,6 +24,7 @@ from turnwise.transforms.decisions.gate.measured import (
     lost_with,
     names_text,
     number_text,
+    without_score,
     without_text,
 )
 from turnwise.transforms.scoring.evaluate import STATUS
@@ -97,18 +98,18 @@ def _rule_text(rule: GateRule) -> str:
 
 
 def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -> RuleResult:
-    own = [one for version in versions for one in version.conversations]
+    number = sum(len(version.conversations) for version in versions)
     entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
     held = [entry for entry in entries if entry.found.outcome == "FAIL" or not entry.found.is_summed]
     failed = [entry.name for entry in held if entry.found.outcome == "FAIL"]
     sampled_out = sum(count_sampled_out(version, rule.criterion) for version in versions)
-    skipped = [one.conversation_id for one in own if rule.criterion in one.skipped | one.sampled_out]
+    skipped = [name for version in versions for name in without_score(version, rule.criterion)]
     missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")] + skipped
     text = "nothing was scored"
     if held or skipped:
         text = f"{len(failed)} failed, {len(missing) + lost.number} not decided"
     text += f" ({lost.text})" if lost.text else ""
-    text += without_text(len(own) - len(entries) - len(skipped) if held else 0, sampled_out)
+    text += without_text(number - len(entries) - len(skipped) if held else 0, sampled_out)
     is_met = False if failed else None if missing or lost.number or not held else True
     return _result(
         _rule_text(rule),

@@ -1,53 +1,27 @@
-"""Joins the rows of runs by conversation: the last revision counts."""
+"""Joins the rows of runs by conversation."""
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonValue
-from turnwise.schemas.rows import ConversationRow
-from turnwise.schemas.run import RunDocument
-from turnwise.transforms.review.problems import latest_revisions
+from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.text.cleaning import natural_order
 
 AnyRow = dict[str, Any]
 """A row of a table. Columns that another version of turnwise does not write are absent."""
 
-NO_ROW = "the run wrote no row of this conversation into conversations-*"
 _OF_CONVERSATION = frozenset(
     ("run_id", "conversation_id", "eval_id", "app_version", "language", "tags", "revision", "event_time")
 )
-_ABSENT: AnyRow = {**dict.fromkeys(ConversationRow.__annotations__), "tags": [], "harm": 0.0, "revision": 0}
 ScoredKey = tuple[str, "str | None", "str | None"]
 """Conversation, case and app version: what joins scores with a conversation."""
-
-
-class RunRows(Struct, frozen=True, kw_only=True):
-    """The rows of one run.
-
-    Attributes:
-        directory: Where its files are, as given.
-        document: Its `run.json`.
-        has_conversations: Whether it wrote `conversations-*`.
-        conversations: Rows of `conversations-*`.
-        scores: Rows of `scores-*`.
-        failures: Rows of `failures-*`.
-        metrics: Rows of `metrics_by_app_version`.
-        verdicts: Rows of `results-*`; used where there is no `conversations-*`.
-    """
-
-    directory: str
-    document: RunDocument
-    has_conversations: bool
-    conversations: Iterable[Mapping[str, Any]]
-    scores: Iterable[Mapping[str, Any]]
-    failures: Iterable[Mapping[str, Any]]
-    metrics: Iterable[Mapping[str, Any]] = ()
-    verdicts: Iterable[Mapping[str, Any]] = ()
 
 
 class VersionKey(NamedTuple):
@@ -103,7 +77,7 @@ class CollectedRuns(Struct, frozen=True):
     idle: list[list[str]] = field(default_factory=list)
 
 
-def collect(runs: Sequence[RunRows]) -> CollectedRuns:
+def collect(runs: Sequence[Run]) -> CollectedRuns:
     """Reads the rows of runs and joins them."""
     entries: list[Entry] = []
     units: dict[str, str] = {}
@@ -112,28 +86,25 @@ def collect(runs: Sequence[RunRows]) -> CollectedRuns:
     for place, run in enumerate(runs):
         own = _joined(place, run)
         entries += own
-        rows = list(run.metrics)
-        units |= {row["criterion"]: row.get("unit") or "score" for row in rows}
+        rows = run.metrics()
+        units |= {row["criterion"]: row["unit"] for row in rows}
         sampled_out.append(_sampled_out(rows))
         idle.append(_idle(run, {row["criterion"] for row in rows}, own))
     versions = sorted({entry.version for entry in entries}, key=display_order)
-    failures = [[dict(row) for row in run.failures] for run in runs]
+    failures = [[dict(row) for row in run.failures()] for run in runs]
     return CollectedRuns(versions, entries, failures, units, sampled_out, idle)
 
 
-def _sampled_out(rows: Iterable[Mapping[str, Any]]) -> int:
+def _sampled_out(rows: Iterable[MetricsByAppVersionRow]) -> int:
     """Returns how many conversations sampling left out: of the criterion with most, by version and window."""
-    newest = {
-        (row.get("window_start"), row.get("app_version"), row["criterion"]): row.get("sampled_out") or 0
-        for row in sorted(rows, key=lambda row: (row.get("revision") or 0, row.get("sampled_out") or 0))
-    }
-    most: dict[tuple[Any, Any], int] = {}
-    for (window, version, _), number in newest.items():
-        most[window, version] = max(most.get((window, version), 0), number)
+    most: dict[tuple[str | None, str | None], int] = {}
+    for row in rows:
+        key = row["window_start"], row["app_version"]
+        most[key] = max(most.get(key, 0), row["sampled_out"] or 0)
     return sum(most.values())
 
 
-def _idle(run: RunRows, measured: set[str], entries: Sequence[Entry]) -> list[str]:
+def _idle(run: Run, measured: set[str], entries: Sequence[Entry]) -> list[str]:
     """Returns the criteria with a threshold that applied to no conversation of a run that has some."""
     seen = measured | {score["criterion"] for entry in entries for score in entry.scores}
     stated = [name for name, own in run.document.criteria.items() if own.get("threshold") is not None]
@@ -145,60 +116,23 @@ def display_order(key: VersionKey) -> tuple[object, ...]:
     return not key.app_version, key.run, natural_order(key.app_version)
 
 
-def _joined(place: int, run: RunRows) -> list[Entry]:
+def _joined(place: int, run: Run) -> list[Entry]:
     """Returns the conversations of a run; of several with the same ids, the first holds the scores."""
-    rows = latest_revisions([cast("ConversationRow", {**_ABSENT, **row}) for row in run.conversations])
-    entries = [Entry(VersionKey(place, row["app_version"] or ""), row) for row in rows]
+    entries = [Entry(VersionKey(place, row["app_version"] or ""), row) for row in run.conversations()]
     found = {_key(entry.row): entry for entry in reversed(entries)}
     number = Counter(_key(entry.row) for entry in entries)
     for entry in entries:
         entry.is_repeated = number[_key(entry.row)] > 1
-    latest: dict[ScoredKey, int] = {}
-    for score in run.scores:
-        key, revision = _key(score), score.get("revision") or 0
-        if key not in found:
-            found[key] = _without_row(place, score)
-            entries.append(found[key])
-        if revision > latest.get(key, 0):
-            latest[key] = revision
-            found[key].scores.clear()
-        if revision == latest.get(key, 0):
-            found[key].scores.append(_stated_fields(score))
-    return entries if run.has_conversations else _with_verdicts(place, run, entries)
-
-
-def _with_verdicts(place: int, run: RunRows, entries: list[Entry]) -> list[Entry]:
-    """Adds the verdicts of `results-*` to conversations without a row; of several of one, none is known."""
-    stated: dict[tuple[str, str], list[str | None]] = {}
-    for row in run.verdicts:
-        key = row["conversation_id"], row["result"].get("appVersion") or ""
-        stated.setdefault(key, []).append(row["evaluation_status"] or None)
-    for entry in entries:
-        own = stated.get((entry.row["conversation_id"], entry.version.app_version), [])
-        if len(own) == 1 and own[0] is not None:
-            _decide(entry, own[0])
-    scored = {(entry.row["conversation_id"], entry.version.app_version) for entry in entries}
-    for name, version in stated.keys() - scored:
-        known = {"run_id": run.document.run_id, "conversation_id": name, "app_version": version or None}
-        for verdict in stated[name, version]:
-            entries.append(_without_row(place, known))
-            if verdict is not None:
-                _decide(entries[-1], verdict)
+    for score in run.scores():
+        if _key(score) not in found:
+            name = score["conversation_id"]
+            raise ConfigError(f"{run.directory}: has scores of {name!r}, and no row of it in conversations-*")
+        found[_key(score)].scores.append(_stated_fields(score))
     return entries
-
-
-def _decide(entry: Entry, verdict: str) -> None:
-    entry.row["verdict"], entry.row["reason"], entry.row["harm_term"] = verdict, None, None
 
 
 def _key(row: Mapping[str, Any]) -> ScoredKey:
     return row["conversation_id"], row.get("eval_id"), row.get("app_version")
-
-
-def _without_row(place: int, score: Mapping[str, Any]) -> Entry:
-    known = {name: score.get(name) for name in _OF_CONVERSATION & score.keys()}
-    row = cast("ConversationRow", {**_ABSENT, **known, "reason": NO_ROW, "harm_term": "undecided"})
-    return Entry(VersionKey(place, row["app_version"] or ""), row)
 
 
 def _stated_fields(score: Mapping[str, Any]) -> AnyRow:

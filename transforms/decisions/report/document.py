@@ -13,7 +13,6 @@ from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
     Entry,
-    RunRows,
     VersionKey,
     collect,
     exact_json,
@@ -34,6 +33,7 @@ from turnwise.transforms.decisions.report.figures import (
     unscored,
     verdict_sentences,
 )
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.matching.calls import parameter_score
 from turnwise.transforms.review.problems import reading_key, to_read
 from turnwise.transforms.scoring.evaluate import STATUS
@@ -58,7 +58,7 @@ PlaceChunks = Callable[[str, Iterable["tuple[list[int], str]"]], PlacedChunks]
 
 
 def build_report(
-    runs: Sequence[RunRows], compared: Compared, place: PlaceChunks, *, keeps_few: bool = False
+    runs: Sequence[Run], compared: Compared, place: PlaceChunks, *, keeps_few: bool = False
 ) -> Report:
     """Returns the report of some runs.
 
@@ -105,12 +105,12 @@ def build_report(
     )
 
 
-def _report_id(runs: Sequence[RunRows], entries: Sequence[Entry]) -> str:
+def _report_id(runs: Sequence[Run], entries: Sequence[Entry]) -> str:
     parts = [*(run.document.run_id for run in runs), *(entry.identity for entry in entries)]
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _runs(runs: Sequence[RunRows], collected: CollectedRuns) -> list[ReportRun]:
+def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
     spoken = {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
     silent = {entry.version.run for entry in collected.entries} - spoken
     repeated: list[set[str]] = [set() for _ in runs]

@@ -27,11 +27,11 @@ from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
     Entry,
-    RunRows,
     VersionKey,
     turns_of,
 )
-from turnwise.transforms.metrics.tally import rank_of
+from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.metrics.state import rank_of
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
@@ -177,7 +177,7 @@ def _judge_text(run: ReportRun) -> str:
 
 
 def report_run(
-    run: RunRows, has_transcripts: bool, sampled_out: int, idle: Sequence[str], repeated: Collection[str]
+    run: Run, has_transcripts: bool, sampled_out: int, idle: Sequence[str], repeated: Collection[str]
 ) -> ReportRun:
     """Returns what a report says about a run."""
     document = run.document
@@ -190,7 +190,6 @@ def report_run(
         counts=document.counts,
         criteria=document.criteria,
         judge=document.judge,
-        has_conversations=run.has_conversations,
         has_transcripts=has_transcripts,
         sampled_out=sampled_out,
         gaps=[*_gaps(document, idle, repeated)],

@@ -123,6 +123,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stop_reason")
 
 
+# For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
 register_dialect(
     Dialect(
         name="anthropic_messages",
@@ -136,9 +137,6 @@ register_dialect(
         is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
     )
 )
-
-
-# Blocks of Anthropic's messages: calls, results, and what they hold.
 
 
 def as_blocks(content: JsonValue) -> list[JsonObject]:

@@ -138,6 +138,7 @@ def _add_measures(log: Dialogue, other: Dialogue) -> None:
             turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
 
 
+# For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
 register_format(
     Format(
         name="model_exchange",
@@ -149,9 +150,6 @@ register_format(
         has_rubrics=False,
     )
 )
-
-
-# Requests that continue each other because the server keeps the history: which record follows which.
 
 
 class _Link(NamedTuple):
@@ -199,8 +197,6 @@ def _chain(place: int, links: Sequence[_Link], places: dict[str, int]) -> list[i
     return chain[::-1]
 
 
-# The two halves of a request with its reply, and their dialect.
-
 _TRIED = 50
 
 
@@ -226,9 +222,6 @@ def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]
     """Returns a record's request, its reply, and the events of the reply if it is a stream."""
     request, reply = _body(value.get("request")), _body(value.get("response"))
     return request if isinstance(request, dict) else {}, reply, events_of(reply)
-
-
-# A model's reply without its request, whole or as the events of a stream.
 
 
 def _is_event(value: JsonObject) -> bool:
@@ -264,6 +257,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     return [conversation(dialect, log, reply, record_place(record))]
 
 
+# For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
 register_format(
     Format(
         name="model_reply",

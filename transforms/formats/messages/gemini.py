@@ -1,7 +1,6 @@
 """Gemini's API, as the REST interface and as the Python library spell it: requests and replies."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.endings import failure_mark
 from turnwise.transforms.formats.fields import UNREAD
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import (
@@ -11,13 +10,13 @@ from turnwise.transforms.formats.messages.kinds import (
     MEDIA,
     RESULT,
     THOUGHT,
+    USER,
     part_types,
     snake,
 )
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
-from turnwise.transforms.formats.messages.streams import as_object, joined_texts, objects, text_at
-
-# Gemini's `contents`: messages of parts.
+from turnwise.transforms.formats.messages.spellings import read_dialogue
+from turnwise.transforms.formats.messages.streams import as_object, objects, text_at
 
 _CALLS, _RESULTS, _ABOUT, _OTHERS = (
     frozenset(map(snake, part_types(GEMINI_PARTS, *kinds)))
@@ -25,7 +24,6 @@ _CALLS, _RESULTS, _ABOUT, _OTHERS = (
 )
 PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_OTHERS))
 """Keys that name parts."""
-RUN, RUN_RESULT = "code_execution", "code_execution_result"
 _KEYS = frozenset(("role", "parts"))
 
 
@@ -35,23 +33,7 @@ def _plain(part: JsonObject) -> JsonObject:
 
 
 def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
-    """Adds contents to a dialogue, in order; raises ValueError for a value of the wrong type."""
-    for content in objects(_with_texts(contents), "contents"):
-        parts = [_plain(part) for part in objects(content.get("parts"), "parts")]
-        role = content.get("role")
-        results = [part for part in parts if not part.keys().isdisjoint(_RESULTS)]
-        if role in ("user", None) and (len(results) < len(parts) or not parts):
-            others = [part for part in parts if part not in results]
-            _read(results, log, by_agent=False)
-            log.user(joined_texts([text_at(part, "text") for part in others if not part.get("thought")]))
-            _read([part for part in others if "text" not in part], log, by_agent=False)
-        elif role in ("user", "model", "function", "tool", None):
-            _read(parts, log, by_agent=role == "model")
-            if role == "model":
-                log.said(content)
-        elif role != "system":
-            log.unread.role(role)
-        log.unread.keys(content, _KEYS, role != "user")
+    read_dialogue(_with_texts(contents), log, USER)
 
 
 def _with_texts(contents: list[JsonValue]) -> list[JsonValue]:
@@ -67,57 +49,6 @@ def _with_texts(contents: list[JsonValue]) -> list[JsonValue]:
             found.append({"role": "user", "parts": texts})
         texts.append({"text": each})
     return found
-
-
-def _read(parts: list[JsonObject], log: Dialogue, by_agent: bool) -> None:
-    said: list[str] = []
-    for part in parts:
-        if "text" in part:
-            said += [] if part.get("thought") else [text_at(part, "text")]
-            continue
-        log.agent(joined_texts(said))
-        said = []
-        kind = next((name for name in part if name not in _ABOUT), None)
-        if kind in _CALLS and isinstance(part[kind], dict):
-            _call(kind, _plain(part[kind]), log)
-        elif kind in _RESULTS and isinstance(part[kind], dict):
-            _result(kind, _plain(part[kind]), log)
-        elif kind is not None:
-            log.unread.part(kind, by_agent)
-    log.agent(joined_texts(said))
-
-
-def _call(kind: str, call: JsonObject, log: Dialogue) -> None:
-    if kind == "executable_code":
-        log.call(RUN, run_code(call), call.get("id"))
-    else:
-        log.call(call.get("name") or call.get("tool_type"), call.get("args", {}), call.get("id"))
-
-
-def _result(kind: str, result: JsonObject, log: Dialogue) -> None:
-    if kind == RUN_RESULT:
-        ran = run_result(result)
-        log.result(ran["output"], ran["id"], RUN, ran["is_error"])
-        return
-    if result.get("will_continue"):
-        log.unread.add("InterimResult", "a result of a call that goes on is left out")
-        return
-    response = result.get("response")
-    stated = response.get("error") if isinstance(response, dict) else None
-    name = result.get("name") or result.get("tool_type")
-    log.result(response, result.get("id"), name, stated or failure_mark(result))
-
-
-def run_code(call: JsonObject) -> JsonObject:
-    """Returns the arguments of a call that ran code."""
-    return {key: call[key] for key in ("language", "code") if key in call}
-
-
-def run_result(result: JsonObject) -> JsonObject:
-    """Returns the result of code that ran, with a mark if it failed."""
-    outcome = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.")
-    failed = outcome not in ("OUTCOME_OK", "1")
-    return {"name": RUN, "output": result.get("output"), "id": result.get("id"), "is_error": failed}
 
 
 _FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
@@ -206,6 +137,7 @@ def _finish(reason: JsonValue) -> JsonValue:
     return f"FINISH_REASON_{reason}"
 
 
+# For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
 register_dialect(
     Dialect(
         name="gemini_contents",

@@ -152,6 +152,7 @@ def _block(block: JsonObject, log: Dialogue, has_none: bool) -> None:
         log.call(block.get("name"), args, block.get("call_id") or block.get("id"))
 
 
+# For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
 LANGCHAIN = register_dialect(
     Dialect(
         name="langchain_messages",
@@ -163,8 +164,6 @@ LANGCHAIN = register_dialect(
     )
 )
 
-
-# What a LangChain message is, in each of its spellings.
 
 _ALL = "__remove_all__"
 
@@ -242,8 +241,6 @@ def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject
     return found
 
 
-# What a LangChain message of a model holds beside its content: tokens, the finish reason, a refusal.
-
 _REASONS = ("finish_reason", "stop_reason", "stopReason")
 
 
@@ -269,8 +266,6 @@ def finish_reason(message: JsonObject) -> str | None:
     reason = next((about[key] for key in _REASONS if about.get(key)), None)
     return as_text(reason or as_object(about.get("incomplete_details")).get("reason"))
 
-
-# Snapshots of a LangGraph thread, newest and earlier ones, as `get_state_history` lists them.
 
 _OWN = ("next", "parent_config", "parent_checkpoint")
 _FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")
@@ -361,6 +356,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     return [_conversation(found[i], (), each) for (_, i), each in zip(kept, names, strict=True)]
 
 
+# For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
 register_format(
     Format(
         name="langgraph_thread",
@@ -375,6 +371,7 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
 register_format(
     Format(
         name="langgraph_history",

@@ -249,8 +249,6 @@ def _named(record: JsonObject) -> Iterator[JsonObject]:
                 yield inner["configurable"]
 
 
-# Pages of items, as OpenAI's API lists them: newest first, unless it is asked for another order.
-
 _PAGE = ("object", "data")
 
 

@@ -23,8 +23,6 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-# Calls among the items of OpenAI's Responses API: functions, and tools that OpenAI hosts.
-
 HOSTED = {
     "file_search_call": ("queries",),
     "web_search_call": ("action",),
@@ -204,6 +202,7 @@ def _join(events: list[JsonObject]) -> JsonObject:
     return {"object": "response", "output": items}
 
 
+# For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
 register_dialect(
     Dialect(
         name="openai_responses",

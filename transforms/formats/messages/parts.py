@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from turnwise.schemas.conversation import ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import OF_PARTS
-from turnwise.transforms.formats.endings import as_text, error_mark, failure_mark
+from turnwise.transforms.formats.endings import as_text, error_mark, failure_mark, own_result
 from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
 from turnwise.transforms.formats.messages.anthropic import BLOCK_KEYS
-from turnwise.transforms.formats.messages.bedrock import block_text
 from turnwise.transforms.formats.messages.dialogue import OPEN_CALL
-from turnwise.transforms.formats.messages.gemini import RUN, RUN_RESULT, run_code, run_result
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
     CALL,
@@ -29,11 +28,9 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
-from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.streams import as_object, stated
 from turnwise.transforms.formats.messages.vercel import StatedCall, stated_call
 from turnwise.transforms.formats.traces.span import loaded
-
-# A message of a model call, independent of the library that wrote it.
 
 UNKNOWN = "unknown"
 """Role of a message that states a role or type which no reader has: it is nobody's."""
@@ -55,12 +52,16 @@ OBJECT = "object of a program"
 """Type of a part that is the text of a Python object."""
 PERHAPS_CHOICES = "texts that are parts of a reply, or alternatives"
 """Type of a part that stands for texts of which it is not stated what they are."""
+INTERIM = "interim result"
+"""Type of a part that stands for a result of a call that goes on."""
+_RUN, _RUN_RESULT = "code_execution", "code_execution_result"
 NOT_DONE = "the call "
 """How a part begins that stands for the state of a call without a result."""
 FURTHER_CHOICE = "further choice"
 """Type of a part that stands for an alternative reply to the same request."""
 _MARKS = {
     HIDDEN_TEXT: (CONTENT_OFF, "the words of a message are not in the log"),
+    INTERIM: ("InterimResult", "a result of a call that goes on is left out"),
     FURTHER_CHOICE: (UNREAD, "the reply has alternatives; the first one is read"),
     PERHAPS_CHOICES: (
         "SeveralAnswers",
@@ -78,12 +79,14 @@ class MessageCall(msgspec.Struct, gc=False):
         args: Arguments.
         id: Id of the call.
         is_hosted: Whether the model's service runs the tool itself, so that the reply goes on after it.
+        own: The result that it holds itself; None: none.
     """
 
     name: str | None = None
     args: JsonValue = None
     id: str | None = None
     is_hosted: bool = False
+    own: ToolResponse | None = None
 
 
 class MessageResult(msgspec.Struct, gc=False):
@@ -156,7 +159,7 @@ class SpanMessage(msgspec.Struct, gc=False):
             if part.startswith(NOT_DONE):
                 unread.add(OPEN_CALL, part, calls=True)
             elif part in _MARKS:
-                unread.add(*_MARKS[part], words=by_agent and part != FURTHER_CHOICE)
+                unread.add(*_MARKS[part], words=by_agent and part not in (FURTHER_CHOICE, INTERIM))
             else:
                 unread.part(part, by_agent)
         for key in self.keys:
@@ -180,13 +183,14 @@ _OTHER_TYPES = ("custom", "tool_call_chunk", "custom_tool_call", "tool-invocatio
 """Types of entries of `tool_calls`, beside those of parts."""
 _ARGS = ("arguments", "args", "input", "kwargs", "parameters", "server_tool_call", "tool_kwargs")
 _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
-_NAMES = ("name", "toolName", "tool_name", "toolName")
+_NAMES = ("name", "toolName", "tool_name", "tool_type", "toolType")
 _VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response",
            "tool_result", "tool_output")  # fmt: skip
 STEPS = [name for each in (*part_types(GEMINI_PARTS, CALL, HOSTED_PART, RESULT), "toolUse", "toolResult",
                             "toolCallResult") for name in (each, snake(each))]  # fmt: skip
 _NESTED = ("tool_call", "toolCall", "function", "custom")
 """Keys under which a part holds its call, beside the id of it."""
+_STEPS = frozenset(STEPS) - {"tool_call", "toolCall"}
 _PART_KEYS = OF_PARTS | BLOCK_KEYS | frozenset((
     *_WORDS, *_ARGS, *_CALL_IDS, *_NAMES, *_VALUES, *STEPS, *_THOUGHT_KEYS, "block_type", "state",
     "errorText", "approval", "rawInput", "title", "guardContent", "citationsContent",
@@ -197,6 +201,7 @@ _PART_KEYS = OF_PARTS | BLOCK_KEYS | frozenset((
 """Keys of parts; another that may hold calls or results is not read."""
 _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
+_OF_TEXTS = frozenset(("type", "text", "annotations"))
 _OF_VERCEL = ("text", "json", "content", "error-text", "error-json")
 
 
@@ -231,8 +236,10 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
             _add_both(message, both)
         elif known != THOUGHT:
             message.parts.append(kind)
-        if not part.keys() <= _PART_KEYS:
-            others = ((name, item) for name, item in part.items() if name not in _PART_KEYS)
+        is_typed = isinstance(kind, str) and part_kind(kind) not in (CALL, HOSTED_PART, RESULT)
+        keys = _PART_KEYS - _STEPS if is_typed else _PART_KEYS
+        if not part.keys() <= keys:
+            others = ((name, item) for name, item in part.items() if name not in keys)
             message.keys += [name for name, item in others if may_hold_work(name, item)]
     elif part is not None:
         message.parts.append(type(part).__name__)
@@ -298,12 +305,11 @@ def call_of(call: JsonObject) -> MessageCall:
         elif key == "function" and isinstance(inner, str):
             call = {"name": inner, **call}
     args = first_of(call, _ARGS)
-    if args is None and call.get("type") == "custom_tool_call":
-        args = outer.get("input")
+    if outer.get("type") in ("custom", "custom_tool_call") and isinstance(args, str):
+        args = {"input": args}
     args = None if isinstance(args, str) and args in HIDDEN else args
-    return MessageCall(
-        as_text(first_of(call, _NAMES)), args, as_text(first_of(call, _CALL_IDS[::-1][:1] + _CALL_IDS))
-    )
+    name, call_id = as_text(first_of(call, _NAMES)), as_text(first_of(call, _CALL_IDS[::-1][:1] + _CALL_IDS))
+    return MessageCall(name, args, call_id, own=own_result(call))
 
 
 def hosted_call(item: JsonObject) -> MessageCall:
@@ -345,32 +351,41 @@ def result_of(result: JsonObject) -> MessageResult:
 
 
 def _plain_result(value: JsonValue) -> JsonValue:
-    """Returns the text of a result that is one block of text; structured results as they are."""
+    """Returns the text of a result that is blocks of text; structured results as they are."""
     value = loaded(value)
     if isinstance(value, str) and value in HIDDEN:
         return None
     if isinstance(value, dict) and value.keys() == {"type", "value"} and value["type"] in _OF_VERCEL:
         return value["value"]
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
-        block = value[0]
-        if block.keys() <= {"type", "text", "annotations"} and isinstance(block.get("text"), str):
-            return loaded(block["text"])
-        if block.keys() == {"json"}:
-            return block["json"]
+    blocks = [stated(block) for block in value if isinstance(block, dict)] if isinstance(value, list) else []
+    texts = [
+        block["text"] for block in blocks if isinstance(block.get("text"), str) and block.keys() <= _OF_TEXTS
+    ]
+    if texts and isinstance(value, list) and len(texts) == len(value):
+        return loaded("\n".join(texts))
+    if len(blocks) == 1 and blocks[0].keys() == {"json"}:
+        return blocks[0]["json"]
     return value
 
 
 def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
     """Adds a part that its keys name, as Gemini's, Bedrock's and Haystack's do."""
-    held = [(key, part_kind(key), item) for key, item in part.items() if isinstance(item, dict)]
+    held = [(key, part_kind(key), stated(item)) for key, item in part.items() if isinstance(item, dict)]
     steps = [step for step in held if step[1] in (CALL, HOSTED_PART, RESULT) and step[0] not in _NESTED]
     for key, kind, item in steps:
-        if kind == RESULT:
-            message.results.append(result_of(run_result(item) if snake(key) == RUN_RESULT else item))
+        if kind == RESULT and (item.get("will_continue") or item.get("willContinue")):
+            message.parts.append(INTERIM)
+        elif kind == RESULT:
+            message.parts += _unread_blocks(key, item)
+            message.results.append(
+                result_of(_run_result(item) if snake(key) == _RUN_RESULT else _with_error(key, item))
+            )
         elif kind == HOSTED_PART:
-            message.calls.append(MessageCall(RUN, run_code(item), as_text(item.get("id")), True))
+            message.answer_from = len(message.texts)
+            message.calls.append(MessageCall(_RUN, _run_code(item), as_text(item.get("id")), True))
         else:
-            message.calls.append(call_of(item))
+            # Google's API leaves out arguments that are empty.
+            message.calls.append(call_of({"args": {}, **item} if snake(key) == "function_call" else item))
     if steps:
         return
     if isinstance(part.get("tool_call"), dict) or (
@@ -384,18 +399,47 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
     elif "text" not in part and isinstance(part.get("content"), str):
         add_text(message, part["content"])
     elif part and not part.keys() & _THOUGHT_KEYS:
-        message.parts.append(next(iter(part)))
+        guarded = part.get("guardContent")
+        message.parts.append(next(iter(guarded if isinstance(guarded, dict) and guarded else part)))
+
+
+def _unread_blocks(key: str, result: JsonObject) -> list[str]:
+    """Returns the kinds of blocks in a result of Bedrock that are neither texts nor JSON."""
+    content = result.get("content") if key == "toolResult" else None
+    kinds = (
+        (next(iter(stated(each)), "an empty part") for each in content if isinstance(each, dict))
+        if isinstance(content, list)
+        else ()
+    )
+    return [kind for kind in kinds if kind not in ("json", "text")]
+
+
+def _with_error(key: str, result: JsonObject) -> JsonObject:
+    """Returns a result, with the error that the response of a function of Gemini states."""
+    response = result.get("response") if snake(key) == "function_response" else None
+    error = response.get("error") if isinstance(response, dict) else None
+    return {**result, "error": error} if error else result
 
 
 def _bedrock_text(part: JsonObject) -> str:
     """Returns a text that is marked for the guardrail, or has citations."""
-    try:
-        return "" if "text" in part else block_text(part)
-    except ValueError:
-        return ""
+    cited = as_object(part.get("citationsContent")).get("content")
+    if isinstance(cited, list):
+        return "".join(text for each in cited if isinstance(text := as_object(each).get("text"), str))
+    marked = as_object(as_object(part.get("guardContent")).get("text")).get("text")
+    return marked if isinstance(marked, str) else ""
 
 
-# What the users of a conversation wrote, of the messages that a model is given.
+def _run_code(call: JsonObject) -> JsonObject:
+    """Returns the arguments of a call that ran code."""
+    return {key: call[key] for key in ("language", "code") if key in call}
+
+
+def _run_result(result: JsonObject) -> JsonObject:
+    """Returns the result of code that ran, with a mark if it failed."""
+    outcome = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.")
+    failed = outcome not in ("OUTCOME_OK", "1")
+    return {"name": _RUN, "output": result.get("output"), "id": result.get("id"), "is_error": failed}
 
 
 def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
@@ -440,8 +484,6 @@ def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
     return tuple(each.text for each in messages if each.is_users)
 
 
-# Objects of Python that a writer left as their text: calls of OpenAI Agents, messages of LlamaIndex.
-
 _START = "ResponseFunctionToolCall("
 _LONGEST = 100_000
 _OBJECTS = re.compile(
@@ -483,8 +525,6 @@ def _keywords(text: str) -> dict[str, str]:
     named = {key.arg: key.value for key in tree.keywords if key.arg}
     return {k: v.value for k, v in named.items() if isinstance(v, ast.Constant) and isinstance(v.value, str)}
 
-
-# What frameworks write in the user's place: another agent's acts, and notes to try again.
 
 _CONTEXT = re.compile(
     r"For context:(?: below is a transcript of what another agent did, quoted between <<<[^\[]*)?\s*"

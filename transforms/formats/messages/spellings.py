@@ -34,6 +34,7 @@ from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPL
 from turnwise.transforms.formats.messages.parts import (
     AGAIN,
     FURTHER_CHOICE,
+    INTERIM,
     OBJECT,
     STEPS,
     UNKNOWN,
@@ -321,22 +322,38 @@ def _add_content(found: SpanMessage, value: JsonObject) -> None:
     for part in content if isinstance(content, list) else _blocks(content):
         add_part(found, part)
     found.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
+    add_calls(found, value.get("tool_calls"))
+    _add_older_calls(found, value, "function_call")
     extra = value.get("additional_kwargs")
-    add_calls(
-        found, value.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None)
-    )
-    legacy = loaded(value.get("function_call"))
-    if isinstance(legacy, dict) and not found.calls:
-        found.calls.append(call_of(legacy))
-    elif legacy and not isinstance(legacy, dict):
-        found.keys.append("function_call")
+    if isinstance(extra, dict):
+        # They repeat the calls of a message, or hold what stands nowhere else.
+        names = {call.name for call in found.calls}
+        beside = SpanMessage(found.role)
+        add_calls(beside, extra.get("tool_calls"))
+        _add_older_calls(beside, extra, "function_call")
+        found.calls += [call for call in beside.calls if call.name not in names]
     add_text(found, value.get("refusal"))
+    audio = value.get("audio")
+    if isinstance(audio, dict) and not found.texts:
+        add_text(found, audio.get("transcript"))
+        found.parts += [] if found.texts else ["audio"]
     if found.results and found.role == USER and not found.texts:
         found.role = TOOL
     if found.role == TOOL and found.texts and not found.results:
         # Its texts are the result.
         found.results.append(result_of({**value, "content": found.text}))
         found.texts = []
+
+
+def _add_older_calls(found: SpanMessage, value: JsonObject, key: str) -> None:
+    """Adds the single call of older messages, unless it repeats another."""
+    older = loaded(value.get(key))
+    if isinstance(older, dict):
+        call = call_of(stated(older))
+        if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in found.calls):
+            found.calls.append(call)
+    elif older:
+        found.keys.append(key)
 
 
 def _blocks(content: JsonValue) -> list[JsonValue]:
@@ -455,8 +472,6 @@ def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
     return [each for each in messages if each.texts or each.calls or each.results or not each.is_read]
 
 
-# Reads the histories that every model call repeats: what an earlier text held is not read again.
-
 _KEPT = 8
 _SHORTEST = 64
 
@@ -499,8 +514,6 @@ HISTORIES = HistoryReader()
 """The reader of this process; it is cleared after every conversation."""
 
 
-# Messages of OpenTelemetry's conventions for generative AI, outside of spans.
-
 _OUTPUTS = ("output_messages", "outputMessages", "output")
 _CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
 
@@ -526,11 +539,22 @@ def _outputs(record: JsonObject) -> JsonValue:
     return next((each for each in lists if any(isinstance(one, dict) and _fits(one) for one in each)), None)
 
 
-def _read_messages(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
+def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN) -> None:
+    """Adds messages to a dialogue, in order.
+
+    Args:
+        messages: The messages.
+        log: The dialogue.
+        role: The role of what states none.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
     for value in objects(messages, "messages"):
-        listed(value.get("parts"), "parts")
-        for message in read_message(value, USER):
+        for key in ("parts", "content"):
+            if not isinstance(value.get(key), str):
+                list(objects(value.get(key), key))
+        for message in read_message(value, role):
             if message.role != SYSTEM:
                 _add(message, log)
             if message.role == AGENT:
@@ -538,29 +562,36 @@ def _read_messages(messages: list[JsonValue], log: Dialogue) -> None:
 
 
 def _add(message: SpanMessage, log: Dialogue) -> None:
-    by_user = message.role in (USER, TOOL) and bool(message.texts or message.parts or not message.results)
+    holds_results = message.results or INTERIM in message.parts
+    says_more = message.texts or any(part != INTERIM for part in message.parts)
+    by_user = message.role in (USER, TOOL) and bool(says_more or not holds_results)
+    # What stands before a call that the model's service runs is no answer.
+    before = message.answer_from if any(call.is_hosted for call in message.calls) else len(message.texts)
     for result in message.results if by_user else ():
         log.result(result.response, result.id, result.name, result.error)
     if message.role == USER and by_user and (message.is_users or message.results or not message.texts):
         log.user(message.text)
     elif message.role == AGENT:
-        log.agent(message.text)
+        log.agent("\n".join(message.texts[:before]))
     for call in message.calls:
-        log.call(call.name, call.args, call.id)
+        log.call(call.name, call.args, call.id, own=call.own)
     for result in () if by_user else message.results:
         log.result(result.response, result.id, result.name, result.error)
-    message.add_unread(log.unread, message.role != USER)
+    if message.role == AGENT:
+        log.agent("\n".join(message.texts[before:]))
+    message.add_unread(log.unread, message.role not in (USER, TOOL))
     log.finish = message.finish
 
 
+# For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
 register_dialect(
     Dialect(
         name="genai_messages",
         keys=(("input_messages", "output_messages"),),
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
         fits=_fits,
-        read=_read_messages,
-        reply=lambda record, log: _read_messages(listed(_outputs(record), "output_messages"), log),
+        read=read_dialogue,
+        reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
         is_reply=lambda record: _outputs(record) is not None,
     )
 )

@@ -108,9 +108,6 @@ def _whole(block: JsonObject) -> JsonObject:
     return block
 
 
-# Reads values of messages, with an error in one line for those of a wrong type.
-
-
 def listed(value: JsonValue, path: str) -> list[JsonValue]:
     """Returns a list; None counts as an empty one; raises ValueError for anything else."""
     if value is not None and not isinstance(value, list):

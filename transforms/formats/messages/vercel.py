@@ -206,6 +206,7 @@ def _result(part: JsonObject, log: Dialogue) -> None:
     log.result(decoded(value), part.get("toolCallId"), part.get("toolName"), error)
 
 
+# For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
 register_dialect(
     Dialect(
         name="vercel_messages",

@@ -283,8 +283,6 @@ def _target(call: ToolCall) -> str | None:
     return call.name[len(TRANSFER) :] if call.name and is_handing else None
 
 
-# Calls that several writers recorded, or one writer in several spans, counted once.
-
 _MOST_NEAR = 64
 
 
@@ -415,8 +413,6 @@ def _signs_of(messages: Iterable[SpanMessage]) -> list[object]:
     return [each.sign for each in messages if each.role != SYSTEM]
 
 
-# Reads the results of tools out of what frameworks wrap them in.
-
 _DUMPED = frozenset(("content", "kwargs", "data"))
 _RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
 _OF_OUTPUT = {"output", "kwargs", "tags", "metadata"}
@@ -462,8 +458,6 @@ def _told(output: JsonObject) -> JsonValue:
     return "\n".join(texts) if texts and len(texts) == len(held) else output.get("raw_output")
 
 
-# Calls whose start and end are spans of their own: the later spans are read into the one that started it.
-
 _OF_AGENTS = "agent."
 
 
@@ -499,8 +493,6 @@ def _join(start: SpanNode, node: SpanNode) -> None:
     if node.step.event == "end" and start.span.start <= node.span.start:
         start.span.end = node.span.start
 
-
-# Tools that the model calls of a conversation declare.
 
 _LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions")
 _REQUEST = "gcp.vertex.agent.llm_request"

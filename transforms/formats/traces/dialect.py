@@ -23,8 +23,6 @@ from turnwise.transforms.formats.traces.span import (
     loaded,
 )
 
-# What a span is: a model call, a tool call, an agent; and what it holds.
-
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
 """`agent`: an agent or a workflow; `chain`: a step that holds others; `other`: known, and none of these."""
 
@@ -221,8 +219,6 @@ def kind_at(value: JsonValue, kinds: dict[str, Kind]) -> Kind | None:
     return kinds.get(value.lower()) if isinstance(value, str) else None
 
 
-# Reads a span by all dialects.
-
 _EXCEPTIONS = ("exception.message", "exception.type")
 _LOOKS_LIKE_WORK = key_set(
     "gen_ai llm openinference traceloop langsmith langfuse mlflow ai adk_events claude lk haystack "
@@ -358,8 +354,6 @@ def is_foreign(span: TraceSpan) -> bool:
     """Returns whether a span looks like one of an agent's, and no dialect reads it."""
     return looks_like_work(span, words_of(span)) and not read_span(span).dialects
 
-
-# What any span may say of its conversation, whoever wrote it: session, version, tags.
 
 _SESSIONS = ("gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id")
 _SESSION_NAMES = (

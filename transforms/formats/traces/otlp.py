@@ -121,8 +121,6 @@ def _log(held: JsonObject, trace: str, own: str, scope: str, service: JsonObject
     return span
 
 
-# OTLP/JSON as most exporters write it, read from its text by types: quicker than general parsing.
-
 _START = b'{"resourceSpans":'
 
 
@@ -244,8 +242,6 @@ _NAMES = tuple(zip(_Value.__struct_fields__, _Value.__struct_encode_fields__, st
 def _parsed(value: JsonValue) -> JsonValue:
     return from_json(bytes(value)) if isinstance(value, Raw) else value
 
-
-# Spans as SDKs dump them: one object a span, in an array, one a line, or in a list of spans.
 
 _TRACE, _ID = ("trace_id", "traceId", "traceID", "TraceId"), ("span_id", "spanId", "spanID", "id", "SpanId")
 _PARENTS = ("parent_span_id", "parentSpanId", "parent_id", "parentId", "ParentSpanId")

@@ -251,8 +251,6 @@ def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversat
     return join_spans(conversation_id, spans)
 
 
-# Exports of spans, as input formats.
-
 _PARTS = "trace_part"
 
 
@@ -311,33 +309,40 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
 _register_export(
     "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
     is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",), text_spans=otlp_text_spans,
 )  # fmt: skip
+# For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
 _register_export(
     "jaeger_export", 26, "Jaeger's query API",
     is_jaeger, jaeger_spans,
     ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
 )  # fmt: skip
+# For example {"trace": {"id": "1"}, "observations": [{"id": "2", "type": "GENERATION", "input": [...]}]}
 _register_export(
     "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
     is_langfuse, langfuse_spans, ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
 )  # fmt: skip
+# For example {"id": "2", "trace_id": "1", "run_type": "llm", "inputs": {"messages": [...]}, "outputs": {...}}
 _register_export(
     "langsmith_runs", 28, "LangSmith runs",
     is_langsmith, langsmith_spans,
     ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
 )  # fmt: skip
+# For example {"object": "trace.span", "trace_id": "1", "id": "2", "span_data": {"type": "function", ...}}
 _register_export(
     "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
     is_agents_trace, agents_spans,
     ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
 )  # fmt: skip
+# For example {"event_type": "TOOL_STARTING", "session_id": "7", "content": {"tool": "find", "args": {}}}
 _register_export(
     "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
     is_agent_event, agent_event_spans, ("event_type", "session_id", "invocation_id", "content"),
 )  # fmt: skip
+# For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
 _register_export(
     "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
     lambda record: is_span(record) or is_span_list(record), flat_spans,
@@ -345,6 +350,7 @@ _register_export(
     ("name", "context", "span_kind", "attributes"),
     is_list=is_span,
 )  # fmt: skip
+# For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
 _register_export(
     "otel_attributes", 146, "attributes of one OpenTelemetry span",
     is_attributes, attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),

@@ -82,8 +82,6 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
         return self.trace, self.id
 
 
-# Attributes that spell lists and objects as numbered, dotted keys.
-
 _DEEPEST = 12
 
 
@@ -129,8 +127,6 @@ def _lists(value: JsonValue) -> JsonValue:
     return {key: _lists(item) for key, item in value.items()}
 
 
-# Tells JSON that a limit on the length of attributes cut off from a text that merely begins like JSON.
-
 CUT = "JSON that is cut off"
 """Type of a part of a message that is cut off."""
 _STRUCTURED = re.compile(r"""\s*[\[{][\s\[{]*["']""")
@@ -162,8 +158,6 @@ def _is_open_literal(text: str) -> bool:
         return False
     return False
 
-
-# Ids, times and values of spans in all their spellings; nothing here raises.
 
 _HEX = pattern(r"[0-9a-fA-F]+")
 _BASE64_LENGTHS = {24: 16, 12: 8, 22: 16, 11: 8}
@@ -361,7 +355,7 @@ def loaded(value: JsonValue) -> JsonValue:
         if text[:1] not in ("{", "[", '"'):
             return value
         try:
-            value = from_json(text)
+            value = from_json(text, allow_inf_nan=False)
         except ValueError:
             return _literal(text, value)
     return value

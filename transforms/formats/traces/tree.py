@@ -156,9 +156,6 @@ def _set_depth(node: SpanNode) -> None:
     return None
 
 
-# Units of work: what one agent run, one workflow or one bare model call did.
-
-
 class WorkUnit(Struct, eq=False):
     """A topmost agent or workflow with all that stands below it, or the bare calls of a trace.
 
@@ -242,8 +239,6 @@ def _is_within(agent: SpanNode, tool: SpanNode) -> bool:
     return is_apart and 0 < other.start <= own.start and own.end <= other.end
 
 
-# ReAct agents, which tell their models the results of tools in messages of a user.
-
 _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 """How such an agent begins the message, and the line of the reply before it."""
@@ -265,8 +260,6 @@ def _results(unit: WorkUnit, node: SpanNode) -> Iterator[str]:
         if tool.span.end <= node.span.start and isinstance(tool.step.result, str) and tool.step.result:
             yield tool.step.result
 
-
-# Turns of a conversation: which units of work answer which message of the user.
 
 _PYDANTIC = "pydantic-ai"
 _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")

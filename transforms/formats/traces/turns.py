@@ -186,8 +186,6 @@ def _add_silence(line: TurnLine, is_silent: bool, unread: Unread) -> None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
 
 
-# Spans of one conversation, joined into it.
-
 STEPS = ("model", "tool", "agent", "chain", "handoff")
 
 
@@ -276,8 +274,6 @@ def _add_unread_join(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
     said = [f"{count} {what} are not read" for what, count in counts.most_common()]
     gaps(UNREAD, said, calls=False, words=False).add_to_all(turns)
 
-
-# What the agent said in a turn, and which of it is its answer.
 
 _SHORT = 20
 """Length of a reply that may stand in a prompt by chance."""
@@ -403,8 +399,6 @@ def _overlap(one: TraceSpan, other: TraceSpan) -> bool:
     return 0 < one.start < other.end and 0 < other.start < one.end
 
 
-# Times of turns and of their spans.
-
 _MS = 1e6
 
 
@@ -460,8 +454,6 @@ def _total_ms(nodes: Sequence[SpanNode]) -> float | None:
     lengths = [node.span.end - node.span.start for node in nodes if _is_timed(node)]
     return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
 
-
-# What was lost of a trace on its way: cut off, dropped, or not in the export.
 
 MISSING_PARENT, MISSING_SPAN, UNFINISHED = "MissingParent", "MissingSpan", "UnfinishedRun"
 _CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"

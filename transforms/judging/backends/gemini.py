@@ -56,15 +56,7 @@ _FINISHED = (None, "STOP", "FINISH_REASON_UNSPECIFIED")
 # No struct: its __rich_repr__ would show the headers.
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request that google-genai makes once and that is sent many times, with another text each.
-
-    Attributes:
-        url: Address.
-        headers: Headers, with credentials.
-        body: JSON with PLACE in the place of the text.
-        ssl: How the server is checked.
-        made: When it was made, on the monotonic clock.
-    """
+    """A request that google-genai makes once, and that is sent many times with a text in place of PLACE."""
 
     url: Any
     headers: Mapping[str, str] = field(repr=False)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.bigquery.service import BigQuery
 from tests.pipeline.io.warehouse.conftest import PROJECT
-from turnwise.pipeline.io.run_reader import RunDirectory, open_run
+from turnwise.pipeline.runs.directory import RunDirectory, open_run
 from turnwise.schemas.run import InputFile
 
 EVENTS = f"bigquery://{PROJECT}/logs/agent_events"

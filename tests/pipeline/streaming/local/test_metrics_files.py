@@ -7,8 +7,7 @@ import pytest
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.transforms.beam.windows import WindowMetrics
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.state import MetricsState, Tally
 
 
 def state(conversations):

@@ -1,7 +1,7 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.messages.kinds import AGENT, USER
+from turnwise.transforms.formats.messages.kinds import AGENT, TOOL, USER
 from turnwise.transforms.formats.messages.parts import (
     HIDDEN,
     HOSTED,
@@ -241,9 +241,20 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif has_numbered(held, _NUMBERED):
-        step.input = _numbered(held, "gen_ai.prompt.", USER)
-        step.output = _first_choice(_numbered(held, "gen_ai.completion.", AGENT))
+        given, said = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
+        step.input = only_messages(given, USER) or None
+        step.output = _first_choice(only_messages(said, AGENT) or None)
         step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
+
+
+def _with_parts(messages: list[JsonValue]) -> list[JsonValue]:
+    """Replaces a content that spells a list of parts by the parts, of any type; results may be any list."""
+    for message in messages:
+        if isinstance(message, dict) and message.get("role") != TOOL:
+            parts = loaded(message.get("content"))
+            if isinstance(parts, list) and parts and all(isinstance(p, dict) and "type" in p for p in parts):
+                message["content"] = parts
+    return messages
 
 
 def _inputs(value: JsonValue) -> JsonValue:

@@ -12,7 +12,7 @@ import pytest
 import turnwise
 from tests.tables import as_earlier_version, document_of, file_of, folder_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import TABLES
 
@@ -68,10 +68,10 @@ def test_tables_and_document_are_those_that_were_written(run: Path) -> None:
         (f"c{i}", "PASS") for i in range(4)
     ]
     assert [row["stage"] for row in found.failures()] == ["parse"]
-    assert {row["conversations"] for row in found.metrics_by_app_version()} == {4}
-    assert {row["turn_index"] for row in found.metrics_by_turn()} == {0, 1}
+    assert {row["conversations"] for row in found.metrics()} == {4}
+    assert {row["turn_index"] for row in found.rows("metrics_by_turn")} == {0, 1}
     assert found.document.counts["results"] == 4 and "criteria" in found.document.config
-    assert found.has("scores") and not found.has("nothing") and list(found.rows("nothing")) == []
+    assert list(found.rows("nothing")) == []
 
 
 def test_run_json_names_every_file_with_its_rows(run: Path) -> None:
@@ -281,14 +281,10 @@ def test_rows_that_were_edited_can_be_read(copy: Path) -> None:
     assert len(list(open_run(str(copy)).conversations())) == 4
 
 
-@pytest.mark.parametrize("name", ["report", "gate"])
-def test_a_run_of_an_earlier_version_is_read_as_before(run: Path, copy: Path, name: str) -> None:
-    """Only the gate needs the conversations."""
+def test_a_run_of_an_earlier_version_is_read_as_before(run: Path, copy: Path) -> None:
     then, now = open_run(str(as_earlier_version(copy))), open_run(str(run))
     assert then.document.folder == "." and then.document.files is None
     assert all(list(then.rows(table)) == list(now.rows(table)) for table in TABLES)
-    without("conversations-*")(copy)
-    assert main(COMMANDS[name](str(run), str(copy))) == (2 if name == "gate" else 0)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Protocol, cast
 
 import msgspec
 
@@ -21,17 +20,9 @@ from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
-from turnwise.schemas.rows import (
-    TABLES,
-    ConversationRow,
-    FailureRow,
-    MetricsByAppVersionRow,
-    MetricsBySliceRow,
-    MetricsByTurnRow,
-    ResultRow,
-    ScoreRow,
-)
+from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE, RunDocument, RunFile
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.scoring.evaluate import STATUS
 
 REPORT_FILE = "report.html"
@@ -40,66 +31,36 @@ CALIBRATION_FILE = "calibration.json"
 REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _SINGLE = frozenset((RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
-_TABLES = ("scores", "results", "failures", "metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
+_TABLES = (
+    "scores",
+    "results",
+    "conversations",
+    "failures",
+    "metrics_by_app_version",
+    "metrics_by_turn",
+    "metrics_by_slice",
+)
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
-class RunDirectory(msgspec.Struct, frozen=True):
+class RunDirectory(Run):
     """A finished run in a directory. Tables are read row by row when they are asked for.
 
     Attributes:
-        directory: Directory or URL.
-        document: Content of `run.json`.
         files: Table -> paths of its files, in order.
     """
 
-    directory: str
-    document: RunDocument
-    files: Mapping[str, Sequence[str]]
-
-    def scores(self) -> Iterator[ScoreRow]:
-        """Yields the score rows; in a stream, several revisions of a conversation."""
-        found = cast("Iterator[ScoreRow]", self.rows("scores"))
-        return with_all_scores(self.directory, found, self.metrics_by_app_version())
-
-    def results(self) -> Iterator[ResultRow]:
-        """Yields the evaluation results.
-
-        A row of JSON Lines has the columns `result`, `conversation_id` and `evaluation_status` only.
-        """
-        return cast("Iterator[ResultRow]", self.rows("results"))
-
-    def conversations(self) -> Iterator[ConversationRow]:
-        """Yields the conversations; in a stream, several revisions of one. None if the run wrote none."""
-        return cast("Iterator[ConversationRow]", self.rows("conversations"))
-
-    def failures(self) -> Iterator[FailureRow]:
-        """Yields failures and findings."""
-        return cast("Iterator[FailureRow]", self.rows("failures"))
-
-    def metrics_by_app_version(self) -> Iterator[MetricsByAppVersionRow]:
-        """Yields the metrics of the app versions."""
-        return cast("Iterator[MetricsByAppVersionRow]", self.rows("metrics_by_app_version"))
-
-    def metrics_by_turn(self) -> Iterator[MetricsByTurnRow]:
-        """Yields the metrics of the turn indices."""
-        return cast("Iterator[MetricsByTurnRow]", self.rows("metrics_by_turn"))
-
-    def metrics_by_slice(self) -> Iterator[MetricsBySliceRow]:
-        """Yields the metrics of the slices."""
-        return cast("Iterator[MetricsBySliceRow]", self.rows("metrics_by_slice"))
+    def __init__(self, directory: str, document: RunDocument, files: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(directory, document, self._rows, self._calibration)
+        self.files = files
 
     def calibration_path(self) -> str | None:
         """Returns the path of what `turnwise calibrate` wrote; None: it wrote nothing."""
         path = join_path(self.directory, CALIBRATION_FILE)
         return path if path_exists(path) else None
 
-    def calibration(self) -> Calibration | None:
-        """Returns what `turnwise calibrate` wrote; None: it wrote nothing.
-
-        Raises:
-            ConfigError: The file cannot be read, or is of another run.
-        """
+    def _calibration(self) -> Calibration | None:
+        """Raises ConfigError if the file cannot be read, or is of another run."""
         path = self.calibration_path()
         if path is None:
             return None
@@ -115,32 +76,15 @@ class RunDirectory(msgspec.Struct, frozen=True):
             raise ConfigError(f"{path}: is of the run {found.run_id}; calibrate this run again, or remove it")
         return found
 
-    def has(self, table: str) -> bool:
-        """Returns whether the run wrote a table."""
-        return table in self.files
-
-    def rows(self, table: str) -> Iterator[JsonObject]:
+    def _rows(self, table: str) -> Iterator[JsonObject]:
         """Yields the rows of a table; none if the run did not write it.
 
         Raises:
-            ConfigError: A file cannot be read, its content is broken, or rows that `run.json` counts are
-                missing.
+            ConfigError: A file cannot be read, its content is broken, or rows that `run.json` or the metrics
+                count are missing.
         """
-        number = 0
-        for row in self._stored(table):
-            number += 1
-            yield row
-        stated = stated_rows(self.document.counts, table)
-        if number < stated and self.has(table):
-            raise ConfigError(
-                f"{self.directory}: files of {table} hold {number} rows, and {RUN_FILE} counts {stated}; "
-                "copy the directory again, or score the logs again"
-            )
-
-    def check_results(self) -> None:
-        """Reads the results, for a command that needs other tables only; raises as `rows` does."""
-        for _ in self.results():
-            pass
+        found = _counted(self.directory, table, self._stored(table), self.document.counts)
+        return with_all_scores(self.directory, found, self.metrics()) if table == "scores" else found
 
     def _stored(self, table: str) -> Iterator[JsonObject]:
         columns = _columns(table)
@@ -232,7 +176,7 @@ def _no_run(directory: str) -> str:
 def is_file_of_run(name: str) -> bool:
     """Returns whether a file with this name, in an output directory, is one that the run writes or reads."""
     match = SHARD.fullmatch(name)
-    is_table = match is not None and match[1] in (*_TABLES, "conversations")
+    is_table = match is not None and match[1] in _TABLES
     return is_table or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
 
 
@@ -333,9 +277,23 @@ def _check_changed(path: str, table: str, output_format: str, stated: RunFile) -
 # Holds the rows of a run's tables against the numbers that the run counted.
 
 
+def _counted(
+    directory: str, table: str, rows: Iterator[JsonObject], counts: JsonObject
+) -> Iterator[JsonObject]:
+    number = 0
+    for row in rows:
+        number += 1
+        yield row
+    stated = stated_rows(counts, table)
+    if number < stated:
+        raise ConfigError(
+            f"{directory}: files of {table} hold {number} rows, and {RUN_FILE} counts {stated}; {_AGAIN}"
+        )
+
+
 def with_all_scores(
-    directory: str, rows: Iterator[ScoreRow], metrics: Iterator[MetricsByAppVersionRow]
-) -> Iterator[ScoreRow]:
+    directory: str, rows: Iterator[JsonObject], metrics: Iterable[MetricsByAppVersionRow]
+) -> Iterator[JsonObject]:
     """Yields the score rows of a run.
 
     Raises:
@@ -345,27 +303,16 @@ def with_all_scores(
     for row in rows:
         found["conversation" if row["turn_index"] is None else "turn"] += 1
         yield row
-    stated = _stated_scores(metrics)
+    stated: Counter[str] = Counter()
+    for own in metrics:
+        if own["criterion"] != STATUS:
+            stated[own["level"]] += own["count"]
     for level, number in found.items():
         if number < stated[level]:
             raise ConfigError(
                 f"{directory}: files of scores hold {number} scores of {level}s, and its metrics count "
-                f"{stated[level]}; copy the directory again, or score the logs again"
+                f"{stated[level]}; {_AGAIN}"
             )
-
-
-def _stated_scores(metrics: Iterable[MetricsByAppVersionRow]) -> Counter[str]:
-    """Returns how many scores the metrics count by level; in a stream, by the newest row of each window."""
-    newest: dict[tuple[str | None, ...], MetricsByAppVersionRow] = {}
-    for row in metrics:
-        key = (row["window_start"], row["app_version"], row["criterion"], row["level"])
-        known = newest.get(key)
-        if row["criterion"] != STATUS and (not known or (known["revision"] or 0) < (row["revision"] or 0)):
-            newest[key] = row
-    stated: Counter[str] = Counter()
-    for row in newest.values():
-        stated[row["level"]] += row["count"]
-    return stated
 
 
 def stated_rows(counts: JsonObject, table: str) -> int:
@@ -377,52 +324,3 @@ def stated_rows(counts: JsonObject, table: str) -> int:
     if table == "failures":
         return sum((counts.get("failures") or {}).values()) + sum((counts.get("findings") or {}).values())
     return 0
-
-
-# What reports and comparisons read of a finished run, wherever it is kept.
-
-
-class FinishedRun(Protocol):
-    """A finished run: its document and its rows."""
-
-    @property
-    def directory(self) -> str:
-        """Where it is kept, as texts name it."""
-        ...
-
-    @property
-    def document(self) -> RunDocument:
-        """Content of `run.json`."""
-        ...
-
-    def has(self, table: str) -> bool:
-        """Returns whether it has a table."""
-        ...
-
-    def rows(self, table: str) -> Iterable[JsonObject]:
-        """Returns the rows of a table."""
-        ...
-
-    def scores(self) -> Iterator[ScoreRow]:
-        """Yields the score rows."""
-        ...
-
-    def results(self) -> Iterator[ResultRow]:
-        """Yields the results."""
-        ...
-
-    def failures(self) -> Iterator[FailureRow]:
-        """Yields failures and findings."""
-        ...
-
-    def metrics_by_app_version(self) -> Iterator[MetricsByAppVersionRow]:
-        """Yields the metrics of the app versions."""
-        ...
-
-    def calibration(self) -> Calibration | None:
-        """Returns what `turnwise calibrate` wrote; None: it wrote nothing."""
-        ...
-
-    def check_results(self) -> None:
-        """Raises ConfigError if results are missing."""
-        ...

@@ -1,0 +1,1 @@
+"""Readers of finished runs: of a directory, and of a store."""

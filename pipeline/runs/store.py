@@ -1,0 +1,726 @@
+"""Reads finished runs of a store: the sides of comparisons as columns, and whole runs for reports."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from itertools import chain
+from typing import Any, Literal, NamedTuple, TypeVar, cast
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from sqlalchemy import ColumnElement, Connection, Table, func, select
+
+from turnwise.pipeline.runs.directory import stated_rows
+from turnwise.pipeline.settings.extras import check_store
+from turnwise.pipeline.store.database import (
+    CONVERSATIONS,
+    FAILURES,
+    LOCAL_APP,
+    METRICS,
+    RESULTS,
+    RUNS,
+    SCORE_COLUMNS,
+    SCORES,
+    key_text,
+    open_store,
+    version_id,
+)
+from turnwise.pipeline.store.rows import RunFigures
+from turnwise.pipeline.store.runs import (
+    REMOVED,
+    REPLACED,
+    RunLoss,
+    is_counted,
+    lost_records,
+    read_document,
+    run_key,
+    runs_with_rows,
+    unread_runs,
+)
+from turnwise.pipeline.store.summaries import (
+    COLUMNS_END,
+    DETAILS_END,
+    RunColumns,
+    RunDetails,
+    counted_runs,
+    kept_texts,
+    read_columns,
+    read_details,
+    summarised,
+)
+from turnwise.pipeline.store.urls import COMPLETED, StoreError
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ScoreRow
+from turnwise.schemas.run import RunDocument
+from turnwise.transforms.decisions.comparison.collect import raised_errors
+from turnwise.transforms.decisions.comparison.sides import (
+    Bools,
+    CodedColumn,
+    ComparedSide,
+    ConversationColumns,
+    CriterionColumn,
+    Integers,
+    chosen,
+    coded,
+    distinct_pairs,
+    empty_column,
+    stacked,
+    stacked_criteria,
+)
+from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.scoring.evaluate import STATUS
+
+SideKind = Literal["version", "run", "either"]
+"""What the name of a side names; `either`: an app version, or else a run."""
+
+_SHOWN = 10
+
+
+class SideName(NamedTuple):
+    """What is compared: an app version or a run, by name or id."""
+
+    name: str
+    kind: SideKind = "either"
+
+
+def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
+    """Returns base and candidate.
+
+    Args:
+        url: URL of the store.
+        app: Name of the app; None: the only one with results.
+        names: App version or run of A and of B.
+
+    Raises:
+        ConfigError: The store cannot be read, or holds no result of an app, version or run.
+    """
+    check_store("--store", url)
+    if names[0] == names[1]:
+        raise ConfigError(f"--versions {names[0]} {names[1]}: A and B are the same; nothing to compare")
+
+    def work(connection: Connection) -> tuple[ComparedSide, ComparedSide]:
+        runs = StoredRuns(connection, _app(connection, app), with_details=True)
+        return runs.sides([SideName(name) for name in names], store.url)
+
+    try:
+        with closing(open_store(url, read_only=True)) as store:
+            return store.read(work)
+    except StoreError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _app(connection: Connection, app: str | None) -> str:
+    apps = sorted({name for name, _ in runs_with_rows(connection)})
+    if app is None and len(apps) == 1:
+        return apps[0]
+    if app is None or app not in apps:
+        known = ", ".join(apps[:_SHOWN]) or "none"
+        wrong = "--store: --app names the app" if app is None else f"--app {app}: has no result"
+        raise ConfigError(f"{wrong} (apps with results: {known})")
+    return app
+
+
+class StoredRuns:
+    """The runs of an app that count, as columns: each conversation is compared in its last run."""
+
+    def __init__(self, connection: Connection, app: str, *, with_details: bool = False) -> None:
+        """Creates a reader; `with_details` reads reasons, turns and votes, too."""
+        self._connection, self._app, self._with_details = connection, app, with_details
+        self._runs = {run.name.rsplit("/", 1)[-1]: run for run in counted_runs(connection, app)}
+        self._columns: dict[str, RunColumns] = {}
+        self._details: dict[str, RunDetails] = {}
+
+    def figures(self) -> dict[str, RunFigures]:
+        """Returns name of a run -> its results by evaluation and app version."""
+        return {self._runs[run].name: own.figures for run, own in self._numbered.items()}
+
+    def sides(
+        self, names: Sequence[SideName], source: str, evaluations: Collection[str] | None = None
+    ) -> tuple[ComparedSide, ComparedSide]:
+        """Returns base and candidate.
+
+        Args:
+            names: App version or run of A and of B.
+            source: Address of the store, without password.
+            evaluations: Names of the evaluations that count; None: all.
+
+        Raises:
+            ConfigError: The store holds no result of a version or run.
+        """
+        stored = with_cases([self._records(name, evaluations) for name in names])
+        found = [
+            _Side(self._side(name.name, source, own), own, _version(name, own), is_b)
+            for name, own, is_b in zip(names, stored, (False, True), strict=True)
+        ]
+        for own in found:
+            _add_losses(self._connection, self._app, own)
+            _add_unread(self._connection, self._app, own)
+            _add_deleted(self._connection, self._app, own)
+        return found[0].side, found[1].side
+
+    def _records(self, side: SideName, evaluations: Collection[str] | None) -> "RecordColumns":
+        """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
+        name, kind = side
+        for tried in ("version", "run") if kind == "either" else (kind,):
+            found = self._of_version(name) if tried == "version" else self._of_run(name)
+            if evaluations is not None:
+                found = found.of_evaluations(evaluations)
+            if len(found):
+                return found.last_runs()
+        connection, app = self._connection, self._app
+        raise ConfigError(
+            f"--versions {name}: no result of this version or run"
+            f"{_uncounted(connection, app, name)}{_lost(connection, app, name)} "
+            f"({_known(connection, app)})"
+        )
+
+    def _of_run(self, name: str) -> "RecordColumns":
+        run = run_key(self._app, name).rsplit("/", 1)[-1]
+        return _records(self._read({run} & self._runs.keys()))
+
+    def _of_version(self, name: str) -> "RecordColumns":
+        version, found = key_text(version_id(name)) or None, self._everything
+        is_own = np.asarray([own == version for own in found.versions.values], np.bool_)
+        return found.at(is_own[found.versions.places])
+
+    @cached_property
+    def _everything(self) -> "RecordColumns":
+        return _records(self._numbered)
+
+    @cached_property
+    def _numbered(self) -> dict[str, RunColumns]:
+        """The columns of all runs; a conversation id has the same number in all of them."""
+        runs = self._read(self._runs.keys())
+        values = [own.conversations.conversation_ids.values for own in runs.values()]
+        ids = coded(chain.from_iterable(values))
+        numbered = np.split(ids.places, np.cumsum([*map(len, values)]))
+        found = {}
+        for (run, own), numbers in zip(runs.items(), numbered, strict=False):
+            names = CodedColumn(ids.values, numbers[own.conversations.conversation_ids.places])
+            conversations = replace(own.conversations, conversation_ids=names)
+            figures = replace(own.figures, members=numbers[own.figures.members])
+            found[run] = replace(own, conversations=conversations, figures=figures)
+        return found
+
+    def _side(self, name: str, source: str, stored: "RecordColumns") -> ComparedSide:
+        rulers: dict[str, set[str]] = {}
+        conversations = self._conversations(stored, rulers)
+        side = ComparedSide(name, source, conversations, stored.run_ids, rulers=rulers)
+        _add_errors(self._connection, self._app, side)
+        conversations.criteria = dict(sorted(conversations.criteria.items()))
+        return side
+
+    def _conversations(self, stored: "RecordColumns", rulers: dict[str, set[str]]) -> ConversationColumns:
+        """Returns what criteria gave conversations, and adds to `rulers` which judges did."""
+        rows = np.split(stored.places, np.cumsum(stored.runs.counts()))
+        by_run = [(run, own) for run, own in zip(stored.runs.values, rows, strict=False) if len(own)]
+        columns = [(self._columns[run], own) for run, own in by_run]
+        judged = stacked([own.rulers.at(rows) for own, rows in columns])
+        for criterion, ruler in {ruler for own in judged.used() for ruler in own}:
+            rulers.setdefault(criterion, set()).add(ruler)
+        parts = [(own.conversations, rows) for own, rows in columns]
+        is_old = _are_old(stored, stacked([own.revisions.at(rows) for own, rows in columns]))
+        skipped = stacked([own.skipped.at(rows) for own, rows in parts])
+        if self._with_details:
+            self._read_details([run for run, _ in by_run])
+        return ConversationColumns(
+            stored.conversations,
+            stored.versions,
+            stored.cases,
+            tasks=stacked([own.tasks.at(rows) for own, rows in parts]),
+            case_digests=stacked([own.case_digests.at(rows) for own, rows in parts]),
+            languages=stacked([own.languages.at(rows) for own, rows in parts]),
+            tags=stacked([own.tags.at(rows) for own, rows in parts]),
+            criteria=self._criteria(by_run, is_old),
+            skipped=chosen(skipped, skipped.recoded(frozenset() for _ in skipped.values), is_old),
+            sampled_out=stacked([own.sampled_out.at(rows) for own, rows in parts]),
+        )
+
+    def _criteria(self, by_run: Sequence[tuple[str, Integers]], is_old: Bools) -> dict[str, CriterionColumn]:
+        """Returns what criteria gave; of what was scored again later, the verdict alone."""
+        given = [(run, self._columns[run].conversations.criteria, rows) for run, rows in by_run]
+        found = {}
+        for name in sorted({*chain.from_iterable(criteria for _, criteria, _ in given)}):
+            parts = []
+            for run, criteria, rows in given:
+                own = criteria.get(name)
+                if own is not None and self._with_details:
+                    own = replace(own, details=self._details[run][name])
+                parts.append(empty_column(len(rows)) if own is None else own.at(rows))
+            column = stacked_criteria(parts)
+            if name != STATUS and is_old.any():
+                column = column.without(is_old)
+            if column.is_given.any():
+                found[name] = column
+        return found
+
+    def _read(self, runs: Collection[str]) -> dict[str, RunColumns]:
+        """Returns id of a run -> its columns, by id."""
+        missing = {self._runs[run]: run for run in runs if run not in self._columns}
+        kept = kept_texts(self._connection, missing, COLUMNS_END)
+        for key, run in missing.items():
+            self._columns[run] = _readable(read_columns, kept.get(key)) or self._made(run)
+        return {run: self._columns[run] for run in sorted(runs)}
+
+    def _read_details(self, runs: Collection[str]) -> None:
+        missing = {self._runs[run]: run for run in runs if run not in self._details}
+        kept = kept_texts(self._connection, missing, DETAILS_END)
+        for key, run in missing.items():
+            found = _readable(read_details, kept.get(key))
+            if found is None:
+                self._made(run)
+            else:
+                self._details[run] = found
+
+    def _made(self, run: str) -> RunColumns:
+        """Returns the columns of a run, made of its rows, and keeps its details."""
+        found, self._details[run] = summarised(self._connection, self._app, self._runs[run].name)
+        return found
+
+
+_Decoded = TypeVar("_Decoded")
+
+
+def _readable(read: Callable[[str], _Decoded], text: str | None) -> _Decoded | None:
+    """Returns what is read of a text; None: there is none, or it was damaged."""
+    try:
+        return None if text is None else read(text)
+    except ValueError:
+        return None
+
+
+def _version(side: SideName, stored: "RecordColumns") -> str | None:
+    """Returns the id of the app version that a side is; None: it is a run."""
+    version = key_text(version_id(side.name))
+    is_own = side.kind == "either" and stored.versions.used() == [version or None]
+    return version if side.kind == "version" or is_own else None
+
+
+def _add_errors(connection: Connection, app: str, side: ComparedSide) -> None:
+    """Adds what criteria raised."""
+    runs = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
+    is_theirs = FAILURES.c.evaluation_run.in_(runs)
+    raised = select(FAILURES.c.content).where(
+        is_theirs, FAILURES.c.stage == "score", FAILURES.c.criterion != ""
+    )
+    rows: list[FailureRow] = [json.loads(content) for content in connection.execute(raised).scalars()]
+    for row in rows:
+        row["conversation_id"] = key_text(row["conversation_id"] or "")
+        row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
+    if rows:
+        side.conversations.add_errors(raised_errors(rows))
+    own = {*side.conversations.app_versions.used()}
+    side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
+
+
+# Which stored conversations of a side are compared.
+
+
+class RecordColumns(Struct, frozen=True):
+    """Stored conversations, and results without one, by the ids of their runs.
+
+    Attributes:
+        places: Place of each among those of its run.
+    """
+
+    conversations: CodedColumn[str]
+    versions: CodedColumn[str | None]
+    runs: CodedColumn[str]
+    cases: CodedColumn[str | None]
+    evaluations: CodedColumn[str | None]
+    nanos: Integers
+    is_result: Bools
+    places: Integers
+
+    def __len__(self) -> int:
+        return len(self.nanos)
+
+    @property
+    def oldest(self) -> int:
+        """Time of writing of the oldest one, nanoseconds since 1970; 0: there is none."""
+        return int(self.nanos.min()) if len(self) else 0
+
+    @property
+    def run_ids(self) -> list[str]:
+        """Ids of the runs."""
+        return sorted(self.runs.used())
+
+    def at(self, rows: Integers | Bools) -> "RecordColumns":
+        """Returns some of them."""
+        return RecordColumns(
+            conversations=self.conversations.at(rows),
+            versions=self.versions.at(rows),
+            runs=self.runs.at(rows),
+            cases=self.cases.at(rows),
+            evaluations=self.evaluations.at(rows),
+            nanos=self.nanos[rows],
+            is_result=self.is_result[rows],
+            places=self.places[rows],
+        )
+
+    def of_evaluations(self, names: Collection[str]) -> "RecordColumns":
+        """Returns those of some evaluations."""
+        is_own = np.asarray([name in names for name in self.evaluations.values], np.bool_)
+        return self.at(is_own[self.evaluations.places])
+
+    def last_runs(self) -> "RecordColumns":
+        """Returns each conversation in its last run only."""
+        if self.conversations.counts().max(initial=0) <= 1:
+            return self
+        seen = [conversation for conversation, _ in distinct_pairs(self.conversations, self.runs)]
+        again = np.flatnonzero(np.bincount(seen)[self.conversations.places] > 1)
+        if not len(again):
+            return self
+        measured = self.at(again)._measured()
+        order = np.lexsort((self.nanos[again], measured))
+        # Equal values follow each other: the last one of each is the last one written.
+        last = np.empty(measured.max() + 1, np.int64)
+        last[measured[order]] = self.runs.places[again[order]]
+        is_kept = np.ones(len(self), np.bool_)
+        is_kept[again] = last[measured] == self.runs.places[again]
+        return self.at(is_kept)
+
+    def _measured(self) -> Integers:
+        """Returns a number for each evaluation or else case, conversation and version that was measured."""
+        has_none = np.asarray([not name for name in self.evaluations.values], np.bool_)
+        cases = chosen(self.evaluations, self.cases, has_none[self.evaluations.places])
+        found = cases.places
+        for column in (self.conversations, self.versions):
+            found = np.unique(found * len(column.values) + column.places, return_inverse=True)[1]
+        return found
+
+
+def _records(runs: Mapping[str, RunColumns]) -> RecordColumns:
+    """Returns the records of several runs."""
+    found = [*runs.values()]
+    sizes = [len(own.nanos) for own in found]
+    conversations = [own.conversations for own in found]
+    return RecordColumns(
+        conversations=stacked([own.conversation_ids for own in conversations]),
+        versions=stacked([own.app_versions for own in conversations]),
+        runs=CodedColumn([*runs], np.repeat(np.arange(len(found)), sizes)),
+        cases=stacked([own.eval_ids for own in conversations]),
+        evaluations=stacked([own.evaluations for own in found]),
+        nanos=_integers(stacked([own.nanos for own in found])),
+        is_result=_integers(stacked([own.is_result for own in found])).astype(np.bool_),
+        places=np.concatenate([np.arange(0), *map(np.arange, sizes)]),
+    )
+
+
+def _integers(column: CodedColumn[int] | CodedColumn[bool]) -> Integers:
+    return np.asarray(column.values, np.int64)[column.places]
+
+
+def _are_old(stored: RecordColumns, revisions: CodedColumn[int]) -> Bools:
+    """Returns whether each conversation was scored again in a later revision."""
+    own = _integers(revisions)
+    if own.max(initial=0) <= 0:
+        return np.zeros(len(own), np.bool_)
+    key = stored.conversations.places * len(stored.versions.values) + stored.versions.places
+    places = np.unique(key, return_inverse=True)[1]
+    last = np.full(len(own), -1)
+    np.maximum.at(last, places, own)
+    return own < last[places]
+
+
+def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
+    """Names the case of results without a conversation as the last conversation of their evaluation does."""
+    if not any(own.is_result.any() for own in sides):
+        return [*sides]
+    known = [own.at(~own.is_result) for own in sides]
+    named = (pair for own in known for pair in zip(own.evaluations, own.cases, strict=True))
+    cases: dict[str | None, str | None] = {evaluation: case for evaluation, case in named if evaluation}
+    found = []
+    for own in sides:
+        of_conversations = own.cases.recoded(cases.get(name, name) for name in own.cases.values)
+        found.append(replace(own, cases=chosen(own.cases, of_conversations, own.is_result)))
+    return found
+
+
+def _uncounted(connection: Connection, app: str, name: str) -> str:
+    """Returns what is said of runs that do not count."""
+    named = key_text(version_id(name))
+    told = [state.told() for state in unread_runs(connection, app, named, named)]
+    return f"; {'; '.join(told[:_SHOWN])}" if told else ""
+
+
+def _lost(connection: Connection, app: str, name: str) -> str:
+    """Returns what is said of the failures of a version or run without a result."""
+    version = key_text(version_id(name))
+    lost = [own for own in lost_records(connection, app) if version in (own.version, own.run)]
+    runs = ", ".join(sorted({own.run for own in lost})[:_SHOWN])
+    return f", which lost all of its {len(lost)} records or conversations (run {runs})" if lost else ""
+
+
+def _known(connection: Connection, app: str) -> str:
+    """Lists the app versions and runs of an app."""
+    shown = []
+    for column, kind in (("version_id", "versions"), ("evaluation_run", "runs")):
+        found = {
+            name.rsplit("/", 1)[-1]
+            for table in (RESULTS, CONVERSATIONS)
+            for name in connection.execute(
+                select(table.c[column]).where(table.c.app == app).distinct()
+            ).scalars()
+        }
+        shown.append(f"{kind}: {', '.join(sorted(found - {''})[:_SHOWN]) or 'none'}")
+    return "; ".join(shown)
+
+
+class _Side(Struct):
+    """A side with its stored conversations.
+
+    Attributes:
+        version: Id of the app version that it is; None: it is a run.
+        is_b: Whether it is the candidate.
+    """
+
+    side: ComparedSide
+    stored: RecordColumns
+    version: str | None
+    is_b: bool
+
+
+# Reads from a store what the runs of a side lost, those without any result included.
+
+
+def _add_losses(connection: Connection, app: str, found: _Side) -> None:
+    """Adds to a side what its runs lost.
+
+    The runs of an app version are also those whose results others have superseded, and those that lost
+    everything; a loss counts there unless the conversation (where none is known: all that is compared) was
+    measured later. A run without any result whose records name no version counts for B.
+    """
+    side = found.side
+    all_lost = list(lost_records(connection, app, is_counted(FAILURES)))
+    versions = _versions_of_runs(connection, app) if all_lost else {}
+    counts = Counter[str]()
+    if all_lost:
+        is_of_version = _of_version(found, versions)
+        for lost in all_lost:
+            if lost.run in side.run_ids or is_of_version(lost):
+                counts[lost.run] += lost.number
+    side.lost = counts.total()
+    for run in sorted(counts.keys() - {*side.run_ids}):
+        nothing = "no result that is compared" if run in versions else "no result"
+        what = f"{counts[run]} records or conversations"
+        side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {what}")
+    side.run_ids = sorted({*side.run_ids, *counts})
+    _note_replaced(connection, app, side)
+
+
+def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[RunLoss], bool]:
+    """Returns whether what other runs lost counts for an app version; see `_add_losses`."""
+    stored, version = found.stored, found.version
+    measured: dict[str, int] = {}
+    for name, nanos in zip(stored.conversations, stored.nanos.tolist(), strict=True):
+        measured[name] = max(nanos, measured.get(name, 0))
+    oldest = min(measured.values(), default=0)
+
+    def is_of_version(lost: RunLoss) -> bool:
+        if version is None:
+            return False
+        if lost.version:
+            return lost.version == version and lost.nanos >= measured.get(lost.conversation, 0)
+        own = versions.get(lost.run)
+        return lost.nanos >= oldest and (found.is_b if own is None else version in own)
+
+    return is_of_version
+
+
+def _add_unread(connection: Connection, app: str, found: _Side) -> None:
+    """Adds the runs of a side that have not ended or broke off, and are not compared.
+
+    They are problems of the side unless all that is compared was measured later. A run that has not ended or
+    broke off counts for B whatever versions its rows are of: it may have been to measure B, too.
+    """
+    side, version = found.side, found.version
+    oldest = found.stored.oldest
+    run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
+    problems = []
+    for state in unread_runs(connection, app, version, run, and_unknown=found.is_b and version is not None):
+        told = f"{state.told()}, and is not compared" if not state.is_counted else state.told()
+        if state.unread_nanos < oldest:
+            side.notes.append(f"{side.name}: {told}")
+            continue
+        problems.append(told)
+        side.run_ids = sorted({*side.run_ids, state.run_id})
+    side.problems = [*side.problems, *problems]
+
+
+def _add_deleted(connection: Connection, app: str, found: _Side) -> None:
+    """Adds as problems of a side how many rows of its runs were deleted since they ended.
+
+    Older results may stand in their place. Of an app version, runs that ended before all that is compared
+    was measured do not count.
+    """
+    side, version = found.side, found.version
+    oldest = found.stored.oldest
+    columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
+    query = select(*columns).where(
+        RUNS.c.app == app, RUNS.c.content.contains(f'"{REMOVED}"', autoescape=True)
+    )
+    for run, versions, end, content in connection.execute(query.order_by(RUNS.c.run_id)):
+        may_be_of_version = versions is None or version in json.loads(versions)
+        is_of_version = may_be_of_version and (end or oldest) >= oldest
+        if not (run in side.run_ids if version is None else is_of_version):
+            continue
+        removed = (read_document(content) or {}).get(REMOVED, {})
+        what = "results" if removed.get("results") else "conversations"
+        side.problems = [
+            *side.problems,
+            f"{removed.get(what, '?')} {what} of run {run} were deleted since it ended",
+        ]
+        side.run_ids = sorted({*side.run_ids, run})
+
+
+def _versions_of_runs(connection: Connection, app: str) -> dict[str, set[str]]:
+    """Returns id of a run with results -> ids of its app versions."""
+    found: dict[str, set[str]] = {}
+    for table in (RESULTS, CONVERSATIONS):
+        query = select(table.c.evaluation_run, table.c.version_id).where(table.c.app == app).distinct()
+        for run, version in connection.execute(query):
+            found.setdefault(run.rsplit("/", 1)[-1], set()).add(version)
+    return found
+
+
+def _note_replaced(connection: Connection, app: str, side: ComparedSide) -> None:
+    """Notes what other results of the same run replaced."""
+    runs = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
+    query = select(FAILURES.c.content).where(
+        FAILURES.c.evaluation_run.in_(runs), FAILURES.c.error_type == REPLACED
+    )
+    for content in connection.execute(query).scalars():
+        row = json.loads(content)
+        side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")
+
+
+# A whole run of a store, for a report.
+
+_OF_CONVERSATION = ("run_id", "conversation_id", "eval_id", "app_version")
+_CONVERSATIONS = "conversations"
+
+
+def read_stored_run(connection: Connection, name: str, most: int) -> Run:
+    """Returns a run of a store.
+
+    Args:
+        connection: Connection to the store.
+        name: Name of the run in one of its apps.
+        most: The largest number of conversations to read.
+
+    Raises:
+        ConfigError: There is none, it is not complete, or it has more conversations.
+    """
+    query = select(RUNS.c.run_id, RUNS.c.home, RUNS.c.state, RUNS.c.content).where(
+        RUNS.c.name == key_text(name)
+    )
+    row = connection.execute(query).first()
+    if row is None:
+        raise ConfigError(f"there is no run {name}")
+    if row.state != COMPLETED or not row.content:
+        raise ConfigError(f"run {row.run_id} is {row.state}: there is a report of complete runs only")
+    document = msgspec.convert(json.loads(row.content), RunDocument)
+    names = select(RUNS.c.name).where(RUNS.c.home == row.home)
+    number = _count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
+    if number > most:
+        raise ConfigError(
+            f"run {row.run_id} has {number:,} conversations, and a report of more than {most:,} is not made "
+            "here: use turnwise report with the output directory of the run"
+        )
+    return _read(connection, row.run_id, document, names)
+
+
+def _read(connection: Connection, run_id: str, document: RunDocument, names: Any) -> Run:
+    of_run = CONVERSATIONS.c.evaluation_run.in_(names)
+    found = connection.execute(select(CONVERSATIONS.c.name, CONVERSATIONS.c.content).where(of_run)).all()
+    rows = ((name, json.loads(content)) for name, content in found if content)
+    known: dict[str, ConversationRow] = dict(sorted(rows, key=_place))
+    conversations = list(known.values())
+    tables: dict[str, list[Any]] = {
+        _CONVERSATIONS: conversations,
+        "scores": _in_order(_scores(connection, names, known), document, list(known)),
+        "failures": [json.loads(text) for text in _contents(connection, FAILURES, names)],
+        "metrics_by_app_version": [
+            _metric(row, _left_out(conversations)) for row in _metric_rows(connection, names)
+        ],
+    }
+    gaps = _gaps(document, len(found), len(conversations))
+    return Run(run_id, document, lambda table: tables.get(table, ()), gaps=gaps)
+
+
+def _gaps(document: RunDocument, rows: int, with_content: int) -> list[str]:
+    """Returns what is missing: conversations that were deleted, or replaced by others of their name."""
+    stated = stated_rows(document.counts, _CONVERSATIONS)
+    found = min(rows, with_content)
+    if found >= stated:
+        return []
+    return [
+        f"The store holds {found:,} of {stated:,} conversations of {document.run_id}: the others were "
+        "deleted, or replaced by others of the same id. The figures are of those that it holds."
+    ]
+
+
+def _scores(
+    connection: Connection, names: Any, known: dict[str, ConversationRow]
+) -> Iterator[tuple[str, ScoreRow]]:
+    columns = [SCORES.c[name] for name in ("conversation", "content", *SCORE_COLUMNS)]
+    turn = SCORES.c.turn_index
+    # Comparisons tell conversations apart by this order: the whole conversation after its turns.
+    order = SCORES.c.conversation, SCORES.c.criterion, turn.is_(None), turn, SCORES.c.score_id
+    query = select(*columns).where(SCORES.c.evaluation_run.in_(names)).order_by(*order)
+    for conversation, content, *values in connection.execute(query):
+        row = known.get(conversation)
+        if row is not None:
+            own = dict(zip(SCORE_COLUMNS, values, strict=True)) | json.loads(content)
+            own |= {name: row[name] for name in _OF_CONVERSATION}  # type: ignore[literal-required]
+            yield conversation, cast("ScoreRow", own)
+
+
+def _place(named: tuple[str, ConversationRow]) -> tuple[str, int, str]:
+    """Returns what sorts conversations as their records stand in the logs."""
+    name, row = named
+    return row["source"] or "", row["position"] or 0, name
+
+
+def _in_order(
+    scores: Iterator[tuple[str, ScoreRow]], document: RunDocument, conversations: Sequence[str]
+) -> list[ScoreRow]:
+    """Returns the scores in the order of the conversations and of the run's criteria."""
+    first = {name: place for place, name in enumerate(conversations)}
+    then = {name: place for place, name in enumerate(document.criteria)}
+    found = sorted(scores, key=lambda own: (first[own[0]], then.get(own[1]["criterion"], len(then))))
+    return [score for _, score in found]
+
+
+def _contents(connection: Connection, table: Table, names: Any) -> Iterator[str]:
+    query = select(table.c.content).where(table.c.evaluation_run.in_(names)).order_by(table.c.name)
+    return iter(connection.execute(query).scalars())
+
+
+def _metric_rows(connection: Connection, names: Any) -> Iterator[Any]:
+    is_whole = METRICS.c.evaluation_run.in_(names), METRICS.c.turn_index.is_(None)
+    return iter(connection.execute(select(METRICS).where(*is_whole).order_by(METRICS.c.name)).mappings())
+
+
+def _metric(row: Any, left_out: Counter[tuple[str, str]]) -> MetricsByAppVersionRow:
+    figures = {**row, "app_version": row["version_id"], "window_start": None, "revision": None}
+    number = left_out[row["version_id"], row["criterion"]]
+    return cast("MetricsByAppVersionRow", {**figures, "sampled_out": number})
+
+
+def _left_out(conversations: Sequence[ConversationRow]) -> Counter[tuple[str, str]]:
+    """Returns version and criterion -> number of conversations about which the judge was not asked."""
+    return Counter(
+        (key_text(version_id(row["app_version"] or "")), key_text(criterion))
+        for row in conversations
+        for criterion in row.get("sampled_out") or ()
+    )
+
+
+def _count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one())

@@ -1,0 +1,303 @@
+"""Drives the functions of a stream in this process, one bundle at a time."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from apache_beam.transforms.window import TimestampedValue
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from msgspec import Struct
+
+from turnwise.pipeline.io.run_writer import ALERTS_FILE
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.streaming.alerts import open_alert_sink, send_alert
+from turnwise.pipeline.streaming.build import WindowSum
+from turnwise.pipeline.streaming.local.metrics_files import Runtime
+from turnwise.schemas.conversation import Arrival, Record
+from turnwise.schemas.run import PROGRESS, StreamRules
+from turnwise.transforms.beam.alerts import AlertRaiser, RaisedWindows
+from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
+from turnwise.transforms.beam.stream import StreamScorer, known_watermark
+from turnwise.transforms.beam.windows import (
+    Contribution,
+    Counted,
+    CountedLookup,
+    RecordOutcome,
+    SumsChange,
+    WindowMetrics,
+    failed_outcome,
+    revise,
+    window_start,
+)
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.reading import LoggedConversation, LogReader, parse_record
+from turnwise.transforms.matching.sample import CaseIndex, match_case
+from turnwise.transforms.metrics.state import MetricsState
+
+# What happens to a stream: records come, its watermark and its clock advance.
+
+
+class Elements(NamedTuple):
+    """Records that come together: one bundle."""
+
+    values: Sequence[TimestampedValue[Arrival]]
+
+
+class AdvanceWatermark(NamedTuple):
+    """The time before which no more records are expected."""
+
+    time: Timestamp
+
+
+class AdvanceClock(NamedTuple):
+    """Seconds that have passed."""
+
+    seconds: float
+
+
+StreamEvent: TypeAlias = Elements | AdvanceWatermark | AdvanceClock
+
+
+HORIZON = 32_000
+"""Maximum number of counted conversations in memory; the oldest are removed first."""
+
+
+class CountedOnce:
+    """The contributions that count; those of windows that cannot change any more are forgotten."""
+
+    def __init__(self, rules: StreamRules, earlier: CountedLookup) -> None:
+        self._earlier, self._length = earlier, rules.window
+        self._kept_seconds = rules.window + rules.window_lateness
+        self._known: dict[str, Counted] = {}
+        self._forget_at = inf
+
+    def add(self, new: Contribution) -> list[SumsChange]:
+        """Returns what a contribution changes: nothing, if it was counted before."""
+        before = self._known.get(new.name) or self._earlier(new.name)
+        known, changes = revise(before, new)
+        if known is before:
+            return []
+        self._known.pop(new.name, None)
+        self._known[new.name] = known
+        if len(self._known) > HORIZON:
+            del self._known[next(iter(self._known))]
+        self._forget_at = min(self._forget_at, self._end(known))
+        return changes
+
+    def forget(self, watermark: float) -> None:
+        """Removes contributions whose windows cannot change any more."""
+        if watermark >= self._forget_at:
+            self._known = {name: one for name, one in self._known.items() if self._end(one) > watermark}
+            self._forget_at = min(map(self._end, self._known.values()), default=inf)
+
+    def _end(self, known: Counted) -> float:
+        return window_start(known.event_time, self._length) + self._kept_seconds
+
+
+class _Window(Struct):
+    """A window of an app version.
+
+    Attributes:
+        sums: Its sums as of the last pane.
+        changes: Sums since then.
+        panes: Number of panes so far.
+        due: Time of the clock at which the next early pane is due; infinity: none.
+        is_over: Whether the watermark has passed its end.
+    """
+
+    sums: MetricsState
+    changes: MetricsState
+    panes: int = 0
+    due: float = inf
+    is_over: bool = False
+
+
+class Windows:
+    """The metrics of windows, given in panes as `WindowedMetrics` gives them.
+
+    A window gives a pane `pane_every` seconds after its first change since the last one, when the watermark
+    passes its end, and then at every bundle with changes, until its lateness is over.
+    """
+
+    def __init__(self, rules: StreamRules, earlier: Iterable[WindowSum] = ()) -> None:
+        self._length, self._lateness = rules.window, rules.window_lateness
+        self._pane_every = max(1, round(rules.pane_every))
+        self._windows: dict[tuple[float, str], _Window] = {}
+        self._clock, self._watermark = 0.0, -inf
+        self._changed: set[tuple[float, str]] = set()
+        self._next_end = inf
+        for one in earlier:
+            self._add(window_start(one.start, self._length), one.app_version, one.state, 1)
+
+    def add(self, changes: Iterable[SumsChange]) -> None:
+        """Adds what contributions change; dropped where the lateness of a window is over."""
+        for change in changes:
+            start = window_start(change.event_time, self._length)
+            self._add(start, change.app_version, change.statistics, change.sign)
+
+    def _add(self, start: float, version: str, sums: MetricsState, sign: int) -> None:
+        end = start + self._length
+        if self._watermark > end + self._lateness:
+            return
+        window = self._windows.setdefault((start, version), _Window(MetricsState(), MetricsState()))
+        window.changes.merge(sums, sign)
+        self._changed.add((start, version))
+        self._next_end = min(self._next_end, end + self._lateness if window.is_over else end)
+        if window.due == inf and not window.is_over:
+            window.due = self._clock + self._pane_every
+
+    def panes(self, watermark: float, clock: float) -> Iterator[WindowMetrics]:
+        """Yields the panes that are due, and forgets windows that accept no more changes."""
+        before, self._watermark, self._clock = self._watermark, watermark, clock
+        are_ending = watermark >= self._next_end
+        for start, version in sorted(self._windows if are_ending else self._changed):
+            window, end, timing = self._windows[start, version], start + self._length, ""
+            is_ending = not window.is_over and watermark >= end
+            is_changed = (start, version) in self._changed
+            # Without changes since the last early pane the end still gives one: a low count is tested there.
+            if is_changed and (window.is_over or before >= end):
+                timing = "LATE"
+            elif is_ending:
+                timing = "ON_TIME"
+            elif is_changed and window.due <= clock:
+                timing = "EARLY"
+            window.is_over = window.is_over or is_ending
+            if timing:
+                self._changed.discard((start, version))
+                yield self._pane(start, version, window, timing)
+            if watermark > end + self._lateness:
+                del self._windows[start, version]
+        if are_ending:
+            ends = ((start + self._length, window) for (start, _), window in self._windows.items())
+            self._next_end = min(
+                (end + self._lateness if one.is_over else end for end, one in ends), default=inf
+            )
+
+    def _pane(self, start: float, version: str, window: _Window, timing: str) -> WindowMetrics:
+        sums = MetricsState()
+        for part in (window.sums, window.changes):
+            sums.merge(part)
+        pane = WindowMetrics(start, start + self._length, version, timing, window.panes, sums)
+        window.sums, window.changes, window.due = sums, MetricsState(), inf
+        window.panes += 1
+        return pane
+
+
+_ROOM = 64
+"""How many times as many closed sessions and groups are kept as in the state of one key on other runners."""
+
+
+class StreamLoop:
+    """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again."""
+
+    def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[WindowSum]) -> None:
+        """Creates a loop; `sums` are the metrics of earlier processes."""
+        rules, earlier = settings.stream.rules, runtime.store.earlier
+        self._rules, self._runtime, self._run_id = rules, runtime, settings.run.run_id
+        self._reader = LogReader(settings.input_format, settings.config)
+        self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
+        self._scorer = StreamScorer(settings.selection, settings.run, settings.judge)
+        self._counted, self._windows = CountedOnce(rules, earlier.counted), Windows(rules, sums)
+        self._raiser = AlertRaiser(rules, settings.config.alerts)
+        self._raised: dict[str, RaisedWindows] = {}
+        sink = settings.stream.alerts, Path(settings.output) / ALERTS_FILE
+        self._alerts = open_alert_sink(*sink) if settings.config.alerts else None
+        self._watermark, self._clock, self._held = -inf, 0.0, 0
+        self._outcomes: list[RecordOutcome] = []
+        self._counts: Counter[str] = Counter()
+
+    def run(self, events: Iterable[StreamEvent]) -> None:
+        """Processes the events of a stream, and ends its sessions and windows after the last one."""
+        for event in events:
+            if isinstance(event, Elements):
+                self._process(event.values)
+            elif isinstance(event, AdvanceClock):
+                self._clock += event.seconds
+                self._process(())
+            else:
+                self._watermark = max(self._watermark, event.time.micros / 1e6)
+                self._process(())
+        self._watermark = MAX_TIMESTAMP.micros / 1e6
+        self._process(())
+
+    def _process(self, values: Sequence[TimestampedValue[Arrival]]) -> None:
+        """Processes a bundle, and what is due then; stores the outcomes in one transaction."""
+        if values or min(self._sessions.due, self._groups.due) <= self._watermark:
+            book = self._runtime.cases
+            self._cases, self._held = CaseIndex(None) if book is None else book.index, 0
+            self._scorer.start()
+            for value in values:
+                self._read(value.value, value.timestamp)
+            self._close_groups()
+            self._close_sessions()
+            self._outcomes += self._scorer.finish()
+            PROGRESS.held += self._held
+        outcomes, self._outcomes = self._outcomes, []
+        for outcome in outcomes:
+            if outcome.contribution is not None:
+                self._windows.add(self._counted.add(outcome.contribution))
+        self._counted.forget(self._watermark)
+        for pane in self._windows.panes(self._watermark, self._clock):
+            self._runtime.metrics.put(pane)
+            outcomes += self._alert(pane)
+        if outcomes:
+            self._runtime.store.commit(outcomes, self._runtime.in_flight)
+
+    def _read(self, arrival: Arrival, timestamp: Timestamp) -> None:
+        watermark = known_watermark(arrival)
+        record = Record(arrival.source, arrival.position, arrival.data)
+        for content in parse_record(self._reader, record, self._counts):
+            if not isinstance(content, ConversationEvent):
+                self._score(content, timestamp)
+                continue
+            event = content._replace(watermark=watermark) if watermark else content
+            if event.group:
+                self._add(self._groups, event._replace(session_id=event.group), timestamp)
+            else:
+                self._add(self._sessions, event, timestamp)
+
+    def _add(self, sessions: Sessions, event: ConversationEvent, timestamp: Timestamp) -> None:
+        earlier = self._runtime.store.earlier
+        lookup = earlier.group if sessions is self._groups else earlier.session
+        held, rejected = sessions.admit(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
+        self._held += held
+        if rejected is not None:
+            self._score(rejected, timestamp)
+
+    def _close_groups(self) -> None:
+        while self._groups.due <= self._watermark:
+            for name, group in self._groups.take_due(_visit(self._groups), self._rules):
+                self._held -= group.held()
+                events, failures = self._groups.named(name, group, self._rules, self._counts)
+                for event in events:
+                    self._add(self._sessions, event, Timestamp.of(group.last_time))
+                for failure in failures:
+                    self._score(failure, Timestamp.of(group.last_time))
+
+    def _close_sessions(self) -> None:
+        while self._sessions.due <= self._watermark:
+            for name, session in self._sessions.take_due(_visit(self._sessions), self._rules):
+                self._held -= session.held()
+                content = self._sessions.joined(name, session, self._rules, is_kept=False)
+                self._score(content, Timestamp.of(session.last_time))
+
+    def _score(self, content: RecordContent, timestamp: Timestamp) -> None:
+        matched: object = content
+        if isinstance(content, LoggedConversation):
+            matched = match_case(self._cases, *content, self._counts)
+        self._outcomes += self._scorer.outcomes(matched, timestamp)
+
+    def _alert(self, pane: WindowMetrics) -> list[RecordOutcome]:
+        """Raises the alerts of a pane; returns the outcomes of those that could not be sent."""
+        if self._alerts is None:
+            return []
+        alerts, self._raised[pane.app_version] = self._raiser.raised(pane, self._raised.get(pane.app_version))
+        failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
+        return [failed_outcome(failure, self._run_id) for failure in failures]
+
+
+def _visit(sessions: Sessions) -> float:
+    """Returns the time at which the next session closes, as a timer would."""
+    return firing_time(sessions.due).micros / 1e6

@@ -1,0 +1,35 @@
+"""Which rows of a finished run count."""
+
+from msgspec.structs import replace
+
+from turnwise.schemas.run import RunInfo
+from turnwise.transforms.decisions.run import Run, run_of_rows
+
+
+def row(name, revision=0, **columns):
+    return {"conversation_id": name, "app_version": "v1", "eval_id": None, "revision": revision} | columns
+
+
+def metric(revision, start, criterion="c"):
+    names = {"window_start": start, "app_version": "v1", "criterion": criterion, "level": "turn"}
+    return names | {"revision": revision}
+
+
+def test_of_a_conversation_that_a_stream_scored_again_the_last_revision_counts():
+    """Also where only the later one names a case; several records of one revision are of several logs."""
+    tables = {
+        "conversations": [
+            row("a", 1, eval_id="e"),
+            row("a"),
+            row("a", app_version="v2"),
+            row("b", position=1),
+            row("b", position=2),
+        ],
+        "scores": [row("a", value=0.0), row("a", 1, eval_id="e", value=1.0), row("b", value=0.5)],
+        "metrics_by_app_version": [metric(0, "1"), metric(1, "1"), metric(0, "1", "d"), metric(None, None)],
+    }
+    made = run_of_rows(RunInfo("run", "2026-11-01T00:00:00Z"), {}, tables)
+    run = Run("out", replace(made.document, files=None), tables.__getitem__)
+    assert [*run.conversations()] == [tables["conversations"][place] for place in (0, 2, 3, 4)]
+    assert [*run.scores()] == tables["scores"][1:]
+    assert run.metrics() == [tables["metrics_by_app_version"][place] for place in (1, 2, 3)]

@@ -1,0 +1,242 @@
+"""A finished run, wherever it is kept: its document, its rows, and its conversations by app version."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from turnwise.schemas.calibration import Calibration
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import (
+    ConversationRow,
+    FailureRow,
+    MetricsByAppVersionRow,
+    ResultRow,
+    ScoreRow,
+    Transcript,
+)
+from turnwise.schemas.run import RunDocument, RunInfo
+from turnwise.transforms.decisions.cases import recorded_turns
+from turnwise.transforms.decisions.comparison.collect import (
+    ComparedConversation,
+    ScoredId,
+    Summary,
+    collect,
+    raised_errors,
+    ruler_of,
+)
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
+from turnwise.transforms.review.problems import one_line
+
+ReadRows = Callable[[str], Iterable[Any]]
+"""Returns the rows of a table by its name; they are read when they are asked for."""
+
+
+def _no_calibration() -> None:
+    return None
+
+
+class Run:
+    """A finished run. Of a conversation that a stream scored again, only the last revision counts.
+
+    Attributes:
+        directory: Where it is kept, as texts name it.
+        document: Content of `run.json`.
+        rows: Returns all rows of a table; in a stream, several revisions of a conversation.
+        calibration: Returns what `turnwise calibrate` wrote; None: it wrote nothing.
+        gaps: What is missing, one sentence each.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        document: RunDocument,
+        rows: ReadRows,
+        calibration: Callable[[], Calibration | None] = _no_calibration,
+        gaps: Iterable[str] = (),
+    ) -> None:
+        self.directory, self.document = directory, document
+        self.rows, self.calibration, self.gaps = rows, calibration, [*gaps]
+
+    def scores(self) -> Iterator[ScoreRow]:
+        """Yields the scores that count, those of one conversation in a row."""
+        return self._last("scores")
+
+    def conversations(self) -> Iterator[ConversationRow]:
+        """Yields the conversations that count."""
+        return self._last("conversations")
+
+    def results(self) -> Iterator[ResultRow]:
+        """Yields the evaluation results.
+
+        A row of JSON Lines has the columns `result`, `conversation_id` and `evaluation_status` only.
+        """
+        return iter(self.rows("results"))
+
+    def failures(self) -> Iterator[FailureRow]:
+        """Yields failures and findings."""
+        return iter(self.rows("failures"))
+
+    def metrics(self) -> list[MetricsByAppVersionRow]:
+        """Returns the metrics of the app versions; in a stream, the newest ones of each window."""
+        return newest_metrics(self.rows("metrics_by_app_version"))
+
+    def check_results(self) -> None:
+        """Reads the results, for a command that needs other tables only; raises as reading them does."""
+        for _ in self.results():
+            pass
+
+    def _last(self, table: str) -> Iterator[Any]:
+        last = self._revisions
+        return (row for row in self.rows(table) if row["revision"] >= last.get(scored_id(row), 0))
+
+    @cached_property
+    def _revisions(self) -> dict[ScoredId, int]:
+        """Conversation -> its last revision, unless that is 0; of a batch, nothing has to be read."""
+        found: dict[ScoredId, int] = {}
+        for row in self.rows("conversations") if self.document.files is None else ():
+            if row["revision"] > found.get(scored_id(row), 0):
+                found[scored_id(row)] = row["revision"]
+        return found
+
+
+def run_of_rows(info: RunInfo, counts: JsonObject, tables: Mapping[str, Iterable[Any]]) -> Run:
+    """Returns a run whose rows are at hand and in no file: table -> rows."""
+    document = RunDocument(
+        run_id=info.run_id,
+        create_time=info.create_time,
+        input=[],
+        output_format="",
+        config={},
+        criteria={},
+        versions={},
+        counts=counts,
+        judge={},
+        problems=[],
+        exit_status=0,
+        files={},
+    )
+    return Run("", document, tables.__getitem__)
+
+
+def scored_id(row: JsonObject | ConversationRow | ScoreRow) -> ScoredId:
+    """Returns which conversation a row is of."""
+    return ScoredId(row["conversation_id"], row["app_version"])
+
+
+def newest_metrics(rows: Iterable[MetricsByAppVersionRow]) -> list[MetricsByAppVersionRow]:
+    """Returns the rows of metrics that count: of each window, the newest of every version and criterion."""
+    newest: dict[tuple[str | None, ...], MetricsByAppVersionRow] = {}
+    for row in rows:
+        key = row["window_start"], row["app_version"], row["criterion"], row["level"]
+        if key not in newest or (newest[key]["revision"] or 0) < (row["revision"] or 0):
+            newest[key] = row
+    return [*newest.values()]
+
+
+# The conversations of a run as comparisons and gates see them, by app version.
+
+_LOST = ("lost_records", "lost_conversations", "lost_cases", "unread_ends")
+_LONGEST_NAME = 40
+_VersionName = str | None
+
+
+class RunVersions(Struct):
+    """What a run holds, by app version (None: not stated).
+
+    Attributes:
+        run: The run.
+        conversations: App version -> its conversations.
+        rulers: App version -> criterion -> judge models and prompts.
+        errors: App version -> criterion -> conversations with an error.
+    """
+
+    run: Run
+    conversations: dict[_VersionName, ConversationColumns]
+    rulers: dict[_VersionName, dict[str, set[str]]]
+    errors: dict[_VersionName, dict[str, int]]
+
+    def side(self, version: _VersionName, name: str) -> ComparedSide:
+        """Returns one app version as a side of a comparison."""
+        document = self.run.document
+        return ComparedSide(
+            name=name,
+            source=self.run.directory,
+            conversations=self.conversations[version],
+            run_ids=[document.run_id],
+            lost=sum(document.counts.get(name) or 0 for name in _LOST),
+            problems=problems_of(document),
+            document=document,
+            rulers=self.rulers.get(version, {}),
+            errors=self.errors.get(version, {}),
+            calibration=self.run.calibration(),
+        )
+
+
+def problems_of(document: RunDocument) -> list[str]:
+    """Returns why a run ended with exit status 1, one line each."""
+    if document.exit_status and not document.problems:
+        return [f"it ended with exit status {document.exit_status}"]
+    return document.problems
+
+
+def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
+    """Returns the scored conversations of a run; those of one id and version are told apart by their cases.
+
+    Args:
+        run: The run.
+        tells_why: Whether a verdict without a reason has why the conversation should be read.
+    """
+    rulers: dict[_VersionName, dict[str, set[str]]] = {}
+    errors: dict[_VersionName, dict[str, int]] = {}
+
+    def scores() -> Iterator[ScoreRow]:
+        for row in run.scores():
+            if (ruler := ruler_of(row)) is not None:
+                rulers.setdefault(row["app_version"], {}).setdefault(row["criterion"], set()).add(ruler)
+            yield row
+
+    raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
+    found = collect(scores(), (_summary(row, tells_why) for row in run.conversations()))
+    for row in raised:
+        own = errors.setdefault(row["app_version"], {})
+        own[row["criterion"] or ""] = own.get(row["criterion"] or "", 0) + 1
+    by_version: dict[_VersionName, list[ComparedConversation]] = {}
+    for conversation in found:
+        by_version.setdefault(conversation.app_version, []).append(conversation)
+    columns = {version: columns_of(own) for version, own in by_version.items()}
+    for version in columns if raised else ():
+        columns[version].add_errors(raised_errors(raised))
+    return RunVersions(run, columns, rulers, errors)
+
+
+def unnamed_case(row: ConversationRow) -> str | None:
+    """Returns what identifies a golden without a name: what is expected after which words of the user.
+
+    Copies of it are runs of one case. None: it has a name, or its words were not kept. A record that contains
+    its expectations and names no case has the id of its conversation in place of one.
+    """
+    transcript = row["transcript"]
+    if row["task"] or row["eval_id"] != row["conversation_id"] or not row["case_digest"] or not transcript:
+        return None
+    words = [turn["user"] for turn in recorded_turns(cast(Transcript, transcript))]
+    digest = blake2b(msgspec.json.encode([row["case_digest"], words]), digest_size=6).hexdigest()
+    return f"{one_line(next(filter(None, words), ''), _LONGEST_NAME)} ({digest})"
+
+
+def _summary(row: ConversationRow, tells_why: bool) -> Summary:
+    return Summary(
+        conversation_id=row["conversation_id"],
+        app_version=row["app_version"],
+        verdict=row["verdict"],
+        reason=row["reason"] or (row["why"] if tells_why else None),
+        eval_id=row["eval_id"],
+        task=row["task"] or unnamed_case(row),
+        case_digest=row["case_digest"] or "",
+        language=row["language"],
+        tags=row["tags"],
+        sampled_out=cast(JsonObject, row).get("sampled_out") or (),
+    )
