@@ -413,7 +413,8 @@ _ABBREVIATION, _SHORT_NAME = re.compile(r"[a-z]{1,4}"), 3
 
 
 def _bare(text: str) -> str:
-    text = re.sub(r"\bsaint\b", "st", without_accents(plain(text)))
+    text = re.sub(r"\b(?:saint|sankt)\b", "st", without_accents(plain(text)))
+    text = re.sub(r" ?(?:&| (?:and|und|et|y|e) ) ?", "&", text)
     return _BARE.sub("", text)
 
 
@@ -746,7 +747,7 @@ def _names_differ(wanted: _TextReading, made: _TextReading) -> bool:
 
 
 def _may_shorten(one: str, other: str) -> bool:
-    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    short, long = sorted((_bare(one), _bare(other)), key=len)
     return long.startswith(short) or long[:4] == short[:4]
 
 

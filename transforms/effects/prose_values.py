@@ -833,10 +833,12 @@ _SPELLINGS = [
         (r"(?<![\w-])(\d{1,4})-(?=(?-i:[a-z]{3}))", r"\1 "),
         (
             r"(?<![\d.,])(\d{1,9}),(?=\d\d? ?(?:[€%]|(?:eur|euros?|chf|prozent|kg|km|[gml]|liter|litres?"
-            r"|litros?|meter|stunden|heures?|horas?|tage|jours|d[ií]as)\b))",
+            r"|litros?|meter|h|hours?|stunden|heures?|horas?|tage|jours|d[ií]as)\b))",
             r"\1.",
         ),
         (r"(?<=\d:\d\d) ?Uhr\b", ""),
+        (r"(?<![\w.,])(\d{1,2}) ?h ?([0-5]\d)\b(?! ?min)", r"\1:\2"),
+        (r"(?<![T\d:.-])(?<!-\d\d )(\d{1,2}:\d\d) ?- ?(?=\d{1,2}:\d\d(?![:\d]))", r"\1 to "),
     )
 ]
 _STREET = re.compile(
