@@ -16,6 +16,7 @@ from turnwise.transforms.effects.mentions import (
     SPACED_LETTER,
     Mention,
     Passage,
+    language_root,
     read_passage,
     with_plain_signs,
 )
@@ -48,7 +49,7 @@ from turnwise.transforms.matching.calls import (
 )
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, likeness_of_dates, read_dates
-from turnwise.transforms.text.sentences import sentences
+from turnwise.transforms.text.sentences import guessed_language, sentences
 from turnwise.transforms.text.words import word_set
 
 _MOST_PAIRS = 20_000
@@ -562,6 +563,8 @@ class SpokenText:
 
     def __init__(self, texts: Sequence[str], language: str | None) -> None:
         self._texts, self._language = texts, language
+        known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
+        self._is_english = language_root(known) in ("", "en")
 
     @cached_property
     def _all(self) -> str:
@@ -603,12 +606,12 @@ class SpokenText:
     def _contains(self, wanted: str) -> bool:
         passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
         if passage is None or not passage.mentions:
-            return _has_words(self._all, _words(wanted))
+            return _has_words(self._all, _words(wanted), self._is_english)
         if not any(map(str.isalpha, "".join(passage.between))):
-            return any(_contains(said, passage) for said in self._values)
+            return any(_contains(said, passage, self._is_english) for said in self._values)
         in_digits = read_passage(wanted, self._language, False)
-        return any(_contains(said, passage) for said in self._passages) or any(
-            _contains(said, in_digits) for said in self._passages_in_digits
+        return any(_contains(said, passage, self._is_english) for said in self._passages) or any(
+            _contains(said, in_digits, self._is_english) for said in self._passages_in_digits
         )
 
     def nearest_sentence(self, wanted: str) -> str:
@@ -630,18 +633,31 @@ def _words(text: str) -> str:
     return (text.replace("**", "") or text).casefold()
 
 
-def _has_words(text: str, wanted: str, is_start: bool = False, is_end: bool = False) -> bool:
+def _has_words(
+    text: str, wanted: str, is_english: bool, is_start: bool = False, is_end: bool = False
+) -> bool:
     """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
     last = _LAST_WORD.search(wanted)
-    ending = "" if last is None else _ENDING if last[1] else "s?"
-    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _SPACED.match(wanted) else ""
+    ending = (
+        ""
+        if last is None
+        else "s?"
+        if not last[1]
+        else _ENDING
+        if is_english and last[0].isascii()
+        else _ANY_ENDING
+    )
+    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _UNPREFIXED.match(wanted) else ""
     after = r"\Z" if is_end else rf"{ending}(?!{SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
     return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
 
 
 _ENDING = r"(?:[a-z]?(?:ed|ing)|e?[dns]|es|'s)?"
+_ANY_ENDING = rf"(?:['’]?{SPACED_LETTER}{{1,4}})?"
 _LAST_WORD = re.compile(r"([^\W\d_])?[^\W\d_]{3}$")
 _SPACED = re.compile(SPACED_LETTER)
+_UNPREFIXED = re.compile(rf"(?![\u0590-\u08ff]){SPACED_LETTER}")
+"""A letter that may begin a word; in Hebrew and Arabic, articles and prepositions stand before it."""
 _NUMBER_ONE = re.compile(
     r"(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))", re.IGNORECASE
 )
@@ -654,13 +670,13 @@ def _without_list_numbers(text: str) -> str:
     return _LIST_NUMBER.sub("", text) if is_list else text
 
 
-def _contains(said: Passage, wanted: Passage) -> bool:
+def _contains(said: Passage, wanted: Passage, is_english: bool) -> bool:
     size = len(wanted.mentions)
     return any(
         all(map(Mention.means, wanted.mentions, said.mentions[i : i + size]))
-        and _has_words(said.between[i], wanted.between[0], is_end=True)
+        and _has_words(said.between[i], wanted.between[0], is_english, is_end=True)
         and said.between[i + 1 : i + size] == wanted.between[1:-1]
-        and _has_words(said.between[i + size], wanted.between[-1], is_start=True)
+        and _has_words(said.between[i + size], wanted.between[-1], is_english, is_start=True)
         for i in range(len(said.mentions) - size + 1)
     )
 
