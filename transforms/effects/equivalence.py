@@ -24,13 +24,13 @@ from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
     contradicts,
+    is_secret_or_pattern,
     is_structured,
     is_version,
     may_be_forms,
     may_be_one_name,
     may_be_reworded,
     order_of,
-    with_units,
 )
 from turnwise.transforms.effects.prose_values import (
     likeness_of_calendar_names,
@@ -39,6 +39,7 @@ from turnwise.transforms.effects.prose_values import (
     states_moment,
     with_digits,
 )
+from turnwise.transforms.local_judge.named_values import mark_named_values
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
@@ -96,7 +97,7 @@ def equivalent(
     """
     if are_equal(expected, actual):
         return True
-    left, right = _structure(expected), _structure(actual)
+    left, right = _structure(expected, name), _structure(actual, name)
     if is_empty(left) or is_empty(right):
         return _nothing_equals(left, right, prose)
     if isinstance(left, dict) and isinstance(right, dict):
@@ -162,7 +163,7 @@ def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
     """
     if _is_nothing(left) and _is_nothing(right):
         return prose != "unmet" or _NORWAY not in (left, right)
-    if any(isinstance(side, str) and plain(side) in _NO_VALUES for side in (left, right)):
+    if all(is_empty(side) or _may_be_nothing(side) for side in (left, right)):
         return prose != "unmet"
     if not (may_be_reworded(left) or may_be_reworded(right)):
         return False
@@ -171,6 +172,12 @@ def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
 
 def _is_nothing(value: JsonValue) -> bool:
     return is_empty(value) or (isinstance(value, str) and _TRUTHS.get(plain(value)) is False)
+
+
+def _may_be_nothing(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return all(is_empty(item) or _may_be_nothing(item) for item in value.values())
+    return isinstance(value, str) and plain(value) in _NO_VALUES
 
 
 def pair_equivalent(
@@ -222,7 +229,7 @@ def key_of(value: JsonValue, name: str = "") -> Hashable:
         value: The value.
         name: Name of the parameter; "": unknown.
     """
-    value = _structure(value)
+    value = _structure(value, name)
     if isinstance(value, dict):
         return frozenset((key, key_of(item, key)) for key, item in value.items() if not is_empty(item))
     if isinstance(value, list):
@@ -246,14 +253,15 @@ def _key_of_text(text: str) -> Hashable:
     return read[0].key if len(read) == 1 else plain(text)
 
 
-def _structure(value: JsonValue) -> JsonValue:
+def _structure(value: JsonValue, name: str) -> JsonValue:
     """Returns the object or list that a text spells without a key twice, and other texts with plain signs."""
     if not isinstance(value, str):
         return value
     found = json_structure(value)
     if found is not None and not key_twice(value.encode(), found):
         return found
-    return value if value.isascii() or is_structured(value) else with_plain_signs(value)
+    is_literal = value.isascii() or is_structured(value) or is_secret_or_pattern(name)
+    return value if is_literal else with_plain_signs(value)
 
 
 def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
@@ -311,7 +319,29 @@ def _may_spell_moment(text: str) -> bool:
 def _spelled(text: str) -> str:
     """Returns a short text in one spelling, with spaces between its words (`one_way`, `oneWay`)."""
     parts = re.sub(r"(?<=[^\W\d_])[_-]+(?=[^\W\d_])|(?<=[a-z])(?=[A-Z][a-z])", " ", text)
-    return plain(with_units(spell_alike(parts))).rstrip(".!,。！ ").strip('"“”„«»') or text
+    return plain(_with_units(spell_alike(parts))).rstrip(".!,。！ ").strip('"“”„«»') or text
+
+
+def _with_units(text: str) -> str:
+    """Writes units, weekdays, months, ordinals and degrees of a short text in one way."""
+    names: dict[str, str] = {}
+    text = _ORDINAL.sub(lambda found: _ORDINALS[found[0].lower()], _DEGREE.sub(r" \1", text))
+    text = mark_named_values(text, names)
+    # A pound is a weight, too.
+    return _MONEY_TOKEN.sub(lambda found: names.get(found[0], found[0]).removesuffix("s"), text)
+
+
+_ORDINALS = {
+    "first": "1st",
+    "second": "2nd",
+    "third": "3rd",
+    "fifth": "5th",
+    "eighth": "8th",
+    "ninth": "9th",
+} | {f"{word}th": f"{number}th" for word, number in (("four", 4), ("six", 6), ("seven", 7), ("ten", 10))}
+_ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
+_DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
+_MONEY_TOKEN = re.compile(r"zqunit0[0-5]")
 
 
 def _amount(value: JsonValue) -> Amount | None:

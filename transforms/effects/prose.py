@@ -201,6 +201,11 @@ def is_version(name: str) -> bool:
     return _last_word(name) in ("version", "release", "tag")
 
 
+def is_secret_or_pattern(name: str) -> bool:
+    """Returns whether every sign of a parameter counts, also how a hyphen is printed."""
+    return _last_word(name) in ("password", "passwd", "passphrase", "secret", "token", "regex", "pattern")
+
+
 @lru_cache(maxsize=1024)
 def is_structured(text: str, name: str = "") -> bool:
     """Returns whether a text is a command, code, a query or a path, where every sign counts.
@@ -228,30 +233,6 @@ def is_structured(text: str, name: str = "") -> bool:
     if word in _EXACT_NAMES or (word in _CODE_NAMES and soft):
         return signs > 0 or not may_be_reworded(text)
     return len(tokens) > 1 and signs > 0 and signs + soft >= _SIGNS_IN_CODE * len(tokens)
-
-
-def with_units(text: str) -> str:
-    """Writes units, weekdays, months, ordinals, degrees and plurals of a short text in one way."""
-    names: dict[str, str] = {}
-    text = _ORDINAL.sub(lambda found: _ORDINALS[found[0].lower()], _DEGREE.sub(r" \1", text))
-    text = mark_named_values(text, names)
-    # A pound is a weight, too.
-    text = _MONEY_TOKEN.sub(lambda found: names.get(found[0], found[0]), text)
-    return _COUNTED.sub(r"\1", text)
-
-
-_ORDINALS = {
-    "first": "1st",
-    "second": "2nd",
-    "third": "3rd",
-    "fifth": "5th",
-    "eighth": "8th",
-    "ninth": "9th",
-} | {f"{word}th": f"{number}th" for word, number in (("four", 4), ("six", 6), ("seven", 7), ("ten", 10))}
-_ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
-_DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
-_MONEY_TOKEN = re.compile(r"zqunit0[0-5]")
-_COUNTED = re.compile(r"((?<=\d )[a-z]{2,}?)s\b")
 
 
 def _addresses(text: str) -> list[str]:
@@ -414,6 +395,7 @@ _ABBREVIATION, _SHORT_NAME = re.compile(r"[a-z]{1,4}"), 3
 
 def _bare(text: str) -> str:
     text = re.sub(r"\b(?:saint|sankt)\b", "st", without_accents(plain(text)))
+    text = re.sub(r"(\d ?[a-z]{2,}?)s\b", r"\1", text)
     text = re.sub(r" ?(?:&| (?:and|und|et|y|e) ) ?", "&", text)
     return _BARE.sub("", text)
 
