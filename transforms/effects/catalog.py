@@ -728,7 +728,12 @@ _STORES_OF_QUERIES = word_set("""
     snowflake sql sqlite warehouse
 """)
 _NOT_CODE = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*\"", re.DOTALL)
-_MAY_BE_QUERY = re.compile(r"[\s(;]*(?:--|/\*|(?:[a-z]{2,9}\b|db\.)|\{)", re.IGNORECASE)
+_MAY_BE_QUERY = re.compile(
+    r"[\s(;]*(?:--|/\*|\{|db\.|(?:alter|attach|begin|call|comment|commit|copy|create|declare|delete|desc|describe|do"
+    r"|drop|exec|execute|explain|fragment|grant|if|insert|load|match|merge|mutation|optional|pragma|query|rename"
+    r"|replace|revoke|rollback|select|set|show|start|subscription|table|truncate|update|upsert|use|values|with)\b)",
+    re.IGNORECASE,
+)
 _IN_CAPITALS = re.compile(
     r"(?:SELECT|WITH|INSERT|UPDATE|DELETE|DROP|TRUNCATE|ALTER|CREATE|MERGE|REPLACE|GRANT|REVOKE|EXPLAIN|SHOW)\s[^;]*?"
     r"\b(?:AS|COLUMN|DATABASE|DATABASES|FROM|INDEX|INTO|ON|ROLE|SCHEMA|SELECT|SET|TABLE|TABLES|TO|USER|VIEW)\b"
@@ -765,7 +770,6 @@ _MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
 _GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
 
 
-_SPACED = re.compile(r"[\s{]")
 _ACTING = re.compile("action|command|method|op|verb", re.IGNORECASE)
 
 
@@ -806,15 +810,18 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
     return stated if is_http else ToolEffect(UNKNOWN, False, False, GUESS)
 
 
-def may_state_effect(args: JsonObject | None) -> bool:
-    """Returns whether arguments are such that `effect_of_call` has to read them; most are not."""
-    return bool(args) and not all(
-        (isinstance(value, str) and not (_SPACED.search(value) or _ACTING.search(key)))
-        or isinstance(value, bool)
-        or value is None
-        or (isinstance(value, int | float) and len(args or ()) == 1)
-        for key, value in (args or {}).items()
-    )
+@lru_cache(maxsize=4096)
+def _states_always(name: str) -> bool:
+    """Returns whether the arguments of a tool state its effect without a query or an action."""
+    words = _last_words(name)
+    return words[-1] == "add" or "_".join(words) in ANSWERING
+
+
+def may_state_effect(name: str, args: JsonObject | None) -> bool:
+    """Returns whether `effect_of_call` has to read the arguments; of most calls the name decides."""
+    texts = _texts(args) if args else ()
+    may_state = any(_MAY_BE_QUERY.match(text) or _ACTING.search(key) for key, text, _ in texts)
+    return may_state or (bool(args) and _states_always(name))
 
 
 def _strength(effect: ToolEffect) -> int:

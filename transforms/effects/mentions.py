@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import (
     ToolEffect,
     ToolSetting,
 )
-from turnwise.transforms.effects.catalog import effect_of_call, infer_effect, words_of
+from turnwise.transforms.effects.catalog import effect_of_call, infer_effect, may_state_effect, words_of
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
@@ -318,7 +318,7 @@ class ToolCatalog:
         """
         name = called_tool(call)
         tool = self.effect(name)
-        if not tool.is_guess:
+        if not (tool.is_guess and may_state_effect(name, call.args)):
             return tool
         inferred = self._inferred(name)
         effect = effect_of_call(name, inferred, call.args or {})

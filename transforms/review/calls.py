@@ -70,7 +70,7 @@ class CallEffects:
     def of(self, call: ToolCall) -> CallEffect:
         """Returns the effect of a call."""
         known = self.known.get(call.name)
-        is_open = (known is None or known.is_guess) and may_state_effect(call.args)
+        is_open = (known is None or known.is_guess) and may_state_effect(call.name or "", call.args)
         if known is not None and not is_open:
             return known
         effect = self._catalog.effect_of(call)
