@@ -21,6 +21,7 @@ from turnwise.transforms.text.dates import (
     likeness_of_dates,
     read_dates,
     weekdays_in,
+    with_noon_in_digits,
 )
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
 from turnwise.transforms.text.words import MONTHS, NUMBER_WORDS, word_set
@@ -105,7 +106,7 @@ def read_moment(text: str, path: str = "") -> Moment:
 
 def states_moment(text: str, wanted: str) -> bool:
     """Returns whether a text states a day, a time of day or both, in any spelling, and does not deny it."""
-    moment = read_moment(wanted)
+    text, moment = with_noon_in_digits(text), read_moment(with_noon_in_digits(wanted))
     is_day = len(moment.days) == 1 and moment.days[0][1] > 0
     if not moment.is_whole or not (is_day or (moment.minutes and not moment.days)):
         return False
@@ -861,7 +862,7 @@ def spell_alike(text: str) -> str:
     and card numbers without spaces, codes without signs (`#W-123`).
     """
     text = with_digits(re.sub(r"(?<=\w)einhalb\b", " and a half", normalize("NFKC", text)))
-    text = _PHONE.sub(_without_gaps, text)
+    text = with_noon_in_digits(_PHONE.sub(_without_gaps, text))
     for pattern in (_TIMES[0], _TIMES[3]):
         text = pattern.sub(_clock, text)
     for found, written in _SPELLINGS:

@@ -80,9 +80,14 @@ _CLOCK_WORD = re.compile(
 )
 
 
+def with_noon_in_digits(text: str) -> str:
+    """Writes noon and midnight as `12:00` and `0:00`."""
+    return _CLOCK_WORD.sub(lambda word: "12:00" if word[1] else "0:00", text)
+
+
 @lru_cache(maxsize=4096)
 def _read(text: str) -> tuple[DateReading, ...]:
-    lower = _CLOCK_WORD.sub(lambda word: "12:00" if word[1] else "0:00", " ".join(text.lower().split()))
+    lower = with_noon_in_digits(" ".join(text.lower().split()))
     days = _days(lower)
     if days:
         return tuple(DateReading(day, None, None) for day in days)

@@ -85,6 +85,8 @@ SAID = [
     ("May 5 at 2 pm", "on 5 May at 9:00, and on 6 June at 14:00", None, False),
     ("14:30", "um 14.30 Uhr", "de", True),
     ("2:30", "at 2:30 PM", None, True),
+    ("noon", "at 12:00", None, True),
+    ("00:00", "at midnight", None, True),
     ("11:00", "10:00-11:00", None, True),
     ("12:00", "10:00-11:00", None, False),
     ("14:30", "at 2:30 am", None, False),

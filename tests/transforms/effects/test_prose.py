@@ -140,6 +140,7 @@ TEXTS = [
     ("note", "call between 10:00-11:00 please", "call between 10:00-12:00 please", "FAIL"),
     ("note", "la réunion est à 14h30 demain", "la réunion est à 14:30 demain", "PASS"),
     ("note", "send München the papers please", "send Munchen the papers please", None),
+    ("note", "please call me at noon tomorrow", "please call me at 12:00 tomorrow", "PASS"),
     ("password", "pass-word", "pass–word", None),
     ("id", "LH-452", "LH\u2011452", "PASS"),
     ("ids", "A1,A2", "A1, A2", "PASS"),
