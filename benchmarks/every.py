@@ -70,7 +70,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "local_judge",
-        "agreement of the local judge with labelled data ([table](judges.md#the-local-judge))",
+        "agreement of the local judge with labelled data ([table](#labelled-data))",
         "seconds",
     ),
     Benchmark(

@@ -15,7 +15,7 @@ _NAME_PARTS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 _LARGEST = 10**40
 CHANGING_WORDS = word_set(
     "before after against since than between over under up down out off again all every each both either",
-    "one ones est same other others another only even more most much many about no nor not",
+    "one ones est cet same other others another only even more most much many about no nor not",
     "vor nach über unter zwischen gegen mehr seit sehr aber oder or más muy entre depuis plus",
 )
 """Function words that change a value (`before 5`, `one more`)."""

@@ -1,14 +1,13 @@
 """Infers the effect of a tool from its name and description, in the languages of the verb lists."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
 from turnwise.schemas.conversation import GUESS, UNKNOWN, InferredEffect, ToolEffect
-from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects import foreign_verbs as foreign
 from turnwise.transforms.text.words import word_set
 
@@ -299,14 +298,21 @@ FRAMEWORK = word_set("""
 """Tools by which frameworks plan, ask the user and give the answer; nothing else changes."""
 
 ANSWERING = word_set("""
-    answer complete done finish finish_task reply respond submit submit_answer task_complete update_plan
+    answer complete complete_task done end_turn finish finish_task respond submit submit_answer
+    task_complete update_plan
 """)
 """Names of such tools that may also be those of a business; the arguments tell."""
 
-ANSWERS = word_set("""
-    answer content explanation message output plan reason response result status success summary text thought
+THOUGHTS = word_set("reasoning scratchpad thinking thought thoughts")
+"""Nouns for what a model thinks: writing it down changes nothing."""
+
+DRAFTS = word_set("dict dicts memories memory plan progress string strings text todos")
+"""Nouns for what a framework or a calculation may write as well as a business, if one of `DRAFTING` does."""
+
+DRAFTING = word_set("""
+    add append create join log make merge record remove replace report save split store strip update write
 """)
-"""Parameters of tools that give an answer or a plan."""
+"""Verbs that write drafts."""
 
 MONEY = word_set("""
     account accounts amount balance bank card cash checking credit fund funds money payment savings
@@ -428,6 +434,10 @@ def lexicon() -> Lexicon:
     )
 
 
+READ = ToolEffect("read", True, False, GUESS)
+"""Effect of a tool that is taken for a look-up."""
+
+
 class InferredVerb(NamedTuple):
     """An effect and the verb that it was inferred from.
 
@@ -451,14 +461,15 @@ def infer_effect(name: str, description: str | None = None) -> ToolEffect:
         name: Name in camelCase, snake_case, kebab-case or a script without spaces, with or without accents.
         description: Description of the tool; None: unknown.
     """
-    joined = "_".join(_last_words(name))
+    joined = "_".join(last_words(name))
     if joined in FRAMEWORK:
-        return _READ
-    named = None if joined in ANSWERING else _named(name)
-    return _tool_effect(named or _described(description) or InferredVerb(UNKNOWN, ""), name)
+        return READ
+    named = None if joined in ANSWERING else verb_of_name(name)
+    return effect_of_verb(named or _described(description) or InferredVerb(UNKNOWN, ""), name)
 
 
-def _tool_effect(found: InferredVerb, name: str) -> ToolEffect:
+def effect_of_verb(found: InferredVerb, name: str) -> ToolEffect:
+    """Returns the effect of a tool by its deciding verb and its name."""
     (effect, verb), words = found, lexicon()
     is_idempotent = effect in ("read", "handoff") or verb in words.idempotent
     destroys = (
@@ -481,18 +492,19 @@ def _names_store(verb: str, name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_toggle(name: str) -> bool:
     """Returns whether a tool toggles a state, by the verb of its name."""
-    found = _named(name)
+    found = verb_of_name(name)
     return found is not None and found.verb in TOGGLING
 
 
 @lru_cache(maxsize=4096)
 def sets_value(name: str) -> bool:
     """Returns whether a tool gives something a value, by the verb of its name."""
-    found = _named(name)
+    found = verb_of_name(name)
     return found is not None and found.verb in _SETTING
 
 
-def _named(name: str) -> InferredVerb | None:
+def verb_of_name(name: str) -> InferredVerb | None:
+    """Returns the deciding verb of a name and what it does; None: nothing is known of it."""
     texts = _PART.split(_plain(name))
     parts = [words for text in texts if (words := _segmented(_without_initials(words_of(text))))]
     found = _read(parts[-1]) if parts else None
@@ -503,7 +515,7 @@ def _named(name: str) -> InferredVerb | None:
 
 
 @lru_cache(maxsize=4096)
-def _last_words(name: str) -> tuple[str, ...]:
+def last_words(name: str) -> tuple[str, ...]:
     """Returns the words of the last part of a name."""
     return tuple(words_of(_PART.split(_plain(name))[-1])) or ("",)
 
@@ -559,13 +571,15 @@ def _parts_of(run: str) -> list[str]:
 
 def _read(words: Sequence[str]) -> InferredVerb | None:
     """Returns the effect of the words of a name; None: they hold no known verb."""
-    if words[-1] == "plan" and len(words) > 1:  # a thing that is changed, as in `switch_plan`
-        words = [*words[:-1], "plans"]
     head, last, known = words[0], words[-1], lexicon()
     if _hands_over(words):
         return InferredVerb("handoff", head)
-    if "dryrun" in words:
+    if "dryrun" in words or last in THOUGHTS:
         return InferredVerb("read", "")
+    if head in DRAFTING and last in DRAFTS and len(words) == 2:
+        return None
+    if last == "plan" and len(words) > 1:  # a thing that is changed, as in `switch_plan`
+        words, last = [*words[:-1], "plans"], "plans"
     if head == "list" and words[-2:-1] == ["for"] and last in _MARKETS and not words[1].endswith("s"):
         return None  # `list_car_for_sale` offers it
     if head in PREPARING and last in TOOLS:
@@ -703,207 +717,3 @@ def _described(description: str | None) -> InferredVerb | None:
         if stem in known.writing or stem in known.reading:
             return InferredVerb("write" if stem in known.writing else "read", stem)
     return None
-
-
-# Infers the effect of a call from arguments that state it: a query, an action or an HTTP method.
-
-_READ = ToolEffect("read", True, False, GUESS)
-_LONGEST_QUERY = 20_000
-_ACTION_KEYS = word_set("action command method op operation verb")
-_HTTP = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
-_ADDRESSES = word_set("endpoint path uri url")
-_ASKED_FOR = word_set("info options status")
-_NAVIGATING = word_set("click open press tap")
-_NOT_RUN = word_set("""
-    analyse analyze check checker dryrun estimate explain format formatter lint linter parse parser review
-    translate validate validator verify
-""")
-"""Words of tools that look at a query and do not run it."""
-
-_OPERAND = re.compile(
-    r"[a-z]|(?:addend|first|num|number|operand|second|term|val|value)s?(?:_?\w)?|\w+_number"
-)
-_STORES_OF_QUERIES = word_set("""
-    bigquery clickhouse database databases db duckdb mysql oracle postgres postgresql redshift
-    snowflake sql sqlite warehouse
-""")
-_NOT_CODE = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*\"", re.DOTALL)
-_MAY_BE_QUERY = re.compile(
-    r"[\s(;]*(?:--|/\*|\{|db\.|(?:alter|attach|begin|call|comment|commit|copy|create|declare|delete|desc|describe|do"
-    r"|drop|exec|execute|explain|fragment|grant|if|insert|load|match|merge|mutation|optional|pragma|query|rename"
-    r"|replace|revoke|rollback|select|set|show|start|subscription|table|truncate|update|upsert|use|values|with)\b)",
-    re.IGNORECASE,
-)
-_IN_CAPITALS = re.compile(
-    r"(?:SELECT|WITH|INSERT|UPDATE|DELETE|DROP|TRUNCATE|ALTER|CREATE|MERGE|REPLACE|GRANT|REVOKE|EXPLAIN|SHOW)\s[^;]*?"
-    r"\b(?:AS|COLUMN|DATABASE|DATABASES|FROM|INDEX|INTO|ON|ROLE|SCHEMA|SELECT|SET|TABLE|TABLES|TO|USER|VIEW)\b"
-    r"|TRUNCATE\s+[\w.]+\s*\Z|SELECT\s+[\w.]+\s*\("
-)
-_STATEMENT = re.compile(
-    r"delete\s+from\s+[\w.`\[\]]+\s*(?:\Z|(?:where|using|returning|limit|as)\b|\w+\s+where\b)"
-    r"|(?:drop|truncate)\s+(?:table|view|index|database|schema)\s+(?:if\s+exists\s+)?[\w.`\[\]]+\s*"
-    r"(?:\Z|,|cascade\b|restrict\b)"
-    r"|insert\s+(?:\w+\s+){0,2}into\s+\S+\s*(?:\(|values\b|select\b|set\b|default\b)"
-    r"|update\s+\S+(?:\s+\w+)?\s+set\s+[\w.`]+\s*=|(?:merge|replace|upsert)\s+into\s+\S+"
-    r"|(?:create|alter)\s+table\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|(?:add|alter|as|drop|rename)\b)"
-    r"|select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\([^()]*\))?(?:\s*,\s*[\w.*]+(?:\([^()]*\))?)*)\s+(?:from|into)\s"
-    r"|with\s+(?:recursive\s+)?\w+\s*(?:\([^()]*\)\s*)?as\s*\(|(?:optional\s+)?match\s*\(",
-    re.IGNORECASE,
-)
-_DESTROYING = re.compile(
-    r"\A(?:delete|drop|truncate)\b|\bdelete\s+(?:[\w.,*]+\s+)?from\b|\bthen\s+delete\b|\Aalter\b.*\bdrop\b"
-    r"|\A(?:optional\s+)?match\b.*\bdelete\b",
-    re.DOTALL,
-)
-_WRITING = re.compile(
-    r"\A(?:alter|attach|comment|copy|create|grant|insert|load|merge|rename|replace|revoke|update|upsert)\b"
-    r"|\binsert\s+(?:\w+\s+)?into\b|\bupdate\s+\S+\s+(?:\w+\s+)?set\b|\bmerge\s+into\b|\A(?:select|with)\b.*\binto\b"
-    r"|\A(?:optional\s+)?match\b.*\b(?:create|merge|remove|set)\b|\Apragma\s+[\w.]+\s*=",
-    re.DOTALL,
-)
-_ASKING_SQL = re.compile(
-    r"(?:begin|commit|desc|describe|explain|match|optional|pragma|rollback|select|set|show|start|table|use|values|with)\b"
-)
-_EXPLAINING = re.compile(r"explain\b(?!.*\banaly[sz]e\b)", re.DOTALL)
-_COUNTING = re.compile(r"\bset\b.*?=[^,=]*?\w\s*[-+*/|]")
-_MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
-_GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
-
-
-_ACTING = re.compile("action|command|method|op|verb", re.IGNORECASE)
-
-
-def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffect:
-    """Returns the effect of a call, which its arguments may state, of a tool whose effect is inferred.
-
-    What a query does (SQL, Cypher, GraphQL, MongoDB) decides, and then an action (`action: create`,
-    `method: DELETE`), but not against a verb that begins the name: `get_log(action: delete)` may filter.
-
-    Args:
-        name: Name of the tool.
-        effect: Its inferred effect.
-        args: The arguments.
-    """
-    words = _last_words(name)
-    if effect.effect == "handoff" or not _NOT_RUN.isdisjoint(words):
-        return effect
-    if "_".join(words) in ANSWERING:
-        is_answer = isinstance(args.get("plan", []), list) and all(key.lower() in ANSWERS for key in args)
-        return _READ if is_answer else effect
-    if words[-1] == "add" and _are_operands(args):
-        return _READ
-    texts = list(_texts(args))
-    queries = [found for key, text, _ in texts if (found := _query_effect(text, {*words, *words_of(key)}))]
-    if queries:
-        strongest = max(queries, key=_strength)
-        return strongest if effect.effect != "write" else max(effect, strongest, key=_strength)
-    actions = [found for key, text, inner in texts if inner and (found := _action_effect(key, text, args))]
-    if not actions:
-        return effect
-    stated, verb = max(actions, key=_strength), _named(name)
-    is_plain = verb is not None and verb.verb == words[0] and (len(words) > 1 or verb.verb not in NOUNS_TOO)
-    if not is_plain or effect.effect == UNKNOWN:
-        return stated
-    if effect.effect == "write" or stated.effect == "read":
-        return effect
-    is_http = any(text.upper() in _HTTP and words_of(key)[-1:] == ["method"] for key, text, _ in texts)
-    return stated if is_http else ToolEffect(UNKNOWN, False, False, GUESS)
-
-
-@lru_cache(maxsize=4096)
-def _states_always(name: str) -> bool:
-    """Returns whether the arguments of a tool state its effect without a query or an action."""
-    words = _last_words(name)
-    return words[-1] == "add" or "_".join(words) in ANSWERING
-
-
-def may_state_effect(name: str, args: JsonObject | None) -> bool:
-    """Returns whether `effect_of_call` has to read the arguments; of most calls the name decides."""
-    texts = _texts(args) if args else ()
-    may_state = any(_MAY_BE_QUERY.match(text) or _ACTING.search(key) for key, text, _ in texts)
-    return may_state or (bool(args) and _states_always(name))
-
-
-def _strength(effect: ToolEffect) -> int:
-    return effect.destructive + ("read", UNKNOWN, "handoff", "write").index(effect.effect)
-
-
-def _are_operands(args: JsonObject) -> bool:
-    """Returns whether arguments are the two numbers, or the list of them, of a calculation."""
-    values = [one for value in args.values() for one in (value if isinstance(value, list) else [value])]
-    are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    is_one = len(args) == 1 or len(values) == 2
-    return len(values) > 1 and is_one and are_numbers and all(map(_OPERAND.fullmatch, args))
-
-
-def _texts(args: JsonObject) -> Iterator[tuple[str, str, bool]]:
-    """Yields the texts of arguments with their keys, and whether they stand outside of lists."""
-    left: list[tuple[str, JsonValue, bool]] = [("", args, True)]
-    while left:
-        key, value, is_outside = left.pop()
-        if isinstance(value, str):
-            yield key, value, is_outside
-        elif isinstance(value, dict):
-            left += [(name, item, is_outside) for name, item in value.items()]
-        elif isinstance(value, list):
-            left += [(key, item, False) for item in value]
-
-
-def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
-    """Returns the effect of an argument that names an action; None: it names none that is known."""
-    words, action = words_of(key), text.strip()
-    if not words or words[-1] not in _ACTION_KEYS or words[0] not in (words[-1], "http", "request"):
-        return None
-    if words[-1] == "method" and (len(words_of(action)) == 1 or action.upper() in _HTTP):
-        is_http = (
-            action.isupper() or len(words) > 1 or any(not _ADDRESSES.isdisjoint(words_of(k)) for k in args)
-        )
-        return infer_effect(action) if action.upper() in _HTTP and is_http else None
-    if action.lower() in _ASKED_FOR:
-        return _READ
-    verb = _named(action) if len(action) <= _LONGEST_DESCRIPTION and len(action.split()) <= 2 else None
-    if verb is None or not verb.verb or verb.verb in _NAVIGATING:
-        return None
-    operands = {name: value for name, value in args.items() if value != text}
-    return _READ if verb.verb == "add" and _are_operands(operands) else _tool_effect(verb, action)
-
-
-def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
-    """Returns the effect of a query; None: the text is none, or it is unknown what it does.
-
-    Args:
-        text: The text.
-        words: Words of the tool and the parameter. Where they name a database, any statement is a query.
-    """
-    text = text[:_LONGEST_QUERY]
-    if not _MAY_BE_QUERY.match(text):
-        return None
-    if _GRAPHQL.match(text):
-        fields = [infer_effect(found[1]) for found in _MUTATION.finditer(text)]
-        if fields:
-            return ToolEffect("write", False, any(field.destructive for field in fields), GUESS)
-        return _READ if "graphql" in words or not text.lstrip().startswith("{") else None
-    if text.lstrip().startswith("db."):
-        command = re.match(r"\s*db(?:\.\w+)*?\.(\w+)\(", text)
-        effect = infer_effect(command[1]) if command else None
-        return effect if effect and effect.effect != UNKNOWN else None
-    bare = _NOT_CODE.sub(lambda found: " " if found[0][0] in "-/" else "x", text)
-    statements = [part for each in bare.split(";") if (part := each.strip("( \t\r\n"))]
-    if not statements or not (
-        not _STORES_OF_QUERIES.isdisjoint(words)
-        or any(_IN_CAPITALS.match(part) or _STATEMENT.match(part) for part in statements)
-    ):
-        return None
-    found = [effect for part in statements if (effect := _statement_effect(part.lower())) is not None]
-    return max(found, key=_strength, default=None)
-
-
-def _statement_effect(statement: str) -> ToolEffect | None:
-    if _EXPLAINING.match(statement):
-        return _READ
-    if _DESTROYING.search(statement):
-        return ToolEffect("write", True, True, GUESS)
-    if _WRITING.search(statement):
-        is_set = statement.startswith("update") and not _COUNTING.search(statement)
-        return ToolEffect("write", is_set, False, GUESS)
-    return _READ if _ASKING_SQL.match(statement) else None

@@ -463,8 +463,8 @@ def missing_lookups(
     """Returns the expected look-ups whose tool was never called, if nothing but look-ups is expected."""
     if any(catalog.effect_of(call).effect != "read" for call in expected):
         return []
-    made = {call.name for turn in turns for call in (*turn.tool_calls, *turn.user_tool_calls)}
-    return [call for call in expected if call.name not in made]
+    made = [call for turn in turns for call in (*turn.tool_calls, *turn.user_tool_calls)]
+    return [want for want in expected if not any(same_tool(want, call) for call in made)]
 
 
 def _failed_lookups(

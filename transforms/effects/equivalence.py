@@ -16,6 +16,7 @@ from turnwise.transforms.effects.mentions import (
     SPACED_LETTER,
     Mention,
     Passage,
+    language_root,
     read_passage,
     with_plain_signs,
 )
@@ -23,13 +24,13 @@ from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
     contradicts,
+    is_secret_or_pattern,
     is_structured,
     is_version,
     may_be_forms,
     may_be_one_name,
     may_be_reworded,
     order_of,
-    with_units,
 )
 from turnwise.transforms.effects.prose_values import (
     likeness_of_calendar_names,
@@ -38,6 +39,7 @@ from turnwise.transforms.effects.prose_values import (
     states_moment,
     with_digits,
 )
+from turnwise.transforms.local_judge.named_values import mark_named_values
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
@@ -48,7 +50,7 @@ from turnwise.transforms.matching.calls import (
 )
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, Likeness, epoch_date, likeness_of_dates, read_dates
-from turnwise.transforms.text.sentences import sentences
+from turnwise.transforms.text.sentences import guessed_language, sentences
 from turnwise.transforms.text.words import word_set
 
 _MOST_PAIRS = 20_000
@@ -95,7 +97,7 @@ def equivalent(
     """
     if are_equal(expected, actual):
         return True
-    left, right = _structure(expected), _structure(actual)
+    left, right = _structure(expected, name), _structure(actual, name)
     if is_empty(left) or is_empty(right):
         return _nothing_equals(left, right, prose)
     if isinstance(left, dict) and isinstance(right, dict):
@@ -161,7 +163,7 @@ def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
     """
     if _is_nothing(left) and _is_nothing(right):
         return prose != "unmet" or _NORWAY not in (left, right)
-    if any(isinstance(side, str) and plain(side) in _NO_VALUES for side in (left, right)):
+    if all(is_empty(side) or _may_be_nothing(side) for side in (left, right)):
         return prose != "unmet"
     if not (may_be_reworded(left) or may_be_reworded(right)):
         return False
@@ -170,6 +172,12 @@ def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
 
 def _is_nothing(value: JsonValue) -> bool:
     return is_empty(value) or (isinstance(value, str) and _TRUTHS.get(plain(value)) is False)
+
+
+def _may_be_nothing(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return all(is_empty(item) or _may_be_nothing(item) for item in value.values())
+    return isinstance(value, str) and plain(value) in _NO_VALUES
 
 
 def pair_equivalent(
@@ -221,7 +229,7 @@ def key_of(value: JsonValue, name: str = "") -> Hashable:
         value: The value.
         name: Name of the parameter; "": unknown.
     """
-    value = _structure(value)
+    value = _structure(value, name)
     if isinstance(value, dict):
         return frozenset((key, key_of(item, key)) for key, item in value.items() if not is_empty(item))
     if isinstance(value, list):
@@ -245,14 +253,15 @@ def _key_of_text(text: str) -> Hashable:
     return read[0].key if len(read) == 1 else plain(text)
 
 
-def _structure(value: JsonValue) -> JsonValue:
+def _structure(value: JsonValue, name: str) -> JsonValue:
     """Returns the object or list that a text spells without a key twice, and other texts with plain signs."""
     if not isinstance(value, str):
         return value
     found = json_structure(value)
     if found is not None and not key_twice(value.encode(), found):
         return found
-    return value if value.isascii() or is_structured(value) else with_plain_signs(value)
+    is_literal = value.isascii() or is_structured(value) or is_secret_or_pattern(name)
+    return value if is_literal else with_plain_signs(value)
 
 
 def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
@@ -291,6 +300,8 @@ def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
         return "unclear" if _CAMEL_CASE.fullmatch(left) or _CAMEL_CASE.fullmatch(right) else "same"
     if _spelled(left) == _spelled(right) or ((code := _code(left)) is not None and code == _code(right)):
         return "same"
+    if _truth(left) is not None and _truth(left) == _truth(right):
+        return "unclear"
     if " " in f"{left}{right}" or not left.isascii():
         likeness = compare_texts(left, right, name)
         if likeness == "same" or (likeness == "different" and not may_be_one_name(left, right)):
@@ -308,7 +319,29 @@ def _may_spell_moment(text: str) -> bool:
 def _spelled(text: str) -> str:
     """Returns a short text in one spelling, with spaces between its words (`one_way`, `oneWay`)."""
     parts = re.sub(r"(?<=[^\W\d_])[_-]+(?=[^\W\d_])|(?<=[a-z])(?=[A-Z][a-z])", " ", text)
-    return plain(with_units(spell_alike(parts))).rstrip(".!,。！ ") or text
+    return plain(_with_units(spell_alike(parts))).rstrip(".!,。！ ").strip('"“”„«»') or text
+
+
+def _with_units(text: str) -> str:
+    """Writes units, weekdays, months, ordinals and degrees of a short text in one way."""
+    names: dict[str, str] = {}
+    text = _ORDINAL.sub(lambda found: _ORDINALS[found[0].lower()], _DEGREE.sub(r" \1", text))
+    text = mark_named_values(text, names)
+    # A pound is a weight, too.
+    return _MONEY_TOKEN.sub(lambda found: names.get(found[0], found[0]).removesuffix("s"), text)
+
+
+_ORDINALS = {
+    "first": "1st",
+    "second": "2nd",
+    "third": "3rd",
+    "fifth": "5th",
+    "eighth": "8th",
+    "ninth": "9th",
+} | {f"{word}th": f"{number}th" for word, number in (("four", 4), ("six", 6), ("seven", 7), ("ten", 10))}
+_ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
+_DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
+_MONEY_TOKEN = re.compile(r"zqunit0[0-5]")
 
 
 def _amount(value: JsonValue) -> Amount | None:
@@ -323,7 +356,7 @@ def _amount(value: JsonValue) -> Amount | None:
 
 @lru_cache(maxsize=4096)
 def _amount_in_words(text: str) -> Amount | None:
-    if not any(map(str.isalpha, text)):
+    if not any(map(str.isalpha, text)) or _MILLION_OR_THOUSAND.search(text):
         return None
     between, mentions = read_passage(with_digits(text), None)
     is_one = len(mentions) == 1 and not any(between) and not (mentions[0].is_share or mentions[0].is_denied)
@@ -347,6 +380,7 @@ def _may_be(value: JsonValue, number: Amount | None) -> bool:
     )
 
 
+_MILLION_OR_THOUSAND = re.compile(r"\bmil\b", re.IGNORECASE)
 _CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
 _SIGNED = re.compile(r"(?:^|\W|UTC|GMT)-\d|^\(\d+\)$", re.IGNORECASE)
 
@@ -533,7 +567,11 @@ def _rows_differ(
 ) -> list[Difference]:
     rows = [dict(zip(group, row, strict=True)) for row in zip(*(wanted[n] for n in group), strict=True)]
     made = [dict(zip(group, row, strict=True)) for row in zip(*(given[n] for n in group), strict=True)]
-    if len(rows) == len(made) and None not in pair_equivalent(rows, made, prose):
+    if prose == "unmet" and any(order_of(name, ()) == "open" for name in group):
+        is_same = len(rows) == len(made) and all(map(partial(equivalent, prose=prose), rows, made))
+    else:
+        is_same = len(rows) == len(made) and None not in pair_equivalent(rows, made, prose)
+    if is_same:
         return []
     alone = [
         Difference(n, wanted[n], given[n]) for n in group if not equivalent(wanted[n], given[n], prose, n)
@@ -555,6 +593,8 @@ class SpokenText:
 
     def __init__(self, texts: Sequence[str], language: str | None) -> None:
         self._texts, self._language = texts, language
+        known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
+        self._is_english = language_root(known) in ("", "en")
 
     @cached_property
     def _all(self) -> str:
@@ -596,12 +636,12 @@ class SpokenText:
     def _contains(self, wanted: str) -> bool:
         passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
         if passage is None or not passage.mentions:
-            return _has_words(self._all, _words(wanted))
+            return _has_words(self._all, _words(wanted), self._is_english)
         if not any(map(str.isalpha, "".join(passage.between))):
-            return any(_contains(said, passage) for said in self._values)
+            return any(_contains(said, passage, self._is_english) for said in self._values)
         in_digits = read_passage(wanted, self._language, False)
-        return any(_contains(said, passage) for said in self._passages) or any(
-            _contains(said, in_digits) for said in self._passages_in_digits
+        return any(_contains(said, passage, self._is_english) for said in self._passages) or any(
+            _contains(said, in_digits, self._is_english) for said in self._passages_in_digits
         )
 
     def nearest_sentence(self, wanted: str) -> str:
@@ -623,18 +663,31 @@ def _words(text: str) -> str:
     return (text.replace("**", "") or text).casefold()
 
 
-def _has_words(text: str, wanted: str, is_start: bool = False, is_end: bool = False) -> bool:
+def _has_words(
+    text: str, wanted: str, is_english: bool, is_start: bool = False, is_end: bool = False
+) -> bool:
     """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
     last = _LAST_WORD.search(wanted)
-    ending = "" if last is None else _ENDING if last[1] else "s?"
-    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _SPACED.match(wanted) else ""
+    ending = (
+        ""
+        if last is None
+        else "s?"
+        if not last[1]
+        else _ENDING
+        if is_english and last[0].isascii()
+        else _ANY_ENDING
+    )
+    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _UNPREFIXED.match(wanted) else ""
     after = r"\Z" if is_end else rf"{ending}(?!{SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
     return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
 
 
 _ENDING = r"(?:[a-z]?(?:ed|ing)|e?[dns]|es|'s)?"
+_ANY_ENDING = rf"(?:['’]?{SPACED_LETTER}{{1,4}})?"
 _LAST_WORD = re.compile(r"([^\W\d_])?[^\W\d_]{3}$")
 _SPACED = re.compile(SPACED_LETTER)
+_UNPREFIXED = re.compile(rf"(?![\u0590-\u08ff]){SPACED_LETTER}")
+"""A letter that may begin a word; in Hebrew and Arabic, articles and prepositions stand before it."""
 _NUMBER_ONE = re.compile(
     r"(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))", re.IGNORECASE
 )
@@ -647,13 +700,13 @@ def _without_list_numbers(text: str) -> str:
     return _LIST_NUMBER.sub("", text) if is_list else text
 
 
-def _contains(said: Passage, wanted: Passage) -> bool:
+def _contains(said: Passage, wanted: Passage, is_english: bool) -> bool:
     size = len(wanted.mentions)
     return any(
         all(map(Mention.means, wanted.mentions, said.mentions[i : i + size]))
-        and _has_words(said.between[i], wanted.between[0], is_end=True)
+        and _has_words(said.between[i], wanted.between[0], is_english, is_end=True)
         and said.between[i + 1 : i + size] == wanted.between[1:-1]
-        and _has_words(said.between[i + size], wanted.between[-1], is_start=True)
+        and _has_words(said.between[i + size], wanted.between[-1], is_english, is_start=True)
         for i in range(len(said.mentions) - size + 1)
     )
 

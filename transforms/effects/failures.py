@@ -90,6 +90,9 @@ _SUCCEEDING = re.compile(
     r"|(?:エラー|失敗|問題)(?:は|が)?(?:なし|無し|ありません|ない)"
     r"|(?:오류|에러|실패|문제)(?:가|는|이)? 없(?:음|습|이|었)"
     r"|(?:没有|沒有|未发现|无)(?:任何)?(?:错误|錯誤|失败|问题|異常|异常)"
+    r"|完了(?!でき)|(?:予約|注文|登録|更新|変更|送信|作成|保存|削除|確定|設定|キャンセル)(?:しま|され|できま)した"
+    r"|已(?:成功|完成|创建|建立|取消|更新|发送|保存|删除|预订|提交|确认|修改|退款)|(?:预订|预定|创建|提交|操作)成功"
+    r"|완료|(?:예약|주문|취소|등록|변경|저장|삭제|전송|생성|확인)(?:되었|됐|했)습니다"
 )
 _DONE = (
     "activated|added|adjusted|applied|approved|assigned|blocked|booked|cancell?ed|changed|charged|cleared"
@@ -159,6 +162,9 @@ _HTTP_ERRORS = frozenset(
 )
 _STATE_WORDS = word_set("status state outcome availability stock")
 _LONG_CLAUSE = 4
+_WRITTEN = word_set(
+    "code content document email file files history log logs mail message messages page transcript"
+)
 _EXITED = re.compile(
     r"(?:[\w ]{0,40}\b)?exit(?:ed)?(?: with)?(?: an?)?(?: non-?zero)?(?: exit)? (?:code|status)(?: of)?"
     r"[:=]? ?-?[1-9]\d*\.?"
@@ -232,7 +238,7 @@ _ADMITTING = re.compile(
     r"|發生)?(?:故障|错误|錯誤)"
 )
 _ASKING = re.compile(r"(?:[^.!?。！？]*[?？])+")
-_CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
+_CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)|[。！？]")
 
 
 class _Call(NamedTuple):
@@ -361,6 +367,8 @@ def _text_says_failure(text: str, call: _Call) -> bool:
         return True
     if call.effect == "write" and (_is_refusal(plain, call) or _refuses(clause)):
         return True
+    if call.effect == "read" and "\n" in text.strip() and not _WRITTEN.isdisjoint(call.words):
+        return False  # a log or a file that holds errors
     if call.effect == "write" and _reports(clause, call):
         return False
     successes = [_NOT.search(clause[: found.start()]) for found in _SUCCEEDING.finditer(clause)]
@@ -404,7 +412,8 @@ def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
         before, after = clause[: said.start()].split(), clause[said.end() :].split()
         is_adjective = before[-1:] and before[-1] in _BEFORE_ADJECTIVE and after and after[0] not in _NO_NOUN
         is_told = call.effect == "read" and not clause.startswith(":", said.end())
-        return bool(is_adjective) or (is_told and len(before) + len(after) >= _LONG_CLAUSE)
+        is_count = call.effect != "write" and bool(before) and before[-1].isdecimal()  # `2 failed, 10 passed`
+        return bool(is_adjective) or is_count or (is_told and len(before) + len(after) >= _LONG_CLAUSE)
     return _states_terms(clause, said, call)
 
 

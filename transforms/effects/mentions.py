@@ -16,7 +16,8 @@ from turnwise.schemas.conversation import (
     ToolEffect,
     ToolSetting,
 )
-from turnwise.transforms.effects.catalog import effect_of_call, infer_effect, may_state_effect, words_of
+from turnwise.transforms.effects.call_effects import effect_of_call
+from turnwise.transforms.effects.catalog import infer_effect, words_of
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
@@ -64,6 +65,8 @@ _CLOCK = (
     rf"\d{{1,2}}:\d\d(?::\d\d(?:\.\d{{1,9}})?)?(?:{_HALF})?(?:\s?(?:z|utc|gmt)\b|[+-]\d\d:?\d\d)?"
     rf"|\d{{1,2}}{_HALF}"
 )
+_CLOCK_ALONE = _CLOCK.replace("[+-]", "[+]")
+"""Without a day before it, `10:00-11:00` is a range."""
 _NUMBER = (
     rf"(?:(?<![\w)%])(?P<sign>-|minus ))?(?P<before>(?:{_any_of(_SIGNS)}) ?|{_CODE}(?: |(?=\d)))?"
     rf"(?P<inner>-)?(?P<core>(?:{_RUN}[-_]){{0,8}}{SPACED_LETTER}{{0,64}}\d{SPACED_LETTER}{{0,64}}"
@@ -76,7 +79,7 @@ def _finder(with_words: bool) -> re.Pattern[str]:
     """Returns the pattern of values, dates in words among them or not; it takes long to compile."""
     day = f"{_DAY}|{_DAY_IN_WORDS}" if with_words else _DAY
     return re.compile(
-        rf"(?<!\w)(?:(?P<day>{day})(?=t\d|(?!\w|[-/.]\d))|(?P<clock>{_CLOCK})(?!\w|[:.]\d))"
+        rf"(?<!\w)(?:(?P<day>{day})(?=t\d|(?!\w|[-/.]\d))|(?P<clock>{_CLOCK_ALONE})(?!\w|[:.]\d))"
         rf"|(?<=\dt)(?P<time>{_CLOCK})(?!\w|[:.]\d)|(?<!{SPACED_LETTER})(?:{_NUMBER})",
         re.IGNORECASE,
     )
@@ -118,7 +121,14 @@ _NOT_AFTER = re.compile(
 _LONGEST_NOT = 32
 _MARKUP = re.compile(r"\*\*|__|`")
 _PRINTED = str.maketrans(
-    {**dict.fromkeys("\u2010\u2011\u2012\u2212\ufe63\uff0d", "-"), "’": "'", "ʼ": "'", "\u00ad": ""}
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2212\ufe63\uff0d", "-"),
+        "’": "'",
+        "ʼ": "'",
+        "×": "x",
+        "⁄": "/",
+        "\u00ad": "",
+    }
 )
 _JOINING_DASH = re.compile(r"(?<=\w)–(?=\w)|(?<!\w)–(?=\d)|(?<=\d:\d\d) ?[–—] ?(?=\d)")
 _DASHES = str.maketrans({"–": "-", "٫": ".", "٬": ","})
@@ -309,7 +319,7 @@ class ToolCatalog:
         """
         name = called_tool(call)
         tool = self.effect(name)
-        if not (tool.is_guess and may_state_effect(name, call.args)):
+        if not tool.is_guess:
             return tool
         inferred = self._inferred(name)
         effect = effect_of_call(name, inferred, call.args or {})

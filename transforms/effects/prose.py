@@ -201,6 +201,11 @@ def is_version(name: str) -> bool:
     return _last_word(name) in ("version", "release", "tag")
 
 
+def is_secret_or_pattern(name: str) -> bool:
+    """Returns whether every sign of a parameter counts, also how a hyphen is printed."""
+    return _last_word(name) in ("password", "passwd", "passphrase", "secret", "token", "regex", "pattern")
+
+
 @lru_cache(maxsize=1024)
 def is_structured(text: str, name: str = "") -> bool:
     """Returns whether a text is a command, code, a query or a path, where every sign counts.
@@ -228,30 +233,6 @@ def is_structured(text: str, name: str = "") -> bool:
     if word in _EXACT_NAMES or (word in _CODE_NAMES and soft):
         return signs > 0 or not may_be_reworded(text)
     return len(tokens) > 1 and signs > 0 and signs + soft >= _SIGNS_IN_CODE * len(tokens)
-
-
-def with_units(text: str) -> str:
-    """Writes units, weekdays, months, ordinals, degrees and plurals of a short text in one way."""
-    names: dict[str, str] = {}
-    text = _ORDINAL.sub(lambda found: _ORDINALS[found[0].lower()], _DEGREE.sub(r" \1", text))
-    text = mark_named_values(text, names)
-    # A pound is a weight, too.
-    text = _MONEY_TOKEN.sub(lambda found: names.get(found[0], found[0]), text)
-    return _COUNTED.sub(r"\1", text)
-
-
-_ORDINALS = {
-    "first": "1st",
-    "second": "2nd",
-    "third": "3rd",
-    "fifth": "5th",
-    "eighth": "8th",
-    "ninth": "9th",
-} | {f"{word}th": f"{number}th" for word, number in (("four", 4), ("six", 6), ("seven", 7), ("ten", 10))}
-_ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
-_DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
-_MONEY_TOKEN = re.compile(r"zqunit0[0-5]")
-_COUNTED = re.compile(r"((?<=\d )[a-z]{2,}?)s\b")
 
 
 def _addresses(text: str) -> list[str]:
@@ -286,9 +267,9 @@ def compare_structured(expected: str, actual: str) -> Likeness:
     lists = [re.split(r"\s*,\s*", text.strip()) for text in (expected, actual)]
     if lists[0] == lists[1] and all(map(_LIST_ENTRY.fullmatch, lists[0])):
         return "same"
-    return (
-        "unclear" if with_plain_signs(expected).split() == with_plain_signs(actual).split() else "different"
-    )
+    signs = [with_plain_signs(text).split() for text in (expected, actual)]
+    ends = [text.strip().rstrip("/") for text in (expected, actual)]
+    return "unclear" if signs[0] == signs[1] or (ends[0] == ends[1] and " " not in ends[0]) else "different"
 
 
 _LIST_ENTRY = re.compile(r"[\w.-]+")
@@ -366,6 +347,8 @@ def may_be_forms(expected: str, actual: str) -> bool:
         [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in FUNCTION_WORDS]
         for text in (expected, actual)
     )
+    if not _DENYING.isdisjoint(set(left) ^ set(right)):
+        return False
     are_names = len(left) == len(right) == 1 and expected.istitle() and actual.istitle()
     for one, others in ((left, right), (right, left)):
         if len(one) == 1 and any(_is_in(word, one[0], are_names) for word in others):
@@ -386,26 +369,54 @@ def may_be_one_name(expected: str, actual: str) -> bool:
     As `Zurich` and `Zürich`, `business` and `business class`, `USA` and `United States of America`.
     """
     left, right = (_bare(text) for text in (expected, actual))
-    if left == right:
+    if left == right or _may_be_one_phone(expected, actual):
         return True
     (short, name), (long, _) = sorted(((left, expected), (right, actual)), key=lambda side: len(side[0]))
     first, words_of = re.findall(r"[^\W_]+", short), re.findall(r"[^\W_]+", long)
-    further = words_of[len(first) :]
-    if first and further and words_of[: len(first)] == first and not short.isdecimal():
-        return all(word.isalpha() and len(word) > 2 and word not in NEGATIONS for word in further)
+    has_digit = any(map(str.isdecimal, short))
+    for further, rest in (
+        (words_of[len(first) :], words_of[: len(first)]),
+        (words_of[: -len(first)] if has_digit else [], words_of[-len(first) :]),
+    ):
+        if first and further and rest == first and not short.isdecimal():
+            return all(word.isalpha() and len(word) > 1 and word not in NEGATIONS for word in further)
     if not (name.strip().isupper() and _ABBREVIATION.fullmatch(short)):
         return False
-    initials = "".join(word[0] for word in words_of if word not in FUNCTION_WORDS)
+    initials = [
+        "".join(word[0] for word in found)
+        for found in (words_of, [word for word in words_of if word not in FUNCTION_WORDS])
+    ]
     is_word = long.isalpha() and (len(long) > _SHORT_NAME or len(long) == len(short) + 1 > 2)
-    return (is_word and long.startswith(short)) or (len(words_of) > 1 and initials == short)
+    return (is_word and long.startswith(short)) or (len(words_of) > 1 and short in initials)
 
 
 _ABBREVIATION, _SHORT_NAME = re.compile(r"[a-z]{1,4}"), 3
 
 
 def _bare(text: str) -> str:
-    text = re.sub(r"\bsaint\b", "st", without_accents(plain(text)))
-    return re.sub(r"(?<=[aou])e|['’`]|\.(?=\s|$)|(?<=,)\s|\s(?=,)", "", text)
+    text = re.sub(r"\b(?:saint|sankt)\b", "st", without_accents(plain(text)))
+    text = re.sub(r"(\d ?[a-z]{2,}?)s\b", r"\1", text)
+    text = re.sub(r" ?(?:&| (?:and|und|et|y|e) ) ?", "&", text)
+    return _BARE.sub("", text)
+
+
+_BARE = re.compile(
+    r"(?<=[aou])e|['’`]|\.(?=\s|$)|(?<=,)\s|\s(?=,)"
+    r"|(?<=[^\W\d_])-(?=[^\W\d_])|(?<=[^\W\d_])\s(?=\d)|(?<=\d)\s(?=[^\W\d_])"
+)
+
+
+def _may_be_one_phone(expected: str, actual: str) -> bool:
+    """Returns whether only one of two phone numbers has the code of its country."""
+    if not all(map(_PHONE.fullmatch, (expected.strip(), actual.strip()))):
+        return False
+    codes = [re.match(r"\s*(?:\+|00)", text) is not None for text in (expected, actual)]
+    digits = ("".join(filter(str.isdecimal, text)).lstrip("0") for text in (expected, actual))
+    short, long = sorted(digits, key=len)
+    return codes[0] != codes[1] and len(short) >= _LEAST_LONG and long.endswith(short)
+
+
+_PHONE = re.compile(r"[+\d(][\d ()./-]{6,30}")
 
 
 _ONLY_WORDS = re.compile(r"(?:[^\W\d]|[ ,'’-]){1,200}")
@@ -420,6 +431,9 @@ def _is_in(word: str, compound: str, is_whole: bool) -> bool:
 
 
 _OPPOSING = word_set("anti counter inter over super trans ultra under unter über gegen rück sobre contre")
+
+
+_DENYING = NEGATIONS | {"non"}
 
 
 def _are_forms(one: str, other: str) -> bool:
@@ -715,7 +729,7 @@ def _names_differ(wanted: _TextReading, made: _TextReading) -> bool:
 
 
 def _may_shorten(one: str, other: str) -> bool:
-    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    short, long = sorted((_bare(one), _bare(other)), key=len)
     return long.startswith(short) or long[:4] == short[:4]
 
 

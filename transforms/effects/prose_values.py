@@ -21,6 +21,7 @@ from turnwise.transforms.text.dates import (
     likeness_of_dates,
     read_dates,
     weekdays_in,
+    with_noon_in_digits,
 )
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
 from turnwise.transforms.text.words import MONTHS, NUMBER_WORDS, word_set
@@ -105,7 +106,7 @@ def read_moment(text: str, path: str = "") -> Moment:
 
 def states_moment(text: str, wanted: str) -> bool:
     """Returns whether a text states a day, a time of day or both, in any spelling, and does not deny it."""
-    moment = read_moment(wanted)
+    text, moment = with_noon_in_digits(text), read_moment(with_noon_in_digits(wanted))
     is_day = len(moment.days) == 1 and moment.days[0][1] > 0
     if not moment.is_whole or not (is_day or (moment.minutes and not moment.days)):
         return False
@@ -224,7 +225,7 @@ def likeness_of_calendar_names(expected: str, actual: str) -> Likeness | None:
     sides = [[_CALENDAR.get(word, ("-", 0) if word == "-" else None) for word in found] for found in words]
     if words[0] == words[1] or any(not side or None in side for side in sides):
         return None
-    is_sure = min(len(word) for found in words for word in found if word != "-") > 2
+    is_sure = all(len(word) > 2 for found in words for word in found if _CALENDAR.get(word, ("-", 0))[1])
     return "different" if sides[0] != sides[1] else "same" if is_sure else "unclear"
 
 
@@ -238,6 +239,10 @@ def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
     It is unclear where one states a part that the other leaves out (`2026-05-05` and `May 5`), and where only
     the order of day and month in one of them decides.
     """
+    ends = [_RANGE_OF_MOMENTS.fullmatch(text.strip()) for text in (expected, actual)]
+    if ends[0] and ends[1]:
+        found_ends = {likeness_of_moments(ends[0][place], ends[1][place]) for place in (1, 2)}
+        return next((one for one in (None, "different", "unclear") if one in found_ends), "same")
     dates = [read_dates(plain(text)) for text in (expected, actual)]
     if all(dates):
         return likeness_of_dates(*dates)
@@ -251,13 +256,18 @@ def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
 @lru_cache(maxsize=4096)
 def _moments(text: str) -> Sequence[Moment]:
     """Returns the moments that a text may spell, one for every reading of day and month."""
-    found = given_moments(_HOUR_WORD.sub(lambda word: "h" if word[1] else " uhr", text))
+    text = _POINT_IN_CLOCK.sub(":", _HOUR_WORD.sub(lambda word: "h" if word[1] else " uhr", text))
+    found = given_moments(text)
     if _H_CLOCK.search(text):
         found = [one._replace(minutes=one.minutes[:1]) for one in found]
     return [one._replace(days=(day,)) for one in found for day in one.days] or found
 
 
+_RANGE_OF_MOMENTS = re.compile(
+    r"(.*(?::\d\d|[ap]m|h|uhr))\s*(?:-|(?:to|bis|until|till|à|a)\s)\s*(\d.*)", re.IGNORECASE
+)
 _HOUR_WORD = re.compile(r"(?<=\d)\s?(?:(heures?|horas?)|o['’]?clock)\b", re.IGNORECASE)
+_POINT_IN_CLOCK = re.compile(r"(?<=\d)\.(?=\d\d\s?[ap]\.?m)", re.IGNORECASE)
 _H_CLOCK = re.compile(r"\d\s?h", re.IGNORECASE)
 
 
@@ -824,10 +834,12 @@ _SPELLINGS = [
         (r"(?<![\w-])(\d{1,4})-(?=(?-i:[a-z]{3}))", r"\1 "),
         (
             r"(?<![\d.,])(\d{1,9}),(?=\d\d? ?(?:[€%]|(?:eur|euros?|chf|prozent|kg|km|[gml]|liter|litres?"
-            r"|litros?|meter|stunden|heures?|horas?|tage|jours|d[ií]as)\b))",
+            r"|litros?|meter|h|hours?|stunden|heures?|horas?|tage|jours|d[ií]as)\b))",
             r"\1.",
         ),
         (r"(?<=\d:\d\d) ?Uhr\b", ""),
+        (r"(?<![\w.,])(\d{1,2}) ?h ?([0-5]\d)\b(?! ?min)", r"\1:\2"),
+        (r"(?<![T\d:.-])(?<!-\d\d )(\d{1,2}:\d\d) ?- ?(?=\d{1,2}:\d\d(?![:\d]))", r"\1 to "),
     )
 ]
 _STREET = re.compile(
@@ -850,7 +862,7 @@ def spell_alike(text: str) -> str:
     and card numbers without spaces, codes without signs (`#W-123`).
     """
     text = with_digits(re.sub(r"(?<=\w)einhalb\b", " and a half", normalize("NFKC", text)))
-    text = _PHONE.sub(_without_gaps, text)
+    text = with_noon_in_digits(_PHONE.sub(_without_gaps, text))
     for pattern in (_TIMES[0], _TIMES[3]):
         text = pattern.sub(_clock, text)
     for found, written in _SPELLINGS:

@@ -27,15 +27,14 @@ from turnwise.schemas.rows import (
     TranscriptCall,
     TranscriptTurn,
 )
-from turnwise.transforms.effects.catalog import may_state_effect
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, calls_tools
+from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.matching.calls import pair_responses, tool_identity
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 DESTRUCTIVE: Final = "destructive"
-_MOST_NAMES = 10_000
+_MOST_KNOWN = 10_000
 _MOST_TOOLS = 100
 _LONGEST_NAME = 200
 
@@ -57,28 +56,23 @@ class CallEffect(NamedTuple):
 
 
 class CallEffects:
-    """Effects of calls.
-
-    Attributes:
-        known: Effects by the name of the tool; a guessed one counts where no argument may state another.
-    """
+    """Effects of calls."""
 
     def __init__(self, catalog: ToolCatalog) -> None:
         self._catalog = catalog
-        self.known: dict[str | None, CallEffect] = {}
+        self._known: dict[str | None, CallEffect] = {}
 
     def of(self, call: ToolCall) -> CallEffect:
         """Returns the effect of a call."""
-        known = self.known.get(call.name)
-        is_open = (known is None or known.is_guess) and may_state_effect(call.name or "", call.args)
-        if known is not None and not is_open:
+        key = f"{call.name} {call.args}" if call.args else call.name
+        known = self._known.get(key)
+        if known is not None:
             return known
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
         found = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
-        is_of_name = not effect.is_guess or not is_open
-        if is_of_name and not calls_tools(call.name or "") and len(self.known) < _MOST_NAMES:
-            self.known[call.name] = found
+        if len(self._known) < _MOST_KNOWN and len(key or "") <= _LONGEST_NAME:
+            self._known[key] = found
         return found
 
 

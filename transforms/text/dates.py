@@ -48,7 +48,8 @@ class DateReading(NamedTuple):
         instant = self.instant
         if instant is not None:
             return "moment", str(instant.timestamp())
-        return "moment", str((self.day, self.clock or (time() if self.day else None)))
+        shown = (self.day, self.clock or (time() if self.day else None))
+        return "moment", str(shown if self.day or self.offset is None else (*shown, self.offset))
 
     @property
     def instant(self) -> datetime | None:
@@ -79,9 +80,14 @@ _CLOCK_WORD = re.compile(
 )
 
 
+def with_noon_in_digits(text: str) -> str:
+    """Writes noon and midnight as `12:00` and `0:00`."""
+    return _CLOCK_WORD.sub(lambda word: "12:00" if word[1] else "0:00", text)
+
+
 @lru_cache(maxsize=4096)
 def _read(text: str) -> tuple[DateReading, ...]:
-    lower = _CLOCK_WORD.sub(lambda word: "12:00" if word[1] else "0:00", " ".join(text.lower().split()))
+    lower = with_noon_in_digits(" ".join(text.lower().split()))
     days = _days(lower)
     if days:
         return tuple(DateReading(day, None, None) for day in days)
@@ -89,6 +95,8 @@ def _read(text: str) -> tuple[DateReading, ...]:
     if found is None or not (found[2] or found[4]):
         return ()
     clock, rest = _clock(found), lower[: found.start()].rstrip(" ,")
+    if not rest and found[5] and found[5].startswith("-"):
+        return ()  # a range
     readings: tuple[date | None, ...] = _days(rest) if rest else (None,)
     return tuple(DateReading(day, clock, _offset(found[5])) for day in readings) if clock else ()
 
@@ -128,10 +136,18 @@ def _same(left: DateReading, right: DateReading) -> bool | None:
     first, second = left.instant, right.instant
     if first is not None and second is not None:
         return first == second
+    if not (left.day or right.day) and left.offset is not None and right.offset is not None:
+        return _minutes_of(left) == _minutes_of(right)
     midnight = time() if left.day or right.day else None
     is_same = left.day == right.day and (left.clock or midnight) == (right.clock or midnight)
     is_open = left.clock and right.clock and (left.offset is None) != (right.offset is None)
     return None if is_same and is_open else is_same
+
+
+def _minutes_of(reading: DateReading) -> float:
+    """Returns the minutes after midnight in UTC of a time without a day."""
+    clock = reading.clock or time()
+    return (clock.hour * 60 + clock.minute + clock.second / 60 - (reading.offset or 0)) % (24 * 60)
 
 
 def _days(text: str) -> tuple[date, ...]:

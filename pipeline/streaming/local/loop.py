@@ -96,7 +96,7 @@ class CountedOnce:
         return window_start(known.event_time, self._length) + self._kept_seconds
 
 
-class _Window(Struct):
+class _OpenWindow(Struct):
     """A window of an app version.
 
     Attributes:
@@ -124,7 +124,7 @@ class Windows:
     def __init__(self, rules: StreamRules, earlier: Iterable[WindowSum] = ()) -> None:
         self._length, self._lateness = rules.window, rules.window_lateness
         self._pane_every = max(1, round(rules.pane_every))
-        self._windows: dict[tuple[float, str], _Window] = {}
+        self._windows: dict[tuple[float, str], _OpenWindow] = {}
         self._clock, self._watermark = 0.0, -inf
         self._changed: set[tuple[float, str]] = set()
         self._next_end = inf
@@ -141,7 +141,7 @@ class Windows:
         end = start + self._length
         if self._watermark > end + self._lateness:
             return
-        window = self._windows.setdefault((start, version), _Window(MetricsState(), MetricsState()))
+        window = self._windows.setdefault((start, version), _OpenWindow(MetricsState(), MetricsState()))
         window.changes.merge(sums, sign)
         self._changed.add((start, version))
         self._next_end = min(self._next_end, end + self._lateness if window.is_over else end)
@@ -175,7 +175,7 @@ class Windows:
                 (end + self._lateness if one.is_over else end for end, one in ends), default=inf
             )
 
-    def _pane(self, start: float, version: str, window: _Window, timing: str) -> WindowMetrics:
+    def _pane(self, start: float, version: str, window: _OpenWindow, timing: str) -> WindowMetrics:
         sums = MetricsState()
         for part in (window.sums, window.changes):
             sums.merge(part)

@@ -299,6 +299,10 @@ def turns_of(matched, expected, actual, criterion=None):
         (["add:1", "add:2"], ["add:1", "add:2 drop:1"], {"threshold": 0.5}, "FAIL"),
         (["add:1", "add:2"], ["add:1", "add:2 transfer_to_human"], {"threshold": 0.5}, "PASS"),
         (["add:1"], ["drop:1"], {"threshold": None}, None),
+        (["get_x:1", ""], ["", "get_x:2"], {}, "PASS"),
+        (["get_x:1", ""], ["", ""], {}, None),
+        (["get_x:1", "add:1"], ["", "add:1"], {}, "PASS"),
+        (["set_x:1 set_x:2"], ["set_x:2 set_x:1"], {}, None),
         (
             ["add:1", "add:2"],
             ["add:1", "add:2 transfer_to_human"],

@@ -20,7 +20,7 @@ READ = """
     予約を検索する 注文履歴取得 キャンセル料確認 조회_주문 취소내역조회 订单查询 获取订单状态 取消政策
     szukaj_lotu cari_penerbangan siparis_sorgula dry_run_delete deleteDryRun list_homes_for_sale plan_trip
     set_model_response TodoWrite write_todos adk_request_confirmation request_confirmation set_union order_by
-    resolve_address exit_plan_mode
+    resolve_address exit_plan_mode record_thought start_thinking
 """
 WRITE = """
     cancel_order cancel-order status_update add_to_list send_email book_test_drive schedule_test_drive
@@ -47,7 +47,7 @@ UNKNOWN = """
     frobnicate zorp 고객 customer frobnicate_status sync_calendar refresh_data export_list deleted_items
     caricare_documento process_data zorpear_estado blub_kunde open_orders open_file process_claim
     handle_request run_order order_items claim_type list_car_for_sale userLogin draft_email update_plan
-    respond finish
+    respond finish save_memory create_plan replace_text complete_task
 """
 HANDOFF = """
     transfer_to_human_operator transfer_to_billing escalate_ticket hand_off_to_human handover_to_operator

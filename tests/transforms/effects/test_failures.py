@@ -210,6 +210,13 @@ def test_answers_of_a_write_that_was_done(answer):
         ("close_ticket", {}, "Closed: customer refused", False),
         ("block_card", {}, {"status": "blocked"}, False),
         ("hold_seat", {}, {"status": "on_hold"}, False),
+        ("予約する", {}, "予約が完了しました。キャンセルはできません。", False),
+        ("予約する", {}, "予約に失敗しました。", True),
+        ("创建订单", {}, "订单已创建，无法退款。", False),
+        ("创建订单", {}, "订单无法创建", True),
+        ("run_tests", {}, "2 failed, 10 passed in 0.3s", False),
+        ("get_logs", {}, "ERROR 500 at 10:00\nERROR timeout", False),
+        ("get_logs", {}, "Error: no such service", True),
         ("check_line", {}, "The test of this line failed: no connection", True),
     ],
 )

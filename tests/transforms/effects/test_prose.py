@@ -136,6 +136,12 @@ TEXTS = [
     ("reason", "Flugverspätung", "verspäteter Flug", None),
     ("date", "5. Mai", "05.05.2026", None),
     ("date", "May 5", "May 5 at 3 pm", None),
+    ("note", "call between 10:00-11:00 please", "call between 10:00–11:00 please", "PASS"),
+    ("note", "call between 10:00-11:00 please", "call between 10:00-12:00 please", "FAIL"),
+    ("note", "la réunion est à 14h30 demain", "la réunion est à 14:30 demain", "PASS"),
+    ("note", "send München the papers please", "send Munchen the papers please", None),
+    ("note", "please call me at noon tomorrow", "please call me at 12:00 tomorrow", "PASS"),
+    ("password", "pass-word", "pass–word", None),
     ("id", "LH-452", "LH\u2011452", "PASS"),
     ("ids", "A1,A2", "A1, A2", "PASS"),
     ("path", "/a/b-c.txt", "/a/b\u2011c.txt", None),
@@ -202,6 +208,19 @@ def test_wording_is_ignored_where_the_config_says_so_and_named():
         "update_build", {"command": "rm -rf build && make"}, {"command": "rm -rf / && make"}, prose="ignore"
     )
     assert command.status == "FAIL"
+
+
+@pytest.mark.parametrize(
+    ("made", "status"), [(lambda n: f"{OTHER} in week {n}", None), (lambda _: "", "FAIL")]
+)
+def test_of_more_texts_than_can_be_compared_the_wording_is_open(made, status):
+    sides = [
+        [{"name": "create_note", "args": {"v": text(n)}} for n in range(120)]
+        for text in (lambda n: f"{NOTE} in week {n}", made)
+    ]
+    turn = {"user": "u", "agent": "a", "tool_calls": sides[1]}
+    log = {"conversation_id": "c1", "turns": [turn], "expected": {"actions": sides[0]}}
+    assert turnwise.evaluate(log, criteria={"tool_effects_v1": {}}, judge="none").status == status
 
 
 def test_a_matcher_decides_in_place_of_the_wording():

@@ -259,6 +259,19 @@ def _results_of(line: TurnLine) -> list[MessageResult]:
     ]
 
 
+def results_without_call(line: TurnLine, calls: Sequence[TurnCall]) -> list[ToolResponse]:
+    """Returns the results that models were given after the user's message, and whose ids no call has."""
+    known = {each.call.id for each in calls}
+    inputs = [node.step.input for node in line.main if node.step.input]
+    others = {result.id: result for result in _longest(inputs) if result.id and result.id not in known}
+    given = [each.given for each in calls]
+    return [
+        ToolResponse(result.name, result.id, result.response, result.error)
+        for result in others.values()
+        if not any(result is each for each in given)
+    ]
+
+
 def _longest(inputs: Sequence[list[SpanMessage]]) -> list[MessageResult]:
     """Returns the results after the last message of a user, of the input that has most of them."""
     results = [

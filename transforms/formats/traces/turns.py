@@ -28,6 +28,7 @@ from turnwise.transforms.formats.traces.calls import (
     join_events,
     lacks_calls,
     mark_doubles,
+    results_without_call,
     transfers,
     turn_calls,
 )
@@ -68,6 +69,7 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
     texts, answer = _agent_words(line)
     models = [*line.main, *line.inner]
     responses = [response for each in calls if (response := each.response()) is not None]
+    responses += results_without_call(line, calls)
     turn = Turn(
         turn_index=index,
         user=line.user,

@@ -1,0 +1,235 @@
+"""Infers the effect of a call from arguments that state it: a query, an action or an HTTP method."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+
+from turnwise.schemas.conversation import GUESS, UNKNOWN, ToolEffect
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.effects.catalog import (
+    ANSWERING,
+    NOUNS_TOO,
+    READ,
+    effect_of_verb,
+    infer_effect,
+    last_words,
+    verb_of_name,
+    words_of,
+)
+from turnwise.transforms.text.words import word_set
+
+_ANSWERS = word_set("""
+    answer content explanation message output plan reason response result status success summary text thought
+""")
+"""Parameters of tools that give an answer or a plan."""
+
+_ACTION = re.compile(r"[\w.:/-]{1,80}(?: [\w.-]{1,80})?")
+_LONGEST_QUERY = 20_000
+_ACTION_KEYS = word_set("action cmd command method op operation verb")
+_HTTP = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
+_ADDRESSES = word_set("endpoint path uri url")
+_ASKED_FOR = word_set("info options status")
+_NAVIGATING = word_set("click open press tap")
+_SHELL = word_set("chmod chown cp kill mkdir mv rm rmdir shred touch unlink")
+"""Commands of a shell that write; what another one does is unknown."""
+
+_CALLED_WITH = word_set("args arguments input inputs kwargs parameters params payload")
+_NOT_RUN = word_set("""
+    analyse analyze check checker dryrun estimate explain format formatter lint linter parse parser review
+    translate validate validator verify
+""")
+"""Words of tools that look at a query and do not run it."""
+
+_OPERAND = re.compile(
+    r"[a-z]|(?:addend|first|num|number|operand|second|term|val|value)s?(?:_?\w)?|\w+_number"
+)
+_STORES_OF_QUERIES = word_set("""
+    bigquery clickhouse database databases db duckdb mysql oracle postgres postgresql redshift
+    snowflake sql sqlite warehouse
+""")
+_NOT_CODE = re.compile(
+    r"```(?:\w+(?=\s))?|--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*\"", re.DOTALL
+)
+_MAY_BE_QUERY = re.compile(
+    r"[\s(;]*(?:--|/\*|```|db\.|\{|(?:alter|attach|begin|call|comment|commit|copy|create|delete|desc|describe|drop|exec|execute|explain"
+    r"|flush|fragment|grant|insert|load|match|merge|mutation|optional|pragma|query|rename|replace|revoke|rollback|select"
+    r"|set|show|start|subscription|table|truncate|update|upsert|use|vacuum|values|with)\b)",
+    re.IGNORECASE,
+)
+_IN_CAPITALS = re.compile(
+    r"(?:SELECT\s[^;]*?\b(?:FROM|INTO)|WITH\s[^;]*?\bAS|INSERT\s[^;]*?\bINTO|UPDATE\s[^;]*?\bSET|DELETE\s[^;]*?\bFROM"
+    r"|(?:DROP|TRUNCATE|ALTER|CREATE)\s[^;]*?\b(?:COLUMN|DATABASE|INDEX|ROLE|SCHEMA|TABLE|USER|VIEW)"
+    r"|(?:MERGE|REPLACE)\s+INTO|(?:GRANT|REVOKE)\s[^;]*?\bON|EXPLAIN|SHOW)\b"
+    r"|TRUNCATE\s+[\w.]+\s*\Z|SELECT\s+[\w.]+\s*\("
+)
+_STATEMENT = re.compile(
+    r"delete\s+from\s+[\w.`\[\]]+\s*(?:\Z|(?:where|using|returning|limit|as)\b|\w+\s+where\b)"
+    r"|(?:drop|truncate)\s+(?:table|view|index|database|schema)\s+(?:if\s+exists\s+)?[\w.`\[\]]+\s*"
+    r"(?:\Z|,|cascade\b|restrict\b)"
+    r"|insert\s+(?:\w+\s+){0,2}into\s+\S+\s*(?:\(|values\b|select\b|set\b|default\b)"
+    r"|update\s+\S+(?:\s+\w+)?\s+set\s+[\w.`]+\s*=|(?:merge|replace|upsert)\s+into\s+\S+"
+    r"|(?:create|alter)\s+table\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|(?:add|alter|as|drop|rename)\b)"
+    r"|select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\([^()]*\))?(?:\s*,\s*[\w.*]+(?:\([^()]*\))?)*)\s+(?:from|into)\s"
+    r"|with\s+(?:recursive\s+)?\w+\s*(?:\([^()]*\)\s*)?as\s*\(|(?:optional\s+)?match\s*\("
+    r"|(?:create|merge)\s*\(\w*:|call\s+[\w.]+\(|exec(?:ute)?\s+\w+[_.]\w+",
+    re.IGNORECASE,
+)
+_DESTROYING = re.compile(
+    r"\A(?:delete|drop|truncate)\b|\bdelete\s+(?:[\w.,*]+\s+)?from\b|\bthen\s+delete\b|\Aalter\b.*\bdrop\b"
+    r"|\A(?:optional\s+)?match\b.*\bdelete\b",
+    re.DOTALL,
+)
+_WRITING = re.compile(
+    r"\A(?:alter|attach|comment|copy|create|grant|insert|load|merge|rename|replace|revoke|update|upsert)\b"
+    r"|\binsert\s+(?:\w+\s+)?into\b|\bupdate\s+\S+\s+(?:\w+\s+)?set\b|\bmerge\s+into\b|\A(?:select|with)\b.*\binto\b"
+    r"|\A(?:optional\s+)?match\b.*\b(?:create|merge|remove|set)\b|\Apragma\s+[\w.]+\s*=",
+    re.DOTALL,
+)
+_ASKING_SQL = re.compile(
+    r"(?:begin|commit|desc|describe|explain|match|optional|pragma|rollback|select|set|show|start|table|use|values|with)\b"
+)
+_DOING = re.compile(r"(?:call|exec|execute|flush|vacuum)\b")
+_EXPLAINING = re.compile(r"explain\b(?!.*\banaly[sz]e\b)", re.DOTALL)
+_COUNTING = re.compile(r"\bset\b.*?=[^,=]*?\w\s*[-+*/|]")
+_MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
+_GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
+
+
+def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffect:
+    """Returns the effect of a call, which its arguments may state, of a tool whose effect is inferred.
+
+    What a query does (SQL, Cypher, GraphQL, MongoDB) decides, and then an action (`action: create`,
+    `method: DELETE`), but not against a verb that begins the name: `get_log(action: delete)` may filter.
+
+    Args:
+        name: Name of the tool.
+        effect: Its inferred effect.
+        args: The arguments.
+    """
+    words = last_words(name)
+    if effect.effect == "handoff":
+        return effect
+    if "_".join(words) in ANSWERING:
+        is_answer = isinstance(args.get("plan", []), list) and all(key.lower() in _ANSWERS for key in args)
+        return READ if is_answer else effect
+    if words[-1] == "add" and _are_operands(args):
+        return READ
+    texts = list(_texts(args))
+    asked = texts if _NOT_RUN.isdisjoint(words) else ()
+    queries = [
+        found
+        for key, text, _ in asked
+        if _MAY_BE_QUERY.match(text) and (found := _query_effect(text, {*words, *last_words(key)}))
+    ]
+    if queries:
+        strongest = max(queries, key=_strength)
+        return strongest if effect.effect != "write" else max(effect, strongest, key=_strength)
+    actions = [
+        found
+        for key, text, inner in texts
+        if (inner or text in _HTTP) and (found := _action_effect(key, text, args))
+    ]
+    if not actions:
+        return effect
+    stated, verb = max(actions, key=_strength), verb_of_name(name)
+    is_plain = verb is not None and verb.verb == words[0] and (len(words) > 1 or verb.verb not in NOUNS_TOO)
+    if not is_plain or effect.effect == UNKNOWN:
+        return stated
+    if effect.effect == "write" or stated.effect == "read":
+        return effect
+    is_http = any(text.upper() in _HTTP and last_words(key)[-1] == "method" for key, text, _ in texts)
+    return stated if is_http else ToolEffect(UNKNOWN, False, False, GUESS)
+
+
+def _strength(effect: ToolEffect) -> int:
+    return effect.destructive + ("read", UNKNOWN, "handoff", "write").index(effect.effect)
+
+
+def _are_operands(args: JsonObject) -> bool:
+    """Returns whether arguments are the two numbers, or the list of them, of a calculation."""
+    values = [one for value in args.values() for one in (value if isinstance(value, list) else [value])]
+    are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    is_one = len(args) == 1 or len(values) == 2
+    return len(values) > 1 and is_one and are_numbers and all(map(_OPERAND.fullmatch, args))
+
+
+def _texts(args: JsonObject) -> Iterator[tuple[str, str, bool]]:
+    """Yields the texts of arguments with their keys, and whether they stand outside of lists.
+
+    Arguments of a called tool may stand there as JSON.
+    """
+    left: list[tuple[str, JsonValue, bool]] = [("", args, True)]
+    while left:
+        key, value, is_outside = left.pop()
+        if isinstance(value, str) and key in _CALLED_WITH and value.lstrip().startswith("{"):
+            with suppress(ValueError, RecursionError):
+                value = json.loads(value)
+        if isinstance(value, str):
+            yield key, value, is_outside
+        elif isinstance(value, dict):
+            left += [(name, item, is_outside) for name, item in value.items()]
+        elif isinstance(value, list):
+            left += [(key, item, False) for item in value]
+
+
+def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
+    """Returns the effect of an argument that names an action; None: it names none that is known."""
+    words, action = last_words(key), text.strip()
+    if words[-1] not in _ACTION_KEYS or words[0] not in (words[-1], "http", "request"):
+        return None
+    if words in (("command",), ("cmd",)) and len(action.split()) > 1 and action.split()[0] in _SHELL:
+        action = action.split()[0]
+    if words[-1] == "method" and (len(words_of(action)) == 1 or action.upper() in _HTTP):
+        is_http = (
+            action.isupper() or len(words) > 1 or any(not _ADDRESSES.isdisjoint(words_of(k)) for k in args)
+        )
+        return infer_effect(action) if action.upper() in _HTTP and is_http else None
+    if action.lower() in _ASKED_FOR:
+        return READ
+    verb = verb_of_name(action) if _ACTION.fullmatch(action) else None
+    if verb is None or not verb.verb or verb.verb in _NAVIGATING:
+        return None
+    operands = {name: value for name, value in args.items() if value != text}
+    return READ if verb.verb == "add" and _are_operands(operands) else effect_of_verb(verb, action)
+
+
+def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
+    """Returns the effect of a query; None: the text is none, or it is unknown what it does.
+
+    Args:
+        text: The text.
+        words: Words of the tool and the parameter. Where they name a database, any statement is a query.
+    """
+    text = text[:_LONGEST_QUERY]
+    if _GRAPHQL.match(text):
+        fields = [infer_effect(found[1]) for found in _MUTATION.finditer(text)]
+        if fields:
+            return ToolEffect("write", False, any(field.destructive for field in fields), GUESS)
+        return READ if "graphql" in words or not text.lstrip().startswith("{") else None
+    if text.lstrip().startswith("db."):
+        command = re.match(r"\s*db(?:\.\w+)*?\.(\w+)\(", text)
+        effect = infer_effect(command[1]) if command else None
+        return effect if effect and effect.effect != UNKNOWN else None
+    bare = _NOT_CODE.sub(lambda found: " " if found[0][0] in "-/`" else "x", text)
+    statements = [part for each in bare.split(";") if (part := each.strip("( \t\r\n"))]
+    if not statements or not (
+        not _STORES_OF_QUERIES.isdisjoint(words)
+        or any(_IN_CAPITALS.match(part) or _STATEMENT.match(part) for part in statements)
+    ):
+        return None
+    found = [effect for part in statements if (effect := _statement_effect(part.lower())) is not None]
+    return max(found, key=_strength, default=None)
+
+
+def _statement_effect(statement: str) -> ToolEffect | None:
+    if _EXPLAINING.match(statement):
+        return READ
+    if _DESTROYING.search(statement):
+        return ToolEffect("write", True, True, GUESS)
+    if _WRITING.search(statement):
+        is_set = statement.startswith("update") and not _COUNTING.search(statement)
+        return ToolEffect("write", is_set, False, GUESS)
+    if _DOING.match(statement):
+        return ToolEffect(UNKNOWN, False, False, GUESS)
+    return READ if _ASKING_SQL.match(statement) else None
