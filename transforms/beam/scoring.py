@@ -101,7 +101,8 @@ class BundleSums:
 
     def finish(self) -> list[Any]:
         """Returns the remaining rows, the sums by app version, and the conversations to read."""
-        outputs: list[tuple[str, Any]] = [(STATISTICS, entry) for entry in self._sums.items()]
+        sums, self._sums = self._sums, {}
+        outputs: list[tuple[str, Any]] = [(STATISTICS, entry) for entry in sums.items()]
         if self._results:
             outputs += [(ROWS, rows) for rows in self._taken()]
         finished = [TaggedOutput(tag, GlobalWindows.windowed_value(value)) for tag, value in outputs]

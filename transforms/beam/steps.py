@@ -397,7 +397,7 @@ class _MatchFn(CountingDoFn):
         found = match_case(self._index, *logged, self.counts)
         if isinstance(found, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, found)]
-        if found.eval_case is not None and self._index.has(found.eval_case.key):
+        if cases and found.eval_case is not None and self._index.has(found.eval_case.key):
             self._used.add(found.eval_case.key)
         return [found]
 
