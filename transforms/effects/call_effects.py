@@ -44,6 +44,8 @@ _NOT_RUN = word_set("""
 _OPERAND = re.compile(
     r"[a-z]|(?:addend|first|num|number|operand|second|term|val|value)s?(?:_?\w)?|\w+_number"
 )
+_SEARCHING = word_set("autocomplete browse faq find google search suggest")
+"""Words of tools that are asked in everyday words, as for a `drop table lamp`."""
 _STORES_OF_QUERIES = word_set("""
     bigquery clickhouse database databases db duckdb mysql oracle postgres postgresql redshift
     snowflake sql sqlite warehouse
@@ -215,7 +217,8 @@ def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
     statements = [part for each in bare.split(";") if (part := each.strip("( \t\r\n"))]
     if not statements or not (
         not _STORES_OF_QUERIES.isdisjoint(words)
-        or any(_IN_CAPITALS.match(part) or _STATEMENT.match(part) for part in statements)
+        or any(map(_IN_CAPITALS.match, statements))
+        or (_SEARCHING.isdisjoint(words) and any(map(_STATEMENT.match, statements)))
     ):
         return None
     found = [effect for part in statements if (effect := _statement_effect(part.lower())) is not None]
