@@ -47,7 +47,7 @@ _OPERAND = re.compile(
 _SEARCHING = word_set("autocomplete browse faq find google search suggest")
 """Words of tools that are asked in everyday words, as for a `drop table lamp`."""
 _STORES_OF_QUERIES = word_set("""
-    bigquery clickhouse database databases db duckdb mysql oracle postgres postgresql redshift
+    bigquery clickhouse cypher database databases db duckdb mysql oracle postgres postgresql redshift
     snowflake sql sqlite warehouse
 """)
 _NOT_CODE = re.compile(
