@@ -112,10 +112,17 @@ _DONE = (
     "|opgeslagen"
 )
 _DONE_WORD = re.compile(rf"\b(?:{_DONE})\b")
-_REPORTING = re.compile(rf"(?:(?!not\b|never\b)\w+ ){{1,3}}(?:{_DONE})(?: \w+){{0,3}} ?:")
+_DONE_FIRST = re.compile(rf"(?!(?:re)?set\b)(?:{_DONE})\b(?! ?[:,])(?!.*\bbut\b)")
+"""What was done to something: `Fixed error E12`, `Deleted 3 failed jobs`."""
+_REPORTED_WORD = (
+    r"(?!(?:not|never|failed|unable|could|cannot|but|errors?|denied|declined|rejected|refused)\b)\w+"
+)
+_REPORTING = re.compile(
+    rf"(?:{_REPORTED_WORD} ){{0,3}}(?!(?:re)?set\b)(?P<done>{_DONE})\b(?: {_REPORTED_WORD}){{0,3}} ?:"
+)
 _ENDED = word_set("blocked cancelled canceled closed deactivated disabled")
 """Of what may be done those that may also have happened to the call itself."""
-_ECHO, _SHORTEST_ECHO = "\u2026", 4
+_ECHO = "\u2026"
 _UNDONE_STATUS = re.compile(
     r"not[ _-](?!required|needed|applicable).*|(?:needs|requires|awaiting)[ _-].*|rate[ _-]?limited"
     r"|throttled|conflict"
@@ -357,7 +364,7 @@ def _is_refusal(answer: JsonValue, call: _Call) -> bool:
 def _text_says_failure(text: str, call: _Call) -> bool:
     plain = _plain(text)
     for given in sorted(call.texts, key=len, reverse=True):
-        if len(given) >= _SHORTEST_ECHO:  # what the call was given is repeated, not said
+        if " " in given:  # words that the call was given are repeated, not said
             plain = plain.replace(" ".join(given.split()), _ECHO)
     clause = _CLAUSE_END.split(plain, maxsplit=1)[0]
     if plain and " " not in plain and is_bad_status(plain):
@@ -375,7 +382,7 @@ def _text_says_failure(text: str, call: _Call) -> bool:
     if successes and not all(successes):
         return False
     opening = _OPENING.match(plain.replace("_", " "))
-    if opening and not _DONE_TO_NOUN.match(clause, opening.end()):
+    if opening and not (_DONE_FIRST.match(clause) or _DONE_TO_NOUN.match(clause, opening.end())):
         return True
     if successes and call.effect != "read" and " yet" not in clause:
         return True
@@ -384,19 +391,25 @@ def _text_says_failure(text: str, call: _Call) -> bool:
 
 
 def _reports(clause: str, call: _Call) -> bool:
-    """Returns whether the answer of a write begins with what was done, as `Note saved: ...`."""
-    first = re.split(r"\W", clause, maxsplit=1)[0]
-    if first in _ENDED:
-        return _says_done(first, call.words)
-    return _DONE_WORD.fullmatch(first) is not None or _REPORTING.match(clause) is not None
+    """Returns whether the answer of a write says what was done and then quotes it, as `Note saved: ...`."""
+    report = _REPORTING.match(clause)
+    if report is None or (report["done"] in _ENDED and not _says_done(report["done"], call.words)):
+        return False
+    quoted = clause[report.end() :].strip()
+    return " " in quoted or not is_bad_status(quoted)
 
 
 def _refuses(clause: str) -> bool:
     """Returns whether the answer of a write says that nothing was done, or why it cannot be done."""
-    if _NOTHING_DONE.match(clause) or _REFUSING.search(clause):
+    if _NOTHING_DONE.match(clause):
         return True
-    done = [_WAS_NOT.search(clause[: found.start()]) for found in _DONE_WORD.finditer(clause)]
-    return all(done) and " yet" not in clause if done else clause.startswith(("sorry", "unfortunately"))
+    deeds = [(found.end(), _WAS_NOT.search(clause[: found.start()])) for found in _DONE_WORD.finditer(clause)]
+    refusing = _REFUSING.search(clause)
+    if refusing:
+        return not any(end <= refusing.start() and not negated for end, negated in deeds)
+    if deeds:
+        return all(negated for _, negated in deeds) and " yet" not in clause
+    return clause.startswith(("sorry", "unfortunately"))
 
 
 def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
@@ -410,10 +423,11 @@ def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
         return True
     if groups.get("state") or groups.get("stopped"):
         before, after = clause[: said.start()].split(), clause[said.end() :].split()
-        is_adjective = before[-1:] and before[-1] in _BEFORE_ADJECTIVE and after and after[0] not in _NO_NOUN
+        is_before_noun = bool(before and after) and after[0] not in _NO_NOUN
+        is_adjective = is_before_noun and (before[-1] in _BEFORE_ADJECTIVE or bool(_DONE_FIRST.match(clause)))
         is_told = call.effect == "read" and not clause.startswith(":", said.end())
         is_count = call.effect != "write" and bool(before) and before[-1].isdecimal()  # `2 failed, 10 passed`
-        return bool(is_adjective) or is_count or (is_told and len(before) + len(after) >= _LONG_CLAUSE)
+        return is_adjective or is_count or (is_told and len(before) + len(after) >= _LONG_CLAUSE)
     return _states_terms(clause, said, call)
 
 

@@ -24,7 +24,6 @@ _CALLS, _RESULTS, _ABOUT, _OTHERS = (
 )
 PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_OTHERS))
 """Keys that name parts."""
-_KEYS = frozenset(("role", "parts"))
 
 
 def _plain(part: JsonObject) -> JsonObject:

@@ -394,7 +394,6 @@ _ADK_EVENTS_USAGE = {
     "reasoning_tokens": ("thoughts", "thoughts_token_count"),
 }
 _TEXT = re.compile(r"(?:^| \| )text: '(.*?)'(?= \| (?:text|call|resp|other)|$)", re.DOTALL)
-_SUMMARY = " | "
 
 
 def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
