@@ -370,12 +370,14 @@ def _text_says_failure(text: str, call: _Call) -> bool:
     if plain and " " not in plain and is_bad_status(plain):
         is_state = call.effect == "read" and not _STATE_WORDS.isdisjoint(call.words)
         return plain not in call.texts and not is_state
-    if any(map(_EXITED.fullmatch, map(str.strip, text[:_LONGEST_TEXT].casefold().splitlines()))):
+    lines = [line.strip() for line in text[:_LONGEST_TEXT].casefold().splitlines() if line.strip()]
+    if any(map(_EXITED.fullmatch, lines)):
         return True
     if call.effect == "write" and (_is_refusal(plain, call) or _refuses(clause)):
         return True
-    if call.effect == "read" and "\n" in text.strip() and not _WRITTEN.isdisjoint(call.words):
-        return False  # a log or a file that holds errors
+    is_written = call.effect == "read" and len(lines) > 1 and not _WRITTEN.isdisjoint(call.words)
+    if is_written and len(list(filter(_OPENING.match, lines))) != 1:
+        return False  # a log or a file that holds errors; one line of error is the call's own
     if call.effect == "write" and _reports(clause, call):
         return False
     successes = [_NOT.search(clause[: found.start()]) for found in _SUCCEEDING.finditer(clause)]

@@ -217,6 +217,8 @@ def test_answers_of_a_write_that_was_done(answer):
         ("run_tests", {}, "2 failed, 10 passed in 0.3s", False),
         ("get_logs", {}, "ERROR 500 at 10:00\nERROR timeout", False),
         ("get_logs", {}, "Error: no such service", True),
+        ("read_file", {}, "Error: file not found\nTry list_files", True),
+        ("read_file", {}, "import re\nraise ValueError('not found')", False),
         ("fix_error", {}, "Fixed error E12", False),
         ("set_temperature", {}, "Set temperature failed", True),
         ("set_temperature", {}, "Set temperature failed: no connection", True),
