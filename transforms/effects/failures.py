@@ -122,7 +122,6 @@ _REPORTING = re.compile(
 )
 _ENDED = word_set("blocked cancelled canceled closed deactivated disabled")
 """Of what may be done those that may also have happened to the call itself."""
-_ECHO = "\u2026"
 _UNDONE_STATUS = re.compile(
     r"not[ _-](?!required|needed|applicable).*|(?:needs|requires|awaiting)[ _-].*|rate[ _-]?limited"
     r"|throttled|conflict"
@@ -365,7 +364,7 @@ def _text_says_failure(text: str, call: _Call) -> bool:
     plain = _plain(text)
     for given in sorted(call.texts, key=len, reverse=True):
         if " " in given:  # words that the call was given are repeated, not said
-            plain = plain.replace(" ".join(given.split()), _ECHO)
+            plain = plain.replace(" ".join(given.split()), "…")
     clause = _CLAUSE_END.split(plain, maxsplit=1)[0]
     if plain and " " not in plain and is_bad_status(plain):
         is_state = call.effect == "read" and not _STATE_WORDS.isdisjoint(call.words)

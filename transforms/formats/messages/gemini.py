@@ -9,7 +9,6 @@ from turnwise.transforms.formats.messages.kinds import (
     HOSTED,
     MEDIA,
     RESULT,
-    THOUGHT,
     USER,
     part_types,
     snake,
@@ -18,9 +17,8 @@ from turnwise.transforms.formats.messages.messages_base import Dialect, register
 from turnwise.transforms.formats.messages.spellings import read_dialogue
 from turnwise.transforms.formats.messages.streams import as_object, objects, text_at
 
-_CALLS, _RESULTS, _ABOUT, _OTHERS = (
-    frozenset(map(snake, part_types(GEMINI_PARTS, *kinds)))
-    for kinds in ((CALL, HOSTED), (RESULT,), (THOUGHT,), (MEDIA,))
+_CALLS, _RESULTS, _OTHERS = (
+    frozenset(map(snake, part_types(GEMINI_PARTS, *kinds))) for kinds in ((CALL, HOSTED), (RESULT,), (MEDIA,))
 )
 PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_OTHERS))
 """Keys that name parts."""
