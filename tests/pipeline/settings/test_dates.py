@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from turnwise.pipeline.settings.dates import MOST_DATES, earlier_dates, filled, parse_dates
 from turnwise.pipeline.settings.run import run_info
 from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.proto.scalars import timestamp_nanos
+from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.transforms.text.dates import time_seconds
 
 # Still the 21st in Los Angeles, the 22nd in UTC.
@@ -80,3 +80,6 @@ def test_executions_that_start_in_the_same_millisecond_have_numbers_of_their_own
     numbers = [timestamp_nanos(start) for start in starts]
     assert len({*numbers}) == len(numbers) and numbers == sorted(numbers) and starts == sorted(starts)
     assert time_seconds(starts[0]) is not None
+    # Results bear the time in proto JSON's own form, so the run writes no other.
+    starts += [run_info("nightly", config).create_time for _ in range(3_000)]
+    assert starts == [nanos_timestamp(timestamp_nanos(start)) for start in starts]
