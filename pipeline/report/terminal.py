@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.config import JudgeConfig
+from turnwise.schemas.config import STATUS, JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
@@ -33,7 +33,7 @@ from turnwise.transforms.scoring.config import (
     panel_figures,
     verdict_counts,
 )
-from turnwise.transforms.scoring.evaluate import GUESS, STATUS
+from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.panels import STAGE
 from turnwise.transforms.text.cleaning import natural_order
 

@@ -17,13 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, fiel
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.config import PromptGeneration
-from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.conversation import ToolCall, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_HARMS, CriterionHarm, Outcome, Score
 from turnwise.transforms.effects.changes import call_text, clipped_value, value_text
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
-from turnwise.transforms.judging.prompts import Section, fill_task
+from turnwise.transforms.judging.prompts import Section, fill_task, judge_statements, share_score
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 
 Scores: TypeAlias = "Score | list[Score] | None"
@@ -251,13 +251,12 @@ class MeasuredCriterion(Criterion):
         """Returns the criterion as it applies to a conversation."""
         return self
 
-    def not_logged(self, pair: TurnPair) -> Score | None:
+    def not_logged(self, turn: Turn | None) -> Score | None:
         """Returns the score of a turn whose figure is not in the log.
 
         A gate leaves a turn in which the agent answered the user, or a search engine did, unscored. Without a
         threshold, and for other turns, there is nothing to measure.
         """
-        turn = pair.actual
         if self.threshold is None or turn is None or not (turn.agent or turn.tool_calls):
             return None
         if not turn.user and turn.grounded is None:
@@ -331,6 +330,12 @@ class JudgedCriterion(Criterion):
     def _prompt(self, version: str, sections: Sequence[Section], words: str = "") -> Prompt:
         """Returns a prompt of turnwise's own; see `fill_task`."""
         return fill_task(version, self._generation, sections, words)
+
+    async def _judge_items(self, ask: Ask, prompt: Prompt, name: str, items: Sequence[JsonObject]) -> Score:
+        """Returns the share of yes among numbered items, which stand under `name` in the details."""
+        verdicts, vote = await judge_statements(ask, prompt, self.options, len(items))
+        judged = [{**item, **verdict} for item, verdict in zip(items, verdicts, strict=True)]
+        return share_score(judged, vote, name, self.threshold)
 
     @property
     def options(self) -> JudgeModelOptions:

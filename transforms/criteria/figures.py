@@ -121,7 +121,7 @@ class InferenceCallCount(Figure):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's count."""
         if pair.actual is None or pair.actual.inference_calls is None:
-            return self.not_logged(pair)
+            return self.not_logged(pair.actual)
         return Score(float(pair.actual.inference_calls))
 
 
@@ -146,7 +146,7 @@ class TokenUsage(Figure):
         """Adds up the tokens that the log reports for a turn."""
         usage = pair.actual.usage if pair.actual else None
         if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
-            return None if self.adk_compat else self.not_logged(pair)
+            return None if self.adk_compat else self.not_logged(pair.actual)
         details = {
             "input": usage.input_tokens,
             "output": usage.output_tokens,
@@ -189,7 +189,7 @@ class TurnLatency(Figure):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's duration of a recorded turn; unscored where it cannot be read."""
         if pair.actual is None or pair.actual.latency_ms is None:
-            return _unread(pair) or self.not_logged(pair)
+            return _unread(pair) or self.not_logged(pair.actual)
         if not pair.actual.user and not pair.actual.latency_ms:
             return None
         return Score(pair.actual.latency_ms / 1000)
@@ -212,7 +212,7 @@ class InvocationDuration(Figure):
         """Returns the duration of a recorded turn with its shares, in seconds; unscored if unread."""
         turn = pair.actual
         if turn is None or turn.latency_ms is None:
-            return _unread(pair) or self.not_logged(pair)
+            return _unread(pair) or self.not_logged(pair.actual)
         total, framework = turn.latency_ms / 1000, None
         model = None if turn.model_ms is None else turn.model_ms / 1000
         tool = None if turn.tool_ms is None else turn.tool_ms / 1000
@@ -266,7 +266,9 @@ class SpanLatency(Figure):
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | Score | None:
         """Returns the lengths of a recorded turn's spans, in order."""
         spans = pair.actual.spans if pair.actual else []
-        return [Score(span.seconds, label=_span_label(span)) for span in spans] or self.not_logged(pair)
+        return [Score(span.seconds, label=_span_label(span)) for span in spans] or self.not_logged(
+            pair.actual
+        )
 
 
 def _unread(pair: TurnPair) -> Score | None:

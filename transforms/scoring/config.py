@@ -8,6 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from turnwise.schemas.config import (
+    STATUS,
     AlertRule,
     ConfigError,
     EvalConfig,
@@ -18,7 +19,7 @@ from turnwise.schemas.config import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.judging.judges import find_judge
-from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.selection import CASCADE, PANEL
 from turnwise.transforms.statistics.agreement import nominal_alpha
 from turnwise.transforms.text.patterns import check_glob

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import FAILED
 from turnwise.schemas.score import RAISED, Failure, Outcome, Score, record_failure
 from turnwise.transforms.criteria.base import (
@@ -21,7 +22,7 @@ from turnwise.transforms.criteria.base import (
     overall_score,
     why_overall,
 )
-from turnwise.transforms.criteria.ces_conversations import ComparedValue, items_of
+from turnwise.transforms.criteria.ces_conversations import items_of
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.equivalence import OpenPair
@@ -168,7 +169,7 @@ async def _settle(
             break
         assert comparer is not None
         score = await joint_score(comparer, partial(_compared, pairs), ask)
-        items = items_of(score, ComparedValue)
+        items = items_of(score)
         judged += [score] if score is not None else []
         answers |= {pairs[item.place]: item.score == 1.0 for item in items if item.score is not None}
         result = _score(criterion.with_answers(answers), sample, [])
@@ -382,8 +383,7 @@ def _note(
 
 # The verdict on one conversation: PASS, FAIL, or none with its reasons.
 
-STATUS = "evaluation_status"
-"""Stands in the place of a criterion's name where verdicts are counted."""
+
 _SHOWN = 5
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from turnwise.schemas.comparison import Flip, FlipKind, RulerChange, Side
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.criteria.base import CRITERIA
@@ -23,7 +24,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     CriterionColumn,
     distinct_pairs,
 )
-from turnwise.transforms.scoring.evaluate import STATUS
 
 _NAMES_SHOWN = 5
 
