@@ -258,7 +258,7 @@ def _is_compared(sample: Sample, pair: TurnPair) -> bool:
         return False
     if pair.expected is not None and pair.expected.tool_calls is not None:
         return True
-    return pair.label == EXTRA_TURN and states_calls(sample)
+    return pair.label == EXTRA_TURN and states_calls(sample.eval_case.turns if sample.eval_case else ())
 
 
 def _has_expected_calls(sample: Sample, pair: TurnPair) -> bool:

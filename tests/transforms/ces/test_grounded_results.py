@@ -143,7 +143,7 @@ def sourced(**fields):
 
 def test_references_are_evidence(matched):
     case = matched(None, sourced(), sourced())
-    sections = context_sections(case.conversation, case.conversation.turns[1])
+    sections = context_sections(case.conversation, case.conversation.turns[1])[-2:]
     assert sections == [
         ("turn 2, user", "Grenze?"),
         ("turn 2, source 0", 'Grenzen\nDie Grenze ist 1.131 SZR.\n{"lang":"de"}'),
