@@ -416,5 +416,9 @@ def _text_outcome(expectation: Expectation, texts: Sequence[str]) -> Expectation
 
 def responses_by_call(conversation: Conversation) -> dict[int, ToolResponse]:
     """Returns the response of every call that has one, by the `id()` of the call."""
-    pairs = (pair for turn in conversation.turns for pair in answered_calls(turn))
-    return {id(call): response for call, response in pairs if response is not None}
+    responses = {}
+    for turn in conversation.turns:
+        for call, response in answered_calls(turn):
+            if response is not None:
+                responses[id(call)] = response
+    return responses

@@ -26,7 +26,7 @@ from turnwise.transforms.criteria.ces_conversations import items_of
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.equivalence import OpenPair
-from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R, sum_uses
+from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts import UNREAD, Reply, unread_reason
 from turnwise.transforms.matching.sample import (
@@ -39,7 +39,6 @@ from turnwise.transforms.matching.sample import (
     unanswered_state,
 )
 from turnwise.transforms.scoring.panels import (
-    NotAsked,
     caught,
     conversation_gap,
     gap_reasons,
