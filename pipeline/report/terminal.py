@@ -25,13 +25,14 @@ from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 from turnwise.transforms.matching.sample import USED_CASE
 from turnwise.transforms.scoring.config import (
     INAPPLICABLE,
+    JOINT_CASCADE,
+    JOINT_PANEL,
+    JUDGED,
     LEFT_BY_BUDGET,
     VERDICTS,
-    cascade_counts,
+    by_criterion,
     cascade_figures,
-    panel_counts,
     panel_figures,
-    verdict_counts,
 )
 from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.panels import STAGE
@@ -244,12 +245,12 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
     config = settings.judge.config
     panels = {
         name: panel_figures(options[name].panel, found)
-        for name, found in panel_counts(counts).items()
+        for name, found in by_criterion(counts, JOINT_PANEL).items()
         if name in options
     }
     cascades = {
         name: cascade_figures(cascade.model, found, config.prices, config.candidates)
-        for name, found in cascade_counts(counts).items()
+        for name, found in by_criterion(counts, JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
     return {"not_applicable": _not_applicable(counts), "panels": panels, "cascades": cascades}
@@ -262,7 +263,7 @@ def _not_applicable(counts: Mapping[str, int]) -> JsonObject:
             INAPPLICABLE: found[INAPPLICABLE],
             "share": found[INAPPLICABLE] / found[VERDICTS],
         }
-        for name, found in sorted(verdict_counts(counts).items())
+        for name, found in by_criterion(counts, JUDGED).items()
     }
 
 

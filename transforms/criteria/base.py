@@ -423,8 +423,10 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
 
 def _explain_pass(criterion: Criterion, score: Score) -> None:
     """Says of a score without a word that it passes although its value does not."""
-    if score.outcome == "PASS" and not criterion.reaches(score):
-        threshold = criterion.threshold if score.threshold is None else score.threshold
+    threshold = criterion.threshold if score.threshold is None else score.threshold
+    if score.outcome != "PASS" or score.value is None or threshold is None:
+        return
+    if not (score.value >= threshold if criterion.gate == "at_least" else score.value <= threshold):
         score.explanation = f"It passes, although {score.value:g} does not reach the threshold {threshold:g}."
 
 
