@@ -222,14 +222,29 @@ def needing(extra: str) -> Iterator[None]:
         raise ConfigError(f"judge {extra}: {what}") from None
 
 
-def api_url(url: str | None, usual: str, *added: str) -> str | None:
-    """Returns an API's address without what its client adds at the end; None: the usual host."""
+def server_access(
+    name: str, variable: str, usual: str, added: Sequence[str], config: JudgeConfig, environ: Environ
+) -> Access:
+    """Returns the access to an API at its usual host, or at the address that a setting names.
+
+    Args:
+        name: The judge.
+        variable: Start of the variables for the address and the key.
+        usual: The usual host.
+        added: What the API's client adds to the address.
+        config: The settings.
+        environ: The environment.
+
+    Raises:
+        ConfigError: See `keyed_access`.
+    """
+    url = config.base_url or environ.get(f"{variable}_BASE_URL")
     if not url or urlsplit(url).hostname == usual:
-        return None
+        return keyed_access(name, f"{variable}_API_KEY", config, environ, None)
     url = url.rstrip("/")
     for end in added:
         url = url.removesuffix(end)
-    return url
+    return keyed_access(name, f"{variable}_API_KEY", config, environ, url)
 
 
 def keyed_access(

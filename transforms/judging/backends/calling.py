@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import orjson
 from msgspec import Struct
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
@@ -364,6 +364,10 @@ class ClientApi:
         if self._client is not None:
             await self._client.close()
 
+    async def find(self, model: str) -> None:
+        """Asks for a model."""
+        await self.client.models.with_raw_response.retrieve(model)
+
     def refuses(self, error: Any, *words: str) -> bool:
         """Returns whether a server does not take a part of a request that one of these words names."""
         return error.status_code in _REFUSED_PART and any(
@@ -408,6 +412,17 @@ def instructions_with_schema(template: RequestTemplate) -> str:
     schema = orjson.dumps(template.schema).decode()
     wanted = "Answer with one JSON object by this JSON schema, and nothing else:"
     return f"{template.instructions}\n\n{wanted}\n{schema}"
+
+
+class ClientSettings(BaseModel):
+    """Generation settings that these APIs have in common."""
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    temperature: float = Field(default=0.0, ge=0)
+    top_p: float = Field(default=0.0, ge=0, le=1)
+    max_output_tokens: int = Field(default=0, ge=1)
+    reasoning_effort: str = ""
 
 
 def register_api(
