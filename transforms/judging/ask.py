@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
+from itertools import zip_longest
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
@@ -50,14 +51,8 @@ def votes_by_item(replies: Iterable[_Reply], verdicts: VerdictsOf[_Reply]) -> li
     >>> votes_by_item(["yn", "yy", "-y"], lambda reply: [{"-": None}.get(vote, vote) for vote in reply])
     [['y', 'y'], ['n', 'y', 'y']]
     """
-    votes: list[list[Hashable]] = []
-    for reply in replies:
-        for i, verdict in enumerate(verdicts(reply)):
-            if i == len(votes):
-                votes.append([])
-            if verdict is not None:
-                votes[i].append(verdict)
-    return votes
+    columns = zip_longest(*map(verdicts, replies))
+    return [[verdict for verdict in column if verdict is not None] for column in columns]
 
 
 def flips_of(replies: Sequence[_Reply], verdicts: VerdictsOf[_Reply] | None) -> Flips:

@@ -238,8 +238,7 @@ def replies_of(
             raise ValueError("one key twice")
         texts, tokens, stated, missing = read(value)
     except (AttributeError, KeyError, TypeError, ValueError):
-        fault = Fault("json", "the API's response is broken")
-        return [RawReply(None, fault, model, None, None)] * count
+        return [RawReply(None, Fault("json", "the API's response is broken"), model, None, None)] * count
     texts = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in texts[:count]]
     replies = []
     for number, text in enumerate(texts + [missing] * (count - len(texts))):
