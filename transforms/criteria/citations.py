@@ -343,11 +343,7 @@ class Grounds:
     """
 
     def __init__(self, answer: GroundedAnswer, marks: Marks, language: str | None) -> None:
-        """Counts the claims and references.
-
-        Raises:
-            TooLargeError: There are more than `MAX_MARKS`.
-        """
+        """Counts the claims and references; raises TooLargeError if there are more than `MAX_MARKS`."""
         named = sum(max(1, len(citation.sources)) for citation in answer.citations)
         if max(named, len(answer.claims)) > MAX_MARKS:
             raise TooLargeError(f"more than {MAX_MARKS} claims, or references in citations")

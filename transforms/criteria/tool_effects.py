@@ -206,11 +206,25 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return overall
 
     def _compare(self, work: Changes, catalog: ToolCatalog, missing: Sequence[ToolCall]) -> Score:
-        """Returns no score in place of a pass if the agent may have invented the result of a look-up.
+        """Scores what is certain; there is no score where a judge's answer could change it.
 
-        Nor if the last call that sets something sets another value than expected.
+        Nor in place of a pass, if the agent may have invented the result of a look-up, or the last call that
+        sets something sets another value than expected.
         """
-        score = self._compare_changes(work, catalog)
+        score = self._score(work, catalog, False)
+        if score.value != 1.0:
+            best = self._score(work, catalog, True)
+            pairs, best.pairs = best.pairs, ()
+            is_certain = (best.value, best.outcome) == (score.value, score.outcome)
+            if not is_certain and self.gated(best).outcome != "FAIL":
+                details, reason = best.details or {}, JUDGE_NEEDED
+                if isinstance(unclear := details.get("not_compared"), list):
+                    names = ", ".join(map(str, unclear))
+                    reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
+                details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
+                text = f"If the wording means the same: {best.explanation}"
+                return OpenScore(None, reason, explanation=text, details=details, pairs=pairs)
+            score = best
         if not (work.lookups or missing or work.last_set) or self.gated(score).outcome != "PASS":
             return score
         compare = ArgumentComparison(self.argument_matchers, self.ordered_lists, True)
@@ -225,24 +239,6 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
                 reason = f"{head}: {'; '.join(listed(list(map(call_text, calls))))}"
                 return Score(None, reason=reason, explanation=score.explanation, details=score.details)
         return score
-
-    def _compare_changes(self, work: Changes, catalog: ToolCatalog) -> Score:
-        """Scores what is certain; there is no score where a judge's answer could change it."""
-        score = self._score(work, catalog, False)
-        if score.value == 1.0:
-            return score
-        best = self._score(work, catalog, True)
-        pairs, best.pairs = best.pairs, ()
-        is_certain = (best.value, best.outcome) == (score.value, score.outcome)
-        if is_certain or self.gated(best).outcome == "FAIL":
-            return best
-        details, reason = best.details or {}, JUDGE_NEEDED
-        if isinstance(unclear := details.get("not_compared"), list):
-            names = ", ".join(map(str, unclear))
-            reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
-        details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
-        explanation = f"If the wording means the same: {best.explanation}"
-        return OpenScore(None, reason, explanation=explanation, details=details, pairs=pairs)
 
     def _score(self, work: Changes, catalog: ToolCatalog, undecided: bool) -> OpenScore:
         names = {item.call.name for item in work.expected if _has_effect(item, catalog, "handoff")}

@@ -368,17 +368,11 @@ async def vote(ask: Ask, question: Question[R], positive: Callable[[R], bool | N
 async def vote_each(
     ask: Ask, question: Question[R], votes: Callable[[R], Sequence[bool | None]], count: int
 ) -> Vote[R]:
-    """Asks about several items at once until all are decided, `num_samples` times at most.
+    """Asks about `count` items at once until all are decided, `num_samples` times at most.
 
     A majority is as google-adk counts it: more for than against; a tie is against; unusable answers and
-    abstentions do not count. It asks in rounds of the smallest number of samples that could decide, so the
-    outcome equals that of all samples.
-
-    Args:
-        ask: The judge.
-        question: The question.
-        votes: Returns the votes of an answer on all items, in order; None: abstention.
-        count: Number of items.
+    abstentions (None) do not count. It asks in rounds of the smallest number of samples that could decide, so
+    the outcome equals that of all samples.
     """
     ballots: list[Ballot[R]] = [Ballot() for _ in range(count)]
     answers: Answers[R] = Answers(replace(question, verdicts=votes))

@@ -147,11 +147,7 @@ def register_judge(item: JudgeKind) -> JudgeKind:
 
 
 def find_judge(config: JudgeConfig, before: str = "judge.backend ") -> JudgeKind:
-    """Returns the judge that a config names.
-
-    Raises:
-        ConfigError: There is none of that name.
-    """
+    """Returns the judge that a config names; raises ConfigError if there is none of that name."""
     return JUDGES.find(config.backend or "", before)
 
 
@@ -227,16 +223,8 @@ def server_access(
 ) -> Access:
     """Returns the access to an API at its usual host, or at the address that a setting names.
 
-    Args:
-        name: The judge.
-        variable: Start of the variables for the address and the key.
-        usual: The usual host.
-        added: What the API's client adds to the address.
-        config: The settings.
-        environ: The environment.
-
-    Raises:
-        ConfigError: See `keyed_access`.
+    The variables of the address and the key begin with `variable`; `added` is what the API's client adds to
+    the address. Raises ConfigError as `keyed_access` does.
     """
     url = config.base_url or environ.get(f"{variable}_BASE_URL")
     if not url or urlsplit(url).hostname == usual:

@@ -85,7 +85,7 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
 def fill_task(
     version: str, generation: PromptGeneration, sections: Sequence[Section], words: str = ""
 ) -> Prompt:
-    """Returns the prompt of a task of turnwise's own.
+    """Returns the prompt of a task of turnwise's own, by the first or the second wording.
 
     Args:
         version: Name and version of the second prompt; the first one's version is one less.

@@ -363,12 +363,7 @@ def frozen(value: JsonValue) -> Hashable:
 
 
 def check_directives(arguments: JsonObject, holder: str) -> None:
-    """Raises ValueError for a directive of an unknown type, and for a `regexp` without a right pattern.
-
-    Args:
-        arguments: Names and values.
-        holder: What has these arguments, for the message.
-    """
+    """Raises ValueError for an unknown type of a directive of `holder`, or a wrong `regexp` pattern."""
     for name, value in arguments.items():
         if not is_directive(value):
             continue

@@ -67,11 +67,18 @@ class TurnChecker:
     ) -> None:
         """Takes the expected and the made calls as they are paired; skipped ones get what is left."""
         self.case, self.turn, self.updates = case, turn, updates
-        self.expectations = expectations = turn_expectations(expected)
+        self.expectations = turn_expectations(expected)
         self.counted = paired.expected
         self._has_skipped = any([e.skip for e in expected.expectations])
         self.are_met = not self._has_skipped and paired.are_equal
-        self.partners = _with_skipped(expectations, paired) if self._has_skipped else paired.partners
+        self.partners = paired.partners
+        if self._has_skipped:
+            calls = [(e.tool_call, e.skip) for e in self.expectations if e.tool_call is not None]
+            left = [j for j in range(len(paired.made)) if j not in paired.partners]
+            rest = PairedCalls([call for call, skip in calls if skip], [paired.made[j] for j in left])
+            of_counted = iter(paired.partners)
+            of_skipped = iter([None if j is None else left[j] for j in rest.partners])
+            self.partners = [next(of_skipped if skip else of_counted) for _, skip in calls]
         self._next_partner = iter(self.partners)
         self.responses = list(turn.tool_responses)
         self.transfers = list(turn.transfers)
@@ -178,15 +185,6 @@ def _leave_open(outcome: ExpectationOutcome, expectation: Expectation, turns: Se
             outcome.parameter_outcome = None
 
 
-def _with_skipped(expectations: list[Expectation], paired: PairedCalls) -> list[int | None]:
-    """Returns the partners of all expected calls; one that is skipped gets only what the others leave."""
-    calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
-    left = [j for j in range(len(paired.made)) if j not in paired.partners]
-    skipped = PairedCalls([call for call, skip in calls if skip], [paired.made[j] for j in left]).partners
-    of_counted, of_skipped = iter(paired.partners), (None if j is None else left[j] for j in skipped)
-    return [next(of_skipped if skip else of_counted) for _, skip in calls]
-
-
 def turn_texts(turn: Turn) -> list[str]:
     """Returns everything the agent said in a turn, in order."""
     return list(turn.agent_messages) or ([turn.agent] if turn.agent else [])
@@ -251,7 +249,7 @@ def replay_turn(
     updates: JsonObject,
     paired: PairedCalls | None = None,
 ) -> TurnReplay:
-    """Checks everything that a golden turn expects.
+    """Checks everything that a golden turn expects; comparisons of meaning are left undecided.
 
     Args:
         case: The golden case; its gates and switches apply.
@@ -259,9 +257,6 @@ def replay_turn(
         actual: The recorded turn; None: it is missing, so that nothing expected was observed.
         updates: Session variables that the agent updated in the turn.
         paired: Its `paired_calls`; None: they are paired here.
-
-    Returns:
-        The outcomes; comparisons of meaning are left undecided, unless the texts are identical.
     """
     turn, is_ces = actual or _NO_TURN, case.dialect == "ces"
     paired = paired or paired_calls(expected, actual)

@@ -97,14 +97,9 @@ def evaluate(
 ) -> tuple[ScoredConversation, Coroutine[Any, Any, None] | None]:
     """Scores a conversation; the one way to do it, in batch and stream, in Python, in tests and in trials.
 
-    Args:
-        sample: The conversation.
-        criteria: Its criteria.
-        ask: Asks the judge; None: nobody is asked.
-
     Returns:
         The conversation with its measured scores, and what adds the judged ones (see `judge_conversation`);
-        None: there is nothing to ask.
+        None: there is nothing to ask, or nobody.
     """
     scored = score_conversation(sample, criteria.measured)
     scored.sampled_out = criteria.sampled_out

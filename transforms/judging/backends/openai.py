@@ -108,11 +108,7 @@ class OpenAiApi(ClientApi):
             raise
 
     async def find(self, model: str) -> None:
-        """Asks for a model.
-
-        Raises:
-            ConfigError: The address lacks its path.
-        """
+        """Asks for a model; raises ConfigError if the address lacks its path."""
         try:
             await self.client.models.with_raw_response.retrieve(model.removeprefix(_RESPONSES))
         except self.library.NotFoundError:
