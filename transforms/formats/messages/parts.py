@@ -28,7 +28,7 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
-from turnwise.transforms.formats.messages.streams import as_object, stated
+from turnwise.transforms.formats.messages.streams import as_object, first_of, stated
 from turnwise.transforms.formats.messages.vercel import StatedCall, stated_call
 from turnwise.transforms.formats.traces.span import loaded
 
@@ -203,15 +203,6 @@ _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
 _OF_TEXTS = frozenset(("type", "text", "annotations"))
 _OF_VERCEL = ("text", "json", "content", "error-text", "error-json")
-
-
-def first_of(value: JsonObject, names: tuple[str, ...]) -> JsonValue:
-    """Returns the first value of some keys that is not None."""
-    for name in names:
-        found = value.get(name)
-        if found is not None:
-            return found
-    return None
 
 
 def add_part(message: SpanMessage, part: JsonValue) -> None:

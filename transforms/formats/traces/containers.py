@@ -5,8 +5,7 @@ from hashlib import blake2b
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import as_text
-from turnwise.transforms.formats.messages.parts import first_of
-from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.streams import first_of, stated
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
     TraceSpan,

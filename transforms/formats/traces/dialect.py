@@ -421,8 +421,8 @@ def service_version(span: TraceSpan) -> str | None:
 def _metadata(attributes: JsonObject) -> JsonObject:
     found: JsonObject = {}
     for key, value in attributes.items():
-        holder = next((each for each in _HOLDERS if key.startswith(each)), None)
-        if holder:
+        if key.startswith(_HOLDERS):
+            holder = next(prefix for prefix in _HOLDERS if key.startswith(prefix))
             found.setdefault(key[len(holder) :], value)
         elif key in _METADATA:
             inner = loaded(value)
