@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
-from turnwise.transforms.formats.traces.containers import dotted, kind_beside, unfolded
+from turnwise.transforms.formats.traces.containers import dotted, unfolded
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
     TraceSpan,
@@ -107,6 +107,8 @@ _STATUSES = ("status", "StatusCode", "status_code")
 _MESSAGES = ("description", "message", "StatusMessage", "status_message")
 _CONTEXTS = ("context", "spanContext", "span_context")
 _FLAT_ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR")
+_KIND = "openinference.span.kind"
+_KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL")
 
 
 def is_span(record: JsonObject) -> bool:
@@ -157,6 +159,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
     events = loaded(first_of(held, _EVENTS))
     attributes = loaded(first_of(held, _ATTRIBUTES))
     inner = stated(resource).get("attributes", resource) if isinstance(resource, dict) else {}
+    kind = held.get("span_kind")
     return TraceSpan(
         trace=as_id(first_of(context, _TRACE)),
         id=as_id(first_of(context, _ID)),
@@ -165,7 +168,8 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         start=start,
         end=as_nanos(first_of(held, _ENDS))
         or (start + length if start and isinstance(length, int) and length >= 0 else 0),
-        attributes={**kind_beside(held), **dotted(attributes)},
+        # Phoenix states the kind beside the attributes.
+        attributes={**({_KIND: kind} if kind in _KINDS else {}), **dotted(attributes)},
         events=list(map(_event, objects_in(events))),
         error=code == 2 or str(code).upper() in _FLAT_ERRORS,
         message=said if isinstance(said, str) else "",
