@@ -171,6 +171,16 @@ class SpanMessage(msgspec.Struct, gc=False):
         return self.role, self.text.strip(), len(self.calls), len(self.results)
 
 
+def spoken(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
+    """Returns messages without instructions."""
+    return [message for message in messages if message.role != SYSTEM]
+
+
+def finish_of(messages: Sequence[SpanMessage]) -> str | None:
+    """Returns the last finish reason that messages state."""
+    return next((message.finish for message in reversed(messages) if message.finish), None)
+
+
 def is_spoken(messages: Iterable[SpanMessage]) -> bool:
     """Returns whether messages hold more than instructions and what is nobody's."""
     return any(each.role not in (SYSTEM, UNKNOWN) for each in messages)
@@ -463,11 +473,10 @@ def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
 
 def news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:
     """Returns the user's messages after the known history; None: the messages do not begin with one."""
-    spoken = [each for each in first if each.role != SYSTEM]
-    before = [each.sign for each in known if each.role != SYSTEM]
-    if not before or [each.sign for each in spoken[: len(before)]] != before:
+    given, before = spoken(first), [message.sign for message in spoken(known)]
+    if not before or [message.sign for message in given[: len(before)]] != before:
         return None
-    return [each for each in spoken[len(before) :] if each.is_users]
+    return [message for message in given[len(before) :] if message.is_users]
 
 
 def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
