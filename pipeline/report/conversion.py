@@ -258,7 +258,12 @@ def write_cases(
                 continue
             done.conversations += 1
             if is_wanted(one):
-                _collect(one, sample, skipped)
+                if one.cut:
+                    skipped[_CUT] += 1
+                elif not one.conversation.turns:
+                    skipped[_NO_TURN] += 1
+                else:
+                    sample.add(one)
             else:
                 skipped["not selected"] += 1
         skipped[_CASES_REPEATED] = sample.repeated
@@ -270,21 +275,14 @@ def write_cases(
     return done
 
 
-def _collect(candidate: Candidate, sample: CandidateSample, skipped: Counter[str]) -> None:
-    if candidate.cut:
-        skipped[_CUT] += 1
-    elif not candidate.conversation.turns:
-        skipped[_NO_TURN] += 1
-    else:
-        sample.add(candidate)
-
-
 def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, done: Conversion) -> None:
     try:
         made = made_case(candidate, name, file.stem)
         written = converted(made.case, target)
         if "tags" in written.not_held:
-            written = _marked(made.case.eval_id, candidate, target, file)
+            case = made_case(candidate, f"{TO_APPROVE}-{made.case.eval_id}", file.stem).case
+            case.tags = []
+            written = converted(case, target)
         file.add(written.record)
     except ValueError as error:
         add_lost(done, candidate.source, candidate.position, " ".join(str(error).split()))
@@ -294,13 +292,6 @@ def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, do
     not_held = Counter({path: n for path, n in written.not_held.items() if path != "eval_set_id"})
     done.not_held = dict(Counter(done.not_held) + not_held)
     done.added = dict(Counter(done.added) + written.added)
-
-
-def _marked(name: str, candidate: Candidate, target: Target, file: RecordFile) -> Converted:
-    """Returns the case with its mark in its name, for a target without tags."""
-    case = made_case(candidate, f"{TO_APPROVE}-{name}", file.stem).case
-    case.tags = []
-    return converted(case, target)
 
 
 ReadItem: TypeAlias = LoggedConversation | FoundCase | Failure

@@ -57,8 +57,9 @@ def judge_document(
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if settings.judge.kind.connect:
+        last = ", ".join(config.panel) or config.model
         document |= {
-            "model": _models(config),
+            "model": (f"{config.cascade.model} > {last}" if config.cascade else last),
             "concurrency": settings.judge.concurrency,
             "limits": _limits(settings),
             "cost": total_cost(usage, config.prices),
@@ -67,12 +68,6 @@ def judge_document(
         }
     document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
     return document | {"flips": flips_document(rows)}
-
-
-def _models(config: JudgeConfig) -> str:
-    """Returns the name of the run's model, panel or cascade, as scores have it."""
-    last = ", ".join(config.panel) or config.model
-    return f"{config.cascade.model} > {last}" if config.cascade else last
 
 
 def _figures(usage: JudgeUsage) -> JsonObject:
@@ -252,17 +247,19 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
         for name, found in cascade_counts(counts).items()
         if name in options and (cascade := options[name].cascade)
     }
-    return {"not_applicable": _not_applicable(counts), "panels": panels, "cascades": cascades}
-
-
-def _not_applicable(counts: Mapping[str, int]) -> JsonObject:
     return {
-        name: {
-            VERDICTS: found[VERDICTS],
-            INAPPLICABLE: found[INAPPLICABLE],
-            "share": found[INAPPLICABLE] / found[VERDICTS],
-        }
-        for name, found in sorted(verdict_counts(counts).items())
+        "not_applicable": (
+            {
+                name: {
+                    VERDICTS: found[VERDICTS],
+                    INAPPLICABLE: found[INAPPLICABLE],
+                    "share": found[INAPPLICABLE] / found[VERDICTS],
+                }
+                for name, found in sorted(verdict_counts(counts).items())
+            }
+        ),
+        "panels": panels,
+        "cascades": cascades,
     }
 
 
@@ -410,7 +407,8 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "lost_cases": number["lost_cases"],
         "unused_cases": number["cases"] - len(_of(counts, USED_CASE)),
         "joined_entries": number["joined_entries"],
-        "unread_files": number[UNREAD_FILES] + _unread_files(counts),
+        "unread_files": number[UNREAD_FILES]
+        + len(_of(counts, UNREAD_PART).keys() - _of(counts, READ_PART).keys()),
         "failures": named["failures"],
         "failures_by_version": named["failures_by_version"],
         "findings": named["findings"],
@@ -418,11 +416,6 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
     if number[LEFT_BY_BUDGET]:
         found["left_by_budget"] = number[LEFT_BY_BUDGET]
     return found
-
-
-def _unread_files(counts: Mapping[str, int]) -> int:
-    """Returns the number of files of which several parts were read, and none gave a record."""
-    return len(_of(counts, UNREAD_PART).keys() - _of(counts, READ_PART).keys())
 
 
 def records_by_worker(counts: Mapping[str, int]) -> dict[str, int]:
@@ -472,7 +465,10 @@ def version_table(
     versions, others = every[-_VERSIONS_SHOWN:], every[:-_VERSIONS_SHOWN]
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
     measured = {row["criterion"] for row in rows}
-    lines = [["", *_headings(versions)]]
+    short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
+    names = [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
+    shown = [printable(name, LONGEST_NAME) for name in names]
+    lines = [["", *[s if shown.count(s) == 1 else f"{s} #{number}" for number, s in enumerate(shown, 1)]]]
     status = [by_key.get((version, STATUS, "conversation")) for version in versions]
     lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
     lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
@@ -484,7 +480,9 @@ def version_table(
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
     lines.append(["unscored", *(_total(by_key, version, criteria) for version in versions)])
     lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
-    return _aligned(lines) + (_others(others, by_key, failures) if others else "")
+    return "\n".join(aligned([[printable(cell) for cell in line] for line in lines])) + (
+        _others(others, by_key, failures) if others else ""
+    )
 
 
 def _others(
@@ -515,14 +513,6 @@ def _row_of(
     """Returns the row to show: by turn for latencies and counts, by conversation for scores."""
     levels = ("conversation", "turn") if _has_scale(name) else ("turn", "conversation")
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
-
-
-def _headings(versions: Sequence[str]) -> list[str]:
-    """Returns the last segments of the versions; full names or numbers where those are ambiguous."""
-    short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
-    names = [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
-    shown = [printable(name, LONGEST_NAME) for name in names]
-    return [s if shown.count(s) == 1 else f"{s} #{number}" for number, s in enumerate(shown, 1)]
 
 
 def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
@@ -579,10 +569,6 @@ def _total(
     """Returns how many scores of a version have no value, at the displayed level."""
     rows = (_row_of(by_key, version, name) for name in names)
     return str(sum(row["unscored"] for row in rows if row is not None))
-
-
-def _aligned(lines: Sequence[Sequence[str]]) -> str:
-    return "\n".join(aligned([[printable(cell) for cell in line] for line in lines]))
 
 
 def balance_text(counts: RunCounts) -> str:
@@ -711,7 +697,9 @@ def gate_problems(
         rows: Rows of `metrics_by_app_version` over the whole run.
     """
     problems = _nothing_scored(settings, counts, rows)
-    if not _is_balanced(counts):
+    conversations = counts["results"] + counts["lost_conversations"]
+    records = counts["parsed_records"] + counts["lost_records"]
+    if not bool(conversations == counts["conversations"] and records == counts["records"]):
         problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
     unread = counts.get("unread_ends", 0)
     lost = counts["lost_records"] + counts["lost_conversations"] + unread
@@ -769,9 +757,3 @@ def _nothing_scored(
 
 def _failed(lost: int) -> str:
     return f"{lost} record{' or conversation' if lost == 1 else 's and conversations'} failed"
-
-
-def _is_balanced(counts: RunCounts) -> bool:
-    conversations = counts["results"] + counts["lost_conversations"]
-    records = counts["parsed_records"] + counts["lost_records"]
-    return bool(conversations == counts["conversations"] and records == counts["records"])

@@ -200,7 +200,24 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
             yield row
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
-    found = collect(scores(), (_summary(row, tells_why) for row in run.conversations()))
+    found = collect(
+        scores(),
+        (
+            Summary(
+                conversation_id=row["conversation_id"],
+                app_version=row["app_version"],
+                verdict=row["verdict"],
+                reason=row["reason"] or (row["why"] if tells_why else None),
+                eval_id=row["eval_id"],
+                task=row["task"] or unnamed_case(row),
+                case_digest=row["case_digest"] or "",
+                language=row["language"],
+                tags=row["tags"],
+                sampled_out=cast(JsonObject, row).get("sampled_out") or (),
+            )
+            for row in run.conversations()
+        ),
+    )
     for row in raised:
         own = errors.setdefault(row["app_version"], {})
         own[row["criterion"] or ""] = own.get(row["criterion"] or "", 0) + 1
@@ -225,18 +242,3 @@ def unnamed_case(row: ConversationRow) -> str | None:
     words = [turn["user"] for turn in recorded_turns(cast(Transcript, transcript))]
     digest = blake2b(msgspec.json.encode([row["case_digest"], words]), digest_size=6).hexdigest()
     return f"{one_line(next(filter(None, words), ''), _LONGEST_NAME)} ({digest})"
-
-
-def _summary(row: ConversationRow, tells_why: bool) -> Summary:
-    return Summary(
-        conversation_id=row["conversation_id"],
-        app_version=row["app_version"],
-        verdict=row["verdict"],
-        reason=row["reason"] or (row["why"] if tells_why else None),
-        eval_id=row["eval_id"],
-        task=row["task"] or unnamed_case(row),
-        case_digest=row["case_digest"] or "",
-        language=row["language"],
-        tags=row["tags"],
-        sampled_out=cast(JsonObject, row).get("sampled_out") or (),
-    )

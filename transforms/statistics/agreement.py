@@ -232,7 +232,7 @@ def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, floa
         return None
     mean, _ = _mean(groups)
     variance = _variance(groups) * size / (size - 1)
-    if variance > _rounding(mean):
+    if variance > ((1e-12 * max(1.0, abs(mean))) ** 2):
         half = t_quantile((1 + _LEVEL) / 2, size - 1) * sqrt(variance)
         low, high = scale or (0.0 if all(group.total >= 0 for group in groups) else -inf, inf)
         return Interval(max(low, mean - half), min(high, mean + half))
@@ -241,10 +241,6 @@ def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, floa
     z2 = normal_quantile((1 + _LEVEL) / 2) ** 2
     other = z2 / (size + z2)
     return Interval(mean - other * (mean - scale[0]), mean + other * (scale[1] - mean))
-
-
-def _rounding(mean: float) -> float:
-    return (1e-12 * max(1.0, abs(mean))) ** 2
 
 
 def grouped_share_interval(groups: Collection[GroupSum]) -> Interval | None:

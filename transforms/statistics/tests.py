@@ -387,13 +387,11 @@ def t_quantile(share: float, freedom: float) -> float:
     value, step = 0.0, normal_quantile(share)
     while value + step > value:
         value += step
-        step = (upper_t(value, freedom) - (1 - share)) / _t_density(value, freedom)
+        front = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * pi) / 2
+        step = (upper_t(value, freedom) - (1 - share)) / exp(
+            front - (freedom + 1) / 2 * log1p(value * value / freedom)
+        )
     return value
-
-
-def _t_density(t: float, freedom: float) -> float:
-    front = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * pi) / 2
-    return exp(front - (freedom + 1) / 2 * log1p(t * t / freedom))
 
 
 def binomial_cdf(successes: int, trials: int, rate: float) -> float:

@@ -109,20 +109,17 @@ class ChangedVerdicts(NamedTuple):
     unmeasured: list[str]
 
 
-def _forms_of(question: Question[Any], number: int) -> dict[str, Question[Any]]:
-    options = question.options.model_copy(update={"num_samples": number})
-    prompts = {name: perturb(question.prompt) for name, perturb in PERTURBATIONS.items()}
-    return {
-        name: replace(question, prompt=prompt, options=options) for name, prompt in prompts.items() if prompt
-    }
-
-
 async def vote_on(checked: CheckedQuestion, ask: Ask, number: int) -> dict[str, Votes]:
     """Asks a question so many times in each form that applies to it.
 
     Votes have numbers, so that none answers for another; those of a run with the same cache count.
     """
-    forms = _forms_of(checked.question, number)
+    question = checked.question
+    options = question.options.model_copy(update={"num_samples": number})
+    prompts = {name: perturb(question.prompt) for name, perturb in PERTURBATIONS.items()}
+    forms = {
+        name: replace(question, prompt=prompt, options=options) for name, prompt in prompts.items() if prompt
+    }
     votes = await asyncio.gather(*(_votes(form, ask, number) for form in forms.values()))
     return dict(zip(forms, votes, strict=True))
 
@@ -323,7 +320,12 @@ def _criterion(name: str, own: Sequence[VotedQuestion], errors: int, number: int
 def _figure(own: Sequence[VotedQuestion], perturbation: str, number: int) -> CheckFigure | None:
     """Returns the figure of a perturbation; None: it applies to no question."""
     found = [
-        (each.checked.conversation, _changes(each.votes, perturbation, number))
+        (
+            each.checked.conversation,
+            changes(
+                each.votes[_REPEAT], None if perturbation == _REPEAT else each.votes[perturbation], number
+            ),
+        )
         for each in own
         if perturbation in each.votes
     ]
@@ -340,10 +342,6 @@ def _figure(own: Sequence[VotedQuestion], perturbation: str, number: int) -> Che
         interval=Bounds(*interval) if interval else None,
         unmeasured=dict(Counter(reason for _, each in found for reason in each.unmeasured)),
     )
-
-
-def _changes(votes: Mapping[str, Votes], perturbation: str, number: int) -> ChangedVerdicts:
-    return changes(votes[_REPEAT], None if perturbation == _REPEAT else votes[perturbation], number)
 
 
 def _groups(found: Iterable[tuple[int, ChangedVerdicts]]) -> dict[int, GroupSum]:

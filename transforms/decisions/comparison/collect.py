@@ -1,5 +1,6 @@
 """The conversations of a run as a comparison sees them: what each criterion gave, from rows of scores."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -152,6 +153,19 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     return [one for key in keys for one in _joined(key, scored.get(key, []), ended.get(key, []))]
 
 
+def own_cases(ids: Sequence[tuple[str | None, str | None, str]]) -> list[str]:
+    """Returns the case of every conversation of an app version, of its eval case, its task and its own id.
+
+    One that names none is a case of its own. A golden without a name has the id of its conversation in place
+    of one; copies of it have one task, and are one case.
+    """
+    runs = Counter(task for _, task, _ in ids)
+    return [
+        task if task and runs[task] > 1 and eval_id == conversation else eval_id or task or conversation
+        for eval_id, task, conversation in ids
+    ]
+
+
 def ruler_of(row: ScoreRow) -> str | None:
     """Returns the judge's model and prompt version that gave a score; None: it has no value, or no judge."""
     judge = row["judge"]
@@ -193,7 +207,12 @@ def _joined(
         if not places and summary.eval_id is None:
             places = [*range(len(scored))]
         one = scored.pop(places[0]) if places else ComparedConversation(*key)
-        _add_verdict(one, summary)
+        one.eval_id, one.task = one.eval_id or summary.eval_id, summary.task
+        one.case_digest = summary.case_digest
+        one.language, one.tags = one.language or summary.language, [*(one.tags or summary.tags)]
+        one.sampled_out = frozenset(summary.sampled_out)
+        if STATUS not in one.sampled_out:
+            one.criteria[STATUS] = _verdict(summary, one.criteria)
         yield one
     yield from scored
 
@@ -210,15 +229,6 @@ def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
         criteria=_observed(scores),
         skipped=frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED"),
     )
-
-
-def _add_verdict(found: ComparedConversation, summary: Summary) -> None:
-    found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
-    found.case_digest = summary.case_digest
-    found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
-    found.sampled_out = frozenset(summary.sampled_out)
-    if STATUS not in found.sampled_out:
-        found.criteria[STATUS] = _verdict(summary, found.criteria)
 
 
 def _verdict(summary: Summary, criteria: Mapping[str, Observed]) -> Observed:
@@ -255,23 +265,17 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     if whole is not None:
         found.value, found.outcome = whole["value"], whole["outcome"]
     else:
-        found.value, found.outcome = _mean(turns), _together(turns)
+        values = [row["value"] for row in turns if row["value"] is not None]
+        outcomes = {row["outcome"] for row in turns}
+        found.value, found.outcome = (
+            (sum(values) / len(values) if values else None),
+            ("FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None),
+        )
     _explain(found, whole, turns)
     for judge in (row["judge"] for row in rows if row["judge"]):
         found.voted += judge.get("voted") or 0
         found.flipped += judge.get("flipped") or 0
     return found
-
-
-def _mean(turns: Sequence[ScoreRow]) -> float | None:
-    values = [row["value"] for row in turns if row["value"] is not None]
-    return sum(values) / len(values) if values else None
-
-
-def _together(turns: Sequence[ScoreRow]) -> str | None:
-    """Returns the outcome of turns without a score of the whole: FAIL if one fails, PASS if all pass."""
-    outcomes = {row["outcome"] for row in turns}
-    return "FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None
 
 
 def _explain(found: Observed, whole: ScoreRow | None, turns: Sequence[ScoreRow]) -> None:

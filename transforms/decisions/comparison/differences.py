@@ -94,7 +94,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     measures, missing = _measures(a, b)
     if not options.any_verdicts:
         measures = _without_verdicts(measures, missing, changes)
-    measured = _measure_all(matched, measures, setup)
+    measured = [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
     overall = [(one.measure, one.estimate) for one in measured]
     parts = _compare_parts(matched, overall, options.slices, setup) if options.details else NO_PARTS
     criteria = _compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
@@ -194,12 +194,6 @@ class Measured(msgspec.Struct, frozen=True):
         if self.measure.criterion == STATUS:
             return "verdicts"
         return "outcomes" if self.measure.has_outcomes else "values"
-
-
-def _measure_all(
-    matched: MatchedValues, measures: Sequence[CriterionMeasure], setup: Setup
-) -> list[Measured]:
-    return [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
 
 
 def _compare_criteria(

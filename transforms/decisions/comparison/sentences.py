@@ -142,12 +142,8 @@ def amount(value: float, measure: str, unit: str, *, signed: bool = False, digit
     """
     digits = decimals(value, measure, unit) if digits is None else digits
     factor, name = (100, " points") if measure == "pass_rate" else (1, " s" if unit == "seconds" else "")
-    return _plain(f"{factor * value:{'+' if signed else ''}.{digits}f}") + name
-
-
-def _plain(text: str) -> str:
-    """Returns a number without a sign if it is shown as 0."""
-    return text.lstrip("+-") if not text.strip("+-0.") else text
+    text = f"{factor * value:{'+' if signed else ''}.{digits}f}"
+    return (text.lstrip("+-") if not text.strip("+-0.") else text) + name
 
 
 def _amount(

@@ -18,6 +18,7 @@ from turnwise.transforms.decisions.comparison.collect import (
     Raised,
     ScoredId,
     error_of,
+    own_cases,
 )
 from turnwise.transforms.statistics.resampling import Numbers
 
@@ -440,16 +441,11 @@ class ConversationColumns(Struct):
         return self.eval_ids if by == "eval_id" else self.tasks
 
     def own_cases(self) -> CaseNames:
-        """Returns the case of every conversation among its side; one that names none is a case of its own."""
-        # A golden without a name has the id of its conversation in place of one; copies of it are one case.
-        copied = {task for task, n in zip(self.tasks.values, self.tasks.counts(), strict=True) if n > 1}
-        if all(self.eval_ids.used()) and not copied - {None}:
+        """Returns the case of every conversation among its side; see `own_cases`."""
+        has_copies = any(n > 1 and t for t, n in zip(self.tasks.values, self.tasks.counts(), strict=True))
+        if all(self.eval_ids.used()) and not has_copies:
             return self.eval_ids
-        columns = zip(self.eval_ids, self.tasks, self.conversation_ids, strict=True)
-        return coded(
-            task if task in copied and task and eval_id == conversation else eval_id or task or conversation
-            for eval_id, task, conversation in columns
-        )
+        return coded(own_cases([*zip(self.eval_ids, self.tasks, self.conversation_ids, strict=True)]))
 
     def golden_tasks(self) -> CodedColumn[str | None]:
         """Returns the tasks of the conversations of which something is expected."""

@@ -122,7 +122,11 @@ def three_readings(
         main: The estimate that leaves the undecided ones out.
         other_p: p-values of the other criteria of the family.
     """
-    counts = _counts(matched, measure)
+    own, other = (
+        side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())
+        for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
+    )
+    counts = own, other
     if not any(counts):
         return None
 
@@ -154,15 +158,6 @@ def three_readings(
         best_for_b=best,
         changes_the_word=len(words) > 1 or (ends is None and _concern(matched, measure)),
     )
-
-
-def _counts(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
-    """Returns how many conversations of A and of B have no value, and should have one."""
-    own, other = (
-        side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())
-        for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
-    )
-    return own, other
 
 
 def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, Bools]:

@@ -269,9 +269,14 @@ def hold_baseline(
         return _HeldMargin(None, comparison.not_compared.get(criterion, "it is not in both runs"))
     found = [*_not_compared(comparison, state, lost)]
     is_met = _held(margin * _unit(own), own, coverage is not None)
+    fewest = own.overall.fewest_alike
     texts = [
         difference_text(own),
-        *_too_few(own, is_met),
+        *(
+            [f"fewer than {fewest} cases cannot show that it is not worse"]
+            if fewest and is_met is None
+            else []
+        ),
         *corrected_text(own),
         *(f"{one.number} {one.text}" for one in found),
     ]
@@ -294,13 +299,6 @@ def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
     if pairing.by == "nothing" or not pairing.pairs:
         return f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
     return ""
-
-
-def _too_few(own: CriterionComparison, is_met: bool | None) -> list[str]:
-    fewest = own.overall.fewest_alike
-    return (
-        [f"fewer than {fewest} cases cannot show that it is not worse"] if fewest and is_met is None else []
-    )
 
 
 def _not_compared(comparison: Comparison, state: BaselineState, lost: Lost) -> list[_Open]:

@@ -74,7 +74,18 @@ def _of_version(
         return [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
     own = lost_with(lost, [version])
     if isinstance(rule, BoundRule):
-        return [_bound(rule, version, own, rule.criterion in tolerant)]
+        held = hold_bound(rule, version, own, (rule.criterion in tolerant))
+        return [
+            _result(
+                _rule_text(rule),
+                version.app_version,
+                held.is_met,
+                bound_text(rule, held, own),
+                value=side_of(rule, held.seen),
+                interval=None if held.seen.interval is None else Bounds(*held.seen.interval),
+                names=() if held.is_met else held.missing,
+            )
+        ]
     if isinstance(rule, CoverageRule):
         return [_coverage(rule, version, own)]
     return [_destructive(rule, version, own, tolerant)]
@@ -118,19 +129,6 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -
         text if versions else _NONE_SCORED,
         names=[*failed, *missing],
         lost=lost.names,
-    )
-
-
-def _bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
-    held = hold_bound(rule, version, lost, is_lenient)
-    return _result(
-        _rule_text(rule),
-        version.app_version,
-        held.is_met,
-        bound_text(rule, held, lost),
-        value=side_of(rule, held.seen),
-        interval=None if held.seen.interval is None else Bounds(*held.seen.interval),
-        names=() if held.is_met else held.missing,
     )
 
 

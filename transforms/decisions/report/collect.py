@@ -127,18 +127,13 @@ def _joined(place: int, run: Run) -> list[Entry]:
         if _key(score) not in found:
             name = score["conversation_id"]
             raise ConfigError(f"{run.directory}: has scores of {name!r}, and no row of it in conversations-*")
-        found[_key(score)].scores.append(_stated_fields(score))
+        stated = {n: value for n, value in score.items() if value is not None and n not in _OF_CONVERSATION}
+        found[_key(score)].scores.append(stated)
     return entries
 
 
 def _key(row: Mapping[str, Any]) -> ScoredKey:
     return row["conversation_id"], row.get("eval_id"), row.get("app_version")
-
-
-def _stated_fields(score: Mapping[str, Any]) -> AnyRow:
-    return {
-        name: value for name, value in score.items() if value is not None and name not in _OF_CONVERSATION
-    }
 
 
 def turns_of(row: ConversationRow) -> list[AnyRow]:
