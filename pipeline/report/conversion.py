@@ -44,11 +44,6 @@ _SETS = "results of several eval sets; adk web shows them in the first one"
 def convert_run(directory: str, target: Target, output: str) -> Conversion:
     """Writes the conversations of a run with their scores.
 
-    Args:
-        directory: Output directory of the run.
-        target: The target; it has `scored`.
-        output: Path of the file.
-
     Raises:
         ConfigError: There is no finished run, the target holds no scores, or the file cannot be written.
     """
@@ -139,7 +134,6 @@ class RecordFile:
 
     Attributes:
         stem: Name of the file without its suffixes.
-        count: Number of records so far.
     """
 
     def __init__(self, file: BinaryIO, target: Target, name: str) -> None:
@@ -237,14 +231,7 @@ def write_cases(
     target: Target,
     output: str,
 ) -> Conversion:
-    """Writes the cases of the conversations that are wanted.
-
-    Args:
-        given: All conversations, and what could not be read.
-        is_wanted: Returns whether a conversation is selected.
-        sample: Where the selected ones are collected.
-        target: The format of the cases.
-        output: Path of the file.
+    """Writes the cases of the conversations that are wanted; `given` are all, and what could not be read.
 
     Raises:
         ConfigError: The file is there, or cannot be written.
@@ -301,11 +288,6 @@ _REPEATED = "equal to an earlier record"
 
 def convert_items(items: Iterable[ReadItem], target: Target, output: str) -> Conversion:
     """Writes conversations and eval cases as records of a target.
-
-    Args:
-        items: What was read, and what could not be.
-        target: The target.
-        output: Path of the file.
 
     Raises:
         ConfigError: The file is there, or cannot be written.

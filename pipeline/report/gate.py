@@ -139,12 +139,7 @@ def _own_problems(run: Run) -> list[str]:
 
 
 def rule_problems(settings: RunSettings, document: JsonObject) -> list[str]:
-    """Returns the rules of a run's own config that do not pass, one line each, when its tables are written.
-
-    Args:
-        settings: Settings of the run.
-        document: Content of its `run.json`, which is not written yet.
-    """
+    """Returns the rules of a run's config that do not pass, one line each, before `run.json` is written."""
     rules = settings.config.gate
     if not rules.rules:
         return []
@@ -265,12 +260,7 @@ def lost_of_run(
     """Returns what was lost, with source and position of records and the names of eval cases.
 
     A case without a recording is not counted where a record was lost that names it: it is the same loss.
-
-    Args:
-        counts: Of `run.json`.
-        failures: Failures of the run.
-        versions: What was scored.
-        unused: Eval cases without a recording, as far as their names are known.
+    `unused` are eval cases without a recording, as far as their names are known.
     """
     scored = {name for version in versions for name in version.conversations.eval_ids.used()}
     gone = lost_names(failures) - scored
@@ -303,14 +293,7 @@ def gated_versions(
     comparisons: Mapping[str | None, Comparison] | None = None,
     baseline: BaselineState = NO_BASELINE,
 ) -> list[GatedVersion]:
-    """Returns the app versions of a run.
-
-    Args:
-        run: The run.
-        failures: Its failures.
-        comparisons: App version -> its comparison with the baseline; None: there is no baseline.
-        baseline: The baseline itself.
-    """
+    """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
     unrecorded = unrecorded_cases(rows, lost_names(failures))
     found, calibration = read_versions(run, tells_why=True).conversations, run.calibration()

@@ -103,8 +103,6 @@ class Drawn(NamedTuple):
     """A sample of conversations.
 
     Attributes:
-        questions: What is asked about them; the same question of a criterion stands once.
-        conversations: Number of conversations.
         errors: Criterion -> how often it failed with an error about them.
         records_lost: Records and conversations that could not be read, parsed or matched.
     """
@@ -125,11 +123,6 @@ class _DrawnConversation(NamedTuple):
 
 def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
     """Draws conversations about which something is asked, by a hash of seed, id and app version.
-
-    Args:
-        settings: What is read, and by which criteria.
-        size: Number of conversations at most.
-        seed: Another seed draws others.
 
     Raises:
         ConfigError: A path names nothing.
@@ -179,8 +172,6 @@ class CheckOptions(Struct, frozen=True):
 
     Attributes:
         votes: How often each question is asked in each form; odd, at least 3.
-        sample: Conversations at most.
-        seed: Seed of the draw.
         max_flip: Largest share of verdicts that may change, 0..1; None: there is no bound.
         yes: Whether the judge is asked, and not only the cost estimated.
     """
@@ -193,12 +184,7 @@ class CheckOptions(Struct, frozen=True):
 
 
 def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], None]) -> JudgeCheck:
-    """Checks the judge of the settings.
-
-    Args:
-        settings: What is read, by which criteria, and who judges.
-        options: How.
-        tell: Takes the line with the estimated cost, before anything is asked.
+    """Checks the judge of the settings; `tell` takes a line with the cost before anything is asked.
 
     Raises:
         ConfigError: The judge has no model, or several for one criterion; it cannot work or is refused; a

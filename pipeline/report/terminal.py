@@ -48,11 +48,7 @@ def judge_document(
 ) -> JsonObject:
     """Returns the `judge` object of `run.json`.
 
-    Args:
-        settings: Settings of the run.
-        usage: Usage of every model.
-        rows: The rows of `metrics_by_app_version`.
-        joint: Verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
+    `joint`: verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
     """
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
@@ -111,13 +107,7 @@ def usage_of(figures: JsonObject) -> JudgeUsage:
 
 
 def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[MetricsByAppVersionRow]) -> str:
-    """Returns the lines about the judge; "" if there are none.
-
-    Args:
-        settings: Settings of the run.
-        usage: Usage of every model.
-        rows: The rows of `metrics_by_app_version`.
-    """
+    """Returns the lines about the judge; "" if there are none."""
     config = settings.judge.config
     kind = settings.judge.kind
     if kind.answer:
@@ -172,11 +162,7 @@ _LONGEST_ID = 40
 
 
 def reading_text(rows: Sequence[Mapping[str, object]]) -> str:
-    """Returns the lines about the first three conversations, at most 110 columns each; "" if there are none.
-
-    Args:
-        rows: Conversations in the order of reading.
-    """
+    """Returns the lines about the first three conversations to read, at most 110 columns each; "": none."""
     lines = [_line(row) for row in rows[:_SHOWN]]
     return "\n".join(["\nread first:", *lines]) if lines else ""
 
@@ -229,12 +215,7 @@ def progress_line(conversations: int, turns: int, seconds: float) -> str:
 
 
 def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObject:
-    """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion.
-
-    Args:
-        settings: Settings of the run.
-        counts: What the run counted, by name.
-    """
+    """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion."""
     options = {criterion.name: criterion.options for criterion in settings.judged}
     config = settings.judge.config
     panels = {
@@ -308,11 +289,7 @@ def _saved_text(kind: str, number: float | None) -> str:
 
 
 def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
-    """Returns the verdicts of every judged criterion, over all app versions.
-
-    Args:
-        rows: Rows of `metrics_by_app_version`.
-    """
+    """Returns the verdicts of every judged criterion, over all app versions."""
     found: dict[str, Flips] = {}
     for row in rows:
         kind = CRITERIA.get(row["criterion"])
@@ -392,8 +369,7 @@ def failure_counters(row: FailureRow) -> Iterator[str]:
 def run_counts(counts: Mapping[str, int]) -> RunCounts:
     """Returns how many records, conversations and results there were, and how many were lost where.
 
-    Args:
-        counts: Number by name of a counter. `unread_records` are records, too, and lost.
+    `unread_records` are records, too, and lost.
     """
     number, named = Counter(counts), named_counts(counts)
     found: RunCounts = {
@@ -454,13 +430,7 @@ _MOST_UNKNOWN = 5
 def version_table(
     rows: Sequence[MetricsByAppVersionRow], criteria: Sequence[str], failures: dict[str, int]
 ) -> str:
-    """Returns a table with one column per app version: the last ones by name, with a line about the others.
-
-    Args:
-        rows: The rows of `metrics_by_app_version`.
-        criteria: Names of the criteria, in display order.
-        failures: App version -> number of failures.
-    """
+    """Returns a table with one column an app version: the last ones by name, with a line about the others."""
     every = versions_of(rows)
     versions, others = every[-_VERSIONS_SHOWN:], every[:-_VERSIONS_SHOWN]
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
@@ -636,9 +606,6 @@ class Figures(NamedTuple):
     """Figures of a run beside its metrics.
 
     Attributes:
-        counts: Numbers of what was read, scored and lost.
-        usage: Usage of judges.
-        guesses: The tools whose effect was guessed.
         unread: Incomplete ends of a stream's input that were not read, one line each.
         to_read: The conversations to read first, in order; None: not chosen.
         difference: Lines about the difference between versions; "": nothing is compared.
@@ -659,13 +626,7 @@ class Figures(NamedTuple):
 
 
 def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:
-    """Returns the table of app versions, what became of every record, and what the judge did.
-
-    Args:
-        settings: What the run was asked to do.
-        figures: What it did.
-        rows: Rows of `metrics_by_app_version` over the whole run.
-    """
+    """Returns the table of app versions, what became of every record, and what the judge did."""
     counts = figures.counts
     parts = [
         version_table(rows, settings.criteria_names, counts["failures_by_version"])
@@ -689,13 +650,7 @@ _INCOMPLETE = f": {IncompleteReadError.__name__}"
 def gate_problems(
     settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
 ) -> list[str]:
-    """Returns why the run fails whatever its rules say, one line per reason; empty if it does not.
-
-    Args:
-        settings: Settings of the run.
-        counts: Numbers of what was read, scored and lost.
-        rows: Rows of `metrics_by_app_version` over the whole run.
-    """
+    """Returns why the run fails whatever its rules say, one line per reason; empty if it does not."""
     problems = _nothing_scored(settings, counts, rows)
     conversations = counts["results"] + counts["lost_conversations"]
     records = counts["parsed_records"] + counts["lost_records"]

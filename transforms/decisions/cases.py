@@ -31,12 +31,8 @@ class Candidate(Struct, frozen=True):
     """A conversation of which a case may be made.
 
     Attributes:
-        conversation: What was said and called.
-        facts: What a query can ask for.
-        source: File of its record.
         position: 1-based line or index in that file; 0: unknown.
         failed: Indices of the turns whose answers or calls are known to be wrong.
-        verdict: PASS or FAIL; None: not decided, or it was not scored.
         cut: Whether parts of it are missing.
     """
 

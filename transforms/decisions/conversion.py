@@ -45,9 +45,7 @@ class RunOfConversation(NamedTuple):
 
     Attributes:
         conversation: What was said and called, with what was expected of the turns.
-        verdict: PASS or FAIL; None: not decided.
         scores: Rows of its scores; their turns are those of the conversation.
-        app_name: Name of the agent.
     """
 
     conversation: Conversation
@@ -128,7 +126,6 @@ class Converted(NamedTuple):
     """A converted conversation or case.
 
     Attributes:
-        record: The record.
         not_held: Field -> how often the target does not hold it, or holds something else.
         added: Field -> how often the target states it and the original does not.
     """

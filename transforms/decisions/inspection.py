@@ -192,11 +192,7 @@ _TRIED, _TRIED_WITH_CASES = 50, 3
 
 
 class FileCollector:
-    """Adds up what one file holds; its size does not grow with the file.
-
-    Attributes:
-        inspection: The sums so far.
-    """
+    """Adds up what one file holds; its size does not grow with the file."""
 
     def __init__(self, path: str, criteria: Sequence[Criterion]) -> None:
         self.inspection = FileInspection(path)
@@ -343,11 +339,7 @@ def try_criteria(
 ) -> dict[str, Trial]:
     """Returns what each criterion needs to score a conversation.
 
-    Args:
-        conversation: The conversation; what its own record expects is its eval case.
-        record: The record it was read from.
-        criteria: The criteria.
-        with_cases: Whether those that do not apply are tried with supposed eval cases, too.
+    `with_cases`: whether those that do not apply are tried with supposed eval cases, too.
     """
     sample = Sample(conversation, inline_case(conversation), record)
     trials = asyncio.run(_trials(sample, criteria))

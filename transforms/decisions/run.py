@@ -43,8 +43,6 @@ class Run:
     """A finished run. Of a conversation that a stream scored again, only the last revision counts.
 
     Attributes:
-        directory: Where it is kept, as texts name it.
-        document: Content of `run.json`.
         rows: Returns all rows of a table; in a stream, several revisions of a conversation.
         calibration: Returns what `turnwise calibrate` wrote; None: it wrote nothing.
         gaps: What is missing, one sentence each.
@@ -148,8 +146,6 @@ class RunVersions(Struct):
     """What a run holds, by app version (None: not stated).
 
     Attributes:
-        run: The run.
-        conversations: App version -> its conversations.
         rulers: App version -> criterion -> judge models and prompts.
         errors: App version -> criterion -> conversations with an error.
     """
@@ -186,9 +182,7 @@ def problems_of(document: RunDocument) -> list[str]:
 def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     """Returns the scored conversations of a run; those of one id and version are told apart by their cases.
 
-    Args:
-        run: The run.
-        tells_why: Whether a verdict without a reason has why the conversation should be read.
+    With `tells_why`, a verdict without a reason has why the conversation should be read.
     """
     rulers: dict[_VersionName, dict[str, set[str]]] = {}
     errors: dict[_VersionName, dict[str, int]] = {}

@@ -59,12 +59,7 @@ from turnwise.transforms.statistics.tests import Interval, wilson_interval
 
 
 class ErrorCosts(NamedTuple):
-    """Costs of the two errors.
-
-    Attributes:
-        false_pass: Of a pass that people fail.
-        false_fail: Of a fail that people pass.
-    """
+    """Costs of the two errors: of a pass that people fail, and of a fail that people pass."""
 
     false_pass: float = 1.0
     false_fail: float = 1.0
@@ -81,16 +76,7 @@ def calibrate(
     rulers: Mapping[str, Ruler],
     costs: ErrorCosts,
 ) -> Calibration:
-    """Returns what labels say of the criteria of a run.
-
-    Args:
-        run_id: Id of the run.
-        files: Names of the label files.
-        lines: The labels.
-        scores: All scores of the run, verdicts included.
-        rulers: Criterion -> what it measures with.
-        costs: Costs of errors, for thresholds.
-    """
+    """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     problems = LabelProblems()
     joined = joined_labels(lines, scores, rulers, problems)
     by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}

@@ -28,9 +28,7 @@ class CheckedQuestion(NamedTuple):
     """A question of a criterion.
 
     Attributes:
-        criterion: Name of the criterion.
         conversation: Place of the conversation in the sample; its questions are not independent.
-        question: The question.
     """
 
     criterion: str
@@ -39,12 +37,7 @@ class CheckedQuestion(NamedTuple):
 
 
 class AskedQuestions(NamedTuple):
-    """What criteria ask about a conversation.
-
-    Attributes:
-        questions: Criterion -> its questions, each once.
-        failures: Criteria that raised.
-    """
+    """What criteria ask about a conversation."""
 
     questions: dict[str, list[Question[Any]]]
     failures: list[Failure]
@@ -89,7 +82,6 @@ class Votes(NamedTuple):
     """The votes on a question in one form.
 
     Attributes:
-        items: The votes on each item.
         reason: Why votes are missing; None: no answer is unusable.
     """
 
@@ -290,14 +282,7 @@ class VotedQuestion(NamedTuple):
 def criterion_figures(
     names: Sequence[str], voted: Sequence[VotedQuestion], errors: Mapping[str, int], number: int
 ) -> list[CheckedCriterion]:
-    """Returns the figures of every criterion.
-
-    Args:
-        names: Names of the judged criteria; one that asks nothing has no figures.
-        voted: Their questions with all votes.
-        errors: Criterion -> how often it failed with an error.
-        number: How often each form was asked.
-    """
+    """Returns the figures of every judged criterion; one that asks nothing has none."""
     return [
         _criterion(
             name, [each for each in voted if each.checked.criterion == name], errors.get(name, 0), number

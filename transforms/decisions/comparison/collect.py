@@ -28,7 +28,6 @@ class TurnScore(NamedTuple):
     """One score of a turn.
 
     Attributes:
-        turn_index: 0-based.
         value: None: unscored.
         outcome: PASS, FAIL, SKIPPED or None.
     """
@@ -44,10 +43,8 @@ class Observed(Struct):
     Attributes:
         value: Score of the whole conversation; without one, the mean of its turns; None: unscored.
         outcome: PASS or FAIL; None: undecided, or the criterion has no threshold.
-        threshold: Applied threshold; None: there is none.
         why: Why it fails, or is undecided.
         turn_index: The turn that this is said of; None: the whole conversation.
-        turns: Scores of the turns.
         voted: Verdicts of a judge with two votes or more.
         flipped: Those of them whose votes are not all the same.
         is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
@@ -68,13 +65,8 @@ class ComparedConversation(Struct):
     """One conversation of a side.
 
     Attributes:
-        conversation_id: Its id.
-        app_version: Version of the agent; None: unknown.
-        eval_id: Id of its eval case; None: there is none.
         task: What it is a run of where no case is named; None: not known.
         case_digest: Digest of what is expected; "": nothing; None: not known.
-        language: Its language.
-        tags: Its tags and those of its case.
         criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
             `evaluation_status`.
         skipped: Criteria that were skipped for the whole conversation.
@@ -98,20 +90,7 @@ _LONGEST_REASON = 300
 
 
 class Summary(NamedTuple):
-    """A conversation and its verdict.
-
-    Attributes:
-        conversation_id: Its id.
-        app_version: Version of the agent; None: unknown.
-        verdict: PASS or FAIL; None: undecided.
-        reason: Why it fails, or is undecided.
-        eval_id: Id of its eval case, if known here.
-        task: What it is a run of where no case is named.
-        case_digest: Digest of what is expected; "": nothing; None: not known.
-        language: Its language, if known here.
-        tags: Its tags, if known here.
-        sampled_out: What a sample rate left out.
-    """
+    """A conversation and its verdict; see `ComparedConversation`. What is not known here is left out."""
 
     conversation_id: str
     app_version: str | None
@@ -135,12 +114,8 @@ class ScoredId(NamedTuple):
 def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[ComparedConversation]:
     """Returns the conversations of a run with what every criterion gave them.
 
-    Conversations of the same id and app version are told apart by their cases, else by their order: rows of
-    one stand together.
-
-    Args:
-        rows: Score rows that count, those of one conversation in a row.
-        summaries: One per result.
+    Conversations of the same id and app version are told apart by their cases, else by their order: the rows
+    of one stand together.
     """
     scored: dict[ScoredId, list[ComparedConversation]] = {}
     for scores in _by_conversation(rows):
@@ -319,11 +294,6 @@ def error_of(
     """Returns what an error leaves of a score; None: there is none, or the score stands.
 
     What raised an error and has no score of the conversation is undecided, unless a turn of it fails.
-
-    Args:
-        conversation: The conversation.
-        found: What the criterion gave it.
-        messages: Conversation -> message of the error that the criterion raised.
     """
     is_open = found is None or (found.is_summed and found.outcome != "FAIL")
     if conversation not in messages or not is_open:

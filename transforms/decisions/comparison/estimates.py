@@ -53,13 +53,7 @@ chance of 11.8 % of a version that is worse by the margin.
 
 
 class PairedRuns(NamedTuple):
-    """Values of the runs of A and of B by case, at least one each.
-
-    Attributes:
-        names: The cases.
-        a: Values of A.
-        b: Values of B.
-    """
+    """Values of the runs of A and of B by case, at least one each."""
 
     names: list[str]
     a: Runs
@@ -70,11 +64,8 @@ class Setup(Struct, frozen=True):
     """What a comparison is asked for.
 
     Attributes:
-        alpha: Level of significance of what decides.
         margin: Largest share of a scale that does not matter.
         q: Level of the false discovery rate of what points.
-        seed: Seed, such as `SEED`.
-        details: Whether more than the criteria as a whole is asked for: turns, quantiles, votes of judges.
     """
 
     alpha: float
@@ -336,14 +327,7 @@ def _corrected(own: CriterionComparison, side: ComparedSide) -> Corrected | None
 def corrected_figure(
     calibration: Calibration | None, criterion: str, measure: str, versions: set[str | None]
 ) -> Corrected | None:
-    """Returns what labels say of the whole conversations of app versions; None: nothing.
-
-    Args:
-        calibration: The calibration of the run.
-        criterion: A criterion, or `evaluation_status`.
-        measure: `pass_rate` or `mean`.
-        versions: The app versions.
-    """
+    """Returns what labels say of the whole conversations of app versions; None: nothing."""
     for one in calibration.criteria if calibration is not None else ():
         if (one.criterion, one.level, one.measure) == (criterion, "conversation", measure):
             own = [figure for figure in one.corrected if figure.group == "app_version"]

@@ -33,7 +33,6 @@ class CodedColumn(Struct, Generic[_Held], eq=False):
 
     Attributes:
         values: Its values, each once; some may be of no row.
-        places: Place in `values`, for every row.
     """
 
     values: list[_Held]
@@ -137,12 +136,7 @@ def common(a: CodedColumn[Any], b: CodedColumn[Any]) -> set[Any]:
 
 
 def spans(sizes: Integers, chosen: Integers) -> Integers:
-    """Returns the places of the members of some groups, in their order, where members stand by group.
-
-    Args:
-        sizes: Number of the members of every group.
-        chosen: The groups.
-    """
+    """Returns the places of the members of the chosen groups, in order, where members stand by group."""
     starts, own = np.cumsum(sizes) - sizes, sizes[chosen]
     # Of every place in the result: how far its group has moved, and itself.
     moved = np.repeat(starts[chosen] - (np.cumsum(own) - own), own)
@@ -153,11 +147,7 @@ def spans(sizes: Integers, chosen: Integers) -> Integers:
 
 
 class ScoreKind(NamedTuple):
-    """What many scores of a criterion have in common; see `Observed`.
-
-    Attributes:
-        has_value: Whether they have a value.
-    """
+    """What many scores of a criterion have in common; see `Observed`."""
 
     outcome: str | None
     threshold: float | None
@@ -169,7 +159,6 @@ class Reason(NamedTuple):
     """Why a score is no pass.
 
     Attributes:
-        why: The reason; None: none is known, or it passes.
         turn_index: The turn that this is said of; None: the whole conversation.
     """
 
@@ -181,7 +170,6 @@ class TurnScores(Struct, eq=False):
     """Scores of the turns of conversations, those of a conversation together.
 
     Attributes:
-        sizes: Number of the scores of every conversation.
         indices: 0-based turn of every score.
         values: Value of every score; without one, NaN.
         outcomes: PASS, FAIL, SKIPPED or None, of every score.
@@ -204,8 +192,6 @@ class ScoreDetails(Struct, eq=False):
     """What only the parts of a comparison need of what a criterion gave conversations.
 
     Attributes:
-        reasons: Why scores are no pass.
-        turns: Scores of the turns.
         voted: Verdicts of a judge with two votes or more.
         flipped: Those of them whose votes are not all the same.
     """
@@ -225,7 +211,6 @@ class CriterionColumn(Struct, eq=False):
 
     Attributes:
         values: Value of every conversation; without one, 0.
-        kinds: The rest of what comparisons go over; None: the criterion gave nothing.
         details: Reasons, turns and votes; None: they were not read.
     """
 
@@ -391,11 +376,7 @@ CaseNames = CodedColumn[str] | CodedColumn[str | None]
 
 
 class ConversationColumns(Struct):
-    """Conversations: one column for each attribute of `ComparedConversation`, all in the same order.
-
-    Attributes:
-        criteria: What each criterion that gave any of them something gave.
-    """
+    """Conversations: one column for each attribute of `ComparedConversation`, all in the same order."""
 
     conversation_ids: CodedColumn[str]
     app_versions: CodedColumn[str | None]
@@ -492,10 +473,6 @@ class ComparedSide(Struct):
     """One side of a comparison.
 
     Attributes:
-        name: How texts call it.
-        source: Directory of the run, or address of the store.
-        conversations: Its conversations.
-        run_ids: Ids of its runs.
         lost: Records, conversations and eval cases of the run that were lost, and files that were not read
             to the end; None: not known.
         notes: What is said of its runs, one line each.
@@ -527,7 +504,6 @@ class CaseRows:
 
     Attributes:
         rows: The rows, those of one case together.
-        sizes: Number of rows of every case.
     """
 
     def __init__(self, rows: Integers, sizes: Integers) -> None:

@@ -87,11 +87,7 @@ def estimate(
 ) -> Estimate:
     """Estimates the difference of a criterion: paired where cases are, of two groups otherwise.
 
-    Args:
-        matched: The conversations.
-        measure: What is compared.
-        setup: What is asked for.
-        undecided: What stands for undecided scores of A and of B; None: they do not count.
+    `undecided` stands for undecided scores of A and of B; None: they do not count.
     """
     if matched.pairing.by != "nothing":
         return paired_estimate(paired_values(matched, measure, undecided), measure, setup)
@@ -113,14 +109,8 @@ def three_readings(
 ) -> Undecided | None:
     """Returns the difference under three readings of what is undecided; None: nothing is.
 
-    On an open scale nothing says how far the undecided values may lie: the word may change.
-
-    Args:
-        matched: The conversations.
-        measure: What is compared.
-        setup: What is asked for.
-        main: The estimate that leaves the undecided ones out.
-        other_p: p-values of the other criteria of the family.
+    On an open scale nothing says how far the undecided values may lie: the word may change. `main` leaves the
+    undecided ones out; `other_p` are the p-values of the other criteria of the family.
     """
     own, other = (
         side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())

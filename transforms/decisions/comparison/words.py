@@ -28,15 +28,7 @@ _NAMES_SHOWN = 5
 def comparison_notes(
     a: ComparedSide, b: ComparedSide, matched: Matched, changes: Sequence[RulerChange], left_out: int
 ) -> list[str]:
-    """Returns the notes, one line each.
-
-    Args:
-        a: The base.
-        b: The candidate.
-        matched: Their conversations.
-        changes: What measured them differently.
-        left_out: Number of slices that were not compared.
-    """
+    """Returns the notes, one line each; `left_out` slices were not compared."""
     return [
         *_pairing(a, b, matched),
         *(f"the ruler changed: {change.what}: {change.a} for A, {change.b} for B" for change in changes),

@@ -39,11 +39,8 @@ def apply_rules(
 ) -> list[RuleResult]:
     """Applies every rule to every app version; that all conversations pass, to all of them together.
 
-    Args:
-        config: The rules.
-        versions: The app versions of the run; without one, no rule can be decided.
-        lost: What was lost, of the run as a whole.
-        not_allowed: The part of it that the run's options do not allow for; None: all of it.
+    Without a version, no rule can be decided. `not_allowed` is the part of what was lost that the options of
+    the run do not allow for; None: all of it.
     """
     tolerant: dict[str, float] = {}
     for rule in config.rules:

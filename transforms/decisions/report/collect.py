@@ -35,9 +35,7 @@ class Entry(Struct):
     """A conversation with its scores.
 
     Attributes:
-        version: Its column.
         row: Its row of `conversations-*`.
-        scores: Its score rows, without the columns of the conversation and without nulls.
         is_repeated: Whether several conversations of the run have its ids; the first holds the scores of all.
     """
 
@@ -62,9 +60,6 @@ class CollectedRuns(Struct, frozen=True):
 
     Attributes:
         versions: The columns, in display order.
-        entries: The conversations.
-        failures: Run -> its rows of failures and findings.
-        units: Criterion -> unit of its values.
         sampled_out: Run -> conversations about which the judge was not asked.
         idle: Run -> criteria with a threshold that applied to no conversation.
     """

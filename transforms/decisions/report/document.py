@@ -43,8 +43,6 @@ class PlacedChunks(Struct, frozen=True):
     """Where the chunks of a report are.
 
     Attributes:
-        inline: Number of chunks in the page.
-        total: Number of all chunks.
         chunk_of: PlaceChunks of a conversation -> its chunk; without those that are left out.
     """
 
@@ -62,12 +60,8 @@ def build_report(
 ) -> Report:
     """Returns the report of some runs.
 
-    Args:
-        runs: The runs.
-        compared: The first version against others.
-        place: Stores transcripts and scores.
-        keeps_few: Whether chunks hold a random sample first, then what did not pass; `place` may leave
-            out the last ones.
+    `place` stores transcripts and scores. If the report `keeps_few`, the chunks hold a random sample first,
+    then what did not pass; `place` may leave out the last ones.
     """
     collected = collect(runs)
     entries = sorted(collected.entries, key=lambda entry: reading_key(entry.row))
@@ -255,11 +249,8 @@ def columns(
 ) -> tuple[Conversations, list[str]]:
     """Returns the columns of conversations in reading order, and the texts that they name by place.
 
-    Args:
-        entries: The conversations.
-        versions: The versions, in display order.
-        chunk_of: Place of a conversation -> its chunk.
-        sample: Places of the random sample; None: nothing is left out.
+    `chunk_of`: place of a conversation -> its chunk; `sample`: places of the random sample, None: nothing is
+    left out.
     """
     names = _Names()
     rows: list[AnyRow] = [dict(entry.row) for entry in entries]
@@ -318,7 +309,6 @@ class CallPair(NamedTuple):
     Attributes:
         expected: Place among the expected calls; None: the call was not expected.
         actual: Place among the made calls; None: the call is missing.
-        wrong: Names of arguments that are missing or do not match.
     """
 
     expected: int | None

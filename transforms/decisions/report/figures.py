@@ -94,7 +94,6 @@ class Compared(Struct, frozen=True):
     """The first version against others.
 
     Attributes:
-        comparisons: What was compared.
         refused: Why other versions are not compared, one sentence each.
     """
 
@@ -142,14 +141,7 @@ def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
 def coverage_sentence(
     run: ReportRun, versions: Sequence[ReportVersion], unscored: int, scores: int
 ) -> Sentence:
-    """Returns the balance of a run: what came in, and what became of all of it.
-
-    Args:
-        run: The run.
-        versions: Its versions.
-        unscored: Scores without a value.
-        scores: All scores.
-    """
+    """Returns the balance of a run: what came in, and what became of all of it."""
     passed, failed, undecided = (
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "undecided")
     )
@@ -372,10 +364,6 @@ def shrink(differences: Sequence[float], variances: Sequence[float]) -> list[flo
     """Draws differences towards their weighted mean, the more the less certain each is.
 
     The variance between them is that of DerSimonian and Laird 1986, Meta-analysis in clinical trials.
-
-    Args:
-        differences: The differences.
-        variances: Their variances, above 0.
     """
     weights = [1 / variance for variance in variances]
     total = sum(weights)
@@ -405,9 +393,7 @@ class _Reason(NamedTuple):
 def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscored]:
     """Returns scores without a value and verdicts not reached, by reason, most frequent first.
 
-    Args:
-        collected: The rows.
-        entries: The conversations in reading order, whose places are given as examples.
+    Places in the reading order of `entries` are given as examples.
     """
     places = {version: place for place, version in enumerate(collected.versions)}
     counts: dict[_Reason, int] = {}
