@@ -96,7 +96,13 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True, restval=_NO_CELL)
     end, is_short, found = 0, False, []
     try:
-        _check_header(rows.fieldnames or ())
+        names = rows.fieldnames or ()
+        others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
+        if others:
+            raise ValueError(f"the CSV file divides its columns by {others[0]!r}, not by a comma; convert it")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"the CSV file names the column {twice!r} twice")
         end = rows.line_num
         for place, row in enumerate(rows, 1):
             if any(row.pop(None, ())):
@@ -110,15 +116,6 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     if is_short and not text.endswith((b"\n", b"\r")):
         raise ValueError(f"the CSV file breaks off in its last row ({len(found)}), which lacks cells")
     yield f"{path}.json", dump_json(found)
-
-
-def _check_header(names: Sequence[str]) -> None:
-    others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
-    if others:
-        raise ValueError(f"the CSV file divides its columns by {others[0]!r}, not by a comma; convert it")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"the CSV file names the column {twice!r} twice")
 
 
 def _zip_texts(path: str, file: Any, limit: int) -> Texts:

@@ -94,15 +94,11 @@ def write_partial(directory: str, name: str, content: bytes) -> str:
 
 def publish(directory: str, files: Sequence[tuple[str, str]]) -> None:
     """Renames temporary files (path, name) to their final names; skips those already renamed."""
-    places = [(partial, FileSystems.join(directory, name)) for partial, name in files]
-    waiting = [(partial, place) for partial, place in places if _waits(partial, place)]
+    final = {partial: FileSystems.join(directory, name) for partial, name in files}
+    # An engine may repeat a partly completed step.
+    waiting = [path for path in final if FileSystems.exists(path) or not FileSystems.exists(final[path])]
     if waiting:
-        FileSystems.rename([partial for partial, _ in waiting], [place for _, place in waiting])
-
-
-def _waits(partial: str, place: str) -> bool:
-    """Returns whether a file is still to be renamed; an engine may repeat a partly completed step."""
-    return FileSystems.exists(partial) or not FileSystems.exists(place)
+        FileSystems.rename(waiting, [final[path] for path in waiting])
 
 
 def earlier_files(directory: str) -> list[str]:
@@ -170,20 +166,16 @@ def remove_files(paths: Sequence[str]) -> None:
     """Removes files; one that is gone is none to remove, and what cannot be removed is logged."""
     try:
         if paths and is_local(paths[0]):
-            _remove_local(paths)
+            for path in map(Path, paths):
+                path.unlink(missing_ok=True)
+            for folder in {Path(path).parent for path in paths}:
+                if RUN_FOLDER.fullmatch(folder.name) or folder.name == REPORT_DATA:
+                    with suppress(OSError):  # it holds files of others
+                        folder.rmdir()
         elif paths:
             FileSystems.delete(list(paths))
     except OSError as error:
         _LOG.warning("files of an earlier run cannot be removed: %s", " ".join(str(error).split()))
-
-
-def _remove_local(paths: Sequence[str]) -> None:
-    for path in map(Path, paths):
-        path.unlink(missing_ok=True)
-    for folder in {Path(path).parent for path in paths}:
-        if RUN_FOLDER.fullmatch(folder.name) or folder.name == REPORT_DATA:
-            with suppress(OSError):  # it holds files of others
-                folder.rmdir()
 
 
 def check_directory(

@@ -134,11 +134,7 @@ def lost_rows(staged: Sequence[StagedRows]) -> Iterator[str]:
 
 
 def make_folder(folder: str) -> None:
-    """Makes a folder and tries to write into it.
-
-    Raises:
-        OSError: That fails.
-    """
+    """Makes a folder and tries to write into it; raises OSError if that fails."""
     if is_local(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
     tried = FileSystems.join(folder, f"tried.{uuid4().hex}")

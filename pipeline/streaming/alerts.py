@@ -36,11 +36,7 @@ class AlertSink(Protocol):
     """Sends alerts. Alerts with the same name are the same alert."""
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends alerts.
-
-        Raises:
-            AlertError: At least one alert could not be sent.
-        """
+        """Sends alerts; raises AlertError if at least one alert could not be sent."""
 
 
 class FileAlertSink:
@@ -130,14 +126,11 @@ class PubSubAlertSink:
     """Publishes each alert as a message: its JSON object, with attributes `name` and `rule`."""
 
     def __init__(self, topic: str, timeout: float = 30.0) -> None:
-        """Opens a publisher.
+        """Opens a publisher; raises ConfigError if the library or the credentials are missing.
 
         Args:
             topic: `projects/P/topics/T`.
             timeout: Seconds that publishing may take, retries included.
-
-        Raises:
-            ConfigError: The library or the credentials are missing.
         """
         check_extra(f"--alerts pubsub:{topic}", "turnwise[gcp]")
         from google.auth.exceptions import GoogleAuthError
@@ -279,11 +272,7 @@ class AlertFile:
         return list(reversed(new.values()))
 
     def append(self, alerts: Sequence[Alert]) -> None:
-        """Appends alerts and syncs the file to disk.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
+        """Appends alerts and syncs the file to disk; raises OSError if the file cannot be written."""
         if not alerts:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -74,7 +74,7 @@ class Arrivals(NamedTuple):
 
 
 def read_arrivals(root: beam.Pipeline, inputs: Sequence[str], options: ConnectorOptions) -> Arrivals:
-    """Reads a stream with Beam's connectors.
+    """Reads a stream with Beam's connectors; raises ConfigError if an input cannot be read on this runner.
 
     A file is read once, when it is first seen, so it must be complete when it appears. Kafka needs Java on
     the machine that starts the pipeline.
@@ -84,9 +84,6 @@ def read_arrivals(root: beam.Pipeline, inputs: Sequence[str], options: Connector
         inputs: `pubsub:…`, `kafka://…`, or paths on any filesystem that the runner supports: a glob, a file,
             or a directory that ends in `/`.
         options: Options of the connectors.
-
-    Raises:
-        ConfigError: An input cannot be read on this runner.
     """
     read = [_read(root, name, f"Input{number}", options) for number, name in enumerate(inputs, 1)]
     if len(read) == 1:
@@ -182,7 +179,8 @@ class FileArrivalsFn(_ArriveFn):
 
     def process(self, file: FileMetadata) -> Iterator[Any]:
         """Reads a file that has a supported suffix and is not hidden."""
-        if not _is_read(file.path):
+        name = file.path.rsplit("/", 1)[-1]
+        if name.startswith(".") or not name.endswith(SUFFIXES):
             return
         try:
             for record in read_records(file.path, self._limit):
@@ -192,11 +190,6 @@ class FileArrivalsFn(_ArriveFn):
                     yield self.arrive(record, None, file.last_updated_in_seconds)
         except Exception as error:
             yield self.lose(unread_rest("read", error, file.path))
-
-
-def _is_read(path: str) -> bool:
-    name = path.rsplit("/", 1)[-1]
-    return name.endswith(SUFFIXES) and not name.startswith(".")
 
 
 class MessageArrivalsFn(_ArriveFn):
@@ -247,32 +240,27 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
     if settings.config.alerts:
         open_alert_sink(stream.alerts, None)
     with made_pipeline(options) as pipeline:
-        return _run(pipeline, settings, options)
-
-
-def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOptions) -> int:
-    stream = settings.stream
-    connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
-    arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
-    on_prism = type(pipeline.runner).__name__ == "PrismRunner"
-    sinks = SharedFiles(settings.output, settings.run.run_id, settings.place, in_bundles=on_prism)
-    places = case_places(settings)
-    if places is not None:
-        places.read()
-    cases = None if places is None else partial(worker_cases, places)
-    build_stream(arrivals, [unread], cases, settings, sinks)
-    if only_translates(options):
-        translate(pipeline)
-        print("the pipeline was translated; nothing was run")
+        connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
+        arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
+        on_prism = type(pipeline.runner).__name__ == "PrismRunner"
+        sinks = SharedFiles(settings.output, settings.run.run_id, settings.place, in_bundles=on_prism)
+        places = case_places(settings)
+        if places is not None:
+            places.read()
+        cases = None if places is None else partial(worker_cases, places)
+        build_stream(arrivals, [unread], cases, settings, sinks)
+        if only_translates(options):
+            translate(pipeline)
+            print("the pipeline was translated; nothing was run")
+            return 0
+        if are_elsewhere(pipeline.runner, options):
+            try_staging(options)
+        try_judge(settings)
+        if settings.place:
+            is_updated = options.view_as(GoogleCloudOptions).update
+            prepare_service(settings.place._replace(is_new=not is_updated))
+        run_to_the_end(pipeline)
         return 0
-    if are_elsewhere(pipeline.runner, options):
-        try_staging(options)
-    try_judge(settings)
-    if settings.place:
-        is_updated = options.view_as(GoogleCloudOptions).update
-        prepare_service(settings.place._replace(is_new=not is_updated))
-    run_to_the_end(pipeline)
-    return 0
 
 
 _LOG = logging.getLogger(__name__)

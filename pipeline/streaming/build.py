@@ -18,11 +18,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.alerts import RaiseAlerts
-from turnwise.transforms.beam.sessions import (
-    AssembleConversations,
-    NameStreamGroups,
-    RecordContent,
-)
+from turnwise.transforms.beam.sessions import AssembleConversations, NameStreamGroups, RecordContent
 from turnwise.transforms.beam.stream import (
     CASE_FAILURES,
     CaseLookup,

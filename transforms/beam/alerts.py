@@ -70,7 +70,11 @@ class AlertRaiser:
                 if alert is not None:
                     raised = (*raised, rule.name)
                     alerts.append(alert)
-        seen = {**seen, start: _Window(packed(_part(window.state, self._needed)), raised, known.number)}
+        state = window.state
+        tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in self._needed}
+        # Of a baseline count verdicts and some criteria, without quantiles.
+        sums = packed(MetricsState(state.conversations, 0, state.passes, state.fails, tallies))
+        seen = {**seen, start: _Window(sums, raised, known.number)}
         latest = {time: seen[time] for time in sorted(seen)[-self._kept :]}
         return alerts, RaisedWindows(max(before.count, known.number), latest)
 
@@ -87,12 +91,6 @@ class _RaiseFn(InspectedDoFn):
         alerts, after = self._raiser.raised(element[1], windows.read())
         windows.write(after)
         return alerts
-
-
-def _part(state: MetricsState, criteria: frozenset[str]) -> MetricsState:
-    """Returns the sums for a baseline: verdicts and some criteria, without quantiles."""
-    tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in criteria}
-    return MetricsState(state.conversations, 0, state.passes, state.fails, tallies)
 
 
 def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> MetricsState | None:

@@ -25,11 +25,7 @@ from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import ReadingList
 from turnwise.transforms.scoring.config import judged_counts
 from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide
-from turnwise.transforms.scoring.evaluate import (
-    GuessCounts,
-    ScoredConversation,
-    evaluate,
-)
+from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, evaluate
 from turnwise.transforms.scoring.selection import Criteria, Selection
 
 STATISTICS = "statistics"
@@ -237,10 +233,7 @@ class JudgeFn(ScoringDoFn):
         self._judge: JudgeWorker = open_judge(self._settings)
 
     def process(
-        self,
-        sample: Sample,
-        timestamp: Any = beam.DoFn.TimestampParam,
-        window: Any = beam.DoFn.WindowParam,
+        self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
     ) -> Iterator[Any]:
         """Asks about a conversation, and yields those that are answered."""
         try:

@@ -137,11 +137,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         return in_order([*self.settled.values(), *self.fresh.values()])
 
     def joined(self, session_id: str) -> Conversation:
-        """Returns the whole conversation.
-
-        Raises:
-            ValueError: The events form no conversation; one line.
-        """
+        """Returns the whole conversation; raises ValueError, in one line, if they form none."""
         conversation = join_events(session_id, self.events())
         conversation.revision = self.revision
         return conversation
@@ -198,11 +194,7 @@ def closed_session(record: Record, is_lost: bool) -> ClosedSession:
 
 
 def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, ConversationEvent]:
-    """Returns the events of a closed session by their ids.
-
-    Raises:
-        ValueError: An element is no event.
-    """
+    """Returns the events of a closed session by their ids; raises ValueError if an element is no event."""
     found: dict[str, ConversationEvent] = {}
     places = from_json(closed.places)
     for index, data in enumerate(_elements(closed.events)):

@@ -77,10 +77,7 @@ class _JudgeStreamFn(JudgeFn):
     _emission: _Outcomes
 
     def process(
-        self,
-        found: Any,
-        timestamp: Any = beam.DoFn.TimestampParam,
-        window: Any = beam.DoFn.WindowParam,
+        self, found: Any, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
     ) -> Iterator[Any]:
         if isinstance(found, Sample):
             yield from super().process(found, timestamp, window)

@@ -298,15 +298,11 @@ def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[Sums
     """Returns the new state of a conversation after a contribution, and the changes of the sums."""
     if known is None:
         return _counted(new), [_change(new)]
-    if new.revision < known.revision or _is_same(known, new):
+    if new.revision < known.revision or (known.revision == new.revision and known.digest == new.digest):
         return known, []
     taking_back = SumsChange(-1, known.event_time, known.app_version, unpacked(known.statistics))
     new = new._replace(event_time=known.event_time)
     return _counted(new), [taking_back, _change(new)]
-
-
-def _is_same(known: Counted, other: Contribution) -> bool:
-    return known.revision == other.revision and known.digest == other.digest
 
 
 def _counted(found: Contribution) -> Counted:

@@ -90,22 +90,18 @@ def _plain(value: Any) -> JsonValue:
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
     if isinstance(value, Decimal):
-        return _number(value)
+        if not value.is_finite():
+            return str(value)
+        if value == value.to_integral_value():
+            return int(value)
+        number = float(value)
+        return number if Decimal(repr(number)) == value else str(value)
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
             return b64encode(value).decode()
     return value.isoformat() if isinstance(value, date | time) else str(value)
-
-
-def _number(value: Decimal) -> JsonValue:
-    if not value.is_finite():
-        return str(value)
-    if value == value.to_integral_value():
-        return int(value)
-    number = float(value)
-    return number if Decimal(repr(number)) == value else str(value)
 
 
 # What a stream says of one thing after the other, for services that take tables.
@@ -160,13 +156,10 @@ class ChangeWriter(Protocol):
     stop: Event
 
     def write(self, changes: Sequence[StreamChange]) -> Sequence[RefusedRow]:
-        """Writes changes, each as a whole or not at all.
+        """Writes changes, each as a whole or not at all; raises OSError if the changes were not written.
 
         Returns:
             The rows that the service did not take.
-
-        Raises:
-            OSError: The changes were not written.
         """
 
 
@@ -312,11 +305,7 @@ def _addresses(kind: SinkKind) -> str:
 
 
 def find_service(option: str, url: str) -> SinkKind:
-    """Returns the sink of an address.
-
-    Raises:
-        ConfigError: No sink has its scheme.
-    """
+    """Returns the sink of an address; raises ConfigError if no sink has its scheme."""
     scheme, _, rest = url.partition(":")
     for kind in SINKS.values():
         if scheme.lower() in kind.schemes and rest and (rest.startswith("/") or kind.takes_paths):
@@ -328,11 +317,7 @@ def find_service(option: str, url: str) -> SinkKind:
 
 
 def open_service(place: SinkPlace) -> TableSink:
-    """Returns the service of a run's `--store`.
-
-    Raises:
-        ConfigError: It cannot be opened.
-    """
+    """Returns the service of a run's `--store`; raises ConfigError if it cannot be opened."""
     kind = find_service("--store", place.url)
     assert kind.open
     with hook_errors(f"sink {kind.name}: open"):

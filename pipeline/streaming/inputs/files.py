@@ -724,7 +724,9 @@ def _files_of(path: str) -> Iterator[Seen]:
     elif os.path.lexists(path):
         yield from look_at(path)
     elif glob.has_magic(path):
-        yield from (seen for seen in matches(path) if _is_finished(seen.path))
+        for seen in matches(path):
+            if _is_visible(seen.path) and not seen.path.endswith(_UNFINISHED):
+                yield seen
 
 
 def _is_record_file(path: str) -> bool:
@@ -733,7 +735,3 @@ def _is_record_file(path: str) -> bool:
 
 def _is_visible(path: str) -> bool:
     return not os.path.basename(path).startswith(".")
-
-
-def _is_finished(path: str) -> bool:
-    return _is_visible(path) and not path.endswith(_UNFINISHED)
