@@ -108,18 +108,17 @@ def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> M
     return merged if found else None
 
 
-class RaiseAlerts(beam.PTransform[PCollection[WindowMetrics], PCollection[Alert]]):
-    """Evaluates the rules on every pane of a window; each rule raises at most one alert per window."""
+@beam.ptransform_fn
+def RaiseAlerts(
+    windows: "PCollection[WindowMetrics]", rules: StreamRules, alert_rules: Sequence[AlertRule]
+) -> "PCollection[Alert]":
+    """Evaluates the rules on every pane of a window; each rule raises at most one alert per window.
 
-    def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
-        super().__init__()
-        self._rules, self._alert_rules = rules, alert_rules
-
-    def expand(self, windows: "PCollection[WindowMetrics]") -> "PCollection[Alert]":
-        """Keys by app version; windows are compared with each other, so they share one global window."""
-        keyed = windows | "KeyWindows" >> beam.Map(_keyed)
-        together = keyed | "AllWindows" >> beam.WindowInto(GlobalWindows())
-        return together | "Raise" >> beam.ParDo(_RaiseFn(self._rules, self._alert_rules))
+    Windows of an app version are compared with each other, so they share one global window.
+    """
+    keyed = windows | "KeyWindows" >> beam.Map(_keyed)
+    together = keyed | "AllWindows" >> beam.WindowInto(GlobalWindows())
+    return together | "Raise" >> beam.ParDo(_RaiseFn(rules, alert_rules))
 
 
 def _keyed(window: WindowMetrics) -> tuple[str, WindowMetrics]:
