@@ -19,15 +19,13 @@ from uuid import uuid4
 from apache_beam.io.filesystems import FileSystems
 
 from turnwise.pipeline.io.bigquery_source import open_client, patient, told
-from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange, TableSink
+from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
 from turnwise.pipeline.io.staging import (
     VERSION,
     StagedRows,
-    StagingSink,
     lost_rows,
     make_folder,
     remove_earlier,
-    remove_folder,
     staged_columns,
     staging_folder,
 )
@@ -447,17 +445,12 @@ _TRIES = 6
 _CONFLICTS = ("concurrent update", "Could not serialize access")
 
 
-def open_tables(place: SinkPlace) -> TableSink:
-    """Returns the sink of a run, which stages rows below `--output`."""
-    return StagingSink(staging_folder(place.output, place), place.date, by_version=False)
-
-
 def try_tables(place: SinkPlace) -> None:
     """Makes the tables; raises ConfigError if files cannot be written below `--output`, or not be loaded."""
     from pyarrow.parquet import write_table
 
     prepare_tables(place.url)
-    folder = staging_folder(place.output, place)
+    folder = staging_folder(place)
     try:
         make_folder(folder)
     except Exception as error:  # Beam's file systems raise errors of many libraries.
@@ -469,11 +462,6 @@ def try_tables(place: SinkPlace) -> None:
             write_table(arrow_schema(staged_columns(table, by_version=False)).empty_table(), file)
         with _loaded(parse_dataset(place.url), [StagedRows(table, None, path, 0, ())]):
             pass
-
-
-def discard_tables(place: SinkPlace) -> None:
-    """Removes the files that a run has not completed; tables of theirs expire."""
-    remove_folder(staging_folder(place.output, place))
 
 
 def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
@@ -498,8 +486,8 @@ def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]
         rows = sum(part.rows for part in staged)
         raise OSError(f"--store {place.url}: none of {rows} rows were written: {told(error)}") from None
     finally:
-        remove_earlier(place.output, place)
-    return [f"--store {place.url}: {line}" for line in lost_rows(staged)]
+        remove_earlier(place)
+    return lost_rows(place, staged)
 
 
 @contextmanager
