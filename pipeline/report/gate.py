@@ -70,10 +70,10 @@ def gate_report(
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     state = NO_BASELINE if against is None else against.state
     found = gated_versions(run, failures, compared, state)
-    what, names = (run.document.counts, failures), list(unused)
-    lost = lost_of_run(*what, found, names)
+    what, gone = (run.document.counts, failures), list(unused)
+    lost = lost_of_run(*what, found, gone)
     found = [version for version in found if not compared or version.app_version in compared]
-    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what, names)
+    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what, gone)
     results = apply_rules(rules, found, lost, allowed)
     problems = _own_problems(run)
     own = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
