@@ -421,10 +421,9 @@ _ENTRY = re.compile(r",\s+|;|&|\b(?:and|und|et|y)\b")
 _LETTER = re.compile(r"\b[A-Z] \d")
 _INNER = re.compile(r"(?<=\w)-(?=\w)|\w")
 _SHARE_NAMES = frozenset(("percent", "percentage", "pct", "rate", "share"))
-_MONEY_NAMES = word_set(
-    "amount price fee cost total subtotal sum refund payment balance charge budget deposit value tip fare",
-    "bill donation credit debit money paid salary wage rent tax premium limit discount due income revenue",
-)
+_MONEY_NAMES = word_set("""amount price fee cost total subtotal sum refund payment balance charge budget
+    deposit value tip fare bill donation credit debit money paid salary wage rent tax premium limit discount
+    due income revenue""")
 _COUNT_NAMES = frozenset(("count", "quantity", "qty"))
 _SMALL_UNITS = frozenset(("cent", "minor", "pence", "penny"))
 _SUMS = word_set("refund amount total sum price fee cost payment charge value")
@@ -435,9 +434,8 @@ _US = re.compile(r"\bU\.?S\b|US\$|\bUSD", re.IGNORECASE)
 _LONG_NUMBER, _ENDING_DIGITS = 7, 4
 _DECIMALS, _NO_PART = re.compile(r"[.,]\d{1,2}$"), re.compile(r"[^\d\s().,+#*…•·–-]")
 _LONG_DIGITS = re.compile(r"\+?[\d\s().-]{7,}")
-_ENDINGS = word_set(
-    "ending ends endet endend endung auf in last digits card phone number termina terminant par en"
-)
+_ENDINGS = word_set("""ending ends endet endend endung auf in last digits card phone number termina terminant
+    par en""")
 
 
 class Given(NamedTuple):
@@ -663,12 +661,10 @@ _LARGE = {
 _NO_COUNTS = (
     NUMBERS_IN_WORDS.keys()
     | _LARGE.keys()
-    | word_set(
-        "hundreds thousands millions billions lakhs crores hundert cent cien",
-        "dozen dozens dutzend douzaine docena",
-        "pair pairs paar half halves quarter twice double triple minus negative percent prozent per each",
-        "second seconds minute minutes hour hours day days week weeks month months year years night nights",
-    )
+    | word_set("""hundreds thousands millions billions lakhs crores hundert cent cien dozen dozens dutzend
+        douzaine docena pair pairs paar half halves quarter twice double triple minus negative percent prozent
+        per each second seconds minute minutes hour hours day days week weeks month months year years night
+        nights""")
 )
 """Words that are not counted things, but belong to the number or are its unit."""
 

@@ -352,12 +352,11 @@ KOREAN_GRAMMAR = frozenset(
 )
 """Syllables of particles and endings."""
 
-NEGATIONS = word_set(
-    "no not never none nothing nobody nowhere neither nor cannot cant wont dont doesnt didnt isnt arent",
-    "non não niet geen wasnt werent without unable nicht kein keine keinen keinem keiner keines nie niemals",
-    "nichts niemand ohne weder ne pas jamais rien aucun aucune sans nunca jamás nada nadie ningún ninguno",
-    "ninguna sin tampoco 안 못 не нет ни нельзя без لا لم لن ليس ليست لست غير بدون לא אין בלי",
-)
+NEGATIONS = word_set("""no not never none nothing nobody nowhere neither nor cannot cant wont dont doesnt
+    didnt isnt arent non não niet geen wasnt werent without unable nicht kein keine keinen keinem keiner
+    keines nie niemals nichts niemand ohne weder ne pas jamais rien aucun aucune sans nunca jamás nada nadie
+    ningún ninguno ninguna sin tampoco 안 못 не нет ни нельзя без لا لم لن ليس ليست لست غير بدون לא אין
+    בלי""")
 NEGATING = re.compile(
     "ません|ない|なかった|なく|なし|無し|不|没有|沒有|未|않|못[하했합한해]|없|아니|아닙|안돼|안됩|안했|말고|마세|불(?=가능)"
 )
