@@ -307,10 +307,9 @@ def word_set(*texts: str) -> frozenset[str]:
     return frozenset(word for text in texts for word in text.split())
 
 
-def _by_place(*lists: str) -> dict[str, int]:
+def by_place(*lists: str) -> dict[str, int]:
     """Maps the words of each list to their index; `-` skips an index."""
-    places = {word: position for words in lists for position, word in enumerate(words.split())}
-    return {word: position for word, position in places.items() if word != "-"}
+    return {word: i for words in lists for i, word in enumerate(words.split()) if word != "-"}
 
 
 _ENGLISH = """
@@ -362,7 +361,7 @@ NEGATING = re.compile(
 )
 """Negations inside words."""
 
-NUMBER_WORDS = _by_place(
+NUMBER_WORDS = by_place(
     "zero - two three four five six seven eight nine ten eleven twelve",
     "- eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
     "zéro - deux trois quatre cinq six sept huit neuf dix onze douze",
@@ -372,7 +371,7 @@ NUMBER_WORDS = _by_place(
     "- first second third fourth fifth",
 ) | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000}
 
-MONTHS = _by_place(
+MONTHS = by_place(
     "- january february march april may june july august september october november december",
     "- jan feb mar apr - jun jul aug sep oct nov dec",
     "- januar februar märz - mai juni juli - - oktober - dezember",
