@@ -17,12 +17,11 @@ from turnwise.pipeline.io.listing import (
 )
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
 from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE, RunDocument, RunFile
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.scoring.evaluate import STATUS
 
 REPORT_FILE = "report.html"
 CALIBRATION_FILE = "calibration.json"

@@ -15,7 +15,7 @@ from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.ces.judgements import NAMES, UNJUDGED, Judgements, hallucination_gates
 from turnwise.transforms.criteria.answers import GroundingScore
 from turnwise.transforms.criteria.base import Criterion, calls_text, why_unpaired, words_text
-from turnwise.transforms.criteria.ces_conversations import JudgedRubric, Statement
+from turnwise.transforms.criteria.ces_conversations import JudgedItem
 from turnwise.transforms.criteria.ces_turns import (
     HALLUCINATION_LABELS,
     LABELS,
@@ -331,8 +331,8 @@ def _outcome(outcome: ExpectationOutcome, responses: dict[int, ToolResponse]) ->
     return message
 
 
-def _rubric(rubric: JudgedRubric) -> JsonObject:
-    message: JsonObject = {"rubric": rubric.rubric}
+def _rubric(rubric: JudgedItem) -> JsonObject:
+    message: JsonObject = {"rubric": rubric.name}
     if rubric.score is not None:
         message["score"] = float32(rubric.score)
     return message | ({"scoreExplanation": rubric.reason} if rubric.reason else {})
@@ -540,11 +540,11 @@ def _explained(score: Score) -> JsonObject:
     return {"explanation": score.explanation} if score.explanation else {}
 
 
-def statement_result(statement: Statement) -> JsonObject:
+def statement_result(statement: JudgedItem) -> JsonObject:
     """Returns the EvaluationExpectationResult of an evaluation expectation."""
     message: JsonObject = {}
-    if statement.expectation != statement.prompt:
-        message["evaluationExpectation"] = statement.expectation
+    if statement.name != statement.prompt:
+        message["evaluationExpectation"] = statement.name
     if statement.prompt:
         message["prompt"] = statement.prompt
     if statement.score is not None:

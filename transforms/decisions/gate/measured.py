@@ -11,14 +11,13 @@ from msgspec import Struct
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.case import CaseKey
 from turnwise.schemas.comparison import Comparison, CriterionComparison
-from turnwise.schemas.config import AllPassRule, BoundRule, ConfigError, GateConfig
+from turnwise.schemas.config import STATUS, AllPassRule, BoundRule, ConfigError, GateConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import Interval
 
 _LOST_RECORDS = (
