@@ -414,10 +414,15 @@ def spelt(*names: str) -> frozenset[str]:
     return frozenset((*names, *map(to_camel, names)))
 
 
+def text_of(record: JsonObject, key: str) -> str | None:
+    """Returns the text under a key that is not empty; None: there is none."""
+    value = record.get(key)
+    return value if isinstance(value, str) and value else None
+
+
 def name_of(record: JsonObject) -> str:
     """Returns the resource name of a record, "" if it has none."""
-    name = record.get("name")
-    return name if isinstance(name, str) else ""
+    return text_of(record, "name") or ""
 
 
 def call_fields(call: JsonValue) -> JsonValue:
