@@ -23,36 +23,46 @@ from turnwise.transforms.formats.messages.kinds import is_work
 from turnwise.transforms.formats.problems import one_line_problems
 
 
-class _LegacyToolUse(BaseModel, defer_build=True):
+class LegacyToolUse(BaseModel, defer_build=True):
+    """An expected call."""
+
     tool_name: str
     tool_input: JsonObject
 
 
-class _LegacyWords(BaseModel, defer_build=True):
+class LegacyWords(BaseModel, defer_build=True):
+    """An expected intermediate text of an agent."""
+
     author: str = ""
     text: str
 
 
-class _LegacyRow(BaseModel, defer_build=True):
+class LegacyRow(BaseModel, defer_build=True):
+    """One expected turn."""
+
     query: str
-    expected_tool_use: list[_LegacyToolUse] = Field(default_factory=no_items)
-    expected_intermediate_agent_responses: list[_LegacyWords] = Field(default_factory=no_items)
+    expected_tool_use: list[LegacyToolUse] = Field(default_factory=no_items)
+    expected_intermediate_agent_responses: list[LegacyWords] = Field(default_factory=no_items)
     reference: str = ""
 
 
-class _LegacySession(BaseModel, defer_build=True):
+class LegacySession(BaseModel, defer_build=True):
+    """The session that a case starts with."""
+
     state: JsonObject = Field(default_factory=dict)
 
 
-class _LegacyCase(BaseModel, defer_build=True):
+class LegacyCase(BaseModel, defer_build=True):
+    """One entry of an old eval set."""
+
     name: str
-    data: list[_LegacyRow]
-    initial_session: _LegacySession = Field(default_factory=_LegacySession)
+    data: list[LegacyRow]
+    initial_session: LegacySession = Field(default_factory=LegacySession)
 
 
 def _legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCase:
     with one_line_problems("not an old ADK eval case"):
-        case = _LegacyCase.model_validate(value)
+        case = LegacyCase.model_validate(value)
     return EvalCase(
         eval_id=case.name,
         eval_set_id=eval_set_id,
