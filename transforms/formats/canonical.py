@@ -28,7 +28,6 @@ from turnwise.transforms.formats.endings import (
     UNKNOWN,
     VALUES,
     add_own_results,
-    agent_actions,
     agreed_end,
     as_text,
     call_fields,
@@ -42,9 +41,9 @@ from turnwise.transforms.formats.endings import (
     own_result,
     reasons_end,
     record_end,
+    split_actions,
     stated_reason,
     usage_fields,
-    users_actions,
     wrong_tokens,
 )
 from turnwise.transforms.formats.fields import (
@@ -280,8 +279,8 @@ def _outcome(value: JsonObject) -> JsonObject:
     fields: JsonObject = known_fields(value, ExpectedOutcome, _SPELLINGS)
     _repair_each(fields, call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
-        fields["user_actions"] = fields.get("user_actions") or users_actions(fields["actions"])
-        fields["actions"] = agent_actions(fields["actions"])
+        fields["actions"], by_user = split_actions(fields["actions"])
+        fields["user_actions"] = fields.get("user_actions") or by_user
     return fields
 
 
