@@ -1,8 +1,5 @@
 """Discovery Engine's answers, and the sessions that hold them."""
 
-from pydantic import Field
-
-from turnwise.schemas.jsonio import no_items
 from turnwise.schemas.proto.message import (
     Bool,
     Bytes,
@@ -17,6 +14,7 @@ from turnwise.schemas.proto.message import (
     Struct,
     Text,
     Timestamp,
+    field,
 )
 
 
@@ -31,12 +29,10 @@ class ChunkContent(AnswerMessage):
 
     PROTO = "Answer.Reference.UnstructuredDocumentInfo.ChunkContent"
 
-    content: Text = ""
-    page_identifier: Text = ""
-    relevance_score: Float32 | None = None
-    """0..1."""
-    blob_attachment_indexes: Repeated[Int64] = Field(default_factory=no_items)
-    """Into `blob_attachments`."""
+    content: Text = field()
+    page_identifier: Text = field()
+    relevance_score: Float32 | None = field("0..1.")
+    blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
 
 
 class UnstructuredDocumentInfo(AnswerMessage):
@@ -44,11 +40,11 @@ class UnstructuredDocumentInfo(AnswerMessage):
 
     PROTO = "Answer.Reference.UnstructuredDocumentInfo"
 
-    document: Text = ""
-    uri: Text = ""
-    title: Text = ""
-    chunk_contents: Repeated[ChunkContent] = Field(default_factory=no_items)
-    struct_data: Struct | None = None
+    document: Text = field()
+    uri: Text = field()
+    title: Text = field()
+    chunk_contents: Repeated[ChunkContent] = field()
+    struct_data: Struct | None = field()
 
 
 class DocumentMetadata(AnswerMessage):
@@ -56,11 +52,11 @@ class DocumentMetadata(AnswerMessage):
 
     PROTO = "Answer.Reference.ChunkInfo.DocumentMetadata"
 
-    document: Text = ""
-    uri: Text = ""
-    title: Text = ""
-    page_identifier: Text = ""
-    struct_data: Struct | None = None
+    document: Text = field()
+    uri: Text = field()
+    title: Text = field()
+    page_identifier: Text = field()
+    struct_data: Struct | None = field()
 
 
 class ReferenceChunkInfo(AnswerMessage):
@@ -68,13 +64,11 @@ class ReferenceChunkInfo(AnswerMessage):
 
     PROTO = "Answer.Reference.ChunkInfo"
 
-    chunk: Text = ""
-    content: Text = ""
-    relevance_score: Float32 | None = None
-    """0..1."""
-    document_metadata: DocumentMetadata | None = None
-    blob_attachment_indexes: Repeated[Int64] = Field(default_factory=no_items)
-    """Into `blob_attachments`."""
+    chunk: Text = field()
+    content: Text = field()
+    relevance_score: Float32 | None = field("0..1.")
+    document_metadata: DocumentMetadata | None = field()
+    blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
 
 
 class StructuredDocumentInfo(AnswerMessage):
@@ -82,10 +76,10 @@ class StructuredDocumentInfo(AnswerMessage):
 
     PROTO = "Answer.Reference.StructuredDocumentInfo"
 
-    document: Text = ""
-    struct_data: Struct | None = None
-    title: Text = ""
-    uri: Text = ""
+    document: Text = field()
+    struct_data: Struct | None = field()
+    title: Text = field()
+    uri: Text = field()
 
 
 class AnswerReference(AnswerMessage):
@@ -94,9 +88,9 @@ class AnswerReference(AnswerMessage):
     PROTO = "Answer.Reference"
     ONEOFS = (("unstructured_document_info", "chunk_info", "structured_document_info"),)
 
-    unstructured_document_info: UnstructuredDocumentInfo | None = None
-    chunk_info: ReferenceChunkInfo | None = None
-    structured_document_info: StructuredDocumentInfo | None = None
+    unstructured_document_info: UnstructuredDocumentInfo | None = field()
+    chunk_info: ReferenceChunkInfo | None = field()
+    structured_document_info: StructuredDocumentInfo | None = field()
 
 
 class AttachedBlob(AnswerMessage):
@@ -104,8 +98,8 @@ class AttachedBlob(AnswerMessage):
 
     PROTO = "Answer.BlobAttachment.Blob"
 
-    mime_type: Text = ""
-    data: Bytes = ""
+    mime_type: Text = field()
+    data: Bytes = field()
 
 
 class AttributionType(OpenEnum):
@@ -121,8 +115,8 @@ class BlobAttachment(AnswerMessage):
 
     PROTO = "Answer.BlobAttachment"
 
-    data: AttachedBlob | None = None
-    attribution_type: Implicit[AttributionType] = AttributionType(0)
+    data: AttachedBlob | None = field()
+    attribution_type: Implicit[AttributionType] = field()
 
 
 class StepState(OpenEnum):
@@ -139,7 +133,7 @@ class SearchAction(AnswerMessage):
 
     PROTO = "Answer.Step.Action.SearchAction"
 
-    query: Text = ""
+    query: Text = field()
 
 
 class SnippetInfo(AnswerMessage):
@@ -147,8 +141,8 @@ class SnippetInfo(AnswerMessage):
 
     PROTO = "Answer.Step.Action.Observation.SearchResult.SnippetInfo"
 
-    snippet: Text = ""
-    snippet_status: Text = ""
+    snippet: Text = field()
+    snippet_status: Text = field()
 
 
 class SearchResultChunkInfo(AnswerMessage):
@@ -156,9 +150,9 @@ class SearchResultChunkInfo(AnswerMessage):
 
     PROTO = "Answer.Step.Action.Observation.SearchResult.ChunkInfo"
 
-    chunk: Text = ""
-    content: Text = ""
-    relevance_score: Float32 | None = None
+    chunk: Text = field()
+    content: Text = field()
+    relevance_score: Float32 | None = field()
 
 
 class SearchResult(AnswerMessage):
@@ -166,12 +160,12 @@ class SearchResult(AnswerMessage):
 
     PROTO = "Answer.Step.Action.Observation.SearchResult"
 
-    document: Text = ""
-    uri: Text = ""
-    title: Text = ""
-    snippet_info: Repeated[SnippetInfo] = Field(default_factory=no_items)
-    chunk_info: Repeated[SearchResultChunkInfo] = Field(default_factory=no_items)
-    struct_data: Struct | None = None
+    document: Text = field()
+    uri: Text = field()
+    title: Text = field()
+    snippet_info: Repeated[SnippetInfo] = field()
+    chunk_info: Repeated[SearchResultChunkInfo] = field()
+    struct_data: Struct | None = field()
 
 
 class Observation(AnswerMessage):
@@ -179,7 +173,7 @@ class Observation(AnswerMessage):
 
     PROTO = "Answer.Step.Action.Observation"
 
-    search_results: Repeated[SearchResult] = Field(default_factory=no_items)
+    search_results: Repeated[SearchResult] = field()
 
 
 class StepAction(AnswerMessage):
@@ -188,8 +182,8 @@ class StepAction(AnswerMessage):
     PROTO = "Answer.Step.Action"
     ONEOFS = (("search_action",),)
 
-    search_action: SearchAction | None = None
-    observation: Observation | None = None
+    search_action: SearchAction | None = field()
+    observation: Observation | None = field()
 
 
 class AnswerStep(AnswerMessage):
@@ -197,10 +191,10 @@ class AnswerStep(AnswerMessage):
 
     PROTO = "Answer.Step"
 
-    state: Implicit[StepState] = StepState(0)
-    description: Text = ""
-    thought: Text = ""
-    actions: Repeated[StepAction] = Field(default_factory=no_items)
+    state: Implicit[StepState] = field()
+    description: Text = field()
+    thought: Text = field()
+    actions: Repeated[StepAction] = field()
 
 
 class HarmCategory(OpenEnum):
@@ -239,13 +233,12 @@ class AnswerSafetyRating(AnswerMessage):
 
     PROTO = "SafetyRating"
 
-    category: Implicit[HarmCategory] = HarmCategory(0)
-    probability: Implicit[HarmProbability] = HarmProbability(0)
-    probability_score: Float32 = 0.0
-    severity: Implicit[HarmSeverity] = HarmSeverity(0)
-    severity_score: Float32 = 0.0
-    blocked: Bool = False
-    """The text was withheld because of this rating."""
+    category: Implicit[HarmCategory] = field()
+    probability: Implicit[HarmProbability] = field()
+    probability_score: Float32 = field()
+    severity: Implicit[HarmSeverity] = field()
+    severity_score: Float32 = field()
+    blocked: Bool = field("The text was withheld because of this rating.")
 
 
 class AnswerState(OpenEnum):
@@ -291,8 +284,8 @@ class QueryClassificationInfo(AnswerMessage):
 
     PROTO = "Answer.QueryUnderstandingInfo.QueryClassificationInfo"
 
-    type: Implicit[QueryType] = QueryType(0)
-    positive: Bool = False
+    type: Implicit[QueryType] = field()
+    positive: Bool = field()
 
 
 class QueryUnderstandingInfo(AnswerMessage):
@@ -300,7 +293,7 @@ class QueryUnderstandingInfo(AnswerMessage):
 
     PROTO = "Answer.QueryUnderstandingInfo"
 
-    query_classification_info: Repeated[QueryClassificationInfo] = Field(default_factory=no_items)
+    query_classification_info: Repeated[QueryClassificationInfo] = field()
 
 
 class CitationSource(AnswerMessage):
@@ -308,8 +301,7 @@ class CitationSource(AnswerMessage):
 
     PROTO = "Answer.CitationSource"
 
-    reference_id: Text = ""
-    """Index into `references`, as a decimal."""
+    reference_id: Text = field("Index into `references`, as a decimal.")
 
 
 class AnswerCitation(AnswerMessage):
@@ -317,11 +309,9 @@ class AnswerCitation(AnswerMessage):
 
     PROTO = "Answer.Citation"
 
-    start_index: Int64 = 0
-    """First byte of `answer_text`."""
-    end_index: Int64 = 0
-    """The byte after the last."""
-    sources: Repeated[CitationSource] = Field(default_factory=no_items)
+    start_index: Int64 = field("First byte of `answer_text`.")
+    end_index: Int64 = field("The byte after the last.")
+    sources: Repeated[CitationSource] = field()
 
 
 class GroundingSupport(AnswerMessage):
@@ -329,38 +319,31 @@ class GroundingSupport(AnswerMessage):
 
     PROTO = "Answer.GroundingSupport"
 
-    start_index: Int64 = 0
-    """First byte of `answer_text`."""
-    end_index: Int64 = 0
-    """The byte after the last."""
-    grounding_score: Double | None = None
-    """0..1; absent: no check was needed."""
-    grounding_check_required: Bool | None = None
-    """False: neither score nor sources are given."""
-    sources: Repeated[CitationSource] = Field(default_factory=no_items)
+    start_index: Int64 = field("First byte of `answer_text`.")
+    end_index: Int64 = field("The byte after the last.")
+    grounding_score: Double | None = field("0..1; absent: no check was needed.")
+    grounding_check_required: Bool | None = field("False: neither score nor sources are given.")
+    sources: Repeated[CitationSource] = field()
 
 
 class Answer(AnswerMessage):
     """The answer to one query of a session."""
 
-    name: Text = ""
-    state: Implicit[AnswerState] = AnswerState(0)
-    answer_text: Text = ""
-    """All byte offsets refer to its UTF-8 encoding."""
-    grounding_score: Double | None = None
-    """0..1; absent: no grounding check ran."""
-    citations: Repeated[AnswerCitation] = Field(default_factory=no_items)
-    grounding_supports: Repeated[GroundingSupport] = Field(default_factory=no_items)
-    references: Repeated[AnswerReference] = Field(default_factory=no_items)
-    blob_attachments: Repeated[BlobAttachment] = Field(default_factory=no_items)
-    related_questions: Repeated[Text] = Field(default_factory=no_items)
-    steps: Repeated[AnswerStep] = Field(default_factory=no_items)
-    query_understanding_info: QueryUnderstandingInfo | None = None
-    answer_skipped_reasons: Repeated[AnswerSkippedReason] = Field(default_factory=no_items)
-    """Empty when there is a real answer."""
-    create_time: Timestamp | None = None
-    complete_time: Timestamp | None = None
-    safety_ratings: Repeated[AnswerSafetyRating] = Field(default_factory=no_items)
+    name: Text = field()
+    state: Implicit[AnswerState] = field()
+    answer_text: Text = field("All byte offsets refer to its UTF-8 encoding.")
+    grounding_score: Double | None = field("0..1; absent: no grounding check ran.")
+    citations: Repeated[AnswerCitation] = field()
+    grounding_supports: Repeated[GroundingSupport] = field()
+    references: Repeated[AnswerReference] = field()
+    blob_attachments: Repeated[BlobAttachment] = field()
+    related_questions: Repeated[Text] = field()
+    steps: Repeated[AnswerStep] = field()
+    query_understanding_info: QueryUnderstandingInfo | None = field()
+    answer_skipped_reasons: Repeated[AnswerSkippedReason] = field("Empty when there is a real answer.")
+    create_time: Timestamp | None = field()
+    complete_time: Timestamp | None = field()
+    safety_ratings: Repeated[AnswerSafetyRating] = field()
 
 
 class Query(AnswerMessage):
@@ -368,8 +351,8 @@ class Query(AnswerMessage):
 
     ONEOFS = (("text",),)
 
-    text: Text | None = None
-    query_id: Text = ""
+    text: Text | None = field()
+    query_id: Text = field()
 
 
 class SessionTurn(AnswerMessage):
@@ -377,15 +360,14 @@ class SessionTurn(AnswerMessage):
 
     PROTO = "Session.Turn"
 
-    query: Query | None = None
-    answer: Text = ""
-    """Name of the Answer."""
-    detailed_answer: Answer | None = None
-    """The Answer itself; only where the session was read with its answers."""
-    detailed_assist_answer: Struct | None = None
-    """An AssistAnswer, kept as an object."""
-    query_config: Map[Text] = Field(default_factory=dict)
-    live: Bool = False
+    query: Query | None = field()
+    answer: Text = field("Name of the Answer.")
+    detailed_answer: Answer | None = field(
+        "The Answer itself; only where the session was read with its answers."
+    )
+    detailed_assist_answer: Struct | None = field("An AssistAnswer, kept as an object.")
+    query_config: Map[Text] = field()
+    live: Bool = field()
 
 
 class SessionState(OpenEnum):
@@ -400,21 +382,21 @@ class AnswerSession(AnswerMessage):
 
     PROTO = "Session"
 
-    name: Text = ""
-    display_name: Text = ""
-    state: Implicit[SessionState] = SessionState(0)
-    user_pseudo_id: Text = ""
-    turns: Repeated[SessionTurn] = Field(default_factory=no_items)
-    labels: Repeated[Text] = Field(default_factory=no_items)
-    start_time: Timestamp | None = None
-    end_time: Timestamp | None = None
-    is_pinned: Bool = False
-    pending_async_assist_operation_id: Text = ""
+    name: Text = field()
+    display_name: Text = field()
+    state: Implicit[SessionState] = field()
+    user_pseudo_id: Text = field()
+    turns: Repeated[SessionTurn] = field()
+    labels: Repeated[Text] = field()
+    start_time: Timestamp | None = field()
+    end_time: Timestamp | None = field()
+    is_pinned: Bool = field()
+    pending_async_assist_operation_id: Text = field()
 
 
 class AnswerQueryResponse(AnswerMessage):
     """Reply of the service to a question."""
 
-    answer: Answer | None = None
-    session: AnswerSession | None = None
-    answer_query_token: Text = ""
+    answer: Answer | None = field()
+    session: AnswerSession | None = field()
+    answer_query_token: Text = field()

@@ -1,8 +1,5 @@
 """Conversations of an app; the same in v1 and v1beta."""
 
-from pydantic import Field
-
-from turnwise.schemas.jsonio import no_items
 from turnwise.schemas.proto.message import (
     Bytes,
     Duration,
@@ -14,24 +11,19 @@ from turnwise.schemas.proto.message import (
     Struct,
     Text,
     Timestamp,
+    field,
 )
 
 
 class Span(Message):
     """A node of a trace."""
 
-    name: Text = ""
-    """Kind or name of the span."""
-    start_time: Timestamp | None = None
-    """Start."""
-    end_time: Timestamp | None = None
-    """End."""
-    duration: Duration | None = None
-    """Length."""
-    attributes: Struct | None = None
-    """Free-form attributes."""
-    child_spans: Repeated["Span"] = Field(default_factory=no_items)
-    """Spans inside it."""
+    name: Text = field("Kind or name of the span.")
+    start_time: Timestamp | None = field("Start.")
+    end_time: Timestamp | None = field("End.")
+    duration: Duration | None = field("Length.")
+    attributes: Struct | None = field("Free-form attributes.")
+    child_spans: Repeated["Span"] = field("Spans inside it.")
 
 
 class ToolsetTool(Message):
@@ -39,10 +31,8 @@ class ToolsetTool(Message):
 
     REQUIRED = ("toolset",)
 
-    toolset: Text = ""
-    """Name of the toolset."""
-    tool_id: Text = ""
-    """Id of the tool in it."""
+    toolset: Text = field("Name of the toolset.")
+    tool_id: Text = field("Id of the tool in it.")
 
 
 class CesToolCall(Message):
@@ -52,16 +42,11 @@ class CesToolCall(Message):
 
     ONEOFS = (("tool", "toolset_tool"),)
 
-    tool: Text | None = None
-    """Name of a tool of the app."""
-    toolset_tool: ToolsetTool | None = None
-    """Tool of a toolset."""
-    id: Text = ""
-    """Id that the response repeats."""
-    display_name: Text = ""
-    """Display name of the tool."""
-    args: Struct | None = None
-    """Arguments."""
+    tool: Text | None = field("Name of a tool of the app.")
+    toolset_tool: ToolsetTool | None = field("Tool of a toolset.")
+    id: Text = field("Id that the response repeats.")
+    display_name: Text = field("Display name of the tool.")
+    args: Struct | None = field("Arguments.")
 
 
 class CesToolResponse(Message):
@@ -72,16 +57,13 @@ class CesToolResponse(Message):
     ONEOFS = (("tool", "toolset_tool"),)
     REQUIRED = ("response",)
 
-    tool: Text | None = None
-    """Name of a tool of the app."""
-    toolset_tool: ToolsetTool | None = None
-    """Tool of a toolset."""
-    id: Text = ""
-    """Id of the call."""
-    display_name: Text = ""
-    """Display name of the tool."""
-    response: Struct | None = None
-    """`output` holds the result, `error` the error; without both, the whole object is the result."""
+    tool: Text | None = field("Name of a tool of the app.")
+    toolset_tool: ToolsetTool | None = field("Tool of a toolset.")
+    id: Text = field("Id of the call.")
+    display_name: Text = field("Display name of the tool.")
+    response: Struct | None = field(
+        "`output` holds the result, `error` the error; without both, the whole object is the result."
+    )
 
 
 class AgentTransfer(Message):
@@ -89,10 +71,8 @@ class AgentTransfer(Message):
 
     REQUIRED = ("target_agent",)
 
-    target_agent: Text = ""
-    """Name of the agent."""
-    display_name: Text = ""
-    """Its display name."""
+    target_agent: Text = field("Name of the agent.")
+    display_name: Text = field("Its display name.")
 
 
 class Blob(Message):
@@ -100,10 +80,8 @@ class Blob(Message):
 
     REQUIRED = ("mime_type", "data")
 
-    mime_type: Text = ""
-    """Media type."""
-    data: Bytes = ""
-    """The bytes."""
+    mime_type: Text = field("Media type.")
+    data: Bytes = field("The bytes.")
 
 
 class Image(Message):
@@ -111,10 +89,8 @@ class Image(Message):
 
     REQUIRED = ("mime_type", "data")
 
-    mime_type: Text = ""
-    """image/png, image/jpeg or image/webp."""
-    data: Bytes = ""
-    """The bytes."""
+    mime_type: Text = field("image/png, image/jpeg or image/webp.")
+    data: Bytes = field("The bytes.")
 
 
 class Chunk(Message):
@@ -135,26 +111,16 @@ class Chunk(Message):
         ),
     )
 
-    text: Text | None = None
-    """Text."""
-    transcript: Text | None = None
-    """Text of audio."""
-    blob: Blob | None = None
-    """Binary data."""
-    payload: Struct | None = None
-    """Custom payload."""
-    image: Image | None = None
-    """Image."""
-    tool_call: CesToolCall | None = None
-    """Tool call."""
-    tool_response: CesToolResponse | None = None
-    """Tool response."""
-    agent_transfer: AgentTransfer | None = None
-    """Hand-over to an agent."""
-    updated_variables: Struct | None = None
-    """Variables that changed here."""
-    default_variables: Struct | None = None
-    """Variables at the start."""
+    text: Text | None = field("Text.")
+    transcript: Text | None = field("Text of audio.")
+    blob: Blob | None = field("Binary data.")
+    payload: Struct | None = field("Custom payload.")
+    image: Image | None = field("Image.")
+    tool_call: CesToolCall | None = field("Tool call.")
+    tool_response: CesToolResponse | None = field("Tool response.")
+    agent_transfer: AgentTransfer | None = field("Hand-over to an agent.")
+    updated_variables: Struct | None = field("Variables that changed here.")
+    default_variables: Struct | None = field("Variables at the start.")
 
 
 class ConversationMessage(Message):
@@ -162,12 +128,9 @@ class ConversationMessage(Message):
 
     PROTO = "Message"
 
-    role: Text = ""
-    """`user`, `agent` or the display name of the agent."""
-    chunks: Repeated[Chunk] = Field(default_factory=no_items)
-    """Content, in order."""
-    event_time: Timestamp | None = None
-    """When it was sent or received."""
+    role: Text = field("`user`, `agent` or the display name of the agent.")
+    chunks: Repeated[Chunk] = field("Content, in order.")
+    event_time: Timestamp | None = field("When it was sent or received.")
 
 
 class ConversationTurn(Message):
@@ -175,8 +138,8 @@ class ConversationTurn(Message):
 
     PROTO = "Conversation.Turn"
 
-    messages: Repeated[ConversationMessage] = Field(default_factory=no_items)
-    root_span: Span | None = None
+    messages: Repeated[ConversationMessage] = field()
+    root_span: Span | None = field()
 
 
 class ChannelType(OpenEnum):
@@ -216,19 +179,16 @@ class CesConversation(Message):
 
     PROTO = "Conversation"
 
-    name: Text = ""
-    start_time: Timestamp | None = None
-    end_time: Timestamp | None = None
-    turns: Repeated[ConversationTurn] = Field(default_factory=no_items)
-    turn_count: Int32 = 0
-    channel_type: Implicit[ChannelType] = ChannelType(0)
-    """Superseded by `input_types`."""
-    source: Implicit[ConversationSource] = ConversationSource(0)
-    input_types: Repeated[InputType] = Field(default_factory=no_items)
-    entry_agent: Text = ""
-    """Absent: the root agent."""
-    deployment: Text = ""
-    app_version: Text = ""
-    language_code: Text = ""
-    messages: Repeated[ConversationMessage] = Field(default_factory=no_items)
-    """Older flat list; `turns` has them too."""
+    name: Text = field()
+    start_time: Timestamp | None = field()
+    end_time: Timestamp | None = field()
+    turns: Repeated[ConversationTurn] = field()
+    turn_count: Int32 = field()
+    channel_type: Implicit[ChannelType] = field("Superseded by `input_types`.")
+    source: Implicit[ConversationSource] = field()
+    input_types: Repeated[InputType] = field()
+    entry_agent: Text = field("Absent: the root agent.")
+    deployment: Text = field()
+    app_version: Text = field()
+    language_code: Text = field()
+    messages: Repeated[ConversationMessage] = field("Older flat list; `turns` has them too.")
