@@ -18,16 +18,8 @@ from turnwise.schemas.proto.message import (
 )
 
 
-class AnswerMessage(Message):
-    """Base of the messages of Discovery Engine."""
-
-    PACKAGE = "google.cloud.discoveryengine.v1beta"
-
-
-class ChunkContent(AnswerMessage):
+class ChunkContent(Message, proto="Answer.Reference.UnstructuredDocumentInfo.ChunkContent"):
     """A cited chunk."""
-
-    PROTO = "Answer.Reference.UnstructuredDocumentInfo.ChunkContent"
 
     content: Text = field()
     page_identifier: Text = field()
@@ -35,10 +27,8 @@ class ChunkContent(AnswerMessage):
     blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
 
 
-class UnstructuredDocumentInfo(AnswerMessage):
+class UnstructuredDocumentInfo(Message, proto="Answer.Reference.UnstructuredDocumentInfo"):
     """A document as a source."""
-
-    PROTO = "Answer.Reference.UnstructuredDocumentInfo"
 
     document: Text = field()
     uri: Text = field()
@@ -47,10 +37,8 @@ class UnstructuredDocumentInfo(AnswerMessage):
     struct_data: Struct | None = field()
 
 
-class DocumentMetadata(AnswerMessage):
+class DocumentMetadata(Message, proto="Answer.Reference.ChunkInfo.DocumentMetadata"):
     """The document of a chunk."""
-
-    PROTO = "Answer.Reference.ChunkInfo.DocumentMetadata"
 
     document: Text = field()
     uri: Text = field()
@@ -59,10 +47,8 @@ class DocumentMetadata(AnswerMessage):
     struct_data: Struct | None = field()
 
 
-class ReferenceChunkInfo(AnswerMessage):
+class ReferenceChunkInfo(Message, proto="Answer.Reference.ChunkInfo"):
     """A chunk of a document as a source."""
-
-    PROTO = "Answer.Reference.ChunkInfo"
 
     chunk: Text = field()
     content: Text = field()
@@ -71,10 +57,8 @@ class ReferenceChunkInfo(AnswerMessage):
     blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
 
 
-class StructuredDocumentInfo(AnswerMessage):
+class StructuredDocumentInfo(Message, proto="Answer.Reference.StructuredDocumentInfo"):
     """A record as a source."""
-
-    PROTO = "Answer.Reference.StructuredDocumentInfo"
 
     document: Text = field()
     struct_data: Struct | None = field()
@@ -82,10 +66,9 @@ class StructuredDocumentInfo(AnswerMessage):
     uri: Text = field()
 
 
-class AnswerReference(AnswerMessage):
+class AnswerReference(Message, proto="Answer.Reference"):
     """One source."""
 
-    PROTO = "Answer.Reference"
     ONEOFS = (("unstructured_document_info", "chunk_info", "structured_document_info"),)
 
     unstructured_document_info: UnstructuredDocumentInfo | None = field()
@@ -93,10 +76,8 @@ class AnswerReference(AnswerMessage):
     structured_document_info: StructuredDocumentInfo | None = field()
 
 
-class AttachedBlob(AnswerMessage):
+class AttachedBlob(Message, proto="Answer.BlobAttachment.Blob"):
     """Type and bytes of a blob."""
-
-    PROTO = "Answer.BlobAttachment.Blob"
 
     mime_type: Text = field()
     data: Bytes = field()
@@ -110,10 +91,8 @@ class AttributionType(OpenEnum):
     GENERATED = 2
 
 
-class BlobAttachment(AnswerMessage):
+class BlobAttachment(Message, proto="Answer.BlobAttachment"):
     """A binary that belongs to an answer."""
-
-    PROTO = "Answer.BlobAttachment"
 
     data: AttachedBlob | None = field()
     attribution_type: Implicit[AttributionType] = field()
@@ -128,37 +107,29 @@ class StepState(OpenEnum):
     SUCCEEDED = 3
 
 
-class SearchAction(AnswerMessage):
+class SearchAction(Message, proto="Answer.Step.Action.SearchAction"):
     """A search."""
-
-    PROTO = "Answer.Step.Action.SearchAction"
 
     query: Text = field()
 
 
-class SnippetInfo(AnswerMessage):
+class SnippetInfo(Message, proto="Answer.Step.Action.Observation.SearchResult.SnippetInfo"):
     """A snippet that was found."""
-
-    PROTO = "Answer.Step.Action.Observation.SearchResult.SnippetInfo"
 
     snippet: Text = field()
     snippet_status: Text = field()
 
 
-class SearchResultChunkInfo(AnswerMessage):
+class SearchResultChunkInfo(Message, proto="Answer.Step.Action.Observation.SearchResult.ChunkInfo"):
     """A chunk that was found."""
-
-    PROTO = "Answer.Step.Action.Observation.SearchResult.ChunkInfo"
 
     chunk: Text = field()
     content: Text = field()
     relevance_score: Float32 | None = field()
 
 
-class SearchResult(AnswerMessage):
+class SearchResult(Message, proto="Answer.Step.Action.Observation.SearchResult"):
     """One search result."""
-
-    PROTO = "Answer.Step.Action.Observation.SearchResult"
 
     document: Text = field()
     uri: Text = field()
@@ -168,28 +139,23 @@ class SearchResult(AnswerMessage):
     struct_data: Struct | None = field()
 
 
-class Observation(AnswerMessage):
+class Observation(Message, proto="Answer.Step.Action.Observation"):
     """Results of a search."""
-
-    PROTO = "Answer.Step.Action.Observation"
 
     search_results: Repeated[SearchResult] = field()
 
 
-class StepAction(AnswerMessage):
+class StepAction(Message, proto="Answer.Step.Action"):
     """An action with its result."""
 
-    PROTO = "Answer.Step.Action"
     ONEOFS = (("search_action",),)
 
     search_action: SearchAction | None = field()
     observation: Observation | None = field()
 
 
-class AnswerStep(AnswerMessage):
+class AnswerStep(Message, proto="Answer.Step"):
     """A step on the way to an answer."""
-
-    PROTO = "Answer.Step"
 
     state: Implicit[StepState] = field()
     description: Text = field()
@@ -228,10 +194,8 @@ class HarmSeverity(OpenEnum):
     HARM_SEVERITY_HIGH = 4
 
 
-class AnswerSafetyRating(AnswerMessage):
+class AnswerSafetyRating(Message, proto="SafetyRating"):
     """Rating of one kind of harm."""
-
-    PROTO = "SafetyRating"
 
     category: Implicit[HarmCategory] = field()
     probability: Implicit[HarmProbability] = field()
@@ -279,45 +243,35 @@ class QueryType(OpenEnum):
     USER_DEFINED_CLASSIFICATION_QUERY = 5
 
 
-class QueryClassificationInfo(AnswerMessage):
+class QueryClassificationInfo(Message, proto="Answer.QueryUnderstandingInfo.QueryClassificationInfo"):
     """Result of one query classifier."""
-
-    PROTO = "Answer.QueryUnderstandingInfo.QueryClassificationInfo"
 
     type: Implicit[QueryType] = field()
     positive: Bool = field()
 
 
-class QueryUnderstandingInfo(AnswerMessage):
+class QueryUnderstandingInfo(Message, proto="Answer.QueryUnderstandingInfo"):
     """Classification of the query."""
-
-    PROTO = "Answer.QueryUnderstandingInfo"
 
     query_classification_info: Repeated[QueryClassificationInfo] = field()
 
 
-class CitationSource(AnswerMessage):
+class CitationSource(Message, proto="Answer.CitationSource"):
     """A pointer into the references."""
-
-    PROTO = "Answer.CitationSource"
 
     reference_id: Text = field("Index into `references`, as a decimal.")
 
 
-class AnswerCitation(AnswerMessage):
+class AnswerCitation(Message, proto="Answer.Citation"):
     """A segment of the text and its sources."""
-
-    PROTO = "Answer.Citation"
 
     start_index: Int64 = field("First byte of `answer_text`.")
     end_index: Int64 = field("The byte after the last.")
     sources: Repeated[CitationSource] = field()
 
 
-class GroundingSupport(AnswerMessage):
+class GroundingSupport(Message, proto="Answer.GroundingSupport"):
     """A claim of the text and its evidence."""
-
-    PROTO = "Answer.GroundingSupport"
 
     start_index: Int64 = field("First byte of `answer_text`.")
     end_index: Int64 = field("The byte after the last.")
@@ -326,7 +280,7 @@ class GroundingSupport(AnswerMessage):
     sources: Repeated[CitationSource] = field()
 
 
-class Answer(AnswerMessage):
+class Answer(Message):
     """The answer to one query of a session."""
 
     name: Text = field()
@@ -346,7 +300,7 @@ class Answer(AnswerMessage):
     safety_ratings: Repeated[AnswerSafetyRating] = field()
 
 
-class Query(AnswerMessage):
+class Query(Message):
     """A question of a user."""
 
     ONEOFS = (("text",),)
@@ -355,10 +309,8 @@ class Query(AnswerMessage):
     query_id: Text = field()
 
 
-class SessionTurn(AnswerMessage):
+class SessionTurn(Message, proto="Session.Turn"):
     """A question and its answer."""
-
-    PROTO = "Session.Turn"
 
     query: Query | None = field()
     answer: Text = field("Name of the Answer.")
@@ -377,10 +329,8 @@ class SessionState(OpenEnum):
     IN_PROGRESS = 1
 
 
-class AnswerSession(AnswerMessage):
+class AnswerSession(Message, proto="Session"):
     """Questions and answers of one conversation."""
-
-    PROTO = "Session"
 
     name: Text = field()
     display_name: Text = field()
@@ -394,7 +344,7 @@ class AnswerSession(AnswerMessage):
     pending_async_assist_operation_id: Text = field()
 
 
-class AnswerQueryResponse(AnswerMessage):
+class AnswerQueryResponse(Message):
     """Reply of the service to a question."""
 
     answer: Answer | None = field()

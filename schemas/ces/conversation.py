@@ -35,10 +35,8 @@ class ToolsetTool(Message):
     tool_id: Text = field("Id of the tool in it.")
 
 
-class CesToolCall(Message):
+class CesToolCall(Message, proto="ToolCall"):
     """A request to run a tool."""
-
-    PROTO = "ToolCall"
 
     ONEOFS = (("tool", "toolset_tool"),)
 
@@ -49,10 +47,8 @@ class CesToolCall(Message):
     args: Struct | None = field("Arguments.")
 
 
-class CesToolResponse(Message):
+class CesToolResponse(Message, proto="ToolResponse"):
     """A response of a tool."""
-
-    PROTO = "ToolResponse"
 
     ONEOFS = (("tool", "toolset_tool"),)
     REQUIRED = ("response",)
@@ -96,20 +92,8 @@ class Image(Message):
 class Chunk(Message):
     """One piece of content."""
 
-    ONEOFS = (
-        (
-            "text",
-            "transcript",
-            "blob",
-            "payload",
-            "image",
-            "tool_call",
-            "tool_response",
-            "agent_transfer",
-            "updated_variables",
-            "default_variables",
-        ),
-    )
+    ONEOFS = (("text", "transcript", "blob", "payload", "image", "tool_call", "tool_response",
+               "agent_transfer", "updated_variables", "default_variables"),)  # fmt: skip
 
     text: Text | None = field("Text.")
     transcript: Text | None = field("Text of audio.")
@@ -123,20 +107,16 @@ class Chunk(Message):
     default_variables: Struct | None = field("Variables at the start.")
 
 
-class ConversationMessage(Message):
+class ConversationMessage(Message, proto="Message"):
     """One message of a user or an agent."""
-
-    PROTO = "Message"
 
     role: Text = field("`user`, `agent` or the display name of the agent.")
     chunks: Repeated[Chunk] = field("Content, in order.")
     event_time: Timestamp | None = field("When it was sent or received.")
 
 
-class ConversationTurn(Message):
+class ConversationTurn(Message, proto="Conversation.Turn"):
     """A user's input and the messages that follow."""
-
-    PROTO = "Conversation.Turn"
 
     messages: Repeated[ConversationMessage] = field()
     root_span: Span | None = field()
@@ -174,10 +154,8 @@ class InputType(OpenEnum):
     INPUT_TYPE_EVENT = 7
 
 
-class CesConversation(Message):
+class CesConversation(Message, proto="Conversation"):
     """One interaction of an end user with the app."""
-
-    PROTO = "Conversation"
 
     name: Text = field()
     start_time: Timestamp | None = field()

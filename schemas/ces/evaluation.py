@@ -48,21 +48,11 @@ class ComparisonType(OpenEnum):
     SEMANTIC_SIMILARITY = 3
 
 
-class GoldenExpectation(Message):
+class GoldenExpectation(Message, proto="Evaluation.GoldenExpectation"):
     """One checkable requirement."""
 
-    PROTO = "Evaluation.GoldenExpectation"
-    ONEOFS = (
-        (
-            "tool_call",
-            "tool_response",
-            "agent_response",
-            "agent_transfer",
-            "updated_variables",
-            "mock_tool_response",
-            "no_tool_calls",
-        ),
-    )
+    ONEOFS = (("tool_call", "tool_response", "agent_response", "agent_transfer", "updated_variables",
+               "mock_tool_response", "no_tool_calls"),)  # fmt: skip
 
     tool_call: CesToolCall | None = field("This call must occur. args may hold $matchType directives.")
     tool_response: CesToolResponse | None = field("The tool must have answered this.")
@@ -85,10 +75,9 @@ class GoldenExpectation(Message):
     comparison_type: Implicit[ComparisonType] = field("How expected and observed values are compared.")
 
 
-class GoldenStep(Message):
+class GoldenStep(Message, proto="Evaluation.Step"):
     """One input or one check of a turn."""
 
-    PROTO = "Evaluation.Step"
     ONEOFS = (("user_input", "agent_transfer", "expectation"),)
     NEEDS_ONE = True
 
@@ -97,10 +86,9 @@ class GoldenStep(Message):
     expectation: GoldenExpectation | None = field("What is checked in this turn.")
 
 
-class GoldenTurn(Message):
+class GoldenTurn(Message, proto="Evaluation.GoldenTurn"):
     """One user turn with the expectations until the next."""
 
-    PROTO = "Evaluation.GoldenTurn"
     REQUIRED = ("steps",)
     RANGES = (("steps", 1, None),)
 
@@ -114,10 +102,9 @@ class GoldenTurn(Message):
     )
 
 
-class Golden(Message):
+class Golden(Message, proto="Evaluation.Golden"):
     """The script of a golden case."""
 
-    PROTO = "Evaluation.Golden"
     REQUIRED = ("turns",)
     RANGES = (("turns", 1, 100),)
 
@@ -125,30 +112,27 @@ class Golden(Message):
     evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
 
 
-class CesUserFact(Message):
+class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
     """A fact given to the simulated user."""
 
-    PROTO = "Evaluation.Scenario.UserFact"
     REQUIRED = ("name", "value")
 
     name: Text = field("What the fact is about.")
     value: Text = field("Its value.")
 
 
-class ToolExpectation(Message):
+class ToolExpectation(Message, proto="Evaluation.ScenarioExpectation.ToolExpectation"):
     """A call and its mocked answer."""
 
-    PROTO = "Evaluation.ScenarioExpectation.ToolExpectation"
     REQUIRED = ("expected_tool_call", "mock_tool_response")
 
     expected_tool_call: CesToolCall | None = field("The call; only the given parameters are checked.")
     mock_tool_response: CesToolResponse | None = field("What the tool answers.")
 
 
-class ScenarioExpectation(Message):
+class ScenarioExpectation(Message, proto="Evaluation.ScenarioExpectation"):
     """An expectation on a scenario's conversation."""
 
-    PROTO = "Evaluation.ScenarioExpectation"
     ONEOFS = (("tool_expectation", "agent_response"),)
 
     tool_expectation: ToolExpectation | None = field("A call, and its answer.")
@@ -180,10 +164,9 @@ class ScenarioExecutionMode(OpenEnum):
     SPEED_OPTIMIZED = 2
 
 
-class Scenario(Message):
+class Scenario(Message, proto="Evaluation.Scenario"):
     """The setting of a simulated conversation."""
 
-    PROTO = "Evaluation.Scenario"
     DEPRECATED = frozenset({"task_completion_behavior"})
     RANGES = (("max_turns", 0, 100),)
 
@@ -206,27 +189,15 @@ class Scenario(Message):
 class CaseContent(Message):
     """An evaluation without what is computed of its results."""
 
-    PACKAGE = Message.PACKAGE
     ONEOFS = (("golden", "scenario"),)
     NEEDS_ONE = True
     REQUIRED = ("display_name",)
     IDENTIFIER = "name"
     RANGES = (("tags", 0, 100),)
     OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset(
-        {
-            "aggregatedMetrics",
-            "createTime",
-            "createdBy",
-            "etag",
-            "evaluationDatasets",
-            "evaluationRuns",
-            "invalid",
-            "lastCompletedResult",
-            "lastTenResults",
-            "lastUpdatedBy",
-            "updateTime",
-        }
-    )
+        {"aggregatedMetrics", "createTime", "createdBy", "etag", "evaluationDatasets", "evaluationRuns",
+         "invalid", "lastCompletedResult", "lastTenResults", "lastUpdatedBy", "updateTime"}
+    )  # fmt: skip
     """JSON names of the fields of an Evaluation that only the service sets."""
 
     golden: Golden | None = field("A script of user inputs and of what is expected after each.")
@@ -251,11 +222,8 @@ class CaseContent(Message):
     )
 
 
-class CaseToScore(CaseContent):
+class CaseToScore(CaseContent, proto="Evaluation"):
     """A case as it is read for scoring: its results are not."""
-
-    PROTO = "Evaluation"
-    PACKAGE = "turnwise"
 
     aggregated_metrics: JsonObject | None = field("AggregatedMetrics in JSON.")
     last_completed_result: JsonObject | None = field("An EvaluationResult in JSON.")

@@ -34,10 +34,11 @@ class SemanticSimilarityChannel(OpenEnum):
     AUDIO = 2
 
 
-class TurnLevelMetricsThresholds(Message):
+class TurnLevelMetricsThresholds(
+    Message, proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.TurnLevelMetricsThresholds"
+):
     """Thresholds per turn."""
 
-    PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.TurnLevelMetricsThresholds"
     RANGES = (
         ("semantic_similarity_success_threshold", 0, HIGHEST_SIMILARITY),
         ("overall_tool_invocation_correctness_threshold", 0, 1),
@@ -52,10 +53,12 @@ class TurnLevelMetricsThresholds(Message):
     )
 
 
-class ExpectationLevelMetricsThresholds(Message):
+class ExpectationLevelMetricsThresholds(
+    Message,
+    proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.ExpectationLevelMetricsThresholds",
+):
     """Threshold per tool-call expectation."""
 
-    PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.ExpectationLevelMetricsThresholds"
     RANGES = (("tool_invocation_parameter_correctness_threshold", 0, 1),)
 
     tool_invocation_parameter_correctness_threshold: Float32 | None = field(
@@ -71,20 +74,18 @@ class ExtraToolCallBehavior(OpenEnum):
     ALLOW = 2
 
 
-class ToolMatchingSettings(Message):
+class ToolMatchingSettings(Message, proto="EvaluationMetricsThresholds.ToolMatchingSettings"):
     """Matching of tool calls."""
-
-    PROTO = "EvaluationMetricsThresholds.ToolMatchingSettings"
 
     extra_tool_call_behavior: Implicit[ExtraToolCallBehavior] = field(
         "Effect of a call that nothing expects."
     )
 
 
-class GoldenEvaluationMetricsThresholds(Message):
+class GoldenEvaluationMetricsThresholds(
+    Message, proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
+):
     """Thresholds of golden cases."""
-
-    PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
 
     turn_level_metrics_thresholds: TurnLevelMetricsThresholds | None = field("Per turn.")
     expectation_level_metrics_thresholds: ExpectationLevelMetricsThresholds | None = field(
@@ -120,26 +121,22 @@ class EvaluationMetricsThresholds(Message):
     )
 
 
-class SemanticSimilarityMetricsConfig(Message):
+class SemanticSimilarityMetricsConfig(
+    Message, proto="EvaluationMetricsConfig.SemanticSimilarityMetricsConfig"
+):
     """Switch of semantic similarity."""
-
-    PROTO = "EvaluationMetricsConfig.SemanticSimilarityMetricsConfig"
 
     enable_semantic_similarity_metrics: Bool = field("Whether it is computed.")
 
 
-class ToolCorrectnessMetricsConfig(Message):
+class ToolCorrectnessMetricsConfig(Message, proto="EvaluationMetricsConfig.ToolCorrectnessMetricsConfig"):
     """Switch of a tool check."""
-
-    PROTO = "EvaluationMetricsConfig.ToolCorrectnessMetricsConfig"
 
     enable_tool_correctness_metrics: Bool = field("Whether it is computed.")
 
 
-class GoldenMetricsConfig(Message):
+class GoldenMetricsConfig(Message, proto="EvaluationMetricsConfig.GoldenMetricsConfig"):
     """Metrics of golden cases."""
-
-    PROTO = "EvaluationMetricsConfig.GoldenMetricsConfig"
 
     semantic_similarity_metrics_config: SemanticSimilarityMetricsConfig | None = field("Semantic similarity.")
     tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = field(
@@ -150,26 +147,20 @@ class GoldenMetricsConfig(Message):
     )
 
 
-class UserGoalMetMetricsConfig(Message):
+class UserGoalMetMetricsConfig(Message, proto="EvaluationMetricsConfig.UserGoalMetMetricsConfig"):
     """Switch of user goal satisfaction."""
-
-    PROTO = "EvaluationMetricsConfig.UserGoalMetMetricsConfig"
 
     enable_user_goal_met_metrics: Bool = field("Whether it is computed.")
 
 
-class ExpectationsMetMetricsConfig(Message):
+class ExpectationsMetMetricsConfig(Message, proto="EvaluationMetricsConfig.ExpectationsMetMetricsConfig"):
     """Switch of scenario expectations."""
-
-    PROTO = "EvaluationMetricsConfig.ExpectationsMetMetricsConfig"
 
     enable_expectations_met_metrics: Bool = field("Whether it is computed.")
 
 
-class ScenarioMetricsConfig(Message):
+class ScenarioMetricsConfig(Message, proto="EvaluationMetricsConfig.ScenarioMetricsConfig"):
     """Metrics of scenario cases."""
-
-    PROTO = "EvaluationMetricsConfig.ScenarioMetricsConfig"
 
     user_goal_met_metrics_config: UserGoalMetMetricsConfig | None = field("Satisfaction of the user's goal.")
     expectations_met_metrics_config: ExpectationsMetMetricsConfig | None = field("Scenario expectations.")
@@ -182,10 +173,8 @@ class EvaluationMetricsConfig(Message):
     scenario_metrics_config: ScenarioMetricsConfig | None = field("Metrics of scenarios.")
 
 
-class HallucinationMetricsConfig(Message):
+class HallucinationMetricsConfig(Message, proto="EvaluationMetricsConfig.HallucinationMetricsConfig"):
     """Switch of the hallucination check of one response."""
-
-    PROTO = "EvaluationMetricsConfig.HallucinationMetricsConfig"
 
     enable_hallucination_metrics: Bool = field("Whether it is computed.")
 
@@ -196,10 +185,9 @@ class ToolResponses(Message):
     tool_responses: Repeated[CesToolResponse] = field("The answers.")
 
 
-class SessionEvent(Message):
+class SessionEvent(Message, proto="Event"):
     """An event."""
 
-    PROTO = "Event"
     REQUIRED = ("event",)
 
     event: Text = field("Name of the event.")
@@ -227,10 +215,8 @@ class ToolCalls(Message):
     tool_calls: Repeated[CesToolCall] = field()
 
 
-class CitedChunk(Message):
+class CitedChunk(Message, proto="Citations.CitedChunk"):
     """A source of an agent's text."""
-
-    PROTO = "Citations.CitedChunk"
 
     uri: Text = field()
     title: Text = field()
@@ -264,10 +250,8 @@ class EndSession(Message):
     metadata: Struct | None = field()
 
 
-class DiagnosticInfo(Message):
+class DiagnosticInfo(Message, proto="SessionOutput.DiagnosticInfo"):
     """Messages and trace of a turn."""
-
-    PROTO = "SessionOutput.DiagnosticInfo"
 
     messages: Repeated[ConversationMessage] = field()
     root_span: Span | None = field()

@@ -1,5 +1,7 @@
 """Requests and responses of the methods that the store serves."""
 
+from typing import ClassVar
+
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.proto.message import Bool, FieldMask, Int32, Message, Repeated, Text, field
 
@@ -37,16 +39,22 @@ class DeleteEvaluationRequest(Message):
     etag: Text = field("The etag that it must have; absent: any.")
 
 
-class ListEvaluationsRequest(Message):
-    """List the cases of an app."""
+class PageRequest(Message):
+    """Base of requests for a page of what an app has."""
 
-    REQUIRED = ("parent",)
-    DEPRECATED = frozenset({"filter"})
+    REQUIRED: ClassVar[tuple[str, ...]] = ("parent",)
     RANGES = (("page_size", 0, None),)
 
     parent: Text = field("The app: projects/P/locations/L/apps/A.")
     page_size: Int32 = field("Most entries of a page.")
     page_token: Text = field("nextPageToken of the page before.")
+
+
+class ListEvaluationsRequest(PageRequest):
+    """List the cases of an app."""
+
+    DEPRECATED = frozenset({"filter"})
+
     filter: Text = field("Older form of evaluationFilter.")
     evaluation_filter: Text = field("Condition on evaluations, such as tags:slow AND display_name:refund.")
     evaluation_run_filter: Text = field("Condition on the runs of their results, such as app_version = v8.")
@@ -77,15 +85,10 @@ class GetEvaluationResultRequest(Message):
     name: Text = field("Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R.")
 
 
-class ListEvaluationResultsRequest(Message):
+class ListEvaluationResultsRequest(PageRequest):
     """List the results of a case."""
 
-    REQUIRED = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
     parent: Text = field("The evaluation; .../evaluations/- stands for all of the app.")
-    page_size: Int32 = field("Most entries of a page.")
-    page_token: Text = field("nextPageToken of the page before.")
     filter: Text = field("Condition, such as evaluation_status = FAIL AND app_version = v8.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
 

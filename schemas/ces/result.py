@@ -57,10 +57,9 @@ class EvaluationOutcome(OpenEnum):
     SKIPPED = 3
 
 
-class SemanticSimilarityResult(Message):
+class SemanticSimilarityResult(Message, proto="EvaluationResult.SemanticSimilarityResult"):
     """Judgement of semantic similarity."""
 
-    PROTO = "EvaluationResult.SemanticSimilarityResult"
     RANGES = (("score", 0, HIGHEST_SIMILARITY),)
 
     score: Int32 | None = field("4: same meaning, 0: contradiction.")
@@ -69,10 +68,9 @@ class SemanticSimilarityResult(Message):
     outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
 
 
-class HallucinationResult(Message):
+class HallucinationResult(Message, proto="EvaluationResult.HallucinationResult"):
     """Whether the agent's claims are justified by its context."""
 
-    PROTO = "EvaluationResult.HallucinationResult"
     RANGES = (("score", -1, 1),)
 
     score: Int32 | None = field("1: justified, 0: not justified, -1: nothing to assess.")
@@ -80,20 +78,17 @@ class HallucinationResult(Message):
     explanation: Text = field("Reason of the judge.")
 
 
-class OverallToolInvocationResult(Message):
+class OverallToolInvocationResult(Message, proto="EvaluationResult.OverallToolInvocationResult"):
     """The tool check of a turn."""
 
-    PROTO = "EvaluationResult.OverallToolInvocationResult"
     RANGES = (("tool_invocation_score", 0, 1),)
 
     tool_invocation_score: Float32 | None = field("Share of expected tools that were called.")
     outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
 
 
-class CesToolCallLatency(Message):
+class CesToolCallLatency(Message, proto="EvaluationResult.ToolCallLatency"):
     """One executed tool call."""
-
-    PROTO = "EvaluationResult.ToolCallLatency"
 
     tool: Text = field("Name of the tool.")
     display_name: Text = field("Display name of the tool.")
@@ -112,10 +107,9 @@ class SpanType(OpenEnum):
     LLM = 4
 
 
-class CesSpanLatency(Message):
+class CesSpanLatency(Message, proto="EvaluationResult.SpanLatency"):
     """One span, without its children."""
 
-    PROTO = "EvaluationResult.SpanLatency"
     ONEOFS = (("resource", "toolset", "model", "callback"),)
 
     resource: Text | None = field("Name of the tool or guardrail.")
@@ -129,10 +123,8 @@ class CesSpanLatency(Message):
     execution_latency: Duration | None = field("Length.")
 
 
-class EvaluationExpectationResult(Message):
+class EvaluationExpectationResult(Message, proto="EvaluationResult.EvaluationExpectationResult"):
     """Verdict on one EvaluationExpectation."""
-
-    PROTO = "EvaluationResult.EvaluationExpectationResult"
 
     evaluation_expectation: Text = field("Name of the expectation.")
     prompt: Text = field("Prompt that was used.")
@@ -140,10 +132,9 @@ class EvaluationExpectationResult(Message):
     explanation: Text = field("Reason of the judge.")
 
 
-class UserGoalSatisfactionResult(Message):
+class UserGoalSatisfactionResult(Message, proto="EvaluationResult.UserGoalSatisfactionResult"):
     """Whether the simulated user got what it wanted."""
 
-    PROTO = "EvaluationResult.UserGoalSatisfactionResult"
     RANGES = (("score", -1, 1),)
 
     score: Int32 | None = field("1: satisfied, 0: not satisfied, -1: the goal is too vague.")
@@ -151,10 +142,9 @@ class UserGoalSatisfactionResult(Message):
     explanation: Text = field("Reason of the judge.")
 
 
-class TaskCompletionResult(Message):
+class TaskCompletionResult(Message, proto="EvaluationResult.TaskCompletionResult"):
     """Older form of the user goal's result."""
 
-    PROTO = "EvaluationResult.TaskCompletionResult"
     RANGES = (("score", -1, 1),)
 
     score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.")
@@ -165,62 +155,50 @@ class TaskCompletionResult(Message):
 class Status(Message):
     """An error of an API."""
 
-    PACKAGE = "google.rpc"
-
     code: Int32 = field("Code of google.rpc.Code.")
     message: Text = field("Message for developers.")
     details: Repeated[AnyMessage] = field("Further details.")
 
 
-class ToolMetrics(Message):
+class ToolMetrics(Message, proto="AggregatedMetrics.ToolMetrics"):
     """Counts of one tool."""
-
-    PROTO = "AggregatedMetrics.ToolMetrics"
 
     tool: Text = field("Name of the tool.")
     pass_count: Int32 = field("Expected calls that passed.")
     fail_count: Int32 = field("Expected calls that failed.")
 
 
-class SemanticSimilarityMetrics(Message):
+class SemanticSimilarityMetrics(Message, proto="AggregatedMetrics.SemanticSimilarityMetrics"):
     """Mean semantic similarity."""
 
-    PROTO = "AggregatedMetrics.SemanticSimilarityMetrics"
     RANGES = (("score", 0, HIGHEST_SIMILARITY),)
 
     score: Float32 = field("Mean score.")
 
 
-class HallucinationMetrics(Message):
+class HallucinationMetrics(Message, proto="AggregatedMetrics.HallucinationMetrics"):
     """Mean hallucination score."""
 
-    PROTO = "AggregatedMetrics.HallucinationMetrics"
     RANGES = (("score", 0, 1),)
 
     score: Float32 = field("Mean score; 1: all is justified.")
 
 
-class ToolCallLatencyMetrics(Message):
+class ToolCallLatencyMetrics(Message, proto="AggregatedMetrics.ToolCallLatencyMetrics"):
     """Mean latency of one tool."""
-
-    PROTO = "AggregatedMetrics.ToolCallLatencyMetrics"
 
     tool: Text = field("Name of the tool.")
     average_latency: Duration | None = field("Mean latency of its calls.")
 
 
-class TurnLatencyMetrics(Message):
+class TurnLatencyMetrics(Message, proto="AggregatedMetrics.TurnLatencyMetrics"):
     """Mean latency of turns."""
-
-    PROTO = "AggregatedMetrics.TurnLatencyMetrics"
 
     average_latency: Duration | None = field("Mean latency.")
 
 
-class MetricsByTurn(Message):
+class MetricsByTurn(Message, proto="AggregatedMetrics.MetricsByTurn"):
     """Figures of one turn index."""
-
-    PROTO = "AggregatedMetrics.MetricsByTurn"
 
     turn_index: Int32 = field("Index of the turn, from 0.")
     tool_metrics: Repeated[ToolMetrics] = field("By tool.")
@@ -232,10 +210,8 @@ class MetricsByTurn(Message):
     turn_latency_metrics: Repeated[TurnLatencyMetrics] = field("Latency of turns; one entry.")
 
 
-class MetricsByAppVersion(Message):
+class MetricsByAppVersion(Message, proto="AggregatedMetrics.MetricsByAppVersion"):
     """Figures of one app version."""
-
-    PROTO = "AggregatedMetrics.MetricsByAppVersion"
 
     app_version_id: Text = field("Last part of the version's name.")
     tool_metrics: Repeated[ToolMetrics] = field("By tool.")
@@ -327,10 +303,8 @@ class BackgroundEnvironment(OpenEnum):
     CAFE = 6
 
 
-class SpeechConfig(Message):
+class SpeechConfig(Message, proto="EvaluationPersona.SpeechConfig"):
     """Voice of a persona."""
-
-    PROTO = "EvaluationPersona.SpeechConfig"
 
     speaking_rate: Double = field("Speed; 1 is normal.")
     environment: Implicit[BackgroundEnvironment] = field("Background noise.")
@@ -347,10 +321,9 @@ class EvaluationPersona(Message):
     speech_config: SpeechConfig | None = field("Voice.")
 
 
-class ToolInvocationResult(Message):
+class ToolInvocationResult(Message, proto="EvaluationResult.GoldenExpectationOutcome.ToolInvocationResult"):
     """Parameter check of one tool call."""
 
-    PROTO = "EvaluationResult.GoldenExpectationOutcome.ToolInvocationResult"
     RANGES = (("parameter_correctness_score", 0, 1),)
 
     parameter_correctness_score: Float32 | None = field("Share of the expected parameters that the call has.")
@@ -358,19 +331,11 @@ class ToolInvocationResult(Message):
     explanation: Text = field("Which parameters differ.")
 
 
-class GoldenExpectationOutcome(Message):
+class GoldenExpectationOutcome(Message, proto="EvaluationResult.GoldenExpectationOutcome"):
     """Outcome of one expectation and the observed value."""
 
-    PROTO = "EvaluationResult.GoldenExpectationOutcome"
-    ONEOFS = (
-        (
-            "observed_tool_call",
-            "observed_tool_response",
-            "observed_agent_response",
-            "observed_agent_transfer",
-            "observed_payload",
-        ),
-    )
+    ONEOFS = (("observed_tool_call", "observed_tool_response", "observed_agent_response",
+               "observed_agent_transfer", "observed_payload"),)  # fmt: skip
     DEPRECATED = frozenset({"semantic_similarity_result"})
 
     observed_tool_call: CesToolCall | None = field("The observed call.")
@@ -388,15 +353,11 @@ class GoldenExpectationOutcome(Message):
     tool_invocation_result: ToolInvocationResult | None = field("Check of the parameters of a call.")
 
 
-class TurnReplayResult(Message):
+class TurnReplayResult(Message, proto="EvaluationResult.GoldenResult.TurnReplayResult"):
     """Outcome of one turn."""
 
-    PROTO = "EvaluationResult.GoldenResult.TurnReplayResult"
     DEPRECATED = frozenset({"tool_invocation_score"})
-    RANGES = (
-        ("tool_invocation_score", 0, 1),
-        ("tool_ordered_invocation_score", 0, 1),
-    )
+    RANGES = (("tool_invocation_score", 0, 1), ("tool_ordered_invocation_score", 0, 1))
 
     conversation: Text = field("Name of the conversation; with STABLE every turn has its own.")
     expectation_outcome: Repeated[GoldenExpectationOutcome] = field(
@@ -419,10 +380,8 @@ class TurnReplayResult(Message):
     span_latencies: Repeated[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
 
 
-class GoldenResult(Message):
+class GoldenResult(Message, proto="EvaluationResult.GoldenResult"):
     """Outcome of a golden case."""
-
-    PROTO = "EvaluationResult.GoldenResult"
 
     turn_replay_results: Repeated[TurnReplayResult] = field("One per turn of the golden, in order.")
     evaluation_expectation_results: Repeated[EvaluationExpectationResult] = field(
@@ -430,19 +389,16 @@ class GoldenResult(Message):
     )
 
 
-class ObservedToolCall(Message):
+class ObservedToolCall(Message, proto="EvaluationResult.ScenarioExpectationOutcome.ObservedToolCall"):
     """A call with its answer."""
-
-    PROTO = "EvaluationResult.ScenarioExpectationOutcome.ObservedToolCall"
 
     tool_call: CesToolCall | None = field("The call.")
     tool_response: CesToolResponse | None = field("Its answer.")
 
 
-class ScenarioExpectationOutcome(Message):
+class ScenarioExpectationOutcome(Message, proto="EvaluationResult.ScenarioExpectationOutcome"):
     """Outcome of one scenario expectation."""
 
-    PROTO = "EvaluationResult.ScenarioExpectationOutcome"
     ONEOFS = (("observed_tool_call", "observed_agent_response"),)
 
     observed_tool_call: ObservedToolCall | None = field("The observed call, with its answer.")
@@ -451,20 +407,17 @@ class ScenarioExpectationOutcome(Message):
     outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
 
 
-class ScenarioRubricOutcome(Message):
+class ScenarioRubricOutcome(Message, proto="EvaluationResult.ScenarioRubricOutcome"):
     """Score for one rubric."""
-
-    PROTO = "EvaluationResult.ScenarioRubricOutcome"
 
     rubric: Text = field("The rubric.")
     score: Float32 | None = field("Score of the rubric.")
     score_explanation: Text = field("Reason of the judge.")
 
 
-class ScenarioResult(Message):
+class ScenarioResult(Message, proto="EvaluationResult.ScenarioResult"):
     """Outcome of a scenario case."""
 
-    PROTO = "EvaluationResult.ScenarioResult"
     DEPRECATED = frozenset({"task_completion_result"})
 
     conversation: Text = field("Name of the simulated conversation.")

@@ -1,11 +1,10 @@
 """Requests and responses of tools that extend the CES evaluation service."""
 
-from typing import ClassVar
-
 from turnwise.schemas.ces.resources import (
     GetEvaluationRequest,
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
+    PageRequest,
 )
 from turnwise.schemas.ces.result import Evaluation, MetricsByAppVersion
 from turnwise.schemas.proto.message import (
@@ -24,24 +23,7 @@ from turnwise.schemas.proto.message import (
 )
 
 
-class ToolMessage(Message):
-    """Base of turnwise's own messages."""
-
-    PACKAGE = "turnwise"
-
-
-class PageRequest(ToolMessage):
-    """Base of requests for a page of what an app has."""
-
-    REQUIRED: ClassVar[tuple[str, ...]] = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
-    parent: Text = field("The app: projects/P/locations/L/apps/A.")
-    page_size: Int32 = field("Most entries of a page.")
-    page_token: Text = field("nextPageToken of the page before.")
-
-
-class UpdateEvaluationTool(ToolMessage):
+class UpdateEvaluationTool(Message):
     """Change a case. The mask may contain either spelling of a name."""
 
     evaluation: Evaluation | None = field()
@@ -53,15 +35,11 @@ class UpdateEvaluationTool(ToolMessage):
 class GetEvaluationWithResults(GetEvaluationRequest):
     """Read a case, with its results."""
 
-    PACKAGE = "turnwise"
-
     last_ten_results: Bool = field("Whether the ten newest results are added.")
 
 
 class GetEvaluationTool(GetEvaluationWithResults):
     """Read a case, or parts of it; results in short."""
-
-    PACKAGE = "turnwise"
 
     read_mask: Text = field("Comma-separated paths of the wanted fields; *: all; absent: all but large ones.")
 
@@ -69,15 +47,11 @@ class GetEvaluationTool(GetEvaluationWithResults):
 class ListEvaluationsTool(ListEvaluationsRequest):
     """List the cases of an app, or parts of them."""
 
-    PACKAGE = "turnwise"
-
     read_mask: Text = field("Comma-separated paths of the wanted fields; *: all; absent: a summary.")
 
 
 class ListEvaluationResultsTool(ListEvaluationResultsRequest):
     """List the results of a case, or parts of them."""
-
-    PACKAGE = "turnwise"
 
     read_mask: Text = field("Comma-separated paths of the wanted fields; *: all; absent: all but large ones.")
 
@@ -90,7 +64,7 @@ class GetFailuresRequest(PageRequest):
     read_mask: Text = field("Comma-separated paths of the wanted fields; *: all; absent: all but the record.")
 
 
-class RunFailure(ToolMessage):
+class RunFailure(Message):
     """One failure of a run; the run continues."""
 
     name: Text = field("Name of the failure.")
@@ -108,7 +82,7 @@ class RunFailure(ToolMessage):
     turn_index: Int32 | None = field("0-based; absent: the whole conversation.")
 
 
-class GetFailuresResponse(ToolMessage):
+class GetFailuresResponse(Message):
     """A page of failures."""
 
     failures: Repeated[RunFailure] = field("The failures.")
@@ -123,7 +97,7 @@ class ListEvaluationRunsRequest(PageRequest):
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
 
 
-class RunSummary(ToolMessage):
+class RunSummary(Message):
     """A run in one app."""
 
     name: Text = field("`.../evaluationRuns/{run}`.")
@@ -159,7 +133,7 @@ class RunSummary(ToolMessage):
     )
 
 
-class ListRunSummariesResponse(ToolMessage):
+class ListRunSummariesResponse(Message):
     """A page of runs."""
 
     evaluation_runs: Repeated[RunSummary] = field("The runs.")
@@ -177,14 +151,10 @@ class GetCriterionTrendRequest(PageRequest):
     page_size: Int32 = field("Number of runs, at most 200.")
 
 
-class TrendPoint(ToolMessage):
+class TrendPoint(Message):
     """The figures of one criterion over one app version in one run."""
 
-    RANGES = (
-        ("pass_rate", 0, 1),
-        ("pass_rate_low", 0, 1),
-        ("pass_rate_high", 0, 1),
-    )
+    RANGES = (("pass_rate", 0, 1), ("pass_rate_low", 0, 1), ("pass_rate_high", 0, 1))
 
     app_version_id: Text = field("Id of the version; absent: the logs do not state it.")
     criterion: Text = field("Name of the criterion.")
@@ -221,7 +191,7 @@ class TrendPoint(ToolMessage):
     turn_count: Int32 = field("Their turns.")
 
 
-class TrendRun(ToolMessage):
+class TrendRun(Message):
     """A run, and what it measured."""
 
     run: RunSummary | None = field(
@@ -233,7 +203,7 @@ class TrendRun(ToolMessage):
     points: Repeated[TrendPoint] = field("By criterion, app version and level.")
 
 
-class GetCriterionTrendResponse(ToolMessage):
+class GetCriterionTrendResponse(Message):
     """A page of runs, the newest first."""
 
     runs: Repeated[TrendRun] = field("The runs.")
@@ -263,14 +233,10 @@ class CompareEvaluationRunsRequest(PageRequest):
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
 
 
-class VersionSummary(ToolMessage):
+class VersionSummary(Message):
     """The results of a version."""
 
-    RANGES = (
-        ("pass_rate", 0, 1),
-        ("pass_rate_low", 0, 1),
-        ("pass_rate_high", 0, 1),
-    )
+    RANGES = (("pass_rate", 0, 1), ("pass_rate_low", 0, 1), ("pass_rate_high", 0, 1))
 
     app_version_id: Text = field("Id of the version.")
     evaluation_count: Int32 = field("Evaluations that have a result.")
@@ -291,10 +257,8 @@ class Change(OpenEnum):
     IMPROVED = 2
 
 
-class VersionChange(ToolMessage):
+class VersionChange(Message, proto="EvaluationChange"):
     """A case whose share of passed results differs between two versions."""
-
-    PROTO = "EvaluationChange"
 
     evaluation: Text = field("Name of the evaluation.")
     display_name: Text = field("Its display name.")
@@ -305,7 +269,7 @@ class VersionChange(ToolMessage):
     candidate_fail_count: Int32 = field("Results of the candidate that failed.")
 
 
-class MeasuredDifference(ToolMessage):
+class MeasuredDifference(Message):
     """The candidate less the base, by one measure, and what may be said of it."""
 
     word: Text = field(
@@ -343,7 +307,7 @@ class CriterionDifference(MeasuredDifference):
     criterion: Text = field("Name of the criterion.")
 
 
-class CriterionNotCompared(ToolMessage):
+class CriterionNotCompared(Message):
     """A criterion of which nothing may be said."""
 
     criterion: Text = field("`evaluation_status`: the verdicts.")
@@ -385,7 +349,7 @@ class VersionVerdict(MeasuredDifference):
     notes: Repeated[Text] = field("What must be read before believing the figures.")
 
 
-class CasesChanged(ToolMessage):
+class CasesChanged(Message):
     """Base of comparisons: what they say, and the changed cases."""
 
     verdict: VersionVerdict | None = field("What may be said of the candidate against the base.")
@@ -414,7 +378,7 @@ class CompareEvaluationRunsResponse(CasesChanged):
     candidate: RunSummary | None = field("The candidate.")
 
 
-class ListEvaluationRevisionsRequest(ToolMessage):
+class ListEvaluationRevisionsRequest(Message):
     """List the revisions of an evaluation."""
 
     REQUIRED = ("name",)
@@ -428,7 +392,7 @@ class ListEvaluationRevisionsRequest(ToolMessage):
     )
 
 
-class EvaluationRevision(ToolMessage):
+class EvaluationRevision(Message):
     """One revision of an evaluation."""
 
     revision: Int32 = field("Number of the revision, from 1.")
@@ -440,14 +404,14 @@ class EvaluationRevision(ToolMessage):
     evaluation: Evaluation | None = field("Its content, without what is computed.")
 
 
-class ListEvaluationRevisionsResponse(ToolMessage):
+class ListEvaluationRevisionsResponse(Message):
     """A page of revisions, the newest first."""
 
     revisions: Repeated[EvaluationRevision] = field("The revisions.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
-class RestoreEvaluationRequest(ToolMessage):
+class RestoreEvaluationRequest(Message):
     """Give an evaluation the content of one of its revisions."""
 
     REQUIRED = ("name", "revision")
@@ -458,7 +422,7 @@ class RestoreEvaluationRequest(ToolMessage):
     etag: Text = field("The etag that the evaluation must have; absent: any.")
 
 
-class ListConversationsToReadRequest(ToolMessage):
+class ListConversationsToReadRequest(Message):
     """List the conversations of a run that should be read first."""
 
     REQUIRED = ("parent",)
@@ -470,7 +434,7 @@ class ListConversationsToReadRequest(ToolMessage):
     page_size: Int32 = field("Number of conversations, at most 50; absent: 10.")
 
 
-class ConversationFields(ToolMessage):
+class ConversationFields(Message):
     """Base of what is told of a conversation of a run."""
 
     name: Text = field("Name of the conversation in the store.")
@@ -494,7 +458,7 @@ class ConversationBrief(ConversationFields):
     cluster_size: Int32 = field("Conversations of the run and version with the same kind of problem.")
 
 
-class ListConversationsToReadResponse(ToolMessage):
+class ListConversationsToReadResponse(Message):
     """The conversations to read first, at most three of one kind of problem."""
 
     evaluation_run: Text = field("Name of the run.")
@@ -514,7 +478,7 @@ class ListConversationsToReadResponse(ToolMessage):
     )
 
 
-class GetConversationRequest(ToolMessage):
+class GetConversationRequest(Message):
     """Read a conversation of a run: by its name, or by app, id and run."""
 
     name: Text = field("Name of the conversation in the store.")
@@ -523,7 +487,7 @@ class GetConversationRequest(ToolMessage):
     evaluation_run: Text = field("Name or id of the run; absent: the run that was written last.")
 
 
-class ConversationScore(ToolMessage):
+class ConversationScore(Message):
     """A score of a conversation or of one of its turns."""
 
     score_id: Text = field("Id of the score.")

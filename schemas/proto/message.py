@@ -80,8 +80,7 @@ class Message(BaseModel):
         OUTPUT_ONLY: JSON names of the fields that only the service sets.
         DEPRECATED: Fields that have a successor.
         RANGES: Fields with the least and greatest value of a number, or length of a list (None: no limit).
-        PROTO: Name inside its package, nested messages with dots; absent: the name of the class.
-        PACKAGE: Protobuf package.
+        PROTO: Name inside its package, nested messages with dots.
         DESCRIPTIONS: Name of a field -> its description.
     """
 
@@ -102,15 +101,15 @@ class Message(BaseModel):
     DEPRECATED: ClassVar[frozenset[str]] = frozenset()
     RANGES: ClassVar[tuple[tuple[str, float, float | None], ...]] = ()
     PROTO: ClassVar[str] = ""
-    PACKAGE: ClassVar[str] = "google.cloud.ces.v1beta"
     DESCRIPTIONS: ClassVar[dict[str, str]] = {}
     _names: ClassVar[dict[str, str]] = {}
     _json_names: ClassVar[frozenset[str]] = frozenset()
     _oneofs: ClassVar[tuple[frozenset[str], ...]] = ()
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Gives pydantic the defaults of the fields."""
+    def __init_subclass__(cls, proto: str = "", **kwargs: Any) -> None:
+        """Gives pydantic the defaults of the fields; `proto`: name inside the package, if not the class's."""
         super().__init_subclass__(**kwargs)
+        cls.PROTO = proto or cls.__name__
         declared = {name: value for name, value in vars(cls).items() if isinstance(value, _Declared)}
         stated = {name: value.description for name, value in declared.items() if value.description}
         cls.DESCRIPTIONS = cls.DESCRIPTIONS | stated
@@ -125,8 +124,6 @@ class Message(BaseModel):
         cls._names = names | {name: name for name in names.values()} | in_python
         cls._json_names = frozenset(names.values())
         cls._oneofs = tuple(frozenset(map(to_camel, members)) for members in cls.ONEOFS)
-        if "PROTO" not in vars(cls):
-            cls.PROTO = cls.__name__
 
     @model_validator(mode="wrap")
     @classmethod

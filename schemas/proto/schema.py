@@ -41,9 +41,7 @@ _OBJECT: JsonObject = {"type": "object"}
 
 
 def message_schema(
-    message: type[Message],
-    use: SchemaUse = "answer",
-    elsewhere: Mapping[type[Message], str] | None = None,
+    message: type[Message], use: SchemaUse = "answer", elsewhere: Mapping[type[Message], str] | None = None
 ) -> JsonObject:
     """Returns the schema of a message; what it refers to stands under `$defs`.
 

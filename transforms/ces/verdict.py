@@ -14,11 +14,7 @@ from turnwise.transforms.criteria.ces_conversations import (
     ScenarioExpectations,
     UserGoalSatisfaction,
 )
-from turnwise.transforms.criteria.ces_turns import (
-    Hallucination,
-    SemanticMatch,
-    SemanticSimilarity,
-)
+from turnwise.transforms.criteria.ces_turns import Hallucination, SemanticMatch, SemanticSimilarity
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
