@@ -245,10 +245,7 @@ def _panel(models: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Panel: TypeAlias = Annotated[
-    tuple[ModelName, ...],
-    BeforeValidator(_named_one_by_one),
-    AfterValidator(_panel),
-    Field(max_length=9),
+    tuple[ModelName, ...], BeforeValidator(_named_one_by_one), AfterValidator(_panel), Field(max_length=9)
 ]
 """Models that vote on each question, two to nine; (): there is no panel."""
 

@@ -30,10 +30,9 @@ from turnwise.transforms.text.words import word_set
 
 Actor = Literal["agent", "user"]
 _STATES = ("on", "off", "enabled", "disabled", "active", "inactive")
-_THINGS = word_set("""
-    account attribute cell channel column customer device field file id ids index item key line order
-    parameter passenger path product property room row sensor setting sku ticket url user uuid variable zone
-""")
+_THINGS = word_set("""account attribute cell channel column customer device field file id ids index item key
+    line order parameter passenger path product property room row sensor setting sku ticket url user uuid
+    variable zone""")
 _VALUES = word_set("amount enabled level limit mode on quantity state status to value")
 _MOST_SET = 100_000
 _NAMES_OF_STATES = frozenset(("state", "status", "value", "on", "off", "to", "enable", "enabled", "active"))
