@@ -266,7 +266,13 @@ async def panel_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> S
     verdict, fault = majority(members)
     agreeing = [member for member in members if member.verdict == verdict]
     if fault is None:
-        score = replace(_middle(agreeing, members))
+        # Of the majority, the score whose value is the lower median of all values, or nearest to it.
+        values = [m.score.value for m in members if m.verdict and m.score and m.score.value is not None]
+        middle = median_low(values) if values else 0.0
+        scores = [member.score for member in agreeing if member.score]
+        valued = [score for score in scores if score.value is not None]
+        nearest = min(valued, key=lambda score: abs((score.value or 0.0) - middle), default=scores[0])
+        score = replace(nearest)
     else:  # the criterion says which items are not judged
         score = await run(criterion, NotAsked(fault)) or Score(None)
         score = replace(score, value=None, outcome=None, threshold=None, label=None, reason=fault)
@@ -298,12 +304,3 @@ def majority(members: Sequence[Member]) -> tuple[str | None, str | None]:
         return verdict, None
     votes = ", ".join(f"{number} {name}" for name, number in sorted(verdicts.items()))
     return None, f"the panel has no majority: {votes}"
-
-
-def _middle(agreeing: Sequence[Member], members: Sequence[Member]) -> Score:
-    """Returns the score of the majority whose value is the lower median of all values, or nearest to it."""
-    values = [m.score.value for m in members if m.verdict and m.score and m.score.value is not None]
-    scores = [member.score for member in agreeing if member.score]
-    middle = median_low(values) if values else 0.0
-    valued = [score for score in scores if score.value is not None]
-    return min(valued, key=lambda score: abs((score.value or 0.0) - middle)) if valued else scores[0]

@@ -185,9 +185,12 @@ class ApiFailure(Struct, frozen=True):
 class Api(Protocol):
     """An API of models, for one event loop. Its methods make one request each, without retries."""
 
+    access: Access
+
     @property
     def lists_models(self) -> bool:
         """Whether a model that it does not find does not exist."""
+        return not self.access.base_url
 
     def open(self) -> None:
         """Makes the client, once."""
@@ -320,7 +323,7 @@ _BLOCKED = {"content_filter", "content_policy_violation", "invalid_prompt"}
 _BLOCKED_WORDS = ("content filtering policy", "was flagged", "requires moderation")
 
 
-class ClientApi:
+class ClientApi(Api):
     """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike.
 
     Attributes:
@@ -335,11 +338,6 @@ class ClientApi:
         self.status_error: type[Any] = library.APIStatusError
         self._make, self._usual_url = make, usual_url
         self._client: Any = None
-
-    @property
-    def lists_models(self) -> bool:
-        """Whether a model that it does not find does not exist."""
-        return not self.access.base_url
 
     @property
     def client(self) -> Any:
