@@ -509,9 +509,6 @@ def _wrong(method: str, returned: object, needed: str, before: str = "") -> Type
     return TypeError(f"{method} returned {before}{_kind_of(returned)}; needed is {needed}")
 
 
-# Custom metrics of google-adk's config, which are not computed.
-
-
 class CustomMetric(MeasuredCriterion):
     """Unscored in every conversation, because its function requires google-adk's classes and is not run.
 

@@ -74,9 +74,6 @@ class ResponseMatch(ComparesTurns):
         return expected_text(expected, is_all), answer_text(actual, is_all)
 
 
-# Base class of google-adk's judged criteria.
-
-
 class MatchReply(ReasonedReply):
     """Verdict on an answer and its reference."""
 
@@ -171,9 +168,6 @@ class FinalResponseMatch(AdkJudged):
             JudgedSection("agent's answer", answer),
         ]
         return await self.judge_validity(ask, self._prompt("final_response_match/2", sections), MatchReply)
-
-
-# response_evaluation_score: coherence of the agent's answer, by a judge.
 
 
 class CoherenceReply(ReasonedReply):

@@ -48,8 +48,6 @@ from turnwise.transforms.matching.calls import (
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
-# Base classes of criteria that depend on the effects of tools, or leave texts to a judge.
-
 
 class UsesToolEffects(BaseModel, defer_build=True):
     """A criterion that depends on the effects of tools.
@@ -399,8 +397,6 @@ def _f1(matching: Matching, catalog: ToolCatalog) -> float:
         agreed, total = agreed + 1.0, total + 2.0
     return 2.0 * agreed / total
 
-
-# final_state_v1: comparison of the session state with the expected state.
 
 NO_STATE = "the log shows no session state"
 _SHOWN = 3

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.registry import Registry, hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, NotAsked, Question, R
-from turnwise.transforms.judging.backends.base import Backend, read_secret
+from turnwise.transforms.judging.backends.base import Backend
 
 Environ: TypeAlias = Mapping[str, str]
 HOW_TO = (
@@ -197,13 +197,6 @@ register_judge(
 def key_in(environ: Mapping[str, str], *names: str) -> str | None:
     """Returns the key that the first of some variables holds; None: none does."""
     return next((key for name in names if (key := environ.get(name, "").strip())), None)
-
-
-def with_key(access: Access, environ: Mapping[str, str]) -> Access:
-    """Returns an access with the key that its secret holds; raises ConfigError if it cannot be read."""
-    if access.secret is None:
-        return access
-    return replace(access, api_key=read_secret(access.secret, environ))
 
 
 @contextmanager

@@ -445,6 +445,15 @@ def statement_sections(word: str, texts: Sequence[str]) -> list[Section]:
     return [Section(f"{word} {i}", text) for i, text in enumerate(texts, 1)]
 
 
+def votes_of(verdicts: Iterable[tuple[int, bool]], count: int) -> list[bool | None]:
+    """Returns the votes on numbered items; one that is left out, or answered both ways, abstains."""
+    answers: list[set[bool]] = [set() for _ in range(count)]
+    for number, is_positive in verdicts:
+        if 1 <= number <= count:
+            answers[number - 1].add(is_positive)
+    return [next(iter(answer)) if len(answer) == 1 else None for answer in answers]
+
+
 async def judge_statements(
     ask: Ask,
     prompt: Prompt,
@@ -459,12 +468,7 @@ async def judge_statements(
     """
 
     def votes(reply: StatementReply) -> list[bool | None]:
-        """An item that is left out, or answered both ways, abstains."""
-        answers: list[set[bool]] = [set() for _ in range(count)]
-        for verdict in reply.verdicts:
-            if 1 <= verdict.number <= count:
-                answers[verdict.number - 1].add(verdict.verdict == "yes")
-        return [next(iter(answer)) if len(answer) == 1 else None for answer in answers]
+        return votes_of(((verdict.number, verdict.verdict == "yes") for verdict in reply.verdicts), count)
 
     vote = await vote_each(ask, Question(prompt, StatementReply, options, local), votes, count)
     findings: list[JsonObject] = []

@@ -102,7 +102,15 @@ def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | 
     if len(expected) > _FEW and (partners := _equal_partners(expected, actual)):
         return partners
     if len(expected) * len(actual) > _MOST_PAIRS:
-        return _equal_then_in_order(expected, actual)
+        # To compare all with all would take minutes: equal ones first, then the others in order.
+        pairs = equal_matches(list(map(call_key, expected)), list(map(call_key, actual)))
+        used = set(pairs)
+        left = [j for j in range(len(actual)) if j not in used]
+        for i in (i for i, partner in enumerate(pairs) if partner is None):
+            pairs[i] = next((j for j in left if same_tool(expected[i], actual[j])), None)
+            if pairs[i] is not None:
+                left.remove(pairs[i])
+        return pairs
     weights = []
     for want in expected:
         weights.append([0.0] * len(actual))
@@ -131,19 +139,6 @@ def _equal_partners(expected: list[ToolCall], actual: list[ToolCall]) -> list[in
     return partners if is_plain and all(same_value(*pair) for pair in pairs) else None
 
 
-def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
-    """Pairs hundreds of calls of one tool without comparing all with all, which would take minutes."""
-    partners = equal_matches(list(map(call_key, expected)), list(map(call_key, actual)))
-    used = set(partners)
-    left = [j for j in range(len(actual)) if j not in used]
-    for i in (i for i, partner in enumerate(partners) if partner is None):
-        partner = next((j for j in left if same_tool(expected[i], actual[j])), None)
-        if partner is not None:
-            partners[i] = partner
-            left.remove(partner)
-    return partners
-
-
 def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> float:
     """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
     if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
@@ -165,9 +160,6 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
         for call in actual
     )
     return common_subsequence(same, len(expected)) / len(expected)
-
-
-# Pairs tool responses with calls.
 
 
 def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[ToolResponse | None]:

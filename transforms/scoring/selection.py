@@ -15,7 +15,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen
-from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, NotAsked
+from turnwise.transforms.judging.ask import Ask, NotAsked
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.panels import (
     JudgeOnce,
@@ -194,7 +194,13 @@ async def cascade_score(
     members = [member]
     if doubt is None:
         detail |= {"decided_by": "first", "why": None, "unsure": None}
-        detail["spared"] = await _spared(criterion, others, run, recorder)
+        # What the other judge would have been asked at least, by model.
+        detail["spared"] = {}
+        for own in others:
+            counted = Spared(recorder)
+            await run(criterion.asking(own), counted)
+            figures = ("calls", "tokens_in", "tokens_out")
+            detail["spared"][own.judge_model or ""] = {name: getattr(counted, name) for name in figures}
     else:
         later, again = asked_otherwise(ask, if_unsure=True), None
         if len(others) > 1:
@@ -233,19 +239,6 @@ async def _doubt(
     if least is not None and (confidence is None or confidence < least):
         return Doubt("confidence", f"its confidence is {confidence}, and {least} is needed")
     return None
-
-
-async def _spared(
-    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: JudgeOnce, recorded: Recorder
-) -> JsonObject:
-    """Returns what the other judge would have been asked at least, by model."""
-    spared: JsonObject = {}
-    for own in options:
-        counted = Spared(recorded)
-        await run(criterion.asking(own), counted)
-        figures = {"calls": counted.calls, "tokens_in": counted.tokens_in, "tokens_out": counted.tokens_out}
-        spared[own.judge_model or ""] = figures
-    return spared
 
 
 # Panels: several models vote on each question.

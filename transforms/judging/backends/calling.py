@@ -5,6 +5,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -27,10 +28,11 @@ from turnwise.transforms.judging.backends.base import (
     RequestTemplate,
     cleaned,
     one_line,
+    read_secret,
     without_key,
     wrong_setting,
 )
-from turnwise.transforms.judging.judges import Access, Environ, JudgeKind, register_judge, with_key
+from turnwise.transforms.judging.judges import Access, Environ, JudgeKind, register_judge
 from turnwise.transforms.judging.routes import merged_settings
 
 _UNKNOWN = ("default", "maxLength", "minLength", "title", "uniqueItems")
@@ -256,9 +258,11 @@ class ApiBackend:
             raise
         except Exception as error:
             fault = self._fault(error, attempts)
-            is_unknown = self._api.failure(error).status == 404 and (
-                self._api.lists_models or _names(fault.reason, model)
-            )
+            # A server without a list of models says 404 of the path, and not of the model.
+            name = re.escape(model.rpartition("/")[2])
+            names_model = re.search(rf"(?<!\w){name}(?!\w)", fault.reason) and "/models/" not in fault.reason
+            is_missing = self._api.lists_models or names_model
+            is_unknown = self._api.failure(error).status == 404 and is_missing
             if fault.kind in ("connection", "timeout") or is_unknown:
                 raise ConfigError(f"judge: model {model}: {fault.reason}") from None
 
@@ -309,12 +313,6 @@ class ApiBackend:
         if failure.refusal is not None:
             raise AuthenticationError(f"judge: {failure.refusal}") from None
         return failure.fault
-
-
-def _names(reason: str, model: str) -> bool:
-    """Returns whether an error is about a model: a server without a list of models says so of the path."""
-    name = re.escape(model.rpartition("/")[2])
-    return re.search(rf"(?<!\w){name}(?!\w)", reason) is not None and "/models/" not in reason
 
 
 _REFUSED_PART = (400, 422, 501)
@@ -434,7 +432,9 @@ def register_api(
     """Registers a judge that asks an API."""
 
     def connect(config: JudgeConfig, environ: Environ, on_retry: Callable[[str], None]) -> ApiBackend:
-        access = with_key(find(config, environ), environ)
+        access = find(config, environ)
+        if access.secret is not None:
+            access = replace(access, api_key=read_secret(access.secret, environ))
         return ApiBackend(config, make(config, access), on_retry, access.api_key)
 
     async def find_models(backend: ApiBackend, models: Sequence[str]) -> None:
