@@ -107,9 +107,10 @@ def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | 
         used = set(pairs)
         left = [j for j in range(len(actual)) if j not in used]
         for i in (i for i, partner in enumerate(pairs) if partner is None):
-            pairs[i] = next((j for j in left if same_tool(expected[i], actual[j])), None)
-            if pairs[i] is not None:
-                left.remove(pairs[i])
+            partner = next((j for j in left if same_tool(expected[i], actual[j])), None)
+            if partner is not None:
+                pairs[i] = partner
+                left.remove(partner)
         return pairs
     weights = []
     for want in expected:
