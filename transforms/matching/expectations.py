@@ -309,14 +309,13 @@ def _replay_of_equal(case: EvalCase, expected: ExpectedTurn, turn: Turn) -> Turn
             replay.tool_outcome = tool_outcome(case, expected, 1.0)
     if expected.response:
         expectation = Expectation("agent_response", text=expected.response)
-        said = turn_texts(turn)
-        if not said:
-            outcomes.append(ExpectationOutcome(expectation, "FAIL" if case.similarity_enabled else "SKIPPED"))
-        elif expected.response in said:
+        if expected.response in (said := turn_texts(turn)):
             outcomes.append(ExpectationOutcome(expectation, "PASS", expected.response, "text"))
+        elif said:
+            is_off: Outcome | None = None if case.similarity_enabled else "SKIPPED"
+            outcomes.append(ExpectationOutcome(expectation, is_off, said[0], "text"))
         else:
-            open_outcome: Outcome | None = None if case.similarity_enabled else "SKIPPED"
-            outcomes.append(ExpectationOutcome(expectation, open_outcome, said[0], "text"))
+            outcomes.append(ExpectationOutcome(expectation, "FAIL" if case.similarity_enabled else "SKIPPED"))
     for payload in turn.payloads:
         outcomes.append(ExpectationOutcome(None, "SKIPPED", payload, "payload"))
     return replay

@@ -53,13 +53,7 @@ class _ChatSettings(ClientSettings):
 
 
 def _settings(model: str, settings: JsonObject, limit: str = "max_completion_tokens") -> JsonObject:
-    """Returns generation settings by OpenAI's names; raises ValidationError for those the API does not have.
-
-    Args:
-        model: The model; its name says which API is asked.
-        settings: The settings.
-        limit: How chat completions call the limit of tokens; servers of one's own know `max_tokens`.
-    """
+    """Returns generation settings by OpenAI's names; raises ValidationError for those it does not have."""
     is_chat = not model.startswith(_RESPONSES)
     valid = (_ChatSettings if is_chat else ClientSettings).model_validate(settings)
     named = valid.model_dump(by_alias=True, exclude_unset=True)
