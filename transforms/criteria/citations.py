@@ -628,7 +628,6 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
 
 
 def _add_repeated(citations: Sequence[Mark], problems: dict[str, list[str]]) -> None:
-    """Adds the citations that repeat or overlap an earlier one."""
     places = [(c.start, c.end, i) for i, c in enumerate(citations) if c.place.problem is None]
     meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in citations]
     furthest, holder = -1, -1

@@ -346,7 +346,6 @@ def states_calls(golden: Iterable[ExpectedTurn]) -> bool:
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
-    """Returns the required and optional calls and hand-offs of a golden turn."""
     if turn is None:
         return ExpectedCalls([])
     skipped = [e.tool_call for e in turn.expectations if e.skip and e.tool_call]
@@ -377,7 +376,6 @@ def _take_unclear(matching: Matching, catalog: ToolCatalog) -> dict[str, list[Ac
 
 
 def _drop(matching: Matching, calls: Sequence[ActorCall]) -> None:
-    """Removes extra and missing calls from a matching."""
     dropped = set(map(id, calls))
     for side in (matching.extra, matching.missing):
         side[:] = [item for item in side if id(item) not in dropped]

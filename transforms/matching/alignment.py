@@ -46,7 +46,6 @@ class _Band:
             best = here[place] = max(below[place - 1], best, below[place] + similar[column - first])
 
     def best(self, row: int, column: int) -> float:
-        """Returns the best sum from a place on."""
         place = column - row - self._first + 1
         return self._best[row][place] if 0 <= place < self._size + 2 else 0.0
 
@@ -156,7 +155,6 @@ class _Recorded:
         ]
 
     def _common(self, wanted: _Features, first: int, stop: int) -> list[int]:
-        """Returns how many tokens a golden turn has in common with recorded turns."""
         common = [0] * (stop - first)
         for token, most in wanted.counts.items():
             places, counts = self._places.get(token, ((), ()))
@@ -166,7 +164,6 @@ class _Recorded:
         return common
 
     def largest(self, wanted: _Features) -> float:
-        """Returns the largest similarity of a golden turn with any recorded turn."""
         if (wanted.text, wanted.tools) in self._equal:
             return 1.0
         return max(self.similarities(wanted, 0, len(self._turns)), default=0.0)

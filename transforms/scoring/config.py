@@ -152,7 +152,6 @@ def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
 
 
 def _classes(annotation: Any) -> list[type]:
-    """Returns the classes that an annotation is made of."""
     if isinstance(annotation, type) and not get_args(annotation):
         return [annotation]
     return [found for part in get_args(annotation) for found in _classes(part)]
