@@ -26,7 +26,8 @@ from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, Unread, check_
 from turnwise.transforms.matching.calls import pair_responses
 
 OPEN_CALL = "CallWithoutResult"
-HANDOFF = "transfer_to_"
+TRANSFER = "transfer_to_"
+"""How names of calls begin that hand over to another agent."""
 _TARGET = re.compile(r"""\{\s*['"]assistant['"]\s*:\s*['"](.*)['"]\s*\}""", re.DOTALL)
 
 
@@ -284,7 +285,7 @@ def _name(turn: Turn) -> None:
     for call, response in pairs:
         if response is not None and response.name is None:
             response.name = call.name
-        if response is not None and (call.name or "").startswith(HANDOFF):
+        if response is not None and (call.name or "").startswith(TRANSFER):
             target = _target(response.response)
             if target and target not in turn.transfers:
                 turn.transfers = [*turn.transfers, target]

@@ -173,17 +173,16 @@ def _spoken(role: str, texts: list[str]) -> SpanMessage:
 def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
     """Returns the messages of what holds nothing but messages: one of nobody if none of it can be read."""
     found, value = read_messages(value, role), loaded(value)
-    held = value if isinstance(value, list) else [value]
-    is_empty = all(
-        not each
-        or isinstance(each, str)
-        or (
-            isinstance(each, dict)
-            and (_is_message(each) or (each.get("type") in _SKIPPED or not each.keys().isdisjoint(_LISTS)))
-        )
-        for each in held
-    )
-    return found or ([] if is_empty else [SpanMessage(UNKNOWN)])
+    if found:
+        return found
+    for item in value if isinstance(value, list) else [value]:
+        is_empty = not item or isinstance(item, str)
+        if isinstance(item, dict):
+            is_known = item.get("type") in _SKIPPED or not item.keys().isdisjoint(_LISTS)
+            is_empty = is_empty or is_known or _is_message(item)
+        if not is_empty:
+            return [SpanMessage(UNKNOWN)]
+    return []
 
 
 def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[SpanMessage]:
