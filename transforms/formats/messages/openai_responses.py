@@ -21,6 +21,7 @@ from turnwise.transforms.formats.messages.streams import (
     joined_texts,
     key_set,
     objects,
+    objects_in,
     text_at,
 )
 
@@ -105,8 +106,7 @@ def _fits(item: JsonObject) -> bool:
     kind, content = item.get("type"), item.get("content")
     if not isinstance(kind, str) or kind != "message":
         return isinstance(kind, str) and kind in _ITEMS and "role" not in item
-    parts = content if isinstance(content, list) else []
-    return any(isinstance(part, dict) and part.get("type") in _OWN_PARTS for part in parts)
+    return any(part.get("type") in _OWN_PARTS for part in objects_in(content))
 
 
 def read_items(items: list[JsonValue], log: Dialogue) -> None:
@@ -183,14 +183,7 @@ def _exit(output: JsonValue) -> str | None:
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:
     read_items(reply.get("output") or [], log)
-    usage = as_object(reply.get("usage"))
-    log.usage(
-        {
-            **{name: usage.get(name) for name in ("input_tokens", "output_tokens")},
-            "cached_tokens": as_object(usage.get("input_tokens_details")).get("cached_tokens"),
-            "reasoning_tokens": as_object(usage.get("output_tokens_details")).get("reasoning_tokens"),
-        }
-    )
+    log.usage(reply.get("usage"))
     status, reason = reply.get("status"), as_object(reply.get("incomplete_details")).get("reason")
     log.failure = reply.get("error") or (status if status in ("failed", "cancelled") else None)
     log.finish = reason or {"completed": "stop", "incomplete": "max_tokens"}.get(str(status), status)
