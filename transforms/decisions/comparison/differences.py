@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from turnwise.schemas.comparison import (
+    Bounds,
     Comparison,
     ComparisonWord,
     CriterionComparison,
@@ -24,9 +25,7 @@ from turnwise.transforms.decisions.comparison.estimates import (
     Estimate,
     PairedRuns,
     Setup,
-    bounds_of,
     calibration_notes,
-    difference_of,
     paired_estimate,
     with_correction,
     word_for,
@@ -54,7 +53,7 @@ from turnwise.transforms.decisions.comparison.words import comparison_notes, fli
 from turnwise.transforms.metrics.repeats import LANGUAGE, TAG, is_wanted
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
-from turnwise.transforms.statistics.tests import Interval, benjamini_hochberg, holm, normal_quantile
+from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile
 
 
 class CompareOptions(Struct, frozen=True):
@@ -228,7 +227,7 @@ def _compare(
         unit=measure.unit,
         better_is=measure.better_is,
         threshold=measure.threshold,
-        overall=difference_of(whole, said),
+        overall=whole.as_part(said),
         p_adjusted=adjusted,
         mid_p=whole.mid_p,
         effect=whole.effect,
@@ -268,7 +267,7 @@ def _unpaired(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -
     if not (pairing.only_a or pairing.only_b or pairing.unidentified_a or pairing.unidentified_b):
         return None
     found = group_estimate(group_values(matched.a, measure), group_values(matched.b, measure), measure, setup)
-    return difference_of(found, word_for(found, found.p, measure, setup))
+    return found.as_part(word_for(found, found.p, measure, setup))
 
 
 def _mean(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
@@ -277,7 +276,7 @@ def _mean(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> Ve
         return None
     values = measure.as_mean(value_direction(measure.criterion))
     found = estimate(matched, values, setup)
-    return difference_of(found, word_for(found, found.p, values, setup))
+    return found.as_part(word_for(found, found.p, values, setup))
 
 
 def _judge_noise(matched: MatchedValues, measure: CriterionMeasure) -> JudgeNoise | None:
@@ -453,7 +452,7 @@ def _slice(part: _Part, q: float | None, shrunk: float | None, setup: Setup) -> 
     return SliceDifference(
         slice=part.slice,
         criterion=part.measure.criterion,
-        difference=difference_of(part.estimate, _word(part, q, setup)),
+        difference=part.estimate.as_part(_word(part, q, setup)),
         shrunk=shrunk,
         q=q,
         stands_out=_stands_out(q, setup),
@@ -463,7 +462,7 @@ def _slice(part: _Part, q: float | None, shrunk: float | None, setup: Setup) -> 
 def _turn(part: _Part, q: float | None, setup: Setup) -> TurnDifference:
     return TurnDifference(
         turn_index=part.turn_index,
-        difference=difference_of(part.estimate, _word(part, q, setup)),
+        difference=part.estimate.as_part(_word(part, q, setup)),
         q=q,
         stands_out=_stands_out(q, setup),
     )
@@ -550,11 +549,11 @@ def _ratio(
         value_a=value_a,
         value_b=value_b,
         ratio=value_b / value_a if value_a else None,
-        interval=bounds_of(_interval(drawn, place, setup)),
+        interval=_interval(drawn, place, setup),
     )
 
 
-def _interval(drawn: Sequence[Numbers | None], place: int, setup: Setup) -> Interval | None:
+def _interval(drawn: Sequence[Numbers | None], place: int, setup: Setup) -> Bounds | None:
     own, other = drawn
     # A replicate that draws no case has no quantile (NaN), and is left out.
     if own is None or other is None or (own[place] <= 0).any():
@@ -562,4 +561,4 @@ def _interval(drawn: Sequence[Numbers | None], place: int, setup: Setup) -> Inte
     ratios = np.sort(other[place] / own[place])
     known = ratios[~np.isnan(ratios)]
     tails = setup.alpha / 2, 1 - setup.alpha / 2
-    return Interval(*(interpolated_quantile(known, share) for share in tails))
+    return Bounds(*(interpolated_quantile(known, share) for share in tails))

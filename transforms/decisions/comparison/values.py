@@ -7,14 +7,13 @@ from statistics import fmean, variance
 import numpy as np
 from msgspec.structs import replace
 
-from turnwise.schemas.comparison import ComparisonWord, Undecided, UndecidedReading
+from turnwise.schemas.comparison import Bounds, ComparisonWord, Undecided, UndecidedReading
 from turnwise.transforms.decisions.comparison.estimates import (
     FEWEST_ALIKE,
     FEWEST_CASES,
     Estimate,
     PairedRuns,
     Setup,
-    bounds_of,
     paired_estimate,
     within_scale,
     word_for,
@@ -33,7 +32,6 @@ from turnwise.transforms.statistics.power import (
     needed_of_groups,
 )
 from turnwise.transforms.statistics.tests import (
-    Interval,
     SampleMoments,
     cohens_h,
     difference_interval,
@@ -127,7 +125,7 @@ def three_readings(
             value_a=found.value_a,
             value_b=found.value_b,
             difference=found.difference,
-            interval=bounds_of(found.interval),
+            interval=found.interval,
             p=p,
             word=word_for(found, p, measure, setup),
         )
@@ -220,7 +218,7 @@ def _shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
         equivalence=difference_interval(*groups, 1 - 2 * setup.alpha),
         p=exact_p(*groups),
         detectable=detectable_of_groups(pooled, (len(a), len(b)), setup.alpha),
-        needed=needed_of_groups(value_b - value_a, spread, setup.alpha),
+        pairs_needed=needed_of_groups(value_b - value_a, spread, setup.alpha),
         effect=cohens_h(value_b, value_a),
         effect_kind="h",
         fewest_alike=FEWEST_ALIKE if min(len(a), len(b)) < FEWEST_ALIKE else None,
@@ -247,12 +245,12 @@ def _means(
         equivalence=_clipped(mean_difference_interval(own, base, 1 - 2 * setup.alpha), span),
         p=mean_difference_p(own, base),
         detectable=within_scale(detectable_mean(error, setup.alpha), span),
-        needed=needed_cases(difference, spread, setup.alpha),
+        pairs_needed=needed_cases(difference, spread, setup.alpha),
         effect=cohens_h(own.mean, base.mean) if is_share else standardised(difference, spread / 2),
         effect_kind="h" if is_share else "d",
         method="Welch's t test and interval",
     )
 
 
-def _clipped(interval: Interval, span: float | None) -> Interval:
-    return interval if span is None else Interval(max(-span, interval.low), min(span, interval.high))
+def _clipped(interval: Bounds, span: float | None) -> Bounds:
+    return interval if span is None else Bounds(max(-span, interval.low), min(span, interval.high))

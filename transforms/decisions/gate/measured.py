@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.case import CaseKey
-from turnwise.schemas.comparison import Comparison, CriterionComparison
+from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison
 from turnwise.schemas.config import AllPassRule, BoundRule, ConfigError, GateConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
@@ -19,7 +19,6 @@ from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.scoring.evaluate import STATUS
-from turnwise.transforms.statistics.tests import Interval
 
 _LOST_RECORDS = (
     ("lost_records", "record", "lost"),
@@ -251,7 +250,7 @@ def number_text(value: float, is_share: bool) -> str:
     return f"{100 * value:.4g} %" if is_share else f"{value:.4g}"
 
 
-def range_text(interval: Interval | None, is_share: bool) -> str:
+def range_text(interval: Bounds | None, is_share: bool) -> str:
     """Returns an interval in parentheses; empty: there is none."""
     if interval is None:
         return ""
