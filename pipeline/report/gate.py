@@ -3,14 +3,14 @@
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from turnwise.pipeline.io.terminal import LONGEST_PLACE, counted, names_text, printable
 from turnwise.pipeline.report.comparison import sides_of_runs
-from turnwise.pipeline.runs.directory import open_run, written_run
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import RunSettings, read_config
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
 from turnwise.schemas.config import AllPassRule, ConfigError, GateConfig, NotWorseRule
@@ -24,7 +24,7 @@ from turnwise.schemas.gate import (
     RuleStatus,
 )
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
+from turnwise.schemas.rows import ConversationRow, FailureRow
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
@@ -39,13 +39,17 @@ from turnwise.transforms.decisions.gate.measured import (
     unrecorded_cases,
 )
 from turnwise.transforms.decisions.gate.rules import apply_rules
-from turnwise.transforms.decisions.run import Run, problems_of, read_versions, run_of_rows
+from turnwise.transforms.decisions.run import Run, problems_of, read_versions
 from turnwise.transforms.review.problems import cluster_sizes, to_read
 from turnwise.transforms.scoring.evaluate import STATUS
 
 
 def gate_report(
-    run: Run, rules: GateConfig, baseline: str | None = None, versions: Sequence[str] = ()
+    run: Run,
+    rules: GateConfig,
+    baseline: str | None = None,
+    versions: Sequence[str] = (),
+    unused: Iterable[str] = (),
 ) -> GateReport:
     """Applies the rules to a finished run.
 
@@ -54,6 +58,7 @@ def gate_report(
         rules: The rules; at least one.
         baseline: Output directory of the run that it is compared with; None: there is none.
         versions: App versions of the baseline and of the run; empty: the one of each.
+        unused: Eval cases without a recording, as far as their names are known.
 
     Raises:
         ConfigError: A file or the baseline cannot be read, or the baseline was measured differently.
@@ -65,10 +70,10 @@ def gate_report(
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     state = NO_BASELINE if against is None else against.state
     found = gated_versions(run, failures, compared, state)
-    what = (run.document.counts, failures)
-    lost = lost_of_run(*what, found)
+    what, names = (run.document.counts, failures), list(unused)
+    lost = lost_of_run(*what, found, names)
     found = [version for version in found if not compared or version.app_version in compared]
-    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what)
+    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what, names)
     results = apply_rules(rules, found, lost, allowed)
     problems = _own_problems(run)
     own = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
@@ -138,31 +143,19 @@ def _own_problems(run: Run) -> list[str]:
     return [line for line in problems_of(run.document) if not line.startswith(GATE_PROBLEM)]
 
 
-def rule_problems(settings: RunSettings, document: JsonObject) -> list[str]:
-    """Returns the rules of a run's config that do not pass, one line each, before `run.json` is written."""
-    rules = settings.config.gate
-    if not rules.rules:
-        return []
+def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterable[str] = ()) -> list[str]:
+    """Returns the rules of a run's own config that do not pass, one line each, when its tables are written.
+
+    Args:
+        settings: Settings of the run.
+        read: Returns the run, with what is known of its document.
+        unused: Eval cases without a recording, as far as their names are known.
+    """
     try:
-        report = gate_report(written_run(settings.output, document), rules, settings.baseline)
+        report = gate_report(read(), settings.config.gate, settings.baseline, unused=unused)
     except ConfigError as error:  # what was scored is kept
         return [f"{GATE_PROBLEM}not decided: {error}"]
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
-
-
-def rows_problems(
-    settings: RunSettings,
-    scores: Iterable[ScoreRow],
-    rows: Iterable[ConversationRow],
-    failures: Sequence[FailureRow],
-    counts: JsonObject,
-    unused: Iterable[str],
-) -> list[str]:
-    """Returns what `rule_problems` does, of rows that were not written to files and without a baseline."""
-    tables = {"scores": scores, "conversations": rows, "failures": failures}
-    versions = gated_versions(run_of_rows(settings.run, counts, tables), failures)
-    found = apply_rules(settings.config.gate, versions, lost_of_run(counts, failures, versions, unused))
-    return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in found if rule.status != "passed"]
 
 
 def check_baseline(settings: RunSettings) -> None:

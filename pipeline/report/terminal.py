@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypedDict
 
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
@@ -317,14 +318,6 @@ def flips_text(rows: Iterable[Mapping[str, Any]]) -> str:
 _FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
 
 
-class NamedCounts(TypedDict):
-    """Counts of failures and findings by kind, and of failed conversations by app version ("": unknown)."""
-
-    failures: dict[str, int]
-    failures_by_version: dict[str, int]
-    findings: dict[str, int]
-
-
 class _OccasionalCounts(TypedDict, total=False):
     joined_entries: int
     replaced: int
@@ -335,14 +328,15 @@ class _OccasionalCounts(TypedDict, total=False):
     left_by_budget: int
 
 
-class RunCounts(NamedCounts, _OccasionalCounts):
+class RunCounts(_OccasionalCounts):
     """Numbers of what a run read, scored and lost, as `counts` in `run.json`.
 
     A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
     read). A stream has `replaced` (results that a later revision replaced), `repeated`
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
     while it runs, so `cases` and `unused_cases` are None. `left_by_budget` is the number of conversations
-    without a verdict because a budget of the judge was spent.
+    without a verdict because a budget of the judge was spent. Failures and findings are counted by kind,
+    failed conversations by app version, too ("": unknown).
     """
 
     records: int
@@ -354,6 +348,9 @@ class RunCounts(NamedCounts, _OccasionalCounts):
     cases: int | None
     lost_cases: int
     unused_cases: int | None
+    failures: dict[str, int]
+    failures_by_version: dict[str, int]
+    findings: dict[str, int]
 
 
 def failure_counters(row: FailureRow) -> Iterator[str]:
@@ -371,7 +368,7 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
 
     `unread_records` are records, too, and lost.
     """
-    number, named = Counter(counts), named_counts(counts)
+    number = Counter(counts)
     found: RunCounts = {
         "records": number["records"] + number["unread_records"],
         "parsed_records": number["parsed_records"],
@@ -385,9 +382,9 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "joined_entries": number["joined_entries"],
         "unread_files": number[UNREAD_FILES]
         + len(_of(counts, UNREAD_PART).keys() - _of(counts, READ_PART).keys()),
-        "failures": named["failures"],
-        "failures_by_version": named["failures_by_version"],
-        "findings": named["findings"],
+        "failures": _largest_first(_of(counts, _FAILURE)),
+        "failures_by_version": _of(counts, _VERSION),
+        "findings": _largest_first(_of(counts, FINDING)),
     }
     if number[LEFT_BY_BUDGET]:
         found["left_by_budget"] = number[LEFT_BY_BUDGET]
@@ -397,15 +394,6 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
 def records_by_worker(counts: Mapping[str, int]) -> dict[str, int]:
     """Returns how many records each worker read; {}: the run had one process."""
     return _largest_first(_of(counts, WORKER))
-
-
-def named_counts(counts: Mapping[str, int]) -> NamedCounts:
-    """Returns the counts of failures and findings, by their kinds and by app version."""
-    return {
-        "failures": _largest_first(_of(counts, _FAILURE)),
-        "failures_by_version": _of(counts, _VERSION),
-        "findings": _largest_first(_of(counts, FINDING)),
-    }
 
 
 def guesses_by_tool(counts: Mapping[str, int]) -> JsonObject:
@@ -606,10 +594,11 @@ class Figures(NamedTuple):
     """Figures of a run beside its metrics.
 
     Attributes:
+        rows: Rows of `metrics_by_app_version` over the whole run.
         unread: Incomplete ends of a stream's input that were not read, one line each.
         to_read: The conversations to read first, in order; None: not chosen.
         difference: Lines about the difference between versions; "": nothing is compared.
-        workers: How many records each worker read; None: not counted.
+        workers: How many records each worker read; empty: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
     """
@@ -617,17 +606,18 @@ class Figures(NamedTuple):
     counts: RunCounts
     usage: UsageByModel
     guesses: JsonObject
+    rows: Sequence[MetricsByAppVersionRow]
     unread: Sequence[str] = ()
     to_read: Sequence[Mapping[str, object]] | None = None
     difference: str = ""
-    workers: Mapping[str, int] | None = None
+    workers: Mapping[str, int] = MappingProxyType({})
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
 
 
-def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:
+def summary_text(settings: RunSettings, figures: Figures) -> str:
     """Returns the table of app versions, what became of every record, and what the judge did."""
-    counts = figures.counts
+    counts, rows = figures.counts, figures.rows
     parts = [
         version_table(rows, settings.criteria_names, counts["failures_by_version"])
         if rows

@@ -31,15 +31,7 @@ CALIBRATION_FILE = "calibration.json"
 REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _SINGLE = frozenset((RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
-_TABLES = (
-    "scores",
-    "results",
-    "conversations",
-    "failures",
-    "metrics_by_app_version",
-    "metrics_by_turn",
-    "metrics_by_slice",
-)
+
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
@@ -130,7 +122,7 @@ def open_run(directory: str) -> RunDirectory:
             f"{', '.join(sorted(known))}; --plugin names the module of the format"
         )
     tables = table_files(directory, document)
-    missing = [table for table in _TABLES if table not in tables]
+    missing = [table for table in TABLES if table not in tables]
     if missing:
         raise ConfigError(f"{directory}: files of the run are missing: {', '.join(missing)}")
     return RunDirectory(directory, document, tables)
@@ -168,21 +160,19 @@ def _no_run(directory: str) -> str:
     if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
         return f"holds no {RUN_FILE}: it is a folder of a run; name the output directory, in which it lies"
     names = [file.name for file in list_files(directory)]
-    if list_run_folders(directory) or _tables_begun(names) or any(map(_UNFINISHED.fullmatch, names)):
+    if list_run_folders(directory) or any(_is_table(name) or _UNFINISHED.fullmatch(name) for name in names):
         return f"holds no {RUN_FILE}: the run has not finished; wait for it, or start it again"
     return f"holds no {RUN_FILE}: no run was written into it"
 
 
 def is_file_of_run(name: str) -> bool:
     """Returns whether a file with this name, in an output directory, is one that the run writes or reads."""
+    return _is_table(name) or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
+
+
+def _is_table(name: str) -> bool:
     match = SHARD.fullmatch(name)
-    is_table = match is not None and match[1] in _TABLES
-    return is_table or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
-
-
-def _tables_begun(names: Iterable[str]) -> bool:
-    found = (SHARD.fullmatch(name) for name in names)
-    return any(match is not None and match[1] in _TABLES for match in found)
+    return match is not None and match[1] in TABLES
 
 
 # Finds the files of a run's tables: those that `run.json` names, or those that are there.

@@ -197,8 +197,8 @@ def check_options(
 
 def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:
     """Returns what is said of a run that starts now; its id is made from the time if none is given."""
-    # An odd number of nanoseconds is written with nine digits, so texts sort as times do; nanoseconds, so that two
-    # executions of one run differ.
+    # An odd number of nanoseconds is written with nine digits, so texts sort as times do, and two executions
+    # of one run differ.
     now = time_ns() | 1
     seconds, nanos = divmod(now, 10**9)
     started = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanos // 1000)

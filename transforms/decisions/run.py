@@ -1,6 +1,6 @@
 """A finished run, wherever it is kept: its document, its rows, and its conversations by app version."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, cast
@@ -18,7 +18,7 @@ from turnwise.schemas.rows import (
     ScoreRow,
     Transcript,
 )
-from turnwise.schemas.run import RunDocument, RunInfo
+from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.cases import recorded_turns
 from turnwise.transforms.decisions.comparison.collect import (
     ComparedConversation,
@@ -99,25 +99,6 @@ class Run:
             if row["revision"] > found.get(scored_id(row), 0):
                 found[scored_id(row)] = row["revision"]
         return found
-
-
-def run_of_rows(info: RunInfo, counts: JsonObject, tables: Mapping[str, Iterable[Any]]) -> Run:
-    """Returns a run whose rows are at hand and in no file: table -> rows."""
-    document = RunDocument(
-        run_id=info.run_id,
-        create_time=info.create_time,
-        input=[],
-        output_format="",
-        config={},
-        criteria={},
-        versions={},
-        counts=counts,
-        judge={},
-        problems=[],
-        exit_status=0,
-        files={},
-    )
-    return Run("", document, tables.__getitem__)
 
 
 def scored_id(row: JsonObject | ConversationRow | ScoreRow) -> ScoredId:
