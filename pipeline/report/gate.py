@@ -118,7 +118,8 @@ def _against(
     if baseline is None and not versions:
         return None, NO_BASELINE
     # Imported late: numpy.
-    from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+    from turnwise.transforms.decisions.comparison.differences import compare
+    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
     runs = [open_run(baseline), run] if baseline else [run]
     base, candidate = sides_of_runs(runs, versions)

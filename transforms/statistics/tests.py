@@ -34,6 +34,25 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def shrink(
+    differences: Sequence[float], variances: Sequence[float], centre: float | None = None
+) -> list[float]:
+    """Draws differences towards a centre (their weighted mean), the more the less certain each is.
+
+    Empirical Bayes: the variance between them, which are above 0 each, is that of DerSimonian and Laird 1986,
+    Meta-analysis in clinical trials.
+    """
+    weights = [1 / variance for variance in variances]
+    total = sum(weights)
+    if centre is None:
+        centre = sum(w * d for w, d in zip(weights, differences, strict=True)) / total
+    gaps = [difference - centre for difference in differences]
+    excess = sum(w * gap**2 for w, gap in zip(weights, gaps, strict=True)) - len(weights) + 1
+    scale = total - sum(weight**2 for weight in weights) / total
+    between = max(0.0, excess / scale) if scale > 0 else 0.0
+    return [centre + gap * between / (between + v) for gap, v in zip(gaps, variances, strict=True)]
+
+
 def _ascending(p_values: Sequence[float]) -> list[int]:
     return sorted(range(len(p_values)), key=lambda index: p_values[index])
 

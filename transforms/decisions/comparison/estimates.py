@@ -15,6 +15,7 @@ from turnwise.schemas.comparison import (
     ComparisonWord,
     CorrectedDifference,
     CriterionComparison,
+    PairedBy,
     VersionDifference,
 )
 from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, Runs
@@ -25,7 +26,7 @@ from turnwise.transforms.statistics.power import (
     needed_cases,
     needed_pairs,
 )
-from turnwise.transforms.statistics.resampling import CaseMeans, sign_flip_p
+from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
 from turnwise.transforms.statistics.tests import (
     Pairs,
     bounded_interval,
@@ -58,18 +59,25 @@ class PairedRuns(NamedTuple):
     b: Runs
 
 
-class Setup(Struct, frozen=True):
+class CompareOptions(Struct, frozen=True):
     """What a comparison is asked for.
 
     Attributes:
-        margin: Largest share of a scale that does not matter.
-        q: Level of the false discovery rate of what points.
+        by: What pairs conversations; None: the id that pairs most cases.
+        margin: Largest difference that does not matter, as a share of the scale, 0..1.
+        alpha: Level of significance of what decides, between 0 and 1.
+        q: Level of the false discovery rate of what points, between 0 and 1.
+        slices: Dimensions of the slices, as in the config.
+        any_verdicts: Whether verdicts are compared although different criteria decide them.
+        details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
     """
 
-    alpha: float
-    margin: float
-    q: float
-    seed: int
+    by: PairedBy | None = None
+    margin: float = 0.02
+    alpha: float = 0.05
+    q: float = 0.1
+    slices: Sequence[str] = ()
+    any_verdicts: bool = False
     details: bool = True
 
 
@@ -101,27 +109,27 @@ def within_scale(detectable: float | None, span: float | None) -> float | None:
     return None if detectable is None or (span is not None and detectable > span) else detectable
 
 
-def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, setup: Setup) -> Estimate:
+def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: CompareOptions) -> Estimate:
     """Estimates the difference over the same cases."""
     if measure.measure != "pass_rate":
-        return _paired_means(cases, setup, measure.span, is_share=False)
+        return _paired_means(cases, options, measure.span, is_share=False)
     sides = cases.a, cases.b
     is_single = bool(cases.names) and all((side.counts == 1).all() for side in sides)
     if not is_single or not all(np.isin(side.means, (0.0, 1.0)).all() for side in sides):
         # The mean of a case's runs is its value, as are values between 0 and 1, which turns may have.
-        return _paired_means(cases, setup, 1.0, is_share=True)
+        return _paired_means(cases, options, 1.0, is_share=True)
     kinds = (1, 1), (0, 1), (1, 0), (0, 0)
     pairs = Pairs(*(int(((cases.a.means == a) & (cases.b.means == b)).sum()) for a, b in kinds))
     test, size = mcnemar(pairs.gained, pairs.lost), pairs.size
     value_a, value_b = (pairs.both + pairs.lost) / size, (pairs.both + pairs.gained) / size
     return Estimate(
         *(size, size, size, value_a, value_b, pairs.difference),
-        interval=bounded_interval(pairs, 1 - setup.alpha),
-        equivalence=bounded_interval(pairs, 1 - 2 * setup.alpha),
+        interval=bounded_interval(pairs, 1 - options.alpha),
+        equivalence=bounded_interval(pairs, 1 - 2 * options.alpha),
         p=test.p,
         mid_p=test.mid_p,
-        detectable=detectable_difference(pairs.discordant, size, setup.alpha),
-        pairs_needed=needed_pairs(pairs.difference, pairs.discordant, setup.alpha),
+        detectable=detectable_difference(pairs.discordant, size, options.alpha),
+        pairs_needed=needed_pairs(pairs.difference, pairs.discordant, options.alpha),
         effect=cohens_h(value_b, value_a),
         effect_kind="h",
         higher=pairs.gained,
@@ -131,29 +139,31 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, setup: Setup) 
     )
 
 
-def _paired_means(cases: PairedRuns, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
+def _paired_means(
+    cases: PairedRuns, options: CompareOptions, span: float | None, *, is_share: bool
+) -> Estimate:
     """Estimates a mean difference by bootstrap and permutation over cases; an open scale has no span."""
     size, counts = len(cases.names), (cases.a.total, cases.b.total)
     if not size:
         return Estimate(0, *counts)
     differences = dict(zip(cases.names, (cases.b.means - cases.a.means).tolist(), strict=True))
     value_a, value_b = fmean(cases.a.means.tolist()), fmean(cases.b.means.tolist())
-    drawn = CaseMeans(differences, setup.seed)
+    drawn = CaseMeans(differences, SEED)
     is_too_few = size < FEWEST_CASES and not drawn.is_constant
     interval, equivalence = (
         None if is_too_few else drawn.interval(level) or _unseen_spread(drawn.mean, size, span, level)
-        for level in (1 - setup.alpha, 1 - 2 * setup.alpha)
+        for level in (1 - options.alpha, 1 - 2 * options.alpha)
     )
     spread = drawn.variance
-    seen = detectable_mean(sqrt(spread / size), setup.alpha) if spread else None
-    can_be_seen = 2 / 2**size <= setup.alpha
+    seen = detectable_mean(sqrt(spread / size), options.alpha) if spread else None
+    can_be_seen = 2 / 2**size <= options.alpha
     return Estimate(
         *(size, *counts, value_a, value_b, drawn.mean),
         interval=interval,
         equivalence=equivalence,
-        p=sign_flip_p(differences, setup.seed),
+        p=sign_flip_p(differences, SEED),
         detectable=within_scale(seen, span) if can_be_seen else None,
-        pairs_needed=needed_cases(drawn.mean, spread, setup.alpha) if size > 1 else None,
+        pairs_needed=needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
         effect=cohens_h(value_b, value_a) if is_share else standardised(drawn.mean, spread),
         effect_kind="h" if is_share else "d_z",
         higher=sum(value > 0 for value in differences.values()),
@@ -185,13 +195,13 @@ def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> 
 
 
 def word_for(
-    estimate: Estimate, p_adjusted: float | None, measure: CriterionMeasure, setup: Setup
+    estimate: Estimate, p_adjusted: float | None, measure: CriterionMeasure, options: CompareOptions
 ) -> ComparisonWord:
     """Returns what may be said of a difference; "cannot tell" where something was not measured."""
     difference, interval, equivalence = estimate.difference, estimate.interval, estimate.equivalence
     if difference is None or p_adjusted is None or estimate.fewest is not None:
         return "cannot tell"
-    is_shown = bool(difference) and p_adjusted < setup.alpha
+    is_shown = bool(difference) and p_adjusted < options.alpha
     if (
         measure.better_is == "neither"
         and is_shown
@@ -205,7 +215,7 @@ def word_for(
         interval, equivalence = (Bounds(-high, -low) for low, high in (interval, equivalence))
     # What does not matter is a share of the scale; on an open scale, a share of A's mean.
     unit = abs(estimate.value_a or 0.0) if measure.span is None else measure.span
-    found = word(sign * difference, p_adjusted, interval, equivalence, setup.margin * unit, setup.alpha)
+    found = word(sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha)
     if found in ("same", "not worse") and estimate.fewest_alike is not None:
         return "cannot tell"
     return "cannot tell" if measure.better_is == "neither" and found == "not worse" else found

@@ -10,7 +10,7 @@ from turnwise.schemas.config import BoundRule
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.estimates import corrected_figure
 from turnwise.transforms.decisions.comparison.sentences import counted
-from turnwise.transforms.decisions.comparison.side_values import match
+from turnwise.transforms.decisions.comparison.side_values import match, scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.decisions.gate.measured import (
     BaselineState,
@@ -25,7 +25,6 @@ from turnwise.transforms.decisions.gate.measured import (
     number_text,
     passes,
     range_text,
-    scale_of,
     without_text,
 )
 from turnwise.transforms.statistics.tests import wilson_interval

@@ -17,6 +17,7 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sentences import counted
+from turnwise.transforms.decisions.comparison.side_values import scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.scoring.evaluate import STATUS
 
@@ -152,13 +153,6 @@ def without_score(version: GatedVersion, criterion: str) -> list[str]:
     columns = version.conversations
     rows = zip(columns.conversation_ids, columns.skipped, columns.sampled_out, strict=True)
     return [name for name, skipped, left_out in rows if criterion in skipped or criterion in left_out]
-
-
-def scale_of(criterion: str) -> tuple[float, float] | None:
-    """Returns the lowest and highest value of a criterion; None: open-ended, or not known."""
-    if criterion == STATUS:
-        return (0.0, 1.0)
-    return CRITERIA[criterion].scale if criterion in CRITERIA else None
 
 
 def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tuple[GateEntry, float | None]]:
