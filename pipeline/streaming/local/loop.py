@@ -261,7 +261,7 @@ class StreamLoop:
     def _add(self, sessions: Sessions, event: ConversationEvent, timestamp: Timestamp) -> None:
         earlier = self._runtime.store.earlier
         lookup = earlier.group if sessions is self._groups else earlier.session
-        held, rejected = sessions.admit(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
+        held, rejected = sessions.add(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
         self._held += held
         if rejected is not None:
             self._score(rejected, timestamp)
