@@ -205,13 +205,11 @@ class Snapshot(Struct, frozen=True):
         seconds: Seconds since the start.
         rates: Conversations and turns per second, since the last snapshot.
         scored: Conversations so far, over all processes.
-        waiting: Records in flight.
-        held: Of these, events in open sessions.
+        waiting: Records in flight, of which `held` are events in open sessions.
         backlog: Records or bytes that wait at the source; None: unknown.
         asking: Judge calls in flight.
         rows: Metrics by app version of the newest window.
-        failures: App version -> number of failures.
-        lost: Number of all failures.
+        failures: App version -> number of failures, of which `lost` is the sum.
     """
 
     seconds: float
