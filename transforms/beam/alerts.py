@@ -12,7 +12,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 from msgspec.structs import replace
 
-from turnwise.schemas.config import Alert, AlertRule, ScoreLevel
+from turnwise.schemas.config import STATUS, Alert, AlertRule, ScoreLevel
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import MessagePackCoder
@@ -21,7 +21,6 @@ from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
 from turnwise.transforms.metrics.state import MetricsState, Tally, packed, unpacked
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.text.patterns import glob_matches
 

@@ -3,14 +3,13 @@
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
-    agent_actions,
     as_text,
     call_fields,
     declared_tools,
     failure_mark,
     own_result,
+    split_actions,
     usage_fields,
-    users_actions,
     wrong_tokens,
 )
 from turnwise.transforms.formats.fields import UNREAD, Unread
@@ -93,11 +92,8 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
     actions = task.get("actions") if isinstance(task, dict) else None
     if task is None or not isinstance(actions, list):
         return None
-    return {
-        "actions": agent_actions(actions),
-        "user_actions": users_actions(actions),
-        "outputs": task.get("outputs") or [],
-    }
+    by_agent, by_user = split_actions(actions)
+    return {"actions": by_agent, "user_actions": by_user, "outputs": task.get("outputs") or []}
 
 
 _TEXT_TYPES = part_types(RESPONSES_PARTS, TEXT)

@@ -81,7 +81,6 @@ class DirectorySource(StreamSource):
         return items
 
     def _scan(self, now: float) -> None:
-        started = time.monotonic()
         self._pending += self._gone_roots(now, GIVEN_UP_SECONDS)
         gone = set(self._files)
         for seen in find_files(self._paths):
@@ -98,7 +97,7 @@ class DirectorySource(StreamSource):
             self._queue(key, now)
         for key in gone:
             self._read_removed(key, now)
-        took = time.monotonic() - started
+        took = max(0.0, self._clock() - now)
         self._last_scan, self._next_scan = now, now + took + max(_SCAN_SECONDS, _SCAN_SHARE * took)
 
     def _gone_roots(self, now: float, patience: float) -> list[SourceRecord]:

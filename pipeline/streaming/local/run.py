@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
@@ -14,7 +15,6 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import calm_collector, drained_by_signal
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge
-from turnwise.pipeline.batch.summary import report, run_document
 from turnwise.pipeline.io.case_book import CaseBook, case_places
 from turnwise.pipeline.io.run_writer import (
     ALERTS_FILE,
@@ -28,7 +28,9 @@ from turnwise.pipeline.io.run_writer import (
 )
 from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
 from turnwise.pipeline.io.terminal import clipped, complain, counted
-from turnwise.pipeline.report.terminal import Figures, guesses_by_tool, joint_document, version_table
+from turnwise.pipeline.report.ending import end_run, figures_of, report
+from turnwise.pipeline.report.terminal import version_table
+from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.inputs.base import SourceOptions, StreamSource
@@ -187,11 +189,11 @@ def _report(
     rows = [row for entry in sorted(store.sums.totals.items()) for row in version_rows(entry, run_id)]
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    guesses, joint = guesses_by_tool(store.counts), joint_document(settings, store.counts)
-    figures = Figures(counts, JUDGING.judged, guesses, unread, problems=problems, joint=joint)
-    document = run_document(settings, figures, rows, {"folder": "."})
+    figures = figures_of(settings, store.counts, JUDGING.judged, rows, counts)
+    figures = figures._replace(unread=unread, problems=problems)
+    document = end_run(settings, figures, {"folder": "."}, partial(written_run, settings.output))
     write_run_file(settings.output, document)
-    return report(settings, figures, rows, document)
+    return report(settings, figures, document)
 
 
 _EVERY = 1.0

@@ -28,7 +28,7 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
-from turnwise.transforms.formats.messages.streams import as_object, stated
+from turnwise.transforms.formats.messages.streams import as_object, first_of, stated
 from turnwise.transforms.formats.messages.vercel import StatedCall, stated_call
 from turnwise.transforms.formats.traces.span import loaded
 
@@ -171,6 +171,16 @@ class SpanMessage(msgspec.Struct, gc=False):
         return self.role, self.text.strip(), len(self.calls), len(self.results)
 
 
+def spoken(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
+    """Returns messages without instructions."""
+    return [message for message in messages if message.role != SYSTEM]
+
+
+def finish_of(messages: Sequence[SpanMessage]) -> str | None:
+    """Returns the last finish reason that messages state."""
+    return next((message.finish for message in reversed(messages) if message.finish), None)
+
+
 def is_spoken(messages: Iterable[SpanMessage]) -> bool:
     """Returns whether messages hold more than instructions and what is nobody's."""
     return any(each.role not in (SYSTEM, UNKNOWN) for each in messages)
@@ -203,15 +213,6 @@ _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
 _OF_TEXTS = frozenset(("type", "text", "annotations"))
 _OF_VERCEL = ("text", "json", "content", "error-text", "error-json")
-
-
-def first_of(value: JsonObject, names: tuple[str, ...]) -> JsonValue:
-    """Returns the first value of some keys that is not None."""
-    for name in names:
-        found = value.get(name)
-        if found is not None:
-            return found
-    return None
 
 
 def add_part(message: SpanMessage, part: JsonValue) -> None:
@@ -472,11 +473,10 @@ def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
 
 def news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:
     """Returns the user's messages after the known history; None: the messages do not begin with one."""
-    spoken = [each for each in first if each.role != SYSTEM]
-    before = [each.sign for each in known if each.role != SYSTEM]
-    if not before or [each.sign for each in spoken[: len(before)]] != before:
+    given, before = spoken(first), [message.sign for message in spoken(known)]
+    if not before or [message.sign for message in given[: len(before)]] != before:
         return None
-    return [each for each in spoken[len(before) :] if each.is_users]
+    return [message for message in given[len(before) :] if message.is_users]
 
 
 def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:

@@ -45,12 +45,17 @@ from turnwise.transforms.formats.messages.parts import (
     add_part,
     add_text,
     call_of,
-    first_of,
     hosted_call,
     is_object,
     result_of,
 )
-from turnwise.transforms.formats.messages.streams import decoded, listed, objects, stated
+from turnwise.transforms.formats.messages.streams import (
+    decoded,
+    first_of,
+    listed,
+    objects,
+    stated,
+)
 from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic_core import from_json
 
@@ -79,7 +79,10 @@ def block_stream(events: list[JsonObject]) -> JsonObject:
         elif kind == "content_block_start" and isinstance(event.get("content_block"), dict):
             blocks[event.get("index")] = dict(event["content_block"])
         elif kind == "content_block_delta" and isinstance(event.get("delta"), dict):
-            _add(blocks.setdefault(event.get("index"), {"type": "text"}), event["delta"])
+            block, delta = blocks.setdefault(event.get("index"), {"type": "text"}), event["delta"]
+            for key in ("text", "thinking", "partial_json"):
+                if isinstance(delta.get(key), str):
+                    block[key] = (block.get(key) or "") + delta[key]
         elif kind == "message_delta":
             is_ended = True
             message |= as_object(event.get("delta"))
@@ -89,13 +92,6 @@ def block_stream(events: list[JsonObject]) -> JsonObject:
         message["usage"] = {k: v for k, v in as_object(message.get("usage")).items() if k != "output_tokens"}
     message["content"] = [_whole(block) for block in blocks.values()]
     return message
-
-
-def _add(block: JsonObject, delta: JsonObject) -> None:
-    """Adds a piece to a block, under the key of its text."""
-    for key in ("text", "thinking", "partial_json"):
-        if isinstance(delta.get(key), str):
-            block[key] = (block.get(key) or "") + delta[key]
 
 
 def _whole(block: JsonObject) -> JsonObject:
@@ -141,6 +137,19 @@ def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
         if not isinstance(item, dict):
             raise ValueError(f"{path}.{place}: a JSON object is needed, not {type(item).__name__}")
         yield stated(item)
+
+
+def objects_in(value: JsonValue) -> list[JsonObject]:
+    """Returns the objects of a list, without what is none; an empty list in place of anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def first_of(value: JsonObject, names: Iterable[str]) -> JsonValue:
+    """Returns the first value of some keys that is not None."""
+    for name in names:
+        if (held := value.get(name)) is not None:
+            return held
+    return None
 
 
 def text_at(holder: JsonObject, key: str) -> str:
