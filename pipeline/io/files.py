@@ -472,12 +472,9 @@ Seen: TypeAlias = FoundFile | Unreadable
 
 
 def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str], bool]) -> Iterator[Seen]:
-    """Yields the files below a directory. Visits each directory once, even if several links lead to it.
+    """Yields the files below a directory that are wanted, by their paths; enters directories by theirs.
 
-    Args:
-        directory: Where to start.
-        is_wanted: Returns by its path whether a file is yielded.
-        enters: Returns by its path whether a directory is visited.
+    It visits each directory once, even if several links lead to it.
     """
     waiting, visited = deque([directory]), set[tuple[int, int]]()
     while waiting:

@@ -145,11 +145,7 @@ def _line_ends(file: BinaryIO, start: int, stop: int) -> int:
 
 
 def _first_line(file: BinaryIO, start: int) -> tuple[int, int]:
-    """Moves to the first line that begins at `start` or after it.
-
-    Returns:
-        The offset of the line, and 1 if the end of the line before it was passed, else 0.
-    """
+    """Moves to the first line from `start` on; returns its offset, and 1 if it passed a line end, else 0."""
     file.seek(max(0, start - 1))
     if start == 0 or file.read(1) == b"\n":
         return start, 0

@@ -142,13 +142,9 @@ def evaluate_rule(
 ) -> Alert | None:
     """Returns the alert of a rule on a window; None: the rule does not hold, or there are too few values.
 
-    A drop is tested at every pane, by a test that is valid however often it is made.
-
-    Args:
-        rule: The rule.
-        window: The window's sums.
-        baseline: The sums of the windows before it that the rule's `drop` needs; None: there are none.
-        number: Position of the window among all windows of its app version, from 1.
+    A drop is tested at every pane, by a test that is valid however often it is made, against the sums of the
+    windows before that the rule's `drop` needs. `number` is the position of the window among all of its app
+    version, from 1.
     """
     if not glob_matches(rule.app_version, window.app_version):
         return None

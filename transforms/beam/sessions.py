@@ -259,16 +259,10 @@ class Sessions(msgspec.Struct, array_like=True):
         rules: StreamRules,
         earlier: ClosedLookup | None = None,
     ) -> tuple[int, Failure | Ignored | None]:
-        """Adds an event; returns the number of additional pending receipts, and what is rejected.
+        """Adds an event of a time (seconds); returns the number of new pending receipts and what is rejected.
 
-        Rejected is an event whose conversation was removed from state, is full, or cannot be read.
-
-        Args:
-            event: The event.
-            time: Event time, seconds since the epoch.
-            reader: Reader for the events of closed sessions.
-            rules: Gap and lateness.
-            earlier: Returns sessions closed by earlier processes; None: there are none.
+        Rejected is an event whose conversation was removed from state, is full, or cannot be read. `reader`
+        reads the events of closed sessions, `earlier` returns those that were closed by earlier processes.
         """
         name = event.session_id
         self.now = max(self.now, event.watermark)

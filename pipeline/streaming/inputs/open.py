@@ -13,8 +13,7 @@ from turnwise.schemas.config import ConfigError
 def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     """Opens all inputs as one source: each that is of a kind of `INPUT_KINDS`, and all paths together.
 
-    Raises:
-        ConfigError: An input cannot be read. Sources that were opened before it are closed.
+    If one cannot be read, closes those that were opened before it and raises ConfigError.
     """
     for kind in INPUT_KINDS:
         if kind.is_single and sum(input_kind(name) is kind for name in inputs) > 1:

@@ -153,9 +153,8 @@ def pubsub_name(uri: str) -> tuple[str, bool]:
 def _connect(uri: str) -> tuple[Any, str]:
     """Returns a subscriber client and the subscription name. For a topic, creates a subscription.
 
-    Raises:
-        ConfigError: The subscription or topic does not exist, access is denied, the service does not answer,
-            or credentials or the library are missing.
+    Raises ConfigError if it does not exist, access is denied, the service does not answer, or credentials or
+    the library are missing.
     """
     name, is_topic = pubsub_name(uri)
     check_extra(f"--input {uri}", "turnwise[gcp]")

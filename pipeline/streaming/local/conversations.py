@@ -120,7 +120,7 @@ class ConversationStore:
         Args:
             contribution: What it adds to the metrics.
             result: Name of its result; None: it was lost.
-            written: Revision in its rows.
+            written: Revision in its rows, which are at `spans`.
             counts: What it adds to the counts.
             spans: Where its rows are.
             now: The stream's time, seconds since the epoch.

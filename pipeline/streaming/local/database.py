@@ -104,12 +104,9 @@ def disk_errors(connection: sqlite3.Connection) -> Iterator[None]:
 def open_database(directory: Path) -> sqlite3.Connection:
     """Opens the database and creates it if there is none. Every commit is synced to disk.
 
-    All of it is read and checked first, about 3 microseconds a row.
-
-    Raises:
-        ValueError: It is damaged, of another format, of another run, no database of a stream, or empty beside
-            results; or this process may not write it. Nothing was changed.
-        OSError: The disk is full or broken.
+    All of it is read and checked first, about 3 microseconds a row. Raises OSError if the disk is full or
+    broken, and ValueError if the database is damaged, of another format or run, no database of a stream, or
+    empty beside results, or this process may not write it; then nothing was changed.
     """
     path = directory / PROGRESS_FILE
     if path.exists() and not os.access(path, os.R_OK | os.W_OK):
@@ -184,13 +181,8 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
 
     The key and digest of a pruned conversation stay for `FORGOTTEN_SECONDS`, so that it is recognised if it
     arrives again; the sums of its window stay. Positions of sources without consecutive numbers stay for the
-    allowed lateness, by the wall clock. The caller holds a transaction.
-
-    Args:
-        connection: The database.
-        rules: Rules with the allowed lateness.
-        now: The stream's time, seconds since the epoch.
-        clock: The present time, seconds since the epoch.
+    allowed lateness, by the wall clock. `now` is the stream's time, `clock` the present one, in seconds since
+    the epoch. The caller holds a transaction.
     """
 
     def execute(statement: str, time: float) -> int:

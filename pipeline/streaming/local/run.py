@@ -50,12 +50,9 @@ from turnwise.transforms.metrics.rows import version_rows
 
 
 def run_stream(settings: RunSettings) -> int:
-    """Scores conversations as they arrive, until a limit or a signal ends the stream.
+    """Scores conversations as they arrive, until a limit or a signal ends the stream; returns an exit status.
 
     A stream in the output directory is continued where it stopped.
-
-    Returns:
-        Exit status: 0, or 1 if a gate was missed.
 
     Raises:
         ConfigError: The options or inputs are wrong; nothing was run.
@@ -147,8 +144,7 @@ def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
 def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event) -> int:
     """Runs the stream to its end; raises the error that ended it early.
 
-    Returns:
-        The number of conversations that came too late for the panes of their windows.
+    Returns how many conversations came too late for the panes of their windows.
     """
     stream, directory = settings.stream, Path(settings.output)
     in_flight = InFlightRecords(source.settle)
