@@ -313,7 +313,7 @@ class BigQueryChanges:
         waiting = Waiting(what, self._patience, self.stop)
         while True:
             try:
-                found = _refused_rows(self._answer(request))
+                refusals = _refused_rows(self._answer(request))
             except (GoogleAPIError, GoogleAuthError) as error:
                 if not _may_pass(error):
                     raise OSError(f"{what}: {told(error)}") from None
@@ -321,7 +321,7 @@ class BigQueryChanges:
                     raise OSError(waiting.gave_up(told(error))) from None
             else:
                 waiting.end()
-                return found
+                return refusals
 
     def _answer(self, request: "AppendRowsRequest") -> "AppendRowsResponse":
         from google.api_core.exceptions import ServiceUnavailable

@@ -166,8 +166,8 @@ class PubSubAlertSink:
         try:
             self._publisher = PublisherClient()
         except GoogleAuthError as error:
-            said = " ".join(str(error).split())[:300]
-            raise ConfigError(f"alerts to {topic}: {said.rstrip('.')}; {HOW_TO}") from None
+            reason = " ".join(str(error).split())[:300]
+            raise ConfigError(f"alerts to {topic}: {reason.rstrip('.')}; {HOW_TO}") from None
         self._topic, self._timeout = topic, timeout
 
     def send(self, alerts: Sequence[Alert]) -> None:

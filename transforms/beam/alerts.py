@@ -96,15 +96,15 @@ def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> M
     """Returns the sums of the last windows before one; None: there are none, or the rule needs none."""
     if rule.drop is None:
         return None
-    merged, found = MetricsState(), 0
+    merged, number = MetricsState(), 0
     for time in sorted((time for time in seen if time < start), reverse=True):
         state = unpacked(seen[time].sums)
         if state.conversations:
             merged.merge(state)
-            found += 1
-        if found == rule.drop.baseline:
+            number += 1
+        if number == rule.drop.baseline:
             break
-    return merged if found else None
+    return merged if number else None
 
 
 @beam.ptransform_fn

@@ -68,9 +68,9 @@ def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> t
 
 def _prepare(file: sqlite3.Connection) -> None:
     """Creates what is missing in a file; raises sqlite3.Error if its pages are damaged."""
-    [(found,)] = file.execute("PRAGMA integrity_check(1)")
-    if found != "ok":
-        raise sqlite3.DatabaseError(f"is damaged: {found}")
+    [(answer,)] = file.execute("PRAGMA integrity_check(1)")
+    if answer != "ok":
+        raise sqlite3.DatabaseError(f"is damaged: {answer}")
     file.executescript(_SCHEMA)
 
 

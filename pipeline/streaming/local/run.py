@@ -129,11 +129,11 @@ def _opened_store(settings: RunSettings, stack: ExitStack) -> StreamStorage:
 def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
     """Returns the settings with the run id and time of the stream's first process; raises ConfigError."""
     text = settings.config.model_dump_json(exclude={"gate"}) + repr(settings.stream.rules.window)
-    own = sha256(text.encode()).hexdigest(), shown_url(settings.store)
-    digest, _, address = store.meta("config", " ".join(own).strip()).partition(" ")
-    if (digest, address) != own:
+    present = sha256(text.encode()).hexdigest(), shown_url(settings.store)
+    digest, _, address = store.meta("config", " ".join(present).strip()).partition(" ")
+    if (digest, address) != present:
         what = f"holds a stream with --store {address}" if address else "holds a stream without --store"
-        if digest != own[0]:
+        if digest != present[0]:
             what = "holds a stream of another config or window"
         raise ConfigError(f"--output {settings.output}: {what}; --overwrite replaces it")
     run_id = store.meta("run_id", settings.run.run_id)

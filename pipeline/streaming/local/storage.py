@@ -83,7 +83,7 @@ class StreamStorage:
         except ValueError:
             self._connection.close()
             raise
-        self._segments = Segments(directory, {segment: one.length for segment, one in committed.items()})
+        self._segments = Segments(directory, {segment: part.length for segment, part in committed.items()})
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection)
         self.earlier = PreviousProcesses(directory, self.conversations.changes)
