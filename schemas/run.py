@@ -216,3 +216,9 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.problems and self.exit_status == 0:
             raise ValueError("`problems` are stated, and `exit_status` is 0")
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """Criterion -> its threshold, of those that have one."""
+        stated = {name: fields.get("threshold") for name, fields in self.criteria.items()}
+        return {name: threshold for name, threshold in stated.items() if threshold is not None}

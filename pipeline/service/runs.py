@@ -56,6 +56,7 @@ from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
+from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
@@ -63,7 +64,7 @@ from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.review.problems import MOST_READ, one_line
-from turnwise.transforms.statistics.tests import Interval, SampleMoments, mean_interval
+from turnwise.transforms.statistics.tests import SampleMoments, mean_interval
 
 # Tells the figures of a criterion in a run, or why there are none.
 
@@ -92,7 +93,7 @@ def trend_point(own: VersionMetric) -> JsonObject:
     return point.to_value()
 
 
-def _interval(own: VersionMetric) -> Interval | None:
+def _interval(own: VersionMetric) -> Bounds | None:
     if own["mean"] is None or own["stddev"] is None:
         return None
     return mean_interval(SampleMoments(own["scored"], own["mean"], own["stddev"] ** 2))

@@ -9,8 +9,6 @@ from turnwise.transforms.formats.endings import (
     failure_mark,
     own_result,
     split_actions,
-    usage_fields,
-    wrong_tokens,
 )
 from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.dialogue import Dialogue
@@ -247,10 +245,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             for call, held in zip(message_calls(message), call_results(message), strict=True):
                 log.made(call, held)
             log.said(message)
-            if isinstance(message.get("usage"), dict):
-                log.usage(
-                    message["usage"] if wrong_tokens(message["usage"]) else usage_fields(message["usage"])
-                )
+            log.usage(message.get("usage"))
         _unread_of(message, log.unread)
 
 
@@ -262,8 +257,7 @@ def read_reply(reply: JsonObject, log: Dialogue) -> None:
     log.alternatives(len(choices))
     if isinstance(message, dict):
         read_messages([{"role": "assistant", **stated(message)}], log)
-    if isinstance(usage := reply.get("usage"), dict):
-        log.usage(usage if wrong_tokens(usage) else usage_fields(usage))
+    log.usage(reply.get("usage"))
     log.finish = first.get("finish_reason") if first else None
     log.failure = reply.get("error")
 
