@@ -42,7 +42,6 @@ from turnwise.pipeline.store.evaluations import (
     COLUMNS,
     EvaluationChange,
     StoredEvaluation,
-    StoredRevision,
     add_evaluation,
     find_by_display_name,
     find_evaluation,
@@ -58,7 +57,6 @@ from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import updated_content, written_fields
 from turnwise.schemas.proto.scalars import nanos_timestamp, shown
-from turnwise.schemas.rows import FailureRow
 
 
 def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:
@@ -102,9 +100,6 @@ def list_evaluations(
 def filter_conditions(app: str, text: str) -> list[Sql]:
     """Returns the condition of a filter on evaluations, as a list of at most one; raises ServiceError."""
     return read_filter("evaluationFilter", text, evaluation_fields(app))
-
-
-# Deletes evaluations.
 
 
 def delete_evaluation(service: Service, request: resources.DeleteEvaluationRequest) -> JsonObject:
@@ -151,15 +146,9 @@ def create_evaluation(service: Service, request: resources.CreateEvaluationReque
 
 
 def update_evaluation(service: Service, evaluation: Evaluation | None, update_mask: str = "") -> JsonObject:
-    """Updates an evaluation and returns it.
+    """Updates an evaluation, which must have the etag that is given, if one is, and returns it.
 
-    Args:
-        service: The service.
-        evaluation: Name, new values and, optionally, the etag that the stored evaluation must have.
-        update_mask: The fields to change, in snake_case or camelCase; "" or "*": all fields.
-
-    Raises:
-        ServiceError: The request is invalid, the evaluation does not exist, or its etag differs.
+    `update_mask` holds the fields to change, in snake_case or camelCase; "" or "*": all fields.
     """
     service.check_writable()
     if evaluation is None:
@@ -167,11 +156,10 @@ def update_evaluation(service: Service, evaluation: Evaluation | None, update_ma
     name = checked("evaluation", evaluation.name, "evaluation.name")
     with field_errors("updateMask"):
         updated_content({"name": name}, evaluation, update_mask)
-
-    def new_content(old: JsonObject) -> JsonObject:
-        return updated_content(old, evaluation, update_mask)
-
-    return _replaced(service, name, (evaluation.etag, "evaluation.etag"), new_content, update_mask)
+    etag = (evaluation.etag, "evaluation.etag")
+    return _replaced(
+        service, name, etag, lambda old: updated_content(old, evaluation, update_mask), update_mask
+    )
 
 
 def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest) -> JsonObject:
@@ -209,16 +197,10 @@ def _replaced(
 ) -> JsonObject:
     """Changes an evaluation and returns it.
 
-    The new content is made and checked before the store is locked, and again if the evaluation has changed
-    meanwhile.
-
-    Args:
-        service: The service.
-        name: Name of the evaluation.
-        etag: The etag that it must have ("": any), and the field of the request that holds it.
-        new_content: Returns the new content of an old one.
-        update_mask: The mask, for the history.
+    `etag` is the one that it must have ("": any), and the field of the request that holds it; `new_content`
+    makes the new content of an old one.
     """
+    # The new content is made and checked before the store is locked, and again if it has changed meanwhile.
     for _ in range(_MOST_ATTEMPTS):
         old = service.store.read(lambda connection: find_evaluation(connection, name))
         if old is None:
@@ -326,19 +308,13 @@ def get_failures(service: Service, request: tools.GetFailuresRequest) -> JsonObj
     conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, failure_fields(app))]
     listing = Listing(FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
     page = service.store.read(lambda connection: read_page(connection, listing, paging.after, paging.size))
-    found = [
-        _failure(row.name, row.evaluation_run, row.update_nanos, json.loads(row.content)) for row in page.rows
-    ]
-    return ({"failures": found} if found else {}) | next_token(paging, page.end)
-
-
-def _failure(name: str, run: str, nanos: int, row: FailureRow) -> JsonObject:
-    fields = {key: value for key, value in row.items() if key not in ("run_id", "replaced")}
-    told = {"name": name, "evaluation_run": run, "update_time": nanos_timestamp(nanos), **fields}
-    return tools.RunFailure.from_value(told).to_value()
-
-
-# Reads the revisions of an evaluation.
+    failures = []
+    for row in page.rows:
+        told = {"name": row.name, "evaluation_run": row.evaluation_run}
+        told |= {"update_time": nanos_timestamp(row.update_nanos), **json.loads(row.content)}
+        fields = {key: value for key, value in told.items() if key not in ("run_id", "replaced")}
+        failures.append(tools.RunFailure.from_value(fields).to_value())
+    return ({"failures": failures} if failures else {}) | next_token(paging, page.end)
 
 
 def list_evaluation_revisions(service: Service, request: tools.ListEvaluationRevisionsRequest) -> JsonObject:
@@ -347,24 +323,21 @@ def list_evaluation_revisions(service: Service, request: tools.ListEvaluationRev
     paging = read_paging(request.page_size, request.page_token, "revisions", name)
     before = paging.after.nanos if paging.after else None
 
-    def work(connection: Connection) -> list[StoredRevision]:
-        return read_revisions(connection, name, before, paging.size + 1)
-
-    found = service.store.read(work)
-    if not found and before is None:
+    stored = service.store.read(lambda connection: read_revisions(connection, name, before, paging.size + 1))
+    if not stored and before is None:
         raise not_found(name)
-    page = found[: paging.size]
-    end = Position(page[-1].revision, name) if len(found) > len(page) else None
-    return ({"revisions": list(map(_told, page))} if page else {}) | next_token(paging, end)
-
-
-def _told(stored: StoredRevision) -> JsonObject:
-    return {
-        "revision": stored.revision,
-        "etag": stored.etag,
-        "changeTime": nanos_timestamp(stored.nanos),
-        "changedBy": stored.actor,
-        **({"updateMask": stored.update_mask} if stored.update_mask else {}),
-        **({"deleted": True} if stored.is_deletion else {}),
-        "evaluation": stored.content,
-    }
+    page = stored[: paging.size]
+    revisions = [
+        {
+            "revision": revision.revision,
+            "etag": revision.etag,
+            "changeTime": nanos_timestamp(revision.nanos),
+            "changedBy": revision.actor,
+            **({"updateMask": revision.update_mask} if revision.update_mask else {}),
+            **({"deleted": True} if revision.is_deletion else {}),
+            "evaluation": revision.content,
+        }
+        for revision in page
+    ]
+    end = Position(page[-1].revision, name) if len(stored) > len(page) else None
+    return ({"revisions": revisions} if page else {}) | next_token(paging, end)

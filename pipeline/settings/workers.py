@@ -28,13 +28,7 @@ _STOCK_IMAGE = re.compile(r"(?:[\w.-]*docker\.io/)?apache/beam_\w|(?:[\w.-]+\.)?
 def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = ()) -> None:
     """Checks that the options install turnwise on the workers of a runner, as far as it can be checked here.
 
-    Args:
-        options: Beam's options.
-        kind: Name of the runner, for the message.
-        extras: Extras of turnwise that the workers need.
-
-    Raises:
-        ConfigError: A named file does not exist, or none of the options installs turnwise or its extras.
+    Raises ConfigError if a named file does not exist, or none of the options installs turnwise or its extras.
     """
     setup = options.view_as(SetupOptions)
     image = options.view_as(WorkerOptions).sdk_container_image
@@ -114,16 +108,11 @@ def try_staging(options: PipelineOptions) -> None:
         lines = map(str.strip, Path(setup.requirements_file).read_text(encoding="utf-8").splitlines())
         # One by one, as Beam gives them to pip; it leaves out itself.
         for line in [line for line in lines if line and not line.startswith(("#", _OF_BEAM))]:
-            download = (
-                "pip",
-                "download",
-                "--disable-pip-version-check",
-                "--no-deps",
-                *sources,
-                line,
-                "--dest",
+            download = ("pip", "download", "--disable-pip-version-check", "--no-deps", *sources, line)
+            _try(
+                (*download, "--dest"),
+                f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: ",
             )
-            _try(download, f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: ")
 
 
 def _try(module: Sequence[str], what: str) -> None:
