@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows, add_options
+from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
 
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 
 def look_after_store(argv: Sequence[str]) -> int:
-    """Runs a subcommand.
-
-    Returns:
-        Its exit status.
-
-    Raises:
-        ConfigError: There is no such subcommand, or an option is wrong or missing.
-    """
+    """Runs a subcommand, and returns its exit status; raises ConfigError."""
     if not argv or argv[0] in ("-h", "--help"):
         lines = "\n".join(f"  {name:<10} {command.summary}" for name, command in COMMANDS.items())
         say(f"usage: turnwise store COMMAND --store URL [options]\n\ncommands:\n{lines}")
@@ -46,15 +39,13 @@ def look_after_store(argv: Sequence[str]) -> int:
 def store_parser(name: str) -> OptionParser:
     """Returns the parser of a subcommand."""
     command = COMMANDS[name]
-    parser = OptionParser(
+    url = {"required": True, "metavar": "URL"}
+    return OptionParser(
+        [("--store", url, "sqlite:///FILE or postgresql://... (required)"), *command.options],
         prog=f"turnwise store {name}",
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
         epilog=command.epilog,
     )
-    url = {"required": True, "metavar": "URL"}
-    add_options(parser, [("--store", url, "sqlite:///FILE or postgresql://... (required)")])
-    add_options(parser, command.options)
-    return parser
 
 
 class StoreCommand(NamedTuple):

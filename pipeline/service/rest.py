@@ -375,47 +375,41 @@ def _get_evaluation(service: Service, request: GetEvaluationWithResults) -> Json
 
 
 METHODS = (
-    RestMethod(
-        *("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest),
-        call=evaluations.list_evaluations,
-    ),
+    RestMethod("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest, evaluations.list_evaluations),
     RestMethod(
         *("create_evaluation", "POST", _EVALUATIONS, CreateEvaluationRequest),
-        call=evaluations.create_evaluation,
-        body="evaluation",
+        *(evaluations.create_evaluation, "evaluation"),
     ),
     RestMethod(
-        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults),
-        call=_get_evaluation,
+        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults, _get_evaluation)
     ),
     RestMethod(
         *("update_evaluation", "PATCH", in_app("evaluation.name", _EVALUATION), UpdateEvaluationRequest),
-        call=lambda service, asked: evaluations.update_evaluation(
+        lambda service, asked: evaluations.update_evaluation(
             service, asked.evaluation, asked.update_mask or ""
         ),
-        body="evaluation",
+        "evaluation",
     ),
     RestMethod(
         *("delete_evaluation", "DELETE", in_app("name", _EVALUATION), DeleteEvaluationRequest),
-        call=evaluations.delete_evaluation,
+        evaluations.delete_evaluation,
     ),
     RestMethod(
-        *("list_evaluation_results", "GET", in_app("parent", "evaluations/*") + "/results"),
-        request=ListEvaluationResultsRequest,
-        call=evaluations.list_evaluation_results,
+        *("list_evaluation_results", "GET", in_app("parent", _EVALUATION) + "/results"),
+        *(ListEvaluationResultsRequest, evaluations.list_evaluation_results),
     ),
     RestMethod(
         *("get_evaluation_result", "GET", in_app("name", "evaluations/*/results/*")),
-        request=GetEvaluationResultRequest,
-        call=lambda service, asked: evaluations.get_evaluation_result(service, asked.name),
+        GetEvaluationResultRequest,
+        lambda service, asked: evaluations.get_evaluation_result(service, asked.name),
     ),
     RestMethod(
         *("list_evaluation_runs", "GET", in_app("parent") + "/evaluationRuns", ListEvaluationRunsRequest),
-        call=list_evaluation_runs,
+        list_evaluation_runs,
     ),
     RestMethod(
         *("get_evaluation_run", "GET", in_app("name", "evaluationRuns/*"), GetEvaluationRunRequest),
-        call=lambda service, asked: get_evaluation_run(service, asked.name),
+        lambda service, asked: get_evaluation_run(service, asked.name),
     ),
 )
 """The methods that the service has."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows, add_options
+from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows
 from turnwise.pipeline.store.urls import StoreError, is_loopback
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.config import ConfigError
@@ -57,12 +57,8 @@ _OPTIONS: OptionRows = (
 
 def serve_parser() -> OptionParser:
     """Returns the parser of `turnwise serve`."""
-    parser = OptionParser(
-        prog="turnwise serve",
-        description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
-    )
-    add_options(parser, _OPTIONS)
-    return parser
+    description = "Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio."
+    return OptionParser(_OPTIONS, prog="turnwise serve", description=description)
 
 
 def parse_serve_options(

@@ -188,8 +188,9 @@ class HelpShown(SystemExit):
 class OptionParser(argparse.ArgumentParser):
     """Takes no abbreviations, and raises ConfigError for a wrong option instead of printing the usage."""
 
-    def __init__(self, **named: Any) -> None:
+    def __init__(self, options: "OptionRows" = (), **named: Any) -> None:
         super().__init__(allow_abbrev=False, **named)
+        add_options(self, options)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Ends the command after its help by HelpShown; `error` handles errors."""
