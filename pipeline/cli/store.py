@@ -169,32 +169,23 @@ def _delete(options: Namespace) -> int:
 
 def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str]]:
     """Deletes what is named; returns table -> number of rows, and what of it is left, one line each."""
-    from turnwise.pipeline.store.maintenance import (
-        count_rows_of,
-        delete_evaluation,
-        delete_run,
-        delete_subject,
-        evaluations_naming,
-        find_conversation,
-        find_run,
-        find_user,
-    )
+    from turnwise.pipeline.store import maintenance
 
     if options.kind == "run":
-        names = store.read(partial(find_run, run=options.id, app=options.app))
-        counts = store.read(lambda connection: count_rows_of(connection, names))
+        names = store.read(partial(maintenance.find_run, run=options.id, app=options.app))
+        counts = store.read(lambda connection: maintenance.count_rows_of(connection, names))
         if not options.dry_run:
-            delete_run(store, names, time_ns())
+            maintenance.delete_run(store, names, time_ns())
         return +Counter({"evaluation_runs": len(names), **counts}), []
     change = store.undone if options.dry_run else store.write
     if options.kind == "evaluation":
-        return change(partial(delete_evaluation, name=options.id)), []
+        return change(partial(maintenance.delete_evaluation, name=options.id)), []
     if options.kind == "user":
-        subject = store.read(partial(find_user, user=options.id))
+        subject = store.read(partial(maintenance.find_user, user=options.id))
     else:
-        subject = store.read(partial(find_conversation, name=options.id, app=options.app))
-    done = change(partial(delete_subject, subject=subject))
-    naming = store.read(partial(evaluations_naming, ids=subject.ids))
+        subject = store.read(partial(maintenance.find_conversation, name=options.id, app=options.app))
+    done = change(partial(maintenance.delete_subject, subject=subject))
+    naming = store.read(partial(maintenance.evaluations_naming, ids=subject.ids))
     return done, [f"{name}: names it; turnwise store delete evaluation deletes it" for name in naming]
 
 

@@ -62,8 +62,8 @@ class RunDirectory(Run):
             with open_path(path) as file:
                 found = msgspec.json.decode(file.read(), type=Calibration)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            why = f"run `turnwise calibrate` again, or remove it: {' '.join(str(error).split())}"
-            raise ConfigError(f"{path}: cannot be read: {why}") from None
+            reason = f"run `turnwise calibrate` again, or remove it: {' '.join(str(error).split())}"
+            raise ConfigError(f"{path}: cannot be read: {reason}") from None
         if found.run_id != self.document.run_id:
             raise ConfigError(f"{path}: is of the run {found.run_id}; calibrate this run again, or remove it")
         return found

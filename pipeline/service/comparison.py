@@ -78,8 +78,8 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
         known = sorted({version for own in figures.values() for version in own.versions} - {""})
         for version in versions:
             if version not in known:
-                why = f"no result of version {version!r}; versions with results: "
-                raise ServiceError("NOT_FOUND", why + (", ".join(known[:20]) or "none"))
+                reason = f"no result of version {version!r}; versions with results: "
+                raise ServiceError("NOT_FOUND", reason + (", ".join(known[:20]) or "none"))
         counts = [
             {name: Verdicts(own.versions[version].passes, own.versions[version].fails)
              for name, own in figures.items() if version in own.versions}

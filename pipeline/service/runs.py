@@ -286,12 +286,14 @@ def _run(
         return {"run": summary, "points": list(_points(row, metrics, wanted))}
     lost = summary.get("lostRecordCount")
     if not state.is_counted:
-        why = state.told()
+        reason = state.told()
     elif row["results"]:
-        why = _elsewhere(row) or "it kept no metrics"
+        reason = _elsewhere(row) or "it kept no metrics"
     else:
-        why = "it has no result in this app" + (f": it lost {lost} records or conversations" if lost else "")
-    return {"run": summary, "gap": f"{why}{'' if row['app'] == wanted.app else _UNKNOWN_APP}"}
+        reason = "it has no result in this app" + (
+            f": it lost {lost} records or conversations" if lost else ""
+        )
+    return {"run": summary, "gap": f"{reason}{'' if row['app'] == wanted.app else _UNKNOWN_APP}"}
 
 
 def _elsewhere(row: RowMapping) -> str:
@@ -313,14 +315,14 @@ def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) 
             if measured:
                 continue
             if not of_version and version not in versions:
-                why = "the run has no conversation of this version"
+                reason = "the run has no conversation of this version"
             elif not of_version:
-                why = _elsewhere(row) or "the run kept no metrics of this version"
+                reason = _elsewhere(row) or "the run kept no metrics of this version"
             elif criterion in {STATUS, *configured}:
-                why = "no score: it applied to nothing in this run"
+                reason = "no score: it applied to nothing in this run"
             else:
-                why = "it is none of the criteria of this run"
-            yield tools.TrendPoint(criterion=criterion, app_version_id=version, gap=why).to_value()
+                reason = "it is none of the criteria of this run"
+            yield tools.TrendPoint(criterion=criterion, app_version_id=version, gap=reason).to_value()
 
 
 def _point(own: VersionMetric) -> JsonObject:

@@ -212,9 +212,9 @@ class ServiceError(Exception):
         return {"error": error}
 
 
-def invalid(field: str, why: object) -> ServiceError:
+def invalid(field: str, reason: object) -> ServiceError:
     """Returns the error for an invalid field."""
-    return ServiceError("INVALID_ARGUMENT", str(why), field)
+    return ServiceError("INVALID_ARGUMENT", str(reason), field)
 
 
 def not_found(name: str) -> ServiceError:
@@ -242,5 +242,5 @@ def checked(kind: str, name: str, field: str = "parent") -> str:
 def message_error(error: WireError, root: str = "") -> ServiceError:
     """Returns the error for an invalid message, with the path of the field below `root`."""
     match = _PATH.fullmatch(str(error))
-    path, why = (match[1].lstrip("."), match[2]) if match else ("", str(error))
-    return invalid(".".join(part for part in (root, path) if part), why)
+    path, reason = (match[1].lstrip("."), match[2]) if match else ("", str(error))
+    return invalid(".".join(part for part in (root, path) if part), reason)

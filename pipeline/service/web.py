@@ -289,8 +289,8 @@ def _steps(runs: Sequence[JsonObject], criterion: str, level: str) -> Iterator[_
             yield _MeasuredStep(run["run"], point, point.get("gap", ""))
         if not own:
             reasons = dict.fromkeys(one.get("gap", "") for one in points)
-            why = run.get("gap") or "; ".join(filter(None, reasons)) or f"no score of a {level}"
-            yield _MeasuredStep(run["run"], {}, why)
+            reason = run.get("gap") or "; ".join(filter(None, reasons)) or f"no score of a {level}"
+            yield _MeasuredStep(run["run"], {}, reason)
 
 
 def _section(name: tuple[str, str], steps: Sequence[_MeasuredStep], app: str) -> Html:

@@ -51,8 +51,8 @@ def with_query_text(path: str) -> str:
     try:
         text = Path(found["text"]).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ConfigError(f"{path}: {why}") from None
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigError(f"{path}: {reason}") from None
     return f"{_SCHEME}{found['project']}?query={text}"
 
 

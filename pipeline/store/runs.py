@@ -257,10 +257,10 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
             )
 
 
-def break_off(connection: Connection, execution: Execution, state: Broken, why: str, nanos: int) -> None:
+def break_off(connection: Connection, execution: Execution, state: Broken, reason: str, nanos: int) -> None:
     """Writes that an execution broke off; one that is complete stays so: it alone has rows to read."""
     is_it = *_is_own(execution), EXECUTIONS.c.state == RUNNING
-    ended = {"state": state, "error": plain_text(why), "update_nanos": nanos, "end_nanos": nanos}
+    ended = {"state": state, "error": plain_text(reason), "update_nanos": nanos, "end_nanos": nanos}
     connection.execute(update(EXECUTIONS).where(*is_it).values(**ended))
 
 

@@ -206,7 +206,7 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
         nanos: Time of writing, nanoseconds since 1970.
         case: What identifies its case; "": nothing.
         verdict: PASS, FAIL or another text.
-        why: Why it should be read; "": no reason.
+        reason: Why it should be read; "": no reason.
         digest: Digest of what is expected; "": nothing; None: not known.
         task: What identifies the golden of a conversation without the name of a case; None: it has one.
         sampled_out: What a sample rate left out of it.
@@ -220,7 +220,7 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
     nanos: int
     case: str
     verdict: str
-    why: str = ""
+    reason: str = ""
     digest: str | None = None
     task: str | None = None
     sampled_out: Sequence[str] = ()
@@ -239,7 +239,7 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
             self.conversation,
             self.version or None,
             self.verdict if self.verdict in ("PASS", "FAIL") else None,
-            self.why or None,
+            self.reason or None,
             self.case or None,
             case_digest=self.digest,
             task=self.task,
