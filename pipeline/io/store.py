@@ -18,7 +18,6 @@ from turnwise.pipeline.store.database import (
     FAILURE_ROWS,
     LOCAL_APP,
     RESULT_ROWS,
-    Store,
     close_shared_stores,
     open_store,
     shared_store,
@@ -129,18 +128,13 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
         delete_unread(store, execution)
         raise
     delete_superseded(store, execution)
-    _summarise(store, execution)
-    close_shared_stores()
-
-
-def _summarise(store: Store, execution: Execution) -> None:
-    """Writes the summaries of a run, so that the first comparison does not have to read its rows."""
-    try:
+    try:  # so that the first comparison does not have to read the rows
         names = store.read(lambda connection: own_names(connection, execution))
         for app in {app_of(name) for name in names}:
             keep_summaries(store, app, names)
     except (ConfigError, StoreError) as error:
         _LOG.warning("the run was not summarised: %s", error)
+    close_shared_stores()
 
 
 def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:

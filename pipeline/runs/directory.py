@@ -17,12 +17,11 @@ from turnwise.pipeline.io.listing import (
 )
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
 from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE, RunDocument, RunFile
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.scoring.evaluate import STATUS
 
 REPORT_FILE = "report.html"
 CALIBRATION_FILE = "calibration.json"
@@ -30,10 +29,7 @@ CALIBRATION_FILE = "calibration.json"
 REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _SINGLE = frozenset((RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
-_TABLES = (
-    *("scores", "results", "conversations", "failures"),
-    *("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice"),
-)
+
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
@@ -121,7 +117,7 @@ def open_run(directory: str) -> RunDirectory:
             f"{', '.join(sorted(known))}; --plugin names the module of the format"
         )
     tables = table_files(directory, document)
-    missing = [table for table in _TABLES if table not in tables]
+    missing = [table for table in TABLES if table not in tables]
     if missing:
         raise ConfigError(f"{directory}: files of the run are missing: {', '.join(missing)}")
     return RunDirectory(directory, document, tables)
@@ -154,20 +150,19 @@ def _no_run(directory: str) -> str:
     if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
         return f"holds no {RUN_FILE}: it is a folder of a run; name the output directory, in which it lies"
     names = [file.name for file in list_files(directory)]
-    is_begun = any(map(_is_of_table, names)) or any(map(_UNFINISHED.fullmatch, names))
-    if is_begun or list_run_folders(directory):
+    if list_run_folders(directory) or any(_is_table(name) or _UNFINISHED.fullmatch(name) for name in names):
         return f"holds no {RUN_FILE}: the run has not finished; wait for it, or start it again"
     return f"holds no {RUN_FILE}: no run was written into it"
 
 
 def is_file_of_run(name: str) -> bool:
     """Returns whether a file with this name, in an output directory, is one that the run writes or reads."""
-    return _is_of_table(name) or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
+    return _is_table(name) or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
 
 
-def _is_of_table(name: str) -> bool:
+def _is_table(name: str) -> bool:
     match = SHARD.fullmatch(name)
-    return match is not None and match[1] in _TABLES
+    return match is not None and match[1] in TABLES
 
 
 # Finds the files of a run's tables: those that `run.json` names, or those that are there.

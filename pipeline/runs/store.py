@@ -44,7 +44,7 @@ from turnwise.pipeline.store.runs import (
     unread_runs,
 )
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.collect import raised_errors
@@ -63,7 +63,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     stacked_criteria,
 )
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.scoring.evaluate import STATUS
 
 SideKind = Literal["version", "run", "either"]
 """What the name of a side names; `either`: an app version, or else a run."""

@@ -16,13 +16,12 @@ from turnwise.pipeline.store.rows import EvaluationFigures
 from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareEvaluationRunsRequest
 from turnwise.schemas.comparison import CriterionComparison, Side
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.metrics.state import Sums, add_sums
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import wilson_interval
 
 

@@ -56,12 +56,12 @@ from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.review.problems import MOST_READ, one_line
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import SampleMoments, mean_interval
 
 # The state that both interfaces of the service, MCP and REST, share.
