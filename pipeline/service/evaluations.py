@@ -1,13 +1,13 @@
 """Reads, creates, updates, restores and deletes evaluations; reads results, failures and revisions."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from time import time_ns
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from turnwise.pipeline.service.computed_fields import (
     COMPUTED,
@@ -19,7 +19,7 @@ from turnwise.pipeline.service.computed_fields import (
     read_paging,
     with_computed_fields,
 )
-from turnwise.pipeline.service.runs import Service
+from turnwise.pipeline.service.runs import Service, listed
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store.conditions import (
     Sql,
@@ -36,7 +36,6 @@ from turnwise.pipeline.store.database import (
     ConflictError,
     Listing,
     Position,
-    read_page,
 )
 from turnwise.pipeline.store.evaluations import (
     COLUMNS,
@@ -80,21 +79,16 @@ def list_evaluations(
     if request.filter and request.evaluation_filter:
         raise invalid("filter", "is superseded by evaluationFilter, which is given as well")
     own, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
-    paging = read_paging(
-        request.page_size, request.page_token, "evaluations", app, own, of_run, request.order_by
-    )
     runs = map(of_runs, read_filter("evaluationRunFilter", of_run, run_fields(app)))
     conditions = [EVALUATIONS.c.app == app, *filter_conditions(app, own), *runs]
     listing = Listing(EVALUATIONS, COLUMNS, conditions, read_order(request.order_by))
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
 
-    def work(connection: Connection) -> JsonObject:
-        page = read_page(connection, listing, paging.after, paging.size)
-        found = [stored_evaluation(row) for row in page.rows]
-        values = with_computed_fields(connection, found, service.cache, wanted)
-        return ({"evaluations": values} if values else {}) | next_token(paging, page.end)
+    def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+        return with_computed_fields(connection, [*map(stored_evaluation, rows)], service.cache, wanted)
 
-    return service.store.read(work)
+    identity = ("evaluations", app, own, of_run, request.order_by)
+    return listed(service, request, "evaluations", listing, entries, *identity)
 
 
 def filter_conditions(app: str, text: str) -> list[Sql]:
@@ -280,41 +274,37 @@ def get_evaluation_result(service: Service, name: str) -> JsonObject:
 def list_evaluation_results(service: Service, request: resources.ListEvaluationResultsRequest) -> JsonObject:
     """Returns a page of the results of an evaluation, or of the app (`.../evaluations/-`)."""
     parent = checked("parent of results", request.parent)
-    paging = read_paging(
-        request.page_size, request.page_token, "results", parent, request.filter, request.order_by
-    )
     is_all = parent.endswith(f"/{ANY}")
     conditions = [RESULTS.c.app == app_of(parent) if is_all else RESULTS.c.evaluation == parent]
     conditions += read_filter("filter", request.filter, result_fields(app_of(parent)))
     listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
 
-    def work(connection: Connection) -> JsonObject:
-        page = read_page(connection, listing, paging.after, paging.size)
-        if not (
-            page.rows or is_all or has_results(connection, parent) or find_evaluation(connection, parent)
-        ):
+    def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+        if not (rows or is_all or has_results(connection, parent) or find_evaluation(connection, parent)):
             raise not_found(parent)
-        values = [json.loads(row.content) for row in page.rows]
-        return ({"evaluationResults": values} if values else {}) | next_token(paging, page.end)
+        return [json.loads(row.content) for row in rows]
 
-    return service.store.read(work)
+    identity = ("results", parent, request.filter, request.order_by)
+    return listed(service, request, "evaluationResults", listing, entries, *identity)
 
 
 def get_failures(service: Service, request: tools.GetFailuresRequest) -> JsonObject:
     """Returns a page of the failures of an app."""
     app = checked("app", request.parent)
     order = read_order(request.order_by, ("name", "update_time"))
-    paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter, order)
     conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, failure_fields(app))]
     listing = Listing(FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
-    page = service.store.read(lambda connection: read_page(connection, listing, paging.after, paging.size))
-    failures = []
-    for row in page.rows:
-        told = {"name": row.name, "evaluation_run": row.evaluation_run}
-        told |= {"update_time": nanos_timestamp(row.update_nanos), **json.loads(row.content)}
-        fields = {key: value for key, value in told.items() if key not in ("run_id", "replaced")}
-        failures.append(tools.RunFailure.from_value(fields).to_value())
-    return ({"failures": failures} if failures else {}) | next_token(paging, page.end)
+
+    def entries(_: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+        failures = []
+        for row in rows:
+            told = {"name": row.name, "evaluation_run": row.evaluation_run}
+            told |= {"update_time": nanos_timestamp(row.update_nanos), **json.loads(row.content)}
+            fields = {key: value for key, value in told.items() if key not in ("run_id", "replaced")}
+            failures.append(tools.RunFailure.from_value(fields).to_value())
+        return failures
+
+    return listed(service, request, "failures", listing, entries, "failures", app, request.filter, order)
 
 
 def list_evaluation_revisions(service: Service, request: tools.ListEvaluationRevisionsRequest) -> JsonObject:

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from functools import cache
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
-from sqlalchemy import Connection, RowMapping, exists, or_, select
+from sqlalchemy import Connection, Row, RowMapping, exists, or_, select
 
 from turnwise.pipeline.service.computed_fields import (
     COMPUTED,
@@ -122,15 +122,31 @@ def list_run_summaries(service: Service, request: tools.ListEvaluationRunsReques
 
 def _listed(service: Service, request: tools.ListEvaluationRunsRequest, told: _Told) -> JsonObject:
     app = checked("app", request.parent)
-    identity = ("runs", app, request.filter, request.order_by)
-    paging = read_paging(request.page_size, request.page_token, *identity)
     conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
+    identity = ("runs", app, request.filter, request.order_by)
+
+    def runs(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+        return told(connection, app, [row._mapping for row in rows])
+
+    return listed(service, request, "evaluationRuns", listing, runs, *identity)
+
+
+def listed(
+    service: Service,
+    request: Any,
+    key: str,
+    listing: Listing,
+    entries: Callable[[Connection, Sequence[Row[Any]]], list[JsonObject]],
+    *identity: str,
+) -> JsonObject:
+    """Returns a page of a list: `entries` of its rows under a key; `identity` tells it from other lists."""
+    paging = read_paging(request.page_size, request.page_token, *identity)
 
     def work(connection: Connection) -> JsonObject:
         page = read_page(connection, listing, paging.after, paging.size)
-        runs = told(connection, app, [row._mapping for row in page.rows])
-        return ({"evaluationRuns": runs} if runs else {}) | next_token(paging, page.end)
+        found = entries(connection, page.rows)
+        return ({key: found} if found else {}) | next_token(paging, page.end)
 
     return service.store.read(work)
 
@@ -243,12 +259,11 @@ def get_criterion_trend(service: Service, request: tools.GetCriterionTrendReques
     app = checked("app", request.parent)
     version = key_text(version_id(request.app_version)) if request.app_version else None
     wanted = _Wanted(app, key_text(request.criterion), version)
-    paging = read_paging(request.page_size, request.page_token, "trend", *map(repr, wanted), request.filter)
     is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & is_empty())
     conditions = [is_own, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, "create_time")
 
-    def work(connection: Connection) -> JsonObject:
+    def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
         if wanted.criterion:
             query = select(RUNS.c.criteria).where(RUNS.c.app == wanted.app).distinct()
             known = {
@@ -262,14 +277,12 @@ def get_criterion_trend(service: Service, request: tools.GetCriterionTrendReques
             has_results = exists().where(RESULTS.c.app == wanted.app, RESULTS.c.version_id == wanted.version)
             if wanted.version not in versions and not connection.execute(select(has_results)).scalar():
                 raise _unknown("app version", wanted.version, versions)
-        page = read_page(connection, listing, paging.after, paging.size)
-        metrics = version_metrics(connection, [row.name for row in page.rows])
-        rows = [row._mapping for row in page.rows]
-        told = zip(rows, run_summaries(connection, app, rows), strict=True)
-        runs = [_run(row, summary, metrics.get(row["name"], []), wanted) for row, summary in told]
-        return ({"runs": runs} if runs else {}) | next_token(paging, page.end)
+        metrics = version_metrics(connection, [row.name for row in rows])
+        runs = [row._mapping for row in rows]
+        told = zip(runs, run_summaries(connection, app, runs), strict=True)
+        return [_run(run, summary, metrics.get(run["name"], []), wanted) for run, summary in told]
 
-    return service.store.read(work)
+    return listed(service, request, "runs", listing, entries, "trend", *map(repr, wanted), request.filter)
 
 
 def _unknown(kind: str, name: str, known: set[str] | list[str]) -> ServiceError:

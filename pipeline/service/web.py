@@ -11,6 +11,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from sqlalchemy import Connection, select, union
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
@@ -192,25 +193,19 @@ def older(place: str, page: JsonObject, **query: str) -> Html:
 
 # The addresses, and what answers them.
 
-_Page = Callable[[Service, Request], Response]
+_Page = Callable[[Service, QueryParams], Response]
 
 
-def _given(request: Request, name: str) -> str:
-    return request.query_params.get(name, "")
+def _given(query: QueryParams, *names: str) -> list[str]:
+    return [query.get(name, "") for name in names]
 
 
 _PAGES: dict[str, _Page] = {
-    "": lambda service, request: apps_page(service),
-    "/runs": lambda service, request: runs_page(
-        service, _given(request, "app"), _given(request, "page_token")
-    ),
-    "/trend": lambda service, request: trend_page(
-        service, TrendQuery(*(_given(request, name) for name in TrendQuery._fields))
-    ),
-    "/compare": lambda service, request: compare_page(
-        service, *(_given(request, name) for name in ("app", "base", "candidate"))
-    ),
-    "/report": lambda service, request: stored_report(service, request.query_params.getlist("run")),
+    "": lambda service, query: apps_page(service),
+    "/runs": lambda service, query: runs_page(service, *_given(query, "app", "page_token")),
+    "/trend": lambda service, query: trend_page(service, TrendQuery(*_given(query, *TrendQuery._fields))),
+    "/compare": lambda service, query: compare_page(service, *_given(query, "app", "base", "candidate")),
+    "/report": lambda service, query: stored_report(service, query.getlist("run")),
 }
 
 
@@ -223,7 +218,7 @@ def web_routes(service: Service, workers: Workers) -> list[Route]:
 
 
 async def _answer(service: Service, workers: Workers, made: _Page, request: Request) -> Response:
-    work = partial(made, service.of(may_write(request)), request)
+    work = partial(made, service.of(may_write(request)), request.query_params)
     try:
         return await workers.run(work, changes=False)
     except ServiceError as error:
