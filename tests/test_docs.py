@@ -26,7 +26,7 @@ from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.store import COMMANDS, store_parser
 from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
 from turnwise.pipeline.service.mcp import TOOLS
-from turnwise.pipeline.service.serve import add_serve_arguments
+from turnwise.pipeline.service.serve import serve_parser
 from turnwise.schemas.config import GATE_RULES, AlertRule, EvalConfig, JudgeConfig
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.score import Stage
@@ -73,8 +73,6 @@ def test_files_that_are_named_exist() -> None:
 def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> None:
     own = argparse.ArgumentParser(add_help=False)
     add_arguments(own)
-    serve = argparse.ArgumentParser(add_help=False)
-    add_serve_arguments(serve)
     known = argparse.ArgumentParser(conflict_handler="resolve")
     makers = (
         calibrate_parser,
@@ -84,9 +82,11 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
         gate_parser,
         inspect_parser,
         judge_check_parser,
+        report_parser,
+        serve_parser,
         status_parser,
     )
-    parsers = (own, serve, report_parser(), *(make() for make in makers), *map(store_parser, COMMANDS))
+    parsers = (own, *(make() for make in makers), *map(store_parser, COMMANDS))
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
