@@ -507,25 +507,14 @@ def match_changes(work: Changes, catalog: ToolCatalog, compare: ArgumentComparis
         found = match_same(matching.missing, work.no_ops, compare)
         matching.matched.extend(found.matched)
         matching.missing[:] = found.missing
-    _drop_repetitions(matching, catalog, compare)
-    if not work.counts_extra:
-        matching.extra[:] = [item for item in matching.extra if item.actor == "user"]
-    match_rest(matching, compare)
-    matching.extra[:] = [item for item in matching.extra if item.actor == "agent"]
-    if work.optional:
-        matching.extra[:] = match_calls(work.optional, matching.extra, compare).extra
-    return matching
-
-
-def _drop_repetitions(matching: Matching, catalog: ToolCatalog, compare: ArgumentComparison) -> None:
-    """Removes idempotent extra and missing calls that a matched call of the other actor repeats."""
+    # An idempotent call that a matched one of the other actor repeats is neither extra nor missing.
+    pairs = matching.matched
 
     def repeats(item: ActorCall, other: ActorCall) -> bool:
         if item.actor == other.actor or item.call.name != other.call.name:
             return False
         return catalog.effect_of(item.call).idempotent and call_key(item.call) == call_key(other.call)
 
-    pairs = matching.matched
     matching.extra[:] = [
         item for item in matching.extra if not any(repeats(item, pair.actual) for pair in pairs)
     ]
@@ -537,6 +526,13 @@ def _drop_repetitions(matching: Matching, catalog: ToolCatalog, compare: Argumen
             for pair in pairs
         )
     ]
+    if not work.counts_extra:
+        matching.extra[:] = [item for item in matching.extra if item.actor == "user"]
+    match_rest(matching, compare)
+    matching.extra[:] = [item for item in matching.extra if item.actor == "agent"]
+    if work.optional:
+        matching.extra[:] = match_calls(work.optional, matching.extra, compare).extra
+    return matching
 
 
 # Renders calls and their differences as text for explanations and details.

@@ -276,9 +276,14 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     of a claim that has an action also get the numbers, codes, addresses and days of its quote that no action
     holds, amounts of money that no claim lists, and an identifier in words that no action holds.
     """
-    held = _held_values([value for action in actions for value in action.values])
+    values = [value for action in actions for value in action.values]
+    days = [reading.day for leaf in values for reading in read_dates(plain(leaf.value))]
+    text = values_text(values)
+    held = _HeldByActions(
+        text, _keys(words(text)), {day.weekday() for day in days if day} | weekdays_in(text)
+    )
     texts = {id(action): values_text(action.values) for action in actions}
-    said = [value.text for claim in claims for value in claim.values]
+    listed_money = {money for claim in claims for value in claim.values for money in _money_in(value.text)}
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
         of_tool = [action for action in actions if action.tool == claim.tool]
         name = claim.identifier
@@ -288,17 +293,17 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
         before = [action for action in fitting if action.turn <= claim.place.turn]
         if fitting:
             listed = [claim.identifier, *(value.text for value in claim.values)]
-            more = _unlisted_money(claim.quote, said) + _unlisted_numbers(claim.quote, listed, held)
-            words = [ClaimedValue("", claim.identifier)] if is_unheld else []
-            claim.values = [*claim.values, *more, *words]
+            money = _money_in(claim.quote).items()
+            more = [ClaimedValue("", text) for amount, text in money if amount not in listed_money]
+            more += _unlisted_numbers(claim.quote, listed, held)
+            more += [ClaimedValue("", claim.identifier)] if is_unheld else []
+            claim.values = [*claim.values, *more]
             claim.action = min(before or fitting, key=partial(_distance, claim))
             claim.action.is_claimed = True
             compared = claim.compared(claim.action)
             claim.verdict = "not_compared" if "not_compared" in compared else "done"
-            if "other" in compared:
-                claim.verdict = "other_values"
-            if not before:
-                claim.verdict = "too_early"
+            claim.verdict = "other_values" if "other" in compared else claim.verdict
+            claim.verdict = claim.verdict if before else "too_early"
 
 
 def _distance(claim: ActionClaim, action: Action) -> tuple[int, int, bool]:
@@ -323,16 +328,8 @@ class _HeldByActions(NamedTuple):
     """What all actions hold: their values as text, the keys of their numbers and days, and weekdays, 0..6."""
 
     text: str
-    keys: frozenset[str]
-    weekdays: frozenset[int]
-
-
-def _held_values(values: Sequence[CallValue]) -> _HeldByActions:
-    """Returns what the values of actions hold."""
-    text = values_text(values)
-    days = (reading.day for leaf in values for reading in read_dates(plain(leaf.value)))
-    weekdays = {day.weekday() for day in days if day} | weekdays_in(text)
-    return _HeldByActions(text, frozenset(_keys(words(text))), frozenset(weekdays))
+    keys: set[str]
+    weekdays: set[int]
 
 
 def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -> list[ClaimedValue]:
@@ -380,12 +377,6 @@ def _demands(found: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Key
         is_name = word.month and (word.lower not in _CAPITAL_MONTHS or word.lower.capitalize() in quote)
         if is_name and word.lower not in dated:
             yield word.lower, ((month_key(word.month),),)
-
-
-def _unlisted_money(quote: str, listed: Sequence[str]) -> list[ClaimedValue]:
-    """Returns the amounts with a currency in a quote that no claim lists."""
-    known = {own for text in listed for own in _money_in(text)}
-    return [ClaimedValue("", text) for own, text in _money_in(quote).items() if own not in known]
 
 
 def _money_in(text: str) -> dict[Amount, str]:

@@ -97,7 +97,13 @@ def equivalent(
         return True
     left, right = _structure(expected, name), _structure(actual, name)
     if is_empty(left) or is_empty(right):
-        return _nothing_equals(left, right, prose)
+        if _is_nothing(left) and _is_nothing(right):
+            return prose != "unmet" or _NORWAY not in (left, right)
+        if all(is_empty(side) or _may_be_nothing(side) for side in (left, right)):
+            return prose != "unmet"
+        if not (may_be_reworded(left) or may_be_reworded(right)):
+            return False
+        return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
     if isinstance(left, dict) and isinstance(right, dict):
         keys = dict.fromkeys(left)
         if prose == "unmet" and further != "free":
@@ -151,21 +157,6 @@ def _entries(value: JsonValue) -> list[JsonValue]:
     if isinstance(value, list):
         return value
     return [*re.split(r"\s*[,;]\s*", value.strip())] if isinstance(value, str) else [value]
-
-
-def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
-    """Compares two values of which one is empty, or null for an absent one.
-
-    Prose that stands where the case states nothing is unclear. Where the case states an empty text or prose,
-    one without the other is different.
-    """
-    if _is_nothing(left) and _is_nothing(right):
-        return prose != "unmet" or _NORWAY not in (left, right)
-    if all(is_empty(side) or _may_be_nothing(side) for side in (left, right)):
-        return prose != "unmet"
-    if not (may_be_reworded(left) or may_be_reworded(right)):
-        return False
-    return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
 
 
 def _is_nothing(value: JsonValue) -> bool:
@@ -651,7 +642,8 @@ class SpokenText:
         likeness = [_likeness(wanted, part) for part in parts]
         best = max(likeness)
         last = len(parts) - 1 - likeness[::-1].index(best)
-        return _shortened(parts[last] if best else parts[-1])
+        line = " ".join((parts[last] if best else parts[-1]).split())
+        return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"
 
 
 def _words(text: str) -> str:
@@ -715,8 +707,3 @@ def _likeness(wanted: str, part: str) -> float:
     shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
     both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
     return (shared + both_count / 2) / max(1, len(words))
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"

@@ -18,7 +18,14 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.transforms.effects.call_effects import effect_of_call
 from turnwise.transforms.effects.catalog import infer_effect, words_of
-from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
+from turnwise.transforms.text.cleaning import (
+    CURRENCIES,
+    CURRENCY_CODES,
+    CURRENCY_NAMES,
+    Amount,
+    plain,
+    same_amount,
+)
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
 from turnwise.transforms.text.patterns import glob_matches
@@ -31,12 +38,8 @@ _SIGNS = {
 }
 MONEY_NAMES = {
     **_SIGNS,
-    **dict.fromkeys(("dollar", "dollars", "us dollar", "us dollars", "bucks", "dólar", "dólares"), "usd"),
-    **dict.fromkeys(("달러", "ドル"), "usd"),
-    **dict.fromkeys(("euro", "euros", "유로", "ユーロ"), "eur"),
-    **dict.fromkeys(("pound", "pounds"), "gbp"),
-    **dict.fromkeys(("yen", "円"), "jpy"),
-    **dict.fromkeys(("won", "원"), "krw"),
+    **{name: code for code, names in CURRENCY_NAMES.items() for name in names.split()},
+    **dict.fromkeys(("us dollar", "us dollars", "bucks"), "usd"),
     **dict.fromkeys(("rupee", "rupees"), "inr"),
     **dict.fromkeys(("yuan", "元"), "cny"),
     **dict.fromkeys(("cent", "cents"), "cent"),

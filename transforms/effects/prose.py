@@ -765,21 +765,20 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
         is_number_alone = not words and bool(said.words or not given.words)
         return "other" if is_number_alone and _are_other(numbers, given.numbers, argument) else "not_compared"
     if words:
-        return _compare_unheld(words, unsaid, said.words, f"{text} {argument}", argument)
+        both = f"{text} {argument}"
+        if (
+            not unsaid
+            or len(words) == len(said.words)
+            or any(_may_be_alike(a, b) for a in words for b in unsaid)
+        ):
+            return "not_compared"
+        if {word.lower() for word in _CODES.findall(argument)}.intersection(unsaid):
+            return "not_compared"
+        capitals = {_folded(word) for word in _WORD.findall(both) if word[0].isupper()}
+        return "other" if capitals.issuperset((*words, *unsaid)) else "not_compared"
     if not (said.words or said.numbers or codes_in(text)):
         return "not_compared"
     return "same" if _may_leave_out(text, argument, path, said) else "not_compared"
-
-
-def _compare_unheld(
-    words: Sequence[str], unsaid: Sequence[str], said: Sequence[str], both: str, argument: str
-) -> ValueVerdict:
-    if not unsaid or len(words) == len(said) or any(_may_be_alike(a, b) for a in words for b in unsaid):
-        return "not_compared"
-    if {word.lower() for word in _CODES.findall(argument)}.intersection(unsaid):
-        return "not_compared"
-    capitals = {_folded(word) for word in _WORD.findall(both) if word[0].isupper()}
-    return "other" if capitals.issuperset((*words, *unsaid)) else "not_compared"
 
 
 def _parts(text: str) -> _WordsAndNumbers:
