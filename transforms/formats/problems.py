@@ -1,7 +1,7 @@
 """Converts errors of records to one line that names the place."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.messages.streams import key_set
 
 T = TypeVar("T")
+R = TypeVar("R")
 _WITHOUT_TURNS = ("agent_error", "limit", "environment_error")
 """Ends of conversations that may have no turn."""
 _MOST_TRIALS, _MOST_BYTES = 400, 8 << 20
@@ -54,6 +55,17 @@ def with_turns(conversation: Conversation) -> Conversation:
     if not conversation.turns and conversation.ended not in _WITHOUT_TURNS:
         raise ValueError(f"conversation {conversation.conversation_id} has no turn")
     return conversation
+
+
+def read_each(items: Iterable[T], read: Callable[[T], R]) -> list[R | ValueError]:
+    """Returns what is read of each item, or the error in place of one that is bad."""
+    results: list[R | ValueError] = []
+    for item in items:
+        try:
+            results.append(read(item))
+        except ValueError as error:
+            results.append(error)
+    return results
 
 
 def problem(error: ValidationError) -> str:
