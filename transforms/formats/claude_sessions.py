@@ -6,13 +6,12 @@ from pathlib import PurePosixPath
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.endings import End, as_text, length, text_of
+from turnwise.transforms.formats.endings import End, as_text, length, text_of, token_counts
 from turnwise.transforms.formats.messages.anthropic import (
     as_blocks,
     is_block,
     read_agent,
     read_user,
-    usage_of,
 )
 from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
@@ -67,7 +66,7 @@ def _conversation(
     # Each line of a message repeats its tokens.
     for turn_index, report in usage.values():
         turn = log.turns[turn_index]
-        turn.usage = counted(turn.usage, usage_of(report))
+        turn.usage = counted(turn.usage, token_counts(as_object(report)))
         turn.inference_calls = (turn.inference_calls or 0) + 1
     inner = sum(map(is_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
     if inner and not kept[0].get("isSidechain"):
@@ -226,7 +225,7 @@ class _StreamReader:
             text = structured if isinstance(structured, str) else dump_json(structured).decode()
         text = text if isinstance(text, str) else ""
         log.agent("" if turn.agent_messages else text)
-        log.usage(usage_of(entry.get("usage")))
+        log.usage(entry.get("usage"))
         turn.latency_ms = length(entry.get("duration_ms"))
         turn.model_ms = length(entry.get("duration_api_ms"))
         subtype = entry.get("subtype")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, error_end, failure_mark, length
-from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value, usage_of
+from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -51,8 +51,7 @@ def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
     # The log states tokens and times of the sample, not of its turns.
     reports = [as_object(usage) for usage in as_object(sample.get("model_usage")).values()]
     for usage in (reports or [as_object(output.get("usage"))]) if len(log.turns) == 1 else ():
-        counts = {name: usage.get(name) for name in ("input_tokens", "output_tokens", "reasoning_tokens")}
-        log.usage({**counts, "cached_tokens": usage.get("input_tokens_cache_read")})
+        log.usage(usage)
     seconds = sample.get("total_time")
     if len(log.turns) == 1 and isinstance(seconds, int | float) and not isinstance(seconds, bool):
         log.turn.latency_ms = length(seconds * 1000)
@@ -200,7 +199,7 @@ def _add_managed(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> 
         if begun is None:
             starts[as_text(event.get("id")) or ""] = time
             return
-        log.usage(usage_of(event.get("model_usage")))
+        log.usage(event.get("model_usage"))
         if log.turns and begun in starts:
             log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
     elif not kind.startswith(_MANAGED_STEPLESS):
