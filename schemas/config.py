@@ -24,7 +24,7 @@ from pydantic.alias_generators import to_camel
 from turnwise.schemas.ces.evaluation import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.conversation import ToolSetting
-from turnwise.schemas.jsonio import JsonObject, no_items, short_repr
+from turnwise.schemas.jsonio import JsonObject, no_items, short_repr, unique_pairs
 
 _SHOWN = 200
 
@@ -81,11 +81,8 @@ class MappingConfig(BaseModel):
 
     Attributes:
         when: Only records for which this is true; None: those that no format recognises.
-        conversation_id: Id of the conversation.
         turns: List of turns with the fields of canonical ones.
         messages: List of messages in any format that is read.
-        turn: The turn that the record is.
-        message: The message that the record is.
         ignored: Lists and objects that hold neither calls nor words.
         order: Number or text by which the records of a conversation are ordered, as numbers if all are
             numbers or texts of numbers; None: by time, then place.
@@ -138,8 +135,8 @@ def named_keys(mapping: MappingConfig) -> frozenset[str]:
     """Returns all keys that the expressions of a mapping name."""
     import jmespath
 
-    stated = (each for each in mapping.model_dump().values() if isinstance(each, str))
-    nodes = (node for each in stated for node in _nodes(jmespath.compile(each).parsed))
+    stated = (path for path in mapping.model_dump().values() if isinstance(path, str))
+    nodes = (node for path in stated for node in _nodes(jmespath.compile(path).parsed))
     return frozenset(node["value"] for node in nodes if node["type"] == "field")
 
 
@@ -164,19 +161,10 @@ PromptGeneration: TypeAlias = Literal["first", "second"]
 """The judge's prompts: `first` are those of the release before."""
 
 _NOT_SETTINGS = {
-    "automatic_function_calling",
-    "cached_content",
-    "candidate_count",
-    "http_options",
-    "response_json_schema",
-    "response_mime_type",
-    "response_modalities",
-    "response_schema",
-    "should_return_http_response",
-    "system_instruction",
-    "tool_config",
-    "tools",
-}
+    "automatic_function_calling", "cached_content", "candidate_count", "http_options", "response_json_schema",
+    "response_mime_type", "response_modalities", "response_schema", "should_return_http_response",
+    "system_instruction", "tool_config", "tools",
+}  # fmt: skip
 
 
 def generation_settings(value: JsonObject) -> JsonObject:
@@ -215,7 +203,6 @@ class TokenPrices(BaseModel):
     """Prices of a model, in any currency.
 
     Attributes:
-        input_per_million: Price of a million prompt tokens.
         output_per_million: Price of a million answer tokens, including thoughts.
     """
 
@@ -257,7 +244,6 @@ class Cascade(BaseModel):
     same verdict, or if it states less confidence than is needed.
 
     Attributes:
-        model: The model that is asked first.
         num_samples: Number of its samples per question.
         min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it is not asked
             to state one.
@@ -284,26 +270,21 @@ class JudgeConfig(BaseModel):
     Attributes:
         backend: Name of a judge; None: the first that has credentials, else `none`.
         model: Default model of all criteria.
-        panel: Models that vote on each question, in place of `model`.
-        cascade: A cheap judge that is asked first; None: there is none.
         project: Google Cloud project; makes the Gemini backend use Vertex AI.
         location: Vertex AI location; None: the environment's, else `global`.
         base_url: URL of the API; None: Google's.
         api_key_secret: Secret of Google's Secret Manager that holds the API key, read by every worker with
             its own identity: `projects/P/secrets/S/versions/V`. None: the key is in the environment.
-        generation_config: Generation settings in google-genai's JSON, such as `{"temperature": 0}`.
         requests_per_minute: Rate of requests, retries included; None: no limit.
         timeout_s: Maximum seconds of a call, with retries, without the wait for the rate limit.
         max_attempts: Maximum number of attempts per request; None: until `timeout_s`.
         retry_delay_s: Approximate seconds between the first and second attempt; the delay doubles with every
             attempt, up to 10 s. A longer delay requested by the server is respected.
-        max_calls: Maximum number of calls of a run; None: no limit.
         max_tokens: Maximum number of prompt and answer tokens of a run; None: no limit.
         max_cost: Maximum cost of a run, in the currency of `prices`; None: no limit.
         candidates: Whether to request several samples as candidates of one call, if the model supports it.
         prompts: Which prompts ask: `second`, or for this release still `first`.
         cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
-        prices: Model -> prices, for reporting costs.
     """
 
     model_config = ConfigDict(
@@ -347,13 +328,9 @@ class BoundRule(_Rule):
     """A bound on a pass rate or a mean over conversations.
 
     Attributes:
-        rule: `bound`.
-        criterion: A criterion of the config, or `evaluation_status`.
         measure: `pass_rate`: share of PASS in the outcomes, 0..1; `mean`: mean of the values.
         side: What is held against the bound: the `lower` or `upper` bound of the 95 % interval, or the
             `estimate`.
-        at_least: Lowest value that passes.
-        at_most: Highest value that passes.
     """
 
     rule: Literal["bound"]
@@ -379,7 +356,6 @@ class NotWorseRule(_Rule):
     It passes if the whole interval of the difference lies above the margin, and fails if it lies below.
 
     Attributes:
-        rule: `not_worse`.
         margin: Largest loss that does not matter, as a share of the criterion's scale, 0..1; 0.02 of a pass
             rate are 2 points.
         criterion: A criterion, or `evaluation_status`; None: each of the `primary` ones.
@@ -391,11 +367,7 @@ class NotWorseRule(_Rule):
 
 
 class DestructiveRule(_Rule):
-    """No conversation has a destructive call that was not expected.
-
-    Attributes:
-        rule: `no_destructive_calls`.
-    """
+    """No conversation has a destructive call that was not expected."""
 
     rule: Literal["no_destructive_calls"]
 
@@ -407,9 +379,7 @@ class CoverageRule(_Rule):
     read or have no recording.
 
     Attributes:
-        rule: `coverage`.
         at_least: The share, 0..1.
-        criterion: A criterion of the config, or `evaluation_status`.
     """
 
     rule: Literal["coverage"]
@@ -425,7 +395,6 @@ class AllPassRule(_Rule):
     recording.
 
     Attributes:
-        rule: `all_pass`.
         criterion: A criterion of the config with a threshold, or `evaluation_status`.
     """
 
@@ -483,8 +452,6 @@ class AlertRule(BaseModel):
     """A condition under which a window of an app version raises an alert.
 
     Attributes:
-        name: Unique name.
-        criterion: A criterion of the config, or `evaluation_status`.
         level: Scores of whole conversations or of turns; None: conversations if there are any.
         app_version: Glob of app versions; `*` also matches an unknown one.
         measure: Tested metric. `pass_rate`: share of passes among passes and fails; `unscored_rate`: share of
@@ -527,14 +494,9 @@ class Alert(Struct, frozen=True):
 
     Attributes:
         name: Unique for a rule, window and app version.
-        rule: Name of the rule.
         window_start: RFC 3339.
         window_end: RFC 3339, exclusive.
         app_version: None: unknown.
-        criterion: Criterion of the metric.
-        level: Level of the scores, conversations or turns.
-        measure: Name of the metric.
-        value: Value of the metric.
         count: Number of scores behind the value.
         kind: `below`, `above` or `drop`.
         threshold: Exceeded bound; for a drop, the significance.
@@ -593,7 +555,6 @@ class CesConfig(BaseModel):
     Attributes:
         evaluation_metrics_thresholds: The app's EvaluationMetricsThresholds in proto3 JSON; a case overrides
             single fields.
-        unexpected_response: Effect of an answer in a golden turn that expects none.
     """
 
     model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
@@ -614,7 +575,6 @@ class DiscoveryEngineConfig(BaseModel):
     Attributes:
         app_version_field: Path of the app version in a record, keys separated by dots (a number is a list
             index); None: the engine is the app version.
-        tool_name: Name of the search tool.
     """
 
     model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
@@ -670,12 +630,8 @@ class EvalConfig(BaseModel):
         custom_metrics: google-adk's custom metrics by name; those named in `criteria` are unscored.
         adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose; with no `criteria`,
             only google-adk's default ones have thresholds.
-        ces: Settings of CES cases.
-        judge: Settings of the judge.
         alerts: Rules on the windows of a stream; ignored in a batch run.
         tools: Effects of tools: name or glob -> effect or ToolSetting.
-        discovery_engine: Settings for answers of a search engine.
-        traces: Settings for spans.
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
@@ -723,17 +679,9 @@ def load_json_object(text: str, name: str) -> JsonObject:
         ConfigError: It is any other value, or a key stands in it twice.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates)
+        value = json.loads(text, object_pairs_hook=unique_pairs)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}: {error}") from None
     if not isinstance(value, dict):
         raise ConfigError(f"{name}: must hold a JSON object, not {type(value).__name__}")
-    return value
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> JsonObject:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"duplicate key {next(n for n in names if names.count(n) > 1)!r}")
     return value

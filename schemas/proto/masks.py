@@ -30,7 +30,6 @@ class MaskField(NamedTuple):
     """A field of a mask.
 
     Attributes:
-        name: JSON name.
         message: Message class of the field or its elements; None: a scalar.
         is_single: Whether it is neither a list nor a map.
     """
@@ -110,24 +109,19 @@ def update_fields(
     """
     updated = deepcopy(old)
     for path in paths:
-        is_set, value = _value_at(new, path)
-        if is_set:
-            _set(message, updated, path, value)
+        holder = _holder(new, path)
+        if path[-1] in holder:
+            _set(message, updated, path, holder[path[-1]])
         else:
-            _clear(updated, path)
+            _holder(updated, path).pop(path[-1], None)
     return updated
 
 
-def _value_at(value: JsonObject, path: FieldPath) -> tuple[bool, JsonValue]:
+def _holder(value: JsonObject, path: FieldPath) -> JsonObject:
+    """Returns the object that holds the last field of a path; an empty one: it is not there."""
     for name in path[:-1]:
         value = value.get(name, {})
-    return path[-1] in value, value.get(path[-1])
-
-
-def _clear(target: JsonObject, path: FieldPath) -> None:
-    for name in path[:-1]:
-        target = target.get(name, {})
-    target.pop(path[-1], None)
+    return value
 
 
 def _set(message: type[Message], target: JsonObject, path: FieldPath, value: JsonValue) -> None:

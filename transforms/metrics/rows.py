@@ -32,7 +32,6 @@ class RowWindow(NamedTuple):
     """The window that metrics are of.
 
     Attributes:
-        start: Seconds since the epoch.
         end: Seconds since the epoch, exclusive.
         pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`.
         revision: How often the window gave figures before.

@@ -44,7 +44,6 @@ class CallEffect(NamedTuple):
 
     Attributes:
         text: `read`, `write`, `handoff`, `destructive` or `unknown`.
-        tool: Name of the tool.
         is_guess: Whether the effect is guessed from the name of the tool, or unknown.
         idempotent: Whether repeating the call has no further effect.
     """
@@ -86,7 +85,6 @@ class MadeCalls(Struct):
         changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
             write, one list a turn.
         guessed: Tools whose effect is guessed or unknown.
-        number: How many calls there are.
     """
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)

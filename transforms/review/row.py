@@ -48,11 +48,7 @@ _NOTHING = _Found()
 
 
 class Reviewer:
-    """Makes the rows of a run's conversations.
-
-    Attributes:
-        run: The run.
-    """
+    """Makes the rows of a run's conversations."""
 
     def __init__(self, run: RunInfo) -> None:
         self.run = run
@@ -128,8 +124,6 @@ class _Figures(NamedTuple):
 
     Attributes:
         seconds: Sum of their durations.
-        tokens_in: Tokens that were read.
-        tokens_out: Tokens that were written.
         time: Time of the first turn that states one.
     """
 
