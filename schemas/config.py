@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -23,7 +22,7 @@ from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.ces.evaluation import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
-from turnwise.schemas.conversation import ToolSetting
+from turnwise.schemas.conversation import Settings, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, no_items, short_repr, unique_pairs
 
 _SHOWN = 200
@@ -73,7 +72,7 @@ Path = Annotated[str, AfterValidator(_checked)]
 """A JMESPath expression, such as `meta.id` or `lines[*].{user: asked, agent: said}`."""
 
 
-class MappingConfig(BaseModel):
+class MappingConfig(Settings):
     """Where the fields of conversations stand in records of any form, as JMESPath expressions.
 
     Exactly one of `turns`, `messages`, `turn` and `message` is set. With one of the last two, a record is a
@@ -87,8 +86,6 @@ class MappingConfig(BaseModel):
         order: Number or text by which the records of a conversation are ordered, as numbers if all are
             numbers or texts of numbers; None: by time, then place.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     when: Path | None = None
     conversation_id: Path | None = None
@@ -199,14 +196,12 @@ def _plain_url(value: str) -> str:
 _SECRET_FORM = r"^projects/[^/\s]+(/locations/[^/\s]+)?/secrets/[^/\s]+/versions/[^/\s]+$"
 
 
-class TokenPrices(BaseModel):
+class TokenPrices(Settings):
     """Prices of a model, in any currency.
 
     Attributes:
         output_per_million: Price of a million answer tokens, including thoughts.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     input_per_million: float = Field(ge=0)
     output_per_million: float = Field(ge=0)
@@ -237,7 +232,7 @@ Panel: TypeAlias = Annotated[
 """Models that vote on each question, two to nine; (): there is no panel."""
 
 
-class Cascade(BaseModel):
+class Cascade(Settings):
     """A cheap judge that is asked first; where it is unsure, the question goes on.
 
     It is unsure if it gives no verdict, if its answers are too few, cannot all be used or do not all have the
@@ -249,9 +244,7 @@ class Cascade(BaseModel):
             to state one.
     """
 
-    model_config = ConfigDict(
-        defer_build=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     model: ModelName
     num_samples: int = Field(default=3, ge=1, strict=True)
@@ -264,7 +257,7 @@ class Cascade(BaseModel):
         return self
 
 
-class JudgeConfig(BaseModel):
+class JudgeConfig(Settings):
     """Settings of the judge. API keys come only from the environment, or from Secret Manager.
 
     Attributes:
@@ -287,9 +280,7 @@ class JudgeConfig(BaseModel):
         cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
     """
 
-    model_config = ConfigDict(
-        defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=()
-    )
+    model_config = ConfigDict(protected_namespaces=())
 
     backend: str | None = Field(default=None, min_length=1)
     model: ModelName = DEFAULT_MODEL
@@ -320,11 +311,7 @@ _Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 _Number = Annotated[float, Field(strict=True)]
 
 
-class _Rule(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class BoundRule(_Rule):
+class BoundRule(Settings):
     """A bound on a pass rate or a mean over conversations.
 
     Attributes:
@@ -350,7 +337,7 @@ class BoundRule(_Rule):
         return self
 
 
-class NotWorseRule(_Rule):
+class NotWorseRule(Settings):
     """The run is not worse than a baseline by more than a margin.
 
     It passes if the whole interval of the difference lies above the margin, and fails if it lies below.
@@ -366,13 +353,13 @@ class NotWorseRule(_Rule):
     criterion: str | None = Field(default=None, min_length=1)
 
 
-class DestructiveRule(_Rule):
+class DestructiveRule(Settings):
     """No conversation has a destructive call that was not expected."""
 
     rule: Literal["no_destructive_calls"]
 
 
-class CoverageRule(_Rule):
+class CoverageRule(Settings):
     """At least a share of everything was decided.
 
     What was lost counts as not decided: records and conversations that failed, eval cases that could not be
@@ -387,7 +374,7 @@ class CoverageRule(_Rule):
     criterion: str = Field(default=STATUS, min_length=1)
 
 
-class AllPassRule(_Rule):
+class AllPassRule(Settings):
     """Every conversation of the run passes a criterion: none fails, and none is undecided.
 
     It is applied to the run as a whole. What was lost leaves it undecided: records and conversations that
@@ -405,19 +392,15 @@ class AllPassRule(_Rule):
 GateRule = Annotated[
     BoundRule | NotWorseRule | DestructiveRule | CoverageRule | AllPassRule, Field(discriminator="rule")
 ]
-GATE_RULES = (BoundRule, NotWorseRule, DestructiveRule, CoverageRule, AllPassRule)
-"""The kinds of rules."""
 
 
-class GateConfig(BaseModel):
+class GateConfig(Settings):
     """The rules; all of them must pass.
 
     Attributes:
         primary: The criteria that decide a comparison with the baseline.
         rules: The rules; empty: there is no gate.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     primary: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(STATUS,), min_length=1)
     rules: tuple[GateRule, ...] = ()
@@ -433,7 +416,7 @@ Measure = Literal["mean", "pass_rate", "unscored_rate", "p50", "p90", "p99", "co
 RATES = ("pass_rate", "unscored_rate")
 
 
-class Drop(BaseModel):
+class Drop(Settings):
     """A significant drop against earlier windows; tested whenever a window gives figures.
 
     Attributes:
@@ -442,13 +425,11 @@ class Drop(BaseModel):
             changes, however often windows are looked at; between 0 and 1, exclusive.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
     baseline: int = Field(default=1, ge=1, le=1000)
     significance: float = Field(default=0.05, gt=0, lt=1)
 
 
-class AlertRule(BaseModel):
+class AlertRule(Settings):
     """A condition under which a window of an app version raises an alert.
 
     Attributes:
@@ -462,8 +443,6 @@ class AlertRule(BaseModel):
         drop: Alert if `mean` or `pass_rate` is significantly worse than in the windows before.
         min_count: Minimum number of values in the window and its baseline; not with `count`.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str = Field(min_length=1, max_length=200)
     criterion: str
@@ -549,15 +528,13 @@ class ConfigError(ValueError):
     """
 
 
-class CesConfig(BaseModel):
+class CesConfig(Settings):
     """Settings of CES cases that neither the case nor the API defines.
 
     Attributes:
         evaluation_metrics_thresholds: The app's EvaluationMetricsThresholds in proto3 JSON; a case overrides
             single fields.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     evaluation_metrics_thresholds: JsonObject = Field(default_factory=dict)
     unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
@@ -569,7 +546,7 @@ class CesConfig(BaseModel):
         return value
 
 
-class DiscoveryEngineConfig(BaseModel):
+class DiscoveryEngineConfig(Settings):
     """Conversion of a search engine's answers to conversations.
 
     Attributes:
@@ -577,13 +554,11 @@ class DiscoveryEngineConfig(BaseModel):
             index); None: the engine is the app version.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
     app_version_field: str | None = None
     tool_name: str = Field(default="search", min_length=1)
 
 
-class TracesConfig(BaseModel):
+class TracesConfig(Settings):
     """Conversion of spans to conversations.
 
     Attributes:
@@ -591,38 +566,32 @@ class TracesConfig(BaseModel):
             what spans say, else `service.version`.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
     app_version_attribute: str | None = Field(default=None, min_length=1)
 
 
-class CodeConfig(BaseModel):
+class CodeConfig(Settings):
     """Reference to a function, in google-adk's form.
 
     Attributes:
         name: Full name, such as `my_metrics.politeness`.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
     name: str = Field(min_length=1)
 
 
-class CustomMetricConfig(BaseModel):
+class CustomMetricConfig(Settings):
     """A custom metric of google-adk; unknown keys are ignored.
 
     Attributes:
         code_config: Function that computes it; it is not run.
     """
 
-    model_config = ConfigDict(
-        defer_build=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
     code_config: CodeConfig
 
 
-class EvalConfig(BaseModel):
+class EvalConfig(Settings):
     """The parsed config file.
 
     Attributes:
@@ -645,8 +614,6 @@ class EvalConfig(BaseModel):
     >>> turnwise.evaluate(log, config=config).status is None  # nothing was expected, so nothing is scored
     True
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     criteria: JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
     custom_metrics: dict[str, CustomMetricConfig] = Field(default_factory=dict)

@@ -59,14 +59,18 @@ class ToolDeclaration(msgspec.Struct, omit_defaults=True):
     origin: str = "declared"
 
 
-class ToolSetting(BaseModel):
+class Settings(BaseModel):
+    """Base of what a config holds: unknown keys are errors, and numbers are finite."""
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ToolSetting(Settings):
     """Setting of a tool in the config; None: declared or inferred.
 
     Attributes:
         source: Origin as written by `turnwise tools`; accepted and not used.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     effect: Effect | None = None
     idempotent: bool | None = None
