@@ -320,17 +320,14 @@ class _FilterParser:
         return parts[0] if len(parts) == 1 else Junction("OR", tuple(parts))
 
     def _term(self, depth: int) -> Condition:
-        if self._takes("word", "NOT") or self._takes("minus", "-"):
-            return Negation(self._term_after_not(depth))
-        return self._term_after_not(depth)
-
-    def _term_after_not(self, depth: int) -> Condition:
-        if not self._takes("paren", "("):
-            return self._comparison()
-        inner = self._all(depth + 1)
-        if not self._takes("paren", ")"):
-            raise FilterError("a closing parenthesis is missing")
-        return inner
+        is_negated = self._takes("word", "NOT") or self._takes("minus", "-")
+        if self._takes("paren", "("):
+            term = self._all(depth + 1)
+            if not self._takes("paren", ")"):
+                raise FilterError("a closing parenthesis is missing")
+        else:
+            term = self._comparison()
+        return Negation(term) if is_negated else term
 
     def _comparison(self) -> FieldComparison:
         kind, field = self._take()

@@ -187,7 +187,7 @@ class Message(BaseModel):
         try:
             return cls.model_validate(value, context=ParseState(lenient))
         except ValidationError as error:
-            raise WireError(describe_error(cls._label(), error)) from None
+            raise WireError(describe_problem(cls._label(), error.errors(include_url=False)[0])) from None
 
     def to_value(self) -> JsonObject:
         """Returns the message in canonical proto3 JSON, as Python values."""
@@ -223,11 +223,6 @@ _COMPLAINTS = {
     "string_type": "a string is needed",
     "string_unicode": "an unpaired surrogate",
 }
-
-
-def describe_error(root: str, error: ValidationError) -> str:
-    """Returns the first error in one line, its path below `root` in JSON names."""
-    return describe_problem(root, error.errors(include_url=False)[0])
 
 
 def describe_problem(root: str, problem: ErrorDetails) -> str:
@@ -277,7 +272,7 @@ def read_lenient(
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
             if not isinstance(value, dict) or not all(problem["loc"] for problem in problems):
-                raise WireError(describe_error(label, error)) from None
+                raise WireError(describe_problem(label, problems[0])) from None
             value = deepcopy(value) if not unreadable else value
             unreadable += [describe_problem(label, problem) for problem in problems]
             _replace(value, problems, placeholders)

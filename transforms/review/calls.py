@@ -196,24 +196,15 @@ def transcript_of(
         turns.append(_turn(pair, next(calls) if pair.actual else [], effects))
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
-    data = _encoded(transcript)
-    if data is None or (_DOUBLE in data and _has_other_numbers(data)):
+    try:  # MessagePack costs less than to look at every part for a number that JSON does not have
+        data = _encode(transcript)
+        is_finite = not any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
+    except (ValueError, OverflowError, TypeError):  # it has no room for a value
+        data, is_finite = None, False
+    if not is_finite:
         transcript = cast(Transcript, _with_finite_numbers(cast(JsonValue, transcript)))
     is_small = data is not None and len(data) <= _SURELY_FITS
     return transcript if is_small else limited(transcript, kept)
-
-
-def _encoded(transcript: Transcript) -> bytes | None:
-    """Returns MessagePack, which costs less than to look at every part; None: it has no room for a value."""
-    try:
-        return _encode(transcript)
-    except (ValueError, OverflowError, TypeError):
-        return None
-
-
-def _has_other_numbers(data: bytes) -> bool:
-    """Returns whether MessagePack may hold an infinite number or NaN."""
-    return any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
 
 
 def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
