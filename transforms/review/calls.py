@@ -143,13 +143,6 @@ def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
     return made
 
 
-def user_calls(turn: Turn, effects: CallEffects) -> list[TranscriptCall]:
-    """Returns the calls that the user made with their own tools in a turn."""
-    made = MadeCalls()
-    made.add(turn.user_tool_calls, turn.user_tool_responses, [], effects)
-    return made.turns[0]
-
-
 def tool_names(tools: Iterable[str]) -> list[str]:
     """Returns names of tools, sorted, each once and at most 200 characters long; the first 100."""
     return sorted({tool[:_LONGEST_NAME] for tool in tools})[:_MOST_TOOLS]
@@ -222,7 +215,9 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
     if len(actual.agent_messages) > 1:
         turn["messages"] = actual.agent_messages
     if actual.user_tool_calls:
-        turn["user_tool_calls"] = user_calls(actual, effects)
+        made_by_user = MadeCalls()
+        made_by_user.add(actual.user_tool_calls, actual.user_tool_responses, [], effects)
+        turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
