@@ -307,6 +307,7 @@ class JudgeConfig(Settings):
 
 
 STATUS = "evaluation_status"
+"""Stands in the place of a criterion's name where verdicts are counted."""
 _Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 _Number = Annotated[float, Field(strict=True)]
 

@@ -12,13 +12,10 @@ from turnwise.schemas.proto.scalars import float32, nanos_duration
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.ces_conversations import (
-    ComparedValue,
     EvaluationExpectations,
-    ExpectedAnswer,
-    JudgedRubric,
+    JudgedItem,
     ScenarioExpectations,
     ScenarioRubrics,
-    Statement,
     UserGoalSatisfaction,
     items_of,
 )
@@ -77,17 +74,17 @@ class Judgements:
         entry = self._entries.get(name)
         return entry.overall if entry else None
 
-    def statements(self) -> list[Statement]:
+    def statements(self) -> tuple[JudgedItem, ...]:
         """Returns the judged evaluation expectations."""
-        return items_of(self.of_whole(EvaluationExpectations.name), Statement)
+        return items_of(self.of_whole(EvaluationExpectations.name))
 
-    def answers(self) -> list[ExpectedAnswer]:
+    def answers(self) -> tuple[JudgedItem, ...]:
         """Returns the judged answers of a scenario."""
-        return items_of(self.of_whole(ScenarioExpectations.name), ExpectedAnswer)
+        return items_of(self.of_whole(ScenarioExpectations.name))
 
-    def rubrics(self) -> list[JudgedRubric]:
+    def rubrics(self) -> tuple[JudgedItem, ...]:
         """Returns the judged rubrics of a scenario."""
-        return items_of(self.of_whole(ScenarioRubrics.name), JudgedRubric)
+        return items_of(self.of_whole(ScenarioRubrics.name))
 
     def hallucination(self, index: int) -> Score | None:
         """Returns the hallucination score of a pair, as CES has it."""
@@ -112,7 +109,7 @@ class Judgements:
         if not self or sample.eval_case is None:
             return outcomes
         score = self.of_turn(SemanticMatch.name, pair.index)
-        outcomes = _with_values(sample.eval_case, outcomes, items_of(score, ComparedValue))
+        outcomes = _with_values(sample.eval_case, outcomes, items_of(score))
         similarity = self.similarity(sample, pair)
         if similarity is not None:
             for place, outcome in enumerate(outcomes):
@@ -126,7 +123,7 @@ class Judgements:
         outcomes = list(sample.scenario_outcomes)
         if not self or sample.eval_case is None:
             return outcomes
-        values = items_of(self.of_whole(SemanticMatch.name), ComparedValue)
+        values = items_of(self.of_whole(SemanticMatch.name))
         outcomes = _with_values(sample.eval_case, outcomes, values)
         for answer in self.answers():
             if answer.score is not None:
@@ -174,10 +171,10 @@ def _outcome(score: float) -> Outcome:
 
 
 def _with_values(
-    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Iterable[ComparedValue]
+    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Iterable[JudgedItem]
 ) -> list[ExpectationOutcome]:
     """Decides the expectations whose values were compared by meaning."""
-    by_place: dict[int, list[ComparedValue]] = {}
+    by_place: dict[int, list[JudgedItem]] = {}
     for value in values:
         by_place.setdefault(value.place, []).append(value)
     return [
@@ -187,7 +184,7 @@ def _with_values(
 
 
 def _with_verdicts(
-    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[ComparedValue]
+    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[JudgedItem]
 ) -> ExpectationOutcome:
     scores = [value.score for value in values]
     if not any(score is not None for score in scores):

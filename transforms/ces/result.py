@@ -22,7 +22,7 @@ from turnwise.transforms.ces.judgements import (
 )
 from turnwise.transforms.criteria.answers import GroundingScore
 from turnwise.transforms.criteria.base import Criterion, calls_text, why_unpaired, words_text
-from turnwise.transforms.criteria.ces_conversations import Statement
+from turnwise.transforms.criteria.ces_conversations import JudgedItem
 from turnwise.transforms.criteria.ces_turns import (
     HALLUCINATION_LABELS,
     LABELS,
@@ -245,7 +245,7 @@ def _add_scenario_judgements(
     rubrics, goal = judgements.rubrics(), judgements.user_goal()
     if rubrics:
         message["rubricOutcomes"] = [
-            {"rubric": rubric.rubric}
+            {"rubric": rubric.name}
             | ({} if rubric.score is None else {"score": float32(rubric.score)})
             | ({"scoreExplanation": rubric.reason} if rubric.reason else {})
             for rubric in rubrics
@@ -496,11 +496,11 @@ def _explained(score: Score) -> JsonObject:
     return {"explanation": score.explanation} if score.explanation else {}
 
 
-def statement_result(statement: Statement) -> JsonObject:
+def statement_result(statement: JudgedItem) -> JsonObject:
     """Returns the EvaluationExpectationResult of an evaluation expectation."""
     message: JsonObject = {}
-    if statement.expectation != statement.prompt:
-        message["evaluationExpectation"] = statement.expectation
+    if statement.name != statement.prompt:
+        message["evaluationExpectation"] = statement.name
     if statement.prompt:
         message["prompt"] = statement.prompt
     if statement.score is not None:

@@ -3,15 +3,12 @@
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
-    agent_actions,
     as_text,
     call_fields,
     declared_tools,
     failure_mark,
     own_result,
-    usage_fields,
-    users_actions,
-    wrong_tokens,
+    split_actions,
 )
 from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.dialogue import Dialogue
@@ -93,11 +90,8 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
     actions = task.get("actions") if isinstance(task, dict) else None
     if task is None or not isinstance(actions, list):
         return None
-    return {
-        "actions": agent_actions(actions),
-        "user_actions": users_actions(actions),
-        "outputs": task.get("outputs") or [],
-    }
+    by_agent, by_user = split_actions(actions)
+    return {"actions": by_agent, "user_actions": by_user, "outputs": task.get("outputs") or []}
 
 
 _TEXT_TYPES = part_types(RESPONSES_PARTS, TEXT)
@@ -251,10 +245,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             for call, held in zip(message_calls(message), call_results(message), strict=True):
                 log.made(call, held)
             log.said(message)
-            if isinstance(message.get("usage"), dict):
-                log.usage(
-                    message["usage"] if wrong_tokens(message["usage"]) else usage_fields(message["usage"])
-                )
+            log.usage(message.get("usage"))
         _unread_of(message, log.unread)
 
 
@@ -266,8 +257,7 @@ def read_reply(reply: JsonObject, log: Dialogue) -> None:
     log.alternatives(len(choices))
     if isinstance(message, dict):
         read_messages([{"role": "assistant", **stated(message)}], log)
-    if isinstance(usage := reply.get("usage"), dict):
-        log.usage(usage if wrong_tokens(usage) else usage_fields(usage))
+    log.usage(reply.get("usage"))
     log.finish = first.get("finish_reason") if first else None
     log.failure = reply.get("error")
 

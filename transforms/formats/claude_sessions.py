@@ -6,13 +6,12 @@ from pathlib import PurePosixPath
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.endings import End, as_text, length
+from turnwise.transforms.formats.endings import End, as_text, length, token_counts
 from turnwise.transforms.formats.messages.anthropic import (
     as_blocks,
     is_block,
     read_agent,
     read_user,
-    usage_of,
 )
 from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
@@ -132,7 +131,7 @@ def _measure(log: Dialogue, usage: dict[str, tuple[int, JsonValue]]) -> None:
     """Adds the tokens of every message once; each of its lines repeats them."""
     for place, report in usage.values():
         turn = log.turns[place]
-        turn.usage = counted(turn.usage, usage_of(report))
+        turn.usage = counted(turn.usage, token_counts(as_object(report)))
         turn.inference_calls = (turn.inference_calls or 0) + 1
 
 
@@ -245,7 +244,7 @@ class _StreamReader:
         log, turn = self.log, self.log.turn
         said = _last_words(entry)
         log.agent("" if turn.agent_messages else said)
-        log.usage(usage_of(entry.get("usage")))
+        log.usage(entry.get("usage"))
         turn.latency_ms = length(entry.get("duration_ms"))
         turn.model_ms = length(entry.get("duration_api_ms"))
         subtype = entry.get("subtype")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
-from turnwise.transforms.formats.endings import End, as_text, failure_mark, length, usage_fields
+from turnwise.transforms.formats.endings import End, as_text, failure_mark, length
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.openai_responses import read_items
@@ -74,7 +74,7 @@ class _RolloutReader:
     def _event(self, payload: JsonObject) -> None:
         kind, log = kind_of(payload), self.log
         if kind == "token_count" and log.turns:
-            _add_usage(log, as_object(as_object(payload.get("info")).get("last_token_usage")))
+            log.usage(as_object(payload.get("info")).get("last_token_usage"))
         elif kind in _STARTS:
             self.is_running, log.failure = True, None
         elif kind in ("task_complete", "turn_complete") and log.turns:
@@ -108,7 +108,7 @@ class _RolloutReader:
             _add_item(as_object(line.get("item")), log)
         elif kind == "turn.completed":
             self.is_running = False
-            _add_usage(log, as_object(line.get("usage")))
+            log.usage(line.get("usage"))
             log.finish = "stop"
         elif kind == "turn.failed":
             self.is_running = False
@@ -183,12 +183,6 @@ def _add_item(item: JsonObject, log: Dialogue) -> None:
         log.unread.add("AgentError", f"an error: {str(item.get('message'))[:200]}")
     elif kind not in _STEPLESS:
         log.unread.part(kind)
-
-
-def _add_usage(log: Dialogue, usage: JsonObject) -> None:
-    """Adds the tokens of one call of the model."""
-    cached, reasoning = usage.get("cached_input_tokens"), usage.get("reasoning_output_tokens")
-    log.usage({**usage_fields(usage), "cached_tokens": cached, "reasoning_tokens": reasoning})
 
 
 def marked(payload: JsonObject) -> JsonObject:

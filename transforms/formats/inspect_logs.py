@@ -6,7 +6,7 @@ from functools import partial
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, error_end, failure_mark, length
-from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value, usage_of
+from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -121,13 +121,7 @@ def _measure(sample: JsonObject, output: JsonObject, log: Dialogue) -> None:
         return
     reports = [as_object(usage) for usage in as_object(sample.get("model_usage")).values()]
     for usage in reports or [as_object(output.get("usage"))]:
-        cached = usage.get("input_tokens_cache_read")
-        log.usage(
-            {
-                **{name: usage.get(name) for name in ("input_tokens", "output_tokens", "reasoning_tokens")},
-                "cached_tokens": cached,
-            }
-        )
+        log.usage(usage)
     seconds = sample.get("total_time")
     if isinstance(seconds, int | float) and not isinstance(seconds, bool):
         log.turn.latency_ms = length(seconds * 1000)
@@ -243,7 +237,7 @@ def _measure_managed(event: JsonObject, log: Dialogue, starts: dict[str, float],
     if begun is None:
         starts[as_text(event.get("id")) or ""] = time
         return
-    log.usage(usage_of(event.get("model_usage")))
+    log.usage(event.get("model_usage"))
     if log.turns and begun in starts:
         log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
 

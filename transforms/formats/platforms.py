@@ -85,8 +85,7 @@ def _step(trace: JsonObject, log: Dialogue) -> bool:
             _add_calls(as_object(step.get("invocationInput")), log)
             is_over = _observation(as_object(step.get("observation")), log)
             output = as_object(as_object(step.get("modelInvocationOutput")).get("metadata"))
-            usage = as_object(output.get("usage"))
-            log.usage({"input_tokens": usage.get("inputTokens"), "output_tokens": usage.get("outputTokens")})
+            log.usage(output.get("usage"))
             for name in step.keys() - set(_PLATFORMS_STEPLESS):
                 log.unread.part(name)
         elif kind == "guardrailTrace" and step.get("action") == "INTERVENED":

@@ -41,7 +41,6 @@ from turnwise.transforms.formats.registry import (
     ReadSettings,
     SplitEvent,
     Splitter,
-    TextSplit,
     formats_in_order,
     read_settings,
     record_place,
@@ -73,15 +72,6 @@ class LogReader:
     def _first(self) -> Format:
         return formats_in_order()[0]
 
-    @cached_property
-    def _text_splitters(self) -> list[tuple[Splitter, TextSplit]]:
-        # An added format or a mapping goes first, and both need the parsed record.
-        if self._settings.mapping is not None or not (self._chosen or self._first.looks_right):
-            return []
-        kinds = (self._chosen,) if self._chosen else formats_in_order()
-        splitters = [each.splitter for each in kinds if each.splitter]
-        return [(each, each.split_text) for each in splitters if each.split_text]
-
     def read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
         """Returns the conversations or events of a record, an error in place of one that is bad.
 
@@ -104,9 +94,6 @@ class LogReader:
                 return [conversation]
             if conversation.turns or chosen:
                 return [with_turns(_named(conversation, record))]
-        split = self._split_text(record)
-        if split is not None:
-            return split
         value, record = _parsed(record)
         mapping = self._settings.mapping
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
@@ -143,13 +130,6 @@ class LogReader:
                     yield _numbered(one, number)
             except ValueError as error:
                 yield ValueError(f"row {number}: {error}")
-
-    def _split_text(self, record: Record) -> list[ConversationEvent | ValueError] | None:
-        for splitter, split_text in self._text_splitters:
-            found = split_text(record.data, self._settings)
-            if found is not None:
-                return _events(found, splitter, record)
-        return None
 
 
 def _unforeseen(

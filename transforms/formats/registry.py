@@ -165,21 +165,16 @@ class SplitEvent(NamedTuple):
     data: bytes
 
 
-TextSplit: TypeAlias = Callable[[bytes, ReadSettings], Sequence[SplitEvent | ValueError] | None]
-
-
 class Splitter(Struct, frozen=True, kw_only=True):
     """How a record that holds events of several conversations is split.
 
     Attributes:
         into: Name of the format that the events are in.
         split: Returns the events of a parsed record, an error in place of what is none; raises ValueError.
-        split_text: Does the same with a record's text, without general parsing; None: it has to be parsed.
     """
 
     into: str
     split: Callable[[JsonValue, ReadSettings], Sequence[SplitEvent | ValueError]]
-    split_text: TextSplit | None = None
 
 
 class Format(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import asdict
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import (
     FailureRow,
@@ -23,7 +24,7 @@ from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriteri
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, panel_column
-from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation, Verdict
+from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
 from turnwise.transforms.statistics.tests import wilson_interval
 from turnwise.transforms.text.dates import rfc3339
 

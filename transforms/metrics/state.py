@@ -10,12 +10,13 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.metrics.repeats import Repeats
 from turnwise.transforms.scoring.config import panel_summary, verdict_letters
-from turnwise.transforms.scoring.evaluate import STATUS, CriterionScores, ScoredConversation, Verdict
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
 from turnwise.transforms.scoring.selection import PANEL
 
 # Quantiles within 0.1 % of the value, from counts in logarithmic bins that can be added and taken back.

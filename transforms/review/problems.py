@@ -8,6 +8,7 @@ from itertools import chain, groupby
 from typing import NamedTuple
 from unicodedata import normalize
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.rows import ConversationRow
@@ -29,7 +30,7 @@ from turnwise.transforms.matching.sample import (
     unanswered_state,
 )
 from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
-from turnwise.transforms.scoring.evaluate import STATUS, CriterionScores, ScoredConversation, Verdict
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
 from turnwise.transforms.scoring.panels import conversation_gap
 from turnwise.transforms.text.dates import time_seconds
 from turnwise.transforms.text.sentences import single_spaced
@@ -248,7 +249,7 @@ def _is_compared(sample: Sample, pair: TurnPair) -> bool:
         return False
     if pair.expected is not None and pair.expected.tool_calls is not None:
         return True
-    return pair.label == EXTRA_TURN and states_calls(sample)
+    return pair.label == EXTRA_TURN and states_calls(sample.eval_case.turns if sample.eval_case else ())
 
 
 def _has_expected_calls(sample: Sample, pair: TurnPair) -> bool:

@@ -38,10 +38,7 @@ from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
 from turnwise.pipeline.streaming.local.loop import StreamLoop
-from turnwise.pipeline.streaming.local.metrics_files import (
-    MetricsFiles,
-    Runtime,
-)
+from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles, Runtime
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, shown_url
@@ -86,9 +83,10 @@ def run_stream(settings: RunSettings) -> int:
             if settings.place:
                 store.service = open_changes(settings.place)
                 store.service.stop = stop
-            given = settings.input, _source_options(settings), store.checkpoints
-            left = left_before(*given)
-            source = open_source(*given)
+            limit, attribute = settings.max_record_bytes, settings.stream.timestamp_attribute
+            options = SourceOptions(limit, attribute, Path(settings.output), settings.input_format)
+            left = left_before(settings.input, options, store.checkpoints)
+            source = open_source(settings.input, options, store.checkpoints)
         except ConfigError:
             if is_new:
                 clear_directory(settings.output)
@@ -102,11 +100,6 @@ def run_stream(settings: RunSettings) -> int:
             return _report(settings, store, late, source.unread(), [*left, *source.refused()])
         except OSError as error:
             raise name_full_disk(error, settings.output) from None
-
-
-def _source_options(settings: RunSettings) -> SourceOptions:
-    attribute, directory = settings.stream.timestamp_attribute, Path(settings.output)
-    return SourceOptions(settings.max_record_bytes, attribute, directory, settings.input_format)
 
 
 def _holds_stream(settings: RunSettings) -> bool:

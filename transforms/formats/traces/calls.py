@@ -1,6 +1,7 @@
 """Calls of a turn with their results: what models asked for and what tools did, each counted once."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from operator import attrgetter
 
 from msgspec import Struct
@@ -9,16 +10,19 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
-from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
+from turnwise.transforms.formats.messages.dialogue import TRANSFER
+from turnwise.transforms.formats.messages.kinds import AGENT
 from turnwise.transforms.formats.messages.parts import (
-    TRANSFER,
     MessageCall,
     MessageResult,
     SpanMessage,
+    finish_of,
     is_repr_call,
     repr_calls,
+    spoken,
 )
 from turnwise.transforms.formats.messages.spellings import read_messages
+from turnwise.transforms.formats.messages.streams import as_object, objects_in
 from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine
@@ -58,18 +62,29 @@ class TurnCall(Struct, eq=False):
 
 def turn_calls(line: TurnLine) -> list[TurnCall]:
     """Returns the calls of a turn in time order."""
-    calls = [
-        TurnCall(ToolCall(call.name, _object(call.args), call.id), node.span.end or node.span.start)
-        for node in (*line.main, *line.inner)
+    asked = [
+        (call, node.span.end or node.span.start)
+        for node in line.models
         for message in node.step.output or ()
         for call in (*message.calls, *repr_calls(message.texts))
     ]
-    calls += _before(line) if line.main else _of_answers(line)
-    calls += [
-        TurnCall(ToolCall(call.name, _object(call.args), call.id), node.span.end or node.span.start)
-        for node, asked in _asked_later(line)
-        for call in asked
-    ]
+    if line.main:
+        # Calls in the first input after the user's message have no spans of their own.
+        first = line.main[0]
+        before = after_user(first.step.input or ())
+        asked += [(call, first.span.start) for message in before for call in message.calls]
+    else:
+        # Agents that recorded no model call may state calls in their answers.
+        asked += [
+            (call, unit.top.span.start)
+            for unit in line.units
+            if unit.top is not None
+            for message in unit.answer[_last_user(unit.answer) + 1 :]
+            for call in message.calls
+        ]
+    for node, later in _asked_later(line):
+        asked += [(call, node.span.end or node.span.start) for call in later]
+    calls = [TurnCall(ToolCall(call.name, _object(call.args), call.id), time) for call, time in asked]
     for tool in sorted(line.tools, key=lambda node: node.order):
         _add_tool(tool, calls)
     if not line.main:
@@ -83,7 +98,7 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
 def asks(node: SpanNode) -> bool:
     """Returns whether a model call ended by asking for calls that its own output does not hold."""
     output = node.step.output or []
-    finish = node.step.finish or next((each.finish for each in reversed(output) if each.finish), None) or ""
+    finish = node.step.finish or finish_of(output) or ""
     word = finish.rpartition(".")[2].lower().replace("-", "_")
     return word in _ASKING and not any(each.calls or any(map(is_repr_call, each.texts)) for each in output)
 
@@ -107,16 +122,6 @@ def lacks_calls(line: TurnLine, calls: Sequence[TurnCall]) -> bool:
     return len(lacking) > sum(not each.is_asked and each.time >= first for each in calls)
 
 
-def _before(line: TurnLine) -> list[TurnCall]:
-    """Returns the calls that stand in the first input after the user's message: their spans are not there."""
-    start = line.main[0].span.start
-    return [
-        TurnCall(ToolCall(call.name, _object(call.args), call.id), start)
-        for message in after_user(line.main[0].step.input or ())
-        for call in message.calls
-    ]
-
-
 def after_user(messages: Sequence[SpanMessage]) -> Sequence[SpanMessage]:
     """Returns the messages after the last one that a user wrote; none if no user wrote one."""
     last = _last_user(messages)
@@ -128,17 +133,6 @@ def _last_user(messages: Sequence[SpanMessage]) -> int:
     return next((place for place in range(len(messages) - 1, -1, -1) if messages[place].is_users), -1)
 
 
-def _of_answers(line: TurnLine) -> list[TurnCall]:
-    """Returns the calls in the answers of agents that recorded no model call."""
-    return [
-        TurnCall(ToolCall(call.name, _object(call.args), call.id), unit.top.span.start)
-        for unit in line.units
-        if unit.top is not None
-        for message in unit.answer[_last_user(unit.answer) + 1 :]
-        for call in message.calls
-    ]
-
-
 def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     """Joins a tool's span to the call that asked for it: by id, else by name and order; or adds a call."""
     step = tool.step
@@ -147,7 +141,10 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     if found is not None and step.name and found.call.name not in (None, step.name):
         found = None
     if found is None:
-        named = [each for each in free if _is_same_name(each.call.name, step.name, step.target)]
+        # A hand-off is asked for by a call of another name.
+        target = None if step.target is None else TRANSFER + step.target.lower().replace(" ", "_")
+        names = {step.name, target} - {None} if step.name else ()
+        named = [each for each in free if each.call.name in names]
         args = _object(step.args)
         found = max(named, key=lambda each: _likeness(each.call.args, args), default=None)
         # What was asked for later is no reason of an attempt, but a model's span may enclose its tools.
@@ -189,15 +186,11 @@ def _failed_before(step: SpanStep, calls: Sequence[TurnCall]) -> TurnCall | None
     return None
 
 
-def _is_same_name(asked: str | None, name: str | None, target: str | None) -> bool:
-    return bool(name) and (
-        asked == name or (target is not None and asked == TRANSFER + target.lower().replace(" ", "_"))
-    )
-
-
 def _object(value: JsonValue) -> JsonObject | None:
     if isinstance(value, str) and value.lstrip()[:1] == '"':
-        value = _unquoted(value)
+        # It may be the JSON text of a JSON text.
+        with suppress(ValueError):
+            value = from_json(value)
     found = decoded_arguments(value)
     while found is not None and found.keys() == {RAW} and isinstance(found[RAW], str):
         inner = decoded_arguments(found[RAW])
@@ -205,15 +198,6 @@ def _object(value: JsonValue) -> JsonObject | None:
             break
         found = inner
     return found
-
-
-def _unquoted(text: str) -> JsonValue:
-    """Returns what a JSON text of a JSON text holds; the text itself if it is none."""
-    try:
-        value: JsonValue = from_json(text)
-    except ValueError:
-        return text
-    return value
 
 
 def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
@@ -251,7 +235,7 @@ def _results_of(line: TurnLine) -> list[MessageResult]:
     for node in line.inner:
         inner.setdefault(id(node.parent), []).append(node.step.input or [])
     found = _longest([*inputs, *(unit.answer for unit in line.units)])
-    replies = (each for node in (*line.main, *line.inner) for each in node.step.output or ())
+    replies = (each for node in line.models for each in node.step.output or ())
     return [
         *found,
         *(result for each in inner.values() for result in _longest(each)),
@@ -321,16 +305,12 @@ def mark_doubles(nodes: Sequence[SpanNode]) -> None:
                 first = replies.setdefault((node.span.trace, step.response_id), node)
                 same = first if _is_same_reply(first, node) else None
         elif step.kind == "tool" and above is not None and above.step.kind == "tool":
-            same = above if _is_same_tool(above.step, step) else None
+            # A tool may call itself.
+            is_equal = above.step.args is None or step.args is None or above.step.args == step.args
+            same = above if above.step.name == step.name and is_equal else None
         if same is not None and same is not node:
             _join_doubles(node, same)
     _mark_beside([node for node in models if not node.is_double and node.step.kind == "model"])
-
-
-def _is_same_tool(above: SpanStep, step: SpanStep) -> bool:
-    """Returns whether a tool's span below another one records the same call: a tool may call itself."""
-    is_equal = above.args is None or step.args is None or above.args == step.args
-    return above.name == step.name and is_equal
 
 
 def _join_doubles(node: SpanNode, same: SpanNode) -> None:
@@ -364,11 +344,10 @@ def _is_same_reply(one: SpanNode, other: SpanNode) -> bool:
 
     Gateways and test doubles give the same id to many replies.
     """
-    if not _signs(one.step.output, other.step.output):
-        return False
-    if _signs(one.step.input, other.step.input):
-        return True
-    return one.span.is_log or other.span.is_log or _overlap(one, other)
+    is_one_time = one.span.is_log or other.span.is_log or _overlap(one, other)
+    return _signs(one.step.output, other.step.output) and (
+        _signs(one.step.input, other.step.input) or is_one_time
+    )
 
 
 def _mark_beside(models: Sequence[SpanNode]) -> None:
@@ -419,11 +398,7 @@ def _overlap(one: SpanNode, other: SpanNode) -> bool:
 
 def _signs(one: list[SpanMessage] | None, other: list[SpanMessage] | None) -> bool:
     """Returns whether two lists of messages are equal but for the system's, or one is not stated."""
-    return not one or not other or _signs_of(one) == _signs_of(other)
-
-
-def _signs_of(messages: Iterable[SpanMessage]) -> list[object]:
-    return [each.sign for each in messages if each.role != SYSTEM]
+    return not one or not other or [m.sign for m in spoken(one)] == [m.sign for m in spoken(other)]
 
 
 _DUMPED = frozenset(("content", "kwargs", "data"))
@@ -447,28 +422,27 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
     if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
         inner = output
     if isinstance(inner, dict) and inner.keys() >= _OF_LLAMA:
-        return _told(inner), True if failure_mark(inner) else None
+        # LlamaIndex tells the model the texts of a tool's output, or else the raw value.
+        texts = [block.get("text") for block in objects_in(inner.get("blocks"))]
+        words = [text for text in texts if isinstance(text, str)]
+        told = "\n".join(words) if words and len(words) == len(texts) else inner.get("raw_output")
+        return told, True if failure_mark(inner) else None
     for key, beside in _WRAPPERS.items():
         if isinstance(inner, dict) and inner.keys() <= beside and isinstance(inner.get(key), dict):
             inner = inner[key]
-    if (
-        isinstance(inner, dict)
-        and "content" in inner
-        and ("tool_call_id" in inner or inner.get("type") == "tool")
-    ):
-        found = read_messages({**inner, "role": "tool"}, AGENT)
-        results = [result for message in found for result in message.results]
-        if results:
-            return results[0].response, True if results[0].error else None
+    is_message = isinstance(inner, dict) and ("tool_call_id" in inner or inner.get("type") == "tool")
+    if isinstance(inner, dict) and is_message and "content" in inner:
+        for message in read_messages({**inner, "role": "tool"}, AGENT):
+            for result in message.results:
+                return result.response, True if result.error else None
     return value, None
 
 
-def _told(output: JsonObject) -> JsonValue:
-    """Returns what LlamaIndex tells the model of a tool's output: its texts, or else the raw value."""
-    blocks = output.get("blocks")
-    held = [each for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
-    texts = [text for each in held if isinstance(text := each.get("text"), str)]
-    return "\n".join(texts) if texts and len(texts) == len(held) else output.get("raw_output")
+def add_result(step: SpanStep, value: JsonValue) -> None:
+    """Adds the result of a tool, if it is stated, as `tool_result` reads it."""
+    if value is not None:
+        step.result, step.error = tool_result(value)
+        step.has_result = True
 
 
 _OF_AGENTS = "agent."
@@ -492,19 +466,16 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
         begun = starts.setdefault((id(holder), step.kind, step.name), [])
         if event == "start":
             begun.append((node, set()))
-        elif found := next((one for one in begun if event not in one[1]), None):
-            _join(found[0], node)
-            found[1].add(event)
-    for start, events in (one for begun in starts.values() for one in begun):
+        elif call := next((call for call in begun if event not in call[1]), None):
+            start, events = call
+            events.add(event)
+            node.is_double = True
+            start.step.fill(step)
+            if event == "end" and start.span.start <= node.span.start:
+                start.span.end = node.span.start
+    for start, events in (call for begun in starts.values() for call in begun):
         if "end" not in events:
             start.span.end = 0
-
-
-def _join(start: SpanNode, node: SpanNode) -> None:
-    node.is_double = True
-    start.step.fill(node.step)
-    if node.step.event == "end" and start.span.start <= node.span.start:
-        start.span.end = node.span.start
 
 
 _LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions")
@@ -523,7 +494,13 @@ def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
                 key = str(stated)
                 if key not in seen and len(seen) < _MOST_READ:
                     seen.add(key)
-                    for tool in declared_tools(_plain(stated)):
+                    listed = loaded(stated)
+                    if isinstance(listed, dict):
+                        listed = as_object(listed.get("config")).get("tools")
+                    plain = (
+                        [_declaration(loaded(tool)) for tool in listed] if isinstance(listed, list) else []
+                    )
+                    for tool in declared_tools(plain):
                         found.setdefault(tool.name, tool)
     return list(found.values())
 
@@ -535,16 +512,6 @@ def _stated(held: JsonObject) -> Iterator[JsonValue]:
     for prefix in _NUMBERED:
         if f"{prefix}0.name" in held or f"{prefix}0.tool.json_schema" in held:
             yield numbered(held, prefix)
-
-
-def _plain(stated: JsonValue) -> list[JsonValue]:
-    """Returns declarations as a list of objects."""
-    stated = loaded(stated)
-    if isinstance(stated, dict):
-        config = stated.get("config")
-        stated = config.get("tools") if isinstance(config, dict) else None
-    found = [loaded(each) for each in stated] if isinstance(stated, list) else []
-    return [_declaration(each) for each in found]
 
 
 def _declaration(held: JsonValue) -> JsonValue:

@@ -15,7 +15,6 @@ from turnwise.transforms.formats.messages.parts import HIDDEN, OBJECT, SpanMessa
 from turnwise.transforms.formats.messages.spellings import HISTORIES, only_messages, read_messages
 from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.formats.traces.span import (
-    APP_VERSION,
     SpanEvent,
     TraceSpan,
     as_count,
@@ -195,15 +194,15 @@ def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     return found
 
 
-def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
-    """Returns tokens by the keys of each field of `Usage`; None: none are stated."""
-    found: dict[str, int] = {}
-    for field, keys in fields.items():
+def usage_at(report: JsonValue, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
+    """Returns tokens by the keys of each field of `Usage`; None: none are stated, or it is no object."""
+    counts: dict[str, int] = {}
+    for field, keys in fields.items() if isinstance(report, dict) else ():
         for key in keys:
-            if key in attributes and (count := as_count(attributes[key])) is not None:
-                found[field] = count
+            if key in report and (count := as_count(report[key])) is not None:
+                counts[field] = count
                 break
-    return Usage(**found) if found else None
+    return Usage(**counts) if counts else None
 
 
 def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
@@ -371,7 +370,7 @@ _VERSIONS = ("gen_ai.agent.version", "langfuse.version", "langfuse.release")
 _VERSION_NAMES = ("app_version", "appVersion", "agent_version", "agentVersion", "revision_id", "release")
 _ENTITY_VERSION = "traceloop.entity.version"
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
-_ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
+ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
 _OF_STEPS = ("seq:step:", "graph:step:", "map:key:")
 _WITH_METADATA = frozenset(
     ("metadata", "langfuse", "langsmith", "traceloop", "ai", "mlflow", "tag", "session", "gcp")
@@ -403,26 +402,11 @@ def user_of(span: TraceSpan) -> str | None:
     return text_at(span.attributes, *_USERS) or text_at(_metadata(span.attributes), *_USER_NAMES)
 
 
-def environment_of(span: TraceSpan) -> str | None:
-    """Returns the deployment environment that a span's resource names."""
-    return text_at(span.resource, *_ENVIRONMENTS)
-
-
-def configured_version(span: TraceSpan) -> str | None:
-    """Returns the app version in the attribute of the resource that the config names."""
-    return text_at(span.resource, APP_VERSION)
-
-
-def service_version(span: TraceSpan) -> str | None:
-    """Returns the version of the service that wrote a span."""
-    return text_at(span.resource, "service.version")
-
-
 def _metadata(attributes: JsonObject) -> JsonObject:
     found: JsonObject = {}
     for key, value in attributes.items():
-        holder = next((each for each in _HOLDERS if key.startswith(each)), None)
-        if holder:
+        if key.startswith(_HOLDERS):
+            holder = next(prefix for prefix in _HOLDERS if key.startswith(prefix))
             found.setdefault(key[len(holder) :], value)
         elif key in _METADATA:
             inner = loaded(value)

@@ -48,7 +48,6 @@ from turnwise.transforms.formats.traces.otlp import (
     is_span,
     is_span_list,
     otlp_spans,
-    otlp_text_spans,
 )
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, of_service
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
@@ -262,16 +261,11 @@ def _register_export(
     spans: Callable[[JsonObject], Iterable[TraceSpan]],
     *keys: tuple[str, ...],
     is_list: Test | None = None,
-    text_spans: Callable[[bytes], Iterable[TraceSpan] | None] | None = None,
 ) -> None:
     """Adds the format of an export of spans."""
 
     def split(value: JsonValue, settings: ReadSettings) -> list[SplitEvent | ValueError]:
         return _trace_parts(_all(value, spans), settings.traces.app_version_attribute)
-
-    def split_text(data: bytes, settings: ReadSettings) -> list[SplitEvent | ValueError] | None:
-        found = text_spans(data) if text_spans else None
-        return None if found is None else _trace_parts(found, settings.traces.app_version_attribute)
 
     def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
@@ -284,7 +278,7 @@ def _register_export(
             recognises=recognises,
             keys=keys[0],
             other_keys=keys[1:],
-            splitter=Splitter(into=_PARTS, split=split, split_text=split_text if text_spans else None),
+            splitter=Splitter(into=_PARTS, split=split),
             time=last_time,
             is_list=is_list,
             has_rubrics=False,
@@ -312,7 +306,7 @@ register_format(
 # For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
 _register_export(
     "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
-    is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",), text_spans=otlp_text_spans,
+    is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
 )  # fmt: skip
 # For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
 _register_export(
