@@ -245,10 +245,7 @@ def _panel(models: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Panel: TypeAlias = Annotated[
-    tuple[ModelName, ...],
-    BeforeValidator(_named_one_by_one),
-    AfterValidator(_panel),
-    Field(max_length=9),
+    tuple[ModelName, ...], BeforeValidator(_named_one_by_one), AfterValidator(_panel), Field(max_length=9)
 ]
 """Models that vote on each question, two to nine; (): there is no panel."""
 
@@ -338,6 +335,7 @@ class JudgeConfig(BaseModel):
 
 
 STATUS = "evaluation_status"
+"""Stands in the place of a criterion's name where verdicts are counted."""
 _Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 _Number = Annotated[float, Field(strict=True)]
 

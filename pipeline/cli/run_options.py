@@ -167,11 +167,7 @@ def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -
 
 
 def own_options(argv: Sequence[str]) -> dict[str, Any]:
-    """Returns turnwise's own options of a command line, by name.
-
-    Raises:
-        ConfigError: The value of an option is missing or wrong.
-    """
+    """Returns turnwise's own options of a command line, by name; raises ConfigError for a wrong value."""
     parser = OptionParser(add_help=False)
     add_arguments(parser)
     return vars(parser.parse_known_args(list(argv))[0])
@@ -204,11 +200,7 @@ Command = Callable[[Sequence[str]], int]
 
 
 def dates_of(argv: Sequence[str]) -> Dates | None:
-    """Returns the dates that a command line names; None: it runs once.
-
-    Raises:
-        ConfigError: There is no such date, or runs of several dates would use one place.
-    """
+    """Returns the dates of a command line (None: it runs once); raises ConfigError if runs would collide."""
     raw = raw_options(own_options(argv))[0]
     if raw.date is None:
         if raw.lookback is not None:

@@ -26,16 +26,7 @@ from turnwise.pipeline.io.files import (
     whole_items,
 )
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
-from turnwise.pipeline.report.conversion import (
-    check_new_file,
-    conversion_text,
-    convert_items,
-    convert_run,
-    is_run,
-    log_candidates,
-    run_candidates,
-    write_cases,
-)
+from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, add_options
@@ -52,13 +43,7 @@ from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.decisions.cases import Candidate, CandidateSample, check_fields, meets
 from turnwise.transforms.decisions.conversion import TARGETS
 from turnwise.transforms.decisions.inspection import FileCollector, all_criteria
-from turnwise.transforms.effects.mentions import (
-    ToolCatalog,
-    ToolSettings,
-    called_tool,
-    conversation_tools,
-    sort_settings,
-)
+from turnwise.transforms.effects import mentions
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 from turnwise.transforms.formats.registry import AUTO, check_log_format
 from turnwise.transforms.matching.sample import inline_case
@@ -66,7 +51,6 @@ from turnwise.transforms.scoring.config import build_criteria
 
 if TYPE_CHECKING:
     from turnwise.pipeline.settings.run import RunSettings
-    from turnwise.schemas.calibration import JudgeCheck
 
 
 _FILE = "judge_check.json"
@@ -97,7 +81,21 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
 
     stated = {name: getattr(options, name) for name in CheckOptions.__struct_fields__}
     check = checked(settings, CheckOptions(**stated), complain if options.format == "json" else say)
-    _show(check, options)
+    from turnwise.pipeline.report.judge_check import check_text
+
+    document = msgspec.json.format(msgspec.json.encode(check), indent=2)
+    if options.output and check.used is not None:
+        try:
+            Path(options.output).mkdir(parents=True, exist_ok=True)
+            (Path(options.output) / _FILE).write_bytes(document + b"\n")
+        except OSError as error:
+            raise ConfigError(f"--output {options.output}: {error.strerror or error}") from None
+    if options.format == "json":
+        say(document.decode())
+    elif check.used is not None:
+        say(check_text(check))
+        if options.output:
+            say(f"file: {options.output}/{_FILE}")
     if check.records_lost:
         complain(
             f"{counted(check.records_lost, 'record')} could not be read, and the sample is of the others"
@@ -135,24 +133,6 @@ def _settings(options: Namespace) -> "RunSettings":
         input_format=options.input_format,
         eval_cases=tuple(options.eval_cases or ()),
     )
-
-
-def _show(check: "JudgeCheck", options: Namespace) -> None:
-    from turnwise.pipeline.report.judge_check import check_text
-
-    document = msgspec.json.format(msgspec.json.encode(check), indent=2)
-    if options.output and check.used is not None:
-        try:
-            Path(options.output).mkdir(parents=True, exist_ok=True)
-            (Path(options.output) / _FILE).write_bytes(document + b"\n")
-        except OSError as error:
-            raise ConfigError(f"--output {options.output}: {error.strerror or error}") from None
-    if options.format == "json":
-        say(document.decode())
-    elif check.used is not None:
-        say(check_text(check))
-        if options.output:
-            say(f"file: {options.output}/{_FILE}")
 
 
 def judge_check_parser() -> OptionParser:
@@ -211,16 +191,18 @@ def make_cases(argv: Sequence[str]) -> int:
     if target.case is None:
         raise ConfigError(f"--format {target.name}: holds no eval cases")
     check_places("--from", options.sources)
-    check_new_file(options.to, target)
+    conversion.check_new_file(options.to, target)
     number = _SAMPLE_SIZE if options.number is None and options.select == SAMPLE else options.number
     wanted = _wanted(options.select, options.sources)
     reader = AnyReader(options.input_format, read_config(options.config))
-    runs = [path for path in options.sources if is_run(path)]
+    runs = [path for path in options.sources if conversion.is_run(path)]
     logs = [path for path in options.sources if path not in runs]
-    logged = log_candidates(logs, reader) if logs else ()
-    candidates = chain(chain.from_iterable(map(run_candidates, runs)), logged)
+    logged = conversion.log_candidates(logs, reader) if logs else ()
+    candidates = chain(chain.from_iterable(map(conversion.run_candidates, runs)), logged)
     try:
-        done = write_cases(candidates, wanted, CandidateSample(number, options.seed), target, options.to)
+        done = conversion.write_cases(
+            candidates, wanted, CandidateSample(number, options.seed), target, options.to
+        )
     except FilterError as error:
         raise ConfigError(f"--select {options.select}: {error}") from None
     return report(done, options.json)
@@ -258,7 +240,7 @@ def _wanted(select: str, sources: Sequence[str]) -> Callable[[Candidate], bool]:
     if select == SAMPLE:
         return lambda candidate: True
     if select == FAILED:
-        logs = [path for path in sources if not is_run(path)]
+        logs = [path for path in sources if not conversion.is_run(path)]
         if logs:
             problem = "is no output directory of a run, and logs do not say what failed; score it first"
             raise ConfigError(f"--select {FAILED}: {logs[0]}: {problem}")
@@ -290,7 +272,7 @@ def list_tools(argv: Sequence[str]) -> int:
     load_plugins(options.plugin)
     check_log_format(options.input_format)
     config = read_config(options.config)
-    listing = _ToolCollector(sort_settings(config.tools))
+    listing = _ToolCollector(mentions.sort_settings(config.tools))
     for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
         check_places("tools", paths)
         reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
@@ -345,7 +327,7 @@ def _json(value: str | JsonObject) -> str:
 class _ToolCollector:
     """Collects tools. A declared effect takes precedence over a guess, and that over an unknown one."""
 
-    def __init__(self, settings: ToolSettings) -> None:
+    def __init__(self, settings: mentions.ToolSettings) -> None:
         self._settings = settings
         self.tools: dict[str, ToolEffect] = {}
         self.problems: list[str] = []
@@ -362,17 +344,17 @@ class _ToolCollector:
             return
         self.was_read = True
         if isinstance(item, FoundCase):
-            self._add(ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
+            self._add(mentions.ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
             return
         case = inline_case(item.conversation)
-        catalog = conversation_tools(self._settings, item.conversation, case)
+        catalog = mentions.conversation_tools(self._settings, item.conversation, case)
         made = [
             call for turn in item.conversation.turns for call in (*turn.tool_calls, *turn.user_tool_calls)
         ]
         self._add(catalog, [*made, *_calls_expected(case)])
 
-    def _add(self, catalog: ToolCatalog, calls: Iterable[ToolCall]) -> None:
-        for name in dict.fromkeys([*catalog.declared, *map(called_tool, calls)]):
+    def _add(self, catalog: mentions.ToolCatalog, calls: Iterable[ToolCall]) -> None:
+        for name in dict.fromkeys([*catalog.declared, *map(mentions.called_tool, calls)]):
             tool, known = catalog.effect(name), self.tools.get(name)
             says_more = known is None or (
                 known.is_guess and (not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN))
@@ -497,15 +479,15 @@ def convert(argv: Sequence[str]) -> int:
         raise ConfigError(f"--to is missing: name one of {', '.join(sorted(TARGETS))}")
     target = TARGETS.find(options.to, "--to ")
     check_places("convert", options.input)
-    check_new_file(options.output, target)
-    runs = [path for path in options.input if is_run(path)]
+    conversion.check_new_file(options.output, target)
+    runs = [path for path in options.input if conversion.is_run(path)]
     if runs and len(options.input) > 1:
         raise ConfigError(f"{runs[0]}: is the output directory of a run; it is converted alone")
     if runs:
-        return report(convert_run(runs[0], target, options.output), options.json)
+        return report(conversion.convert_run(runs[0], target, options.output), options.json)
     reader = AnyReader(options.input_format, read_config(options.config))
     reads = read_files("convert", options.input, reader, MAX_RECORD_BYTES)
-    done = convert_items(whole_items(reads), target, options.output)
+    done = conversion.convert_items(whole_items(reads), target, options.output)
     return report(done, options.json)
 
 
@@ -514,7 +496,7 @@ def report(done: Conversion, as_json: bool) -> int:
     if as_json:
         say(msgspec.json.format(msgspec.json.encode(done)).decode())
     else:
-        say(conversion_text(done, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(conversion.conversion_text(done, shutil.get_terminal_size((_WIDTH, 24)).columns))
     return 0 if done.written and not done.lost_count else 1
 
 

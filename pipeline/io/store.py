@@ -15,8 +15,9 @@ from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.database import (
+    FAILURE_ROWS,
     LOCAL_APP,
-    Store,
+    RESULT_ROWS,
     close_shared_stores,
     open_store,
     shared_store,
@@ -29,8 +30,7 @@ from turnwise.pipeline.store.runs import (
     begin,
     break_off,
     complete,
-    count_results,
-    count_run_rows,
+    count_written,
     delete_superseded,
     delete_unread,
     is_current,
@@ -128,18 +128,13 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
         delete_unread(store, execution)
         raise
     delete_superseded(store, execution)
-    _summarise(store, execution)
-    close_shared_stores()
-
-
-def _summarise(store: Store, execution: Execution) -> None:
-    """Writes the summaries of a run, so that the first comparison does not have to read its rows."""
-    try:
+    try:  # so that the first comparison does not have to read the rows
         names = store.read(lambda connection: own_names(connection, execution))
         for app in {app_of(name) for name in names}:
             keep_summaries(store, app, names)
     except (ConfigError, StoreError) as error:
         _LOG.warning("the run was not summarised: %s", error)
+    close_shared_stores()
 
 
 def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:
@@ -160,7 +155,9 @@ def left_in_store(place: SinkPlace) -> str:
         with closing(open_store(place.url, read_only=True)) as store:
             if not store.read(lambda connection: is_current(connection, execution)):
                 return f"the store keeps the earlier execution of run {run}"
-            count = store.read(lambda connection: count_run_rows(connection, execution))
+            count = store.read(
+                lambda connection: count_written(connection, execution, RESULT_ROWS, FAILURE_ROWS)
+            )
     except (ConfigError, StoreError):
         count = 0
     holds = f"holds at least {count}" if count else "may hold"
@@ -176,7 +173,7 @@ def replaced_in_store(place: SinkPlace, results: int) -> int | None:
     execution = _execution(place)
 
     def work(connection: Connection) -> int:
-        replaced = max(0, results - count_results(connection, execution))
+        replaced = max(0, results - count_written(connection, execution, RESULT_ROWS))
         if replaced:
             write_replaced(connection, execution, replaced, time_ns())
         return replaced

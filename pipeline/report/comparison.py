@@ -18,7 +18,7 @@ from turnwise.schemas.comparison import (
     Undecided,
     VersionDifference,
 )
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.gate import GATE_PROBLEM
 from turnwise.transforms.decisions.comparison.collect import compared_versions
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
@@ -26,7 +26,6 @@ from turnwise.transforms.decisions.comparison.sentences import amount, decimals,
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes, run_places
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.text.cleaning import natural_order
 
 _GAP = "  "
@@ -38,12 +37,7 @@ _DROPPED = (4, 1, 2)
 
 
 def comparison_text(found: Comparison, width: int) -> str:
-    """Returns a comparison as text.
-
-    Args:
-        found: The comparison.
-        width: Columns of the terminal.
-    """
+    """Returns a comparison as text, for a terminal of so many columns."""
     lines = [
         *_wrapped(f"A: {side_text(found.a)}", width),
         *_wrapped(f"B: {side_text(found.b)}", width),
@@ -222,15 +216,8 @@ def difference_text(
 ) -> str:
     """Returns the lines with difference and word of every criterion, or why there are none.
 
-    Args:
-        run: The run, whose tables are written.
-        versions: Its app versions; "": not stated.
-        baseline: Output directory of the run to compare with; None: two versions of the run are compared.
-        width: Columns of the terminal.
-        most: Conversations of both sides that are compared at most.
-
-    Raises:
-        ConfigError: A file of the run cannot be read.
+    Two versions of the run are compared (`versions`; "": not stated), and it with the baseline if one is
+    named; `most` conversations of both sides at most. Raises ConfigError if a file of the run cannot be read.
     """
     pair = compared_versions(versions)
     parts = [_own(run, pair, width, most)] if pair else []

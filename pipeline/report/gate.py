@@ -3,17 +3,17 @@
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from turnwise.pipeline.io.terminal import LONGEST_PLACE, counted, names_text, printable
 from turnwise.pipeline.report.comparison import sides_of_runs
-from turnwise.pipeline.runs.directory import open_run, written_run
+from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import RunSettings, read_config
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
-from turnwise.schemas.config import AllPassRule, ConfigError, GateConfig, NotWorseRule
+from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.gate import (
     GATE_PROBLEM,
     GateCheck,
@@ -24,7 +24,7 @@ from turnwise.schemas.gate import (
     RuleStatus,
 )
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
+from turnwise.schemas.rows import ConversationRow, FailureRow
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
@@ -39,13 +39,16 @@ from turnwise.transforms.decisions.gate.measured import (
     unrecorded_cases,
 )
 from turnwise.transforms.decisions.gate.rules import apply_rules
-from turnwise.transforms.decisions.run import Run, problems_of, read_versions, run_of_rows
+from turnwise.transforms.decisions.run import Run, problems_of, read_versions
 from turnwise.transforms.review.problems import cluster_sizes, to_read
-from turnwise.transforms.scoring.evaluate import STATUS
 
 
 def gate_report(
-    run: Run, rules: GateConfig, baseline: str | None = None, versions: Sequence[str] = ()
+    run: Run,
+    rules: GateConfig,
+    baseline: str | None = None,
+    versions: Sequence[str] = (),
+    unused: Iterable[str] = (),
 ) -> GateReport:
     """Applies the rules to a finished run.
 
@@ -54,6 +57,7 @@ def gate_report(
         rules: The rules; at least one.
         baseline: Output directory of the run that it is compared with; None: there is none.
         versions: App versions of the baseline and of the run; empty: the one of each.
+        unused: Eval cases without a recording, as far as their names are known.
 
     Raises:
         ConfigError: A file or the baseline cannot be read, or the baseline was measured differently.
@@ -65,13 +69,21 @@ def gate_report(
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     state = NO_BASELINE if against is None else against.state
     found = gated_versions(run, failures, compared, state)
-    what = (run.document.counts, failures)
-    lost = lost_of_run(*what, found)
+    what, gone = (run.document.counts, failures), list(unused)
+    lost = lost_of_run(*what, found, gone)
     found = [version for version in found if not compared or version.app_version in compared]
-    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what)
+    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what, gone)
     results = apply_rules(rules, found, lost, allowed)
     problems = _own_problems(run)
-    _check_ruler(rules, comparison)
+    own = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
+    names = {name for rule in own for name in ([rule.criterion] if rule.criterion else rules.primary)}
+    for change in comparison.ruler if comparison else ():
+        concerned = names if STATUS in names else names.intersection(change.criteria)
+        if concerned:
+            raise ConfigError(
+                f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
+                "score the logs of the baseline again with this config"
+            )
     return GateReport(
         status=status_of(results, problems),
         output=run.directory,
@@ -130,49 +142,19 @@ def _own_problems(run: Run) -> list[str]:
     return [line for line in problems_of(run.document) if not line.startswith(GATE_PROBLEM)]
 
 
-def _check_ruler(rules: GateConfig, comparison: Comparison | None) -> None:
-    """Raises ConfigError if a criterion that a rule compares was measured differently in the baseline."""
-    own = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
-    names = {name for rule in own for name in ([rule.criterion] if rule.criterion else rules.primary)}
-    for change in comparison.ruler if comparison else ():
-        concerned = names if STATUS in names else names.intersection(change.criteria)
-        if concerned:
-            raise ConfigError(
-                f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
-                "score the logs of the baseline again with this config"
-            )
-
-
-def rule_problems(settings: RunSettings, document: JsonObject) -> list[str]:
+def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterable[str] = ()) -> list[str]:
     """Returns the rules of a run's own config that do not pass, one line each, when its tables are written.
 
     Args:
         settings: Settings of the run.
-        document: Content of its `run.json`, which is not written yet.
+        read: Returns the run, with what is known of its document.
+        unused: Eval cases without a recording, as far as their names are known.
     """
-    rules = settings.config.gate
-    if not rules.rules:
-        return []
     try:
-        report = gate_report(written_run(settings.output, document), rules, settings.baseline)
+        report = gate_report(read(), settings.config.gate, settings.baseline, unused=unused)
     except ConfigError as error:  # what was scored is kept
         return [f"{GATE_PROBLEM}not decided: {error}"]
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
-
-
-def rows_problems(
-    settings: RunSettings,
-    scores: Iterable[ScoreRow],
-    rows: Iterable[ConversationRow],
-    failures: Sequence[FailureRow],
-    counts: JsonObject,
-    unused: Iterable[str],
-) -> list[str]:
-    """Returns what `rule_problems` does, of rows that were not written to files and without a baseline."""
-    tables = {"scores": scores, "conversations": rows, "failures": failures}
-    versions = gated_versions(run_of_rows(settings.run, counts, tables), failures)
-    found = apply_rules(settings.config.gate, versions, lost_of_run(counts, failures, versions, unused))
-    return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in found if rule.status != "passed"]
 
 
 def check_baseline(settings: RunSettings) -> None:
@@ -185,6 +167,7 @@ def check_baseline(settings: RunSettings) -> None:
 
 
 _READING_CASES = ("read", "parse_case")
+_STATUSES: dict[str, RuleStatus] = {"PASS": "passed", "FAIL": "failed"}
 
 
 def status_of(rules: Sequence[RuleResult], problems: Sequence[str]) -> RuleStatus:
@@ -228,16 +211,12 @@ def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
                     app_version=version.app_version,
                     eval_id=eval_id,
                     criterion=name,
-                    status=_status(found),
+                    status=_STATUSES.get(found.outcome or "", "undecided"),
                     value=found.value,
                     threshold=found.threshold,
                     turn_index=found.turn_index,
                     why=None if found.outcome == "PASS" else found.why,
                 )
-
-
-def _status(found: Observed) -> RuleStatus:
-    return {"PASS": "passed", "FAIL": "failed"}.get(found.outcome or "", "undecided")  # type: ignore[return-value]
 
 
 def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
@@ -273,12 +252,7 @@ def lost_of_run(
     """Returns what was lost, with source and position of records and the names of eval cases.
 
     A case without a recording is not counted where a record was lost that names it: it is the same loss.
-
-    Args:
-        counts: Of `run.json`.
-        failures: Failures of the run.
-        versions: What was scored.
-        unused: Eval cases without a recording, as far as their names are known.
+    `unused` are eval cases without a recording, as far as their names are known.
     """
     scored = {name for version in versions for name in version.conversations.eval_ids.used()}
     gone = lost_names(failures) - scored
@@ -311,14 +285,7 @@ def gated_versions(
     comparisons: Mapping[str | None, Comparison] | None = None,
     baseline: BaselineState = NO_BASELINE,
 ) -> list[GatedVersion]:
-    """Returns the app versions of a run.
-
-    Args:
-        run: The run.
-        failures: Its failures.
-        comparisons: App version -> its comparison with the baseline; None: there is no baseline.
-        baseline: The baseline itself.
-    """
+    """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
     unrecorded = unrecorded_cases(rows, lost_names(failures))
     found, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
@@ -373,7 +340,10 @@ def markdown(report: GateReport) -> str:
 def _lines(report: GateReport) -> Iterator[str]:
     yield f"## turnwise: {_MARKS[report.status].strip('*')}"
     yield ""
-    yield _balance(report)
+    verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
+    counts = f"{verdicts['passed']} passed, {verdicts['failed']} failed, {verdicts['undecided']} not decided"
+    lost = f"; {counted(len(report.lost), 'record')} lost" if report.lost else ""
+    yield f"{counted(verdicts.total(), 'conversation')}: {counts}{lost}."
     yield from ("", *(f"- {code(problem, 400)}" for problem in report.problems)) if report.problems else ()
     yield from ("", "| rule | version | result | why |", "|---|---|---|---|")
     order = {"failed": 0, "undecided": 1, "passed": 2}
@@ -382,13 +352,6 @@ def _lines(report: GateReport) -> Iterator[str]:
         yield from _changes(report.comparison)
     if report.to_read:
         yield from _to_read(report)
-
-
-def _balance(report: GateReport) -> str:
-    verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
-    counts = f"{verdicts['passed']} passed, {verdicts['failed']} failed, {verdicts['undecided']} not decided"
-    lost = f"; {counted(len(report.lost), 'record')} lost" if report.lost else ""
-    return f"{counted(verdicts.total(), 'conversation')}: {counts}{lost}."
 
 
 def _rule(rule: RuleResult) -> str:
@@ -464,16 +427,16 @@ _CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
 
 def lost_rows(failures: Iterable[FailureRow]) -> list[FailureRow]:
     """Returns the failures that a whole record, conversation or eval case was lost by."""
-    return [row for row in failures if _is_lost(row)]
+    return [
+        row
+        for row in failures
+        if row["stage"] in _READING or (row["stage"] == "score" and row["criterion"] is None)
+    ]
 
 
 def lost_names(failures: Iterable[FailureRow]) -> set[str]:
     """Returns the eval cases that lost records name."""
     return {name for row in lost_rows(failures) for name in _named_case(row)}
-
-
-def _is_lost(row: FailureRow) -> bool:
-    return row["stage"] in _READING or (row["stage"] == "score" and row["criterion"] is None)
 
 
 def _named_case(row: FailureRow) -> Sequence[str]:
@@ -503,7 +466,9 @@ def junit_xml(report: GateReport) -> bytes:
     for check in report.checks:
         by_criterion.setdefault(check.criterion, []).append(check)
     suites += [_suite(name, map(_check, checks)) for name, checks in by_criterion.items()]
-    root = ET.Element("testsuites", {"name": "turnwise", **_sums(suites, ("tests", "failures", "errors"))})
+    root = ET.Element("testsuites", {"name": "turnwise"})
+    for name in ("tests", "failures", "errors"):
+        root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
     root.extend(suites)
     ET.indent(root)
     return ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
@@ -522,10 +487,6 @@ def _suite(name: str, cases: Iterable[ET.Element]) -> ET.Element:
     )
     suite.extend(found)
     return suite
-
-
-def _sums(suites: Sequence[ET.Element], names: Sequence[str]) -> dict[str, str]:
-    return {name: str(sum(int(suite.get(name, "0")) for suite in suites)) for name in names}
 
 
 def _rule_junit(rule: RuleResult) -> ET.Element:

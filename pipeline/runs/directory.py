@@ -9,7 +9,6 @@ import msgspec
 
 from turnwise.pipeline.io.listing import (
     RUN_FOLDER,
-    FolderFile,
     join_path,
     list_files,
     list_run_folders,
@@ -18,12 +17,11 @@ from turnwise.pipeline.io.listing import (
 )
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
 from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE, RunDocument, RunFile
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.scoring.evaluate import STATUS
 
 REPORT_FILE = "report.html"
 CALIBRATION_FILE = "calibration.json"
@@ -31,15 +29,7 @@ CALIBRATION_FILE = "calibration.json"
 REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _SINGLE = frozenset((RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
-_TABLES = (
-    "scores",
-    "results",
-    "conversations",
-    "failures",
-    "metrics_by_app_version",
-    "metrics_by_turn",
-    "metrics_by_slice",
-)
+
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
@@ -130,7 +120,7 @@ def open_run(directory: str) -> RunDirectory:
             f"{', '.join(sorted(known))}; --plugin names the module of the format"
         )
     tables = table_files(directory, document)
-    missing = [table for table in _TABLES if table not in tables]
+    missing = [table for table in TABLES if table not in tables]
     if missing:
         raise ConfigError(f"{directory}: files of the run are missing: {', '.join(missing)}")
     return RunDirectory(directory, document, tables)
@@ -168,21 +158,19 @@ def _no_run(directory: str) -> str:
     if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
         return f"holds no {RUN_FILE}: it is a folder of a run; name the output directory, in which it lies"
     names = [file.name for file in list_files(directory)]
-    if list_run_folders(directory) or _tables_begun(names) or any(map(_UNFINISHED.fullmatch, names)):
+    if list_run_folders(directory) or any(_is_table(name) or _UNFINISHED.fullmatch(name) for name in names):
         return f"holds no {RUN_FILE}: the run has not finished; wait for it, or start it again"
     return f"holds no {RUN_FILE}: no run was written into it"
 
 
 def is_file_of_run(name: str) -> bool:
     """Returns whether a file with this name, in an output directory, is one that the run writes or reads."""
+    return _is_table(name) or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
+
+
+def _is_table(name: str) -> bool:
     match = SHARD.fullmatch(name)
-    is_table = match is not None and match[1] in _TABLES
-    return is_table or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
-
-
-def _tables_begun(names: Iterable[str]) -> bool:
-    found = (SHARD.fullmatch(name) for name in names)
-    return any(match is not None and match[1] in _TABLES for match in found)
+    return match is not None and match[1] in TABLES
 
 
 # Finds the files of a run's tables: those that `run.json` names, or those that are there.
@@ -201,25 +189,18 @@ def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
         raise ConfigError(f"{place}: {' '.join(str(error).split())}") from None
     if document.files is None:
         return _found_tables(place, listed, document.output_format)
-    _check_named(directory, place, document.files, listed)
-    for table, files in document.files.items():
-        for name, stated in files.items():
-            if listed[name].size != stated.bytes:
-                _check_changed(join_path(place, name), table, document.output_format, stated)
-    return {table: [join_path(place, name) for name in files] for table, files in document.files.items()}
-
-
-def _check_named(
-    directory: str, place: str, files: Mapping[str, Mapping[str, RunFile]], listed: Mapping[str, FolderFile]
-) -> None:
-    """Raises ConfigError unless every file that `run.json` names is there."""
-    names = [name for own in files.values() for name in own]
+    names = [name for own in document.files.values() for name in own]
     missing = [name for name in names if name not in listed]
     if missing:
         raise ConfigError(
             f"{directory}: {len(missing)} of {len(names)} files that run.json names are missing, such as "
             f"{join_path(place, missing[0])}; {_AGAIN}"
         )
+    for table, files in document.files.items():
+        for name, stated in files.items():
+            if listed[name].size != stated.bytes:
+                _check_changed(join_path(place, name), table, document.output_format, stated)
+    return {table: [join_path(place, name) for name in files] for table, files in document.files.items()}
 
 
 def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str, list[str]]:
@@ -258,11 +239,7 @@ def _check_complete(directory: str, table: str, numbers: Mapping[int, str], tota
 
 
 def _check_changed(path: str, table: str, output_format: str, stated: RunFile) -> None:
-    """Counts the rows of a file of another size than `run.json` states.
-
-    Raises:
-        ConfigError: It cannot be read, has another number of rows, or is no table.
-    """
+    """Raises ConfigError unless a file of another size than stated is a table with the stated rows."""
     if table not in TABLES:
         raise ConfigError(f"{path}: has not the {stated.bytes} bytes that run.json states; {_AGAIN}")
     try:
@@ -294,11 +271,7 @@ def _counted(
 def with_all_scores(
     directory: str, rows: Iterator[JsonObject], metrics: Iterable[MetricsByAppVersionRow]
 ) -> Iterator[JsonObject]:
-    """Yields the score rows of a run.
-
-    Raises:
-        ConfigError: There are fewer scores of turns, or of whole conversations, than the metrics count.
-    """
+    """Yields the score rows of a run; raises ConfigError if there are fewer than the metrics count."""
     found = {"turn": 0, "conversation": 0}
     for row in rows:
         found["conversation" if row["turn_index"] is None else "turn"] += 1

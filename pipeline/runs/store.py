@@ -12,10 +12,11 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Connection, Table, func, select
+from sqlalchemy import Connection, Table, select
 
 from turnwise.pipeline.runs.directory import stated_rows
 from turnwise.pipeline.settings.extras import check_store
+from turnwise.pipeline.store import summaries
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
     FAILURES,
@@ -37,23 +38,13 @@ from turnwise.pipeline.store.runs import (
     is_counted,
     lost_records,
     read_document,
+    row_count,
     run_key,
     runs_with_rows,
     unread_runs,
 )
-from turnwise.pipeline.store.summaries import (
-    COLUMNS_END,
-    DETAILS_END,
-    RunColumns,
-    RunDetails,
-    counted_runs,
-    kept_texts,
-    read_columns,
-    read_details,
-    summarised,
-)
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ScoreRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.collect import raised_errors
@@ -72,7 +63,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     stacked_criteria,
 )
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.scoring.evaluate import STATUS
 
 SideKind = Literal["version", "run", "either"]
 """What the name of a side names; `either`: an app version, or else a run."""
@@ -130,9 +120,9 @@ class StoredRuns:
     def __init__(self, connection: Connection, app: str, *, with_details: bool = False) -> None:
         """Creates a reader; `with_details` reads reasons, turns and votes, too."""
         self._connection, self._app, self._with_details = connection, app, with_details
-        self._runs = {run.name.rsplit("/", 1)[-1]: run for run in counted_runs(connection, app)}
-        self._columns: dict[str, RunColumns] = {}
-        self._details: dict[str, RunDetails] = {}
+        self._runs = {run.name.rsplit("/", 1)[-1]: run for run in summaries.counted_runs(connection, app)}
+        self._columns: dict[str, summaries.RunColumns] = {}
+        self._details: dict[str, summaries.RunDetails] = {}
 
     def figures(self) -> dict[str, RunFigures]:
         """Returns name of a run -> its results by evaluation and app version."""
@@ -192,7 +182,7 @@ class StoredRuns:
         return _records(self._numbered)
 
     @cached_property
-    def _numbered(self) -> dict[str, RunColumns]:
+    def _numbered(self) -> dict[str, summaries.RunColumns]:
         """The columns of all runs; a conversation id has the same number in all of them."""
         runs = self._read(self._runs.keys())
         values = [own.conversations.conversation_ids.values for own in runs.values()]
@@ -210,7 +200,21 @@ class StoredRuns:
         rulers: dict[str, set[str]] = {}
         conversations = self._conversations(stored, rulers)
         side = ComparedSide(name, source, conversations, stored.run_ids, rulers=rulers)
-        _add_errors(self._connection, self._app, side)
+        runs = [f"{own}/evaluationRuns/{run}" for own in (self._app, LOCAL_APP) for run in side.run_ids]
+        is_theirs = FAILURES.c.evaluation_run.in_(runs)
+        raised = select(FAILURES.c.content).where(
+            is_theirs, FAILURES.c.stage == "score", FAILURES.c.criterion != ""
+        )
+        rows: list[FailureRow] = [
+            json.loads(content) for content in self._connection.execute(raised).scalars()
+        ]
+        for row in rows:
+            row["conversation_id"] = key_text(row["conversation_id"] or "")
+            row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
+        if rows:
+            side.conversations.add_errors(raised_errors(rows))
+        own = {*side.conversations.app_versions.used()}
+        side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
         conversations.criteria = dict(sorted(conversations.criteria.items()))
         return side
 
@@ -258,27 +262,27 @@ class StoredRuns:
                 found[name] = column
         return found
 
-    def _read(self, runs: Collection[str]) -> dict[str, RunColumns]:
+    def _read(self, runs: Collection[str]) -> dict[str, summaries.RunColumns]:
         """Returns id of a run -> its columns, by id."""
         missing = {self._runs[run]: run for run in runs if run not in self._columns}
-        kept = kept_texts(self._connection, missing, COLUMNS_END)
+        kept = summaries.kept_texts(self._connection, missing, summaries.COLUMNS_END)
         for key, run in missing.items():
-            self._columns[run] = _readable(read_columns, kept.get(key)) or self._made(run)
+            self._columns[run] = _readable(summaries.read_columns, kept.get(key)) or self._made(run)
         return {run: self._columns[run] for run in sorted(runs)}
 
     def _read_details(self, runs: Collection[str]) -> None:
         missing = {self._runs[run]: run for run in runs if run not in self._details}
-        kept = kept_texts(self._connection, missing, DETAILS_END)
+        kept = summaries.kept_texts(self._connection, missing, summaries.DETAILS_END)
         for key, run in missing.items():
-            found = _readable(read_details, kept.get(key))
+            found = _readable(summaries.read_details, kept.get(key))
             if found is None:
                 self._made(run)
             else:
                 self._details[run] = found
 
-    def _made(self, run: str) -> RunColumns:
+    def _made(self, run: str) -> summaries.RunColumns:
         """Returns the columns of a run, made of its rows, and keeps its details."""
-        found, self._details[run] = summarised(self._connection, self._app, self._runs[run].name)
+        found, self._details[run] = summaries.summarised(self._connection, self._app, self._runs[run].name)
         return found
 
 
@@ -298,23 +302,6 @@ def _version(side: SideName, stored: "RecordColumns") -> str | None:
     version = key_text(version_id(side.name))
     is_own = side.kind == "either" and stored.versions.used() == [version or None]
     return version if side.kind == "version" or is_own else None
-
-
-def _add_errors(connection: Connection, app: str, side: ComparedSide) -> None:
-    """Adds what criteria raised."""
-    runs = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
-    is_theirs = FAILURES.c.evaluation_run.in_(runs)
-    raised = select(FAILURES.c.content).where(
-        is_theirs, FAILURES.c.stage == "score", FAILURES.c.criterion != ""
-    )
-    rows: list[FailureRow] = [json.loads(content) for content in connection.execute(raised).scalars()]
-    for row in rows:
-        row["conversation_id"] = key_text(row["conversation_id"] or "")
-        row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
-    if rows:
-        side.conversations.add_errors(raised_errors(rows))
-    own = {*side.conversations.app_versions.used()}
-    side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
 
 
 # Which stored conversations of a side are compared.
@@ -394,7 +381,7 @@ class RecordColumns(Struct, frozen=True):
         return found
 
 
-def _records(runs: Mapping[str, RunColumns]) -> RecordColumns:
+def _records(runs: Mapping[str, summaries.RunColumns]) -> RecordColumns:
     """Returns the records of several runs."""
     found = [*runs.values()]
     sizes = [len(own.nanos) for own in found]
@@ -626,7 +613,7 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
         raise ConfigError(f"run {row.run_id} is {row.state}: there is a report of complete runs only")
     document = msgspec.convert(json.loads(row.content), RunDocument)
     names = select(RUNS.c.name).where(RUNS.c.home == row.home)
-    number = _count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
+    number = row_count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
     if number > most:
         raise ConfigError(
             f"run {row.run_id} has {number:,} conversations, and a report of more than {most:,} is not made "
@@ -720,7 +707,3 @@ def _left_out(conversations: Sequence[ConversationRow]) -> Counter[tuple[str, st
         for row in conversations
         for criterion in row.get("sampled_out") or ()
     )
-
-
-def _count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
-    return int(connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one())

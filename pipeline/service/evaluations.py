@@ -20,7 +20,7 @@ from turnwise.pipeline.service.computed_fields import (
     with_computed_fields,
 )
 from turnwise.pipeline.service.runs import Service
-from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid, not_found
+from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store.conditions import (
     Sql,
     evaluation_fields,
@@ -52,20 +52,9 @@ from turnwise.pipeline.store.evaluations import (
     stored_evaluation,
 )
 from turnwise.pipeline.store.rows import find_result, has_results
-from turnwise.schemas.ces.names import ANY, app_of, checked_name, is_id
-from turnwise.schemas.ces.resources import (
-    CreateEvaluationRequest,
-    DeleteEvaluationRequest,
-    ListEvaluationResultsRequest,
-    ListEvaluationsRequest,
-)
+from turnwise.schemas.ces import resources, tools
+from turnwise.schemas.ces.names import ANY, app_of, is_id
 from turnwise.schemas.ces.result import Evaluation
-from turnwise.schemas.ces.tools import (
-    GetFailuresRequest,
-    ListEvaluationRevisionsRequest,
-    RestoreEvaluationRequest,
-    RunFailure,
-)
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import updated_content, written_fields
 from turnwise.schemas.proto.scalars import nanos_timestamp, shown
@@ -73,13 +62,8 @@ from turnwise.schemas.rows import FailureRow
 
 
 def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:
-    """Returns an evaluation with the given computed fields.
-
-    Raises:
-        ServiceError: There is none of that name.
-    """
-    with field_errors("name"):
-        checked_name("evaluation", name)
+    """Returns an evaluation with the given computed fields."""
+    checked("evaluation", name, "name")
 
     def work(connection: Connection) -> JsonObject:
         found = find_evaluation(connection, name)
@@ -91,11 +75,10 @@ def get_evaluation(service: Service, name: str, computed: Collection[str] = COMP
 
 
 def list_evaluations(
-    service: Service, request: ListEvaluationsRequest, computed: Collection[str] = COMPUTED
+    service: Service, request: resources.ListEvaluationsRequest, computed: Collection[str] = COMPUTED
 ) -> JsonObject:
-    """Returns a page of the evaluations of an app with the given computed fields. Raises ServiceError."""
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+    """Returns a page of the evaluations of an app with the given computed fields."""
+    app = checked("app", request.parent)
     if request.filter and request.evaluation_filter:
         raise invalid("filter", "is superseded by evaluationFilter, which is given as well")
     own, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
@@ -124,15 +107,10 @@ def filter_conditions(app: str, text: str) -> list[Sql]:
 # Deletes evaluations.
 
 
-def delete_evaluation(service: Service, request: DeleteEvaluationRequest) -> JsonObject:
-    """Deletes an evaluation; its history and its results stay.
-
-    Raises:
-        ServiceError: There is none of that name, or its etag differs.
-    """
+def delete_evaluation(service: Service, request: resources.DeleteEvaluationRequest) -> JsonObject:
+    """Deletes an evaluation; its history and its results stay."""
     service.check_writable()
-    with field_errors("name"):
-        name = checked_name("evaluation", request.name)
+    name = checked("evaluation", request.name, "name")
 
     def work(connection: Connection) -> None:
         old, change = find_evaluation(connection, name), change_by(service)
@@ -151,15 +129,10 @@ def delete_evaluation(service: Service, request: DeleteEvaluationRequest) -> Jso
 _MOST_ATTEMPTS = 100
 
 
-def create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
-    """Creates an evaluation and returns it.
-
-    Raises:
-        ServiceError: The request is invalid, or there is an evaluation of that name.
-    """
+def create_evaluation(service: Service, request: resources.CreateEvaluationRequest) -> JsonObject:
+    """Creates an evaluation and returns it."""
     service.check_writable()
-    with field_errors("parent"):
-        checked_name("app", request.parent)
+    checked("app", request.parent)
     if request.evaluation_id and not is_id(request.evaluation_id):
         raise invalid("evaluationId", "must have at most 100 letters, digits and . _ ~ -")
     if request.evaluation is None:
@@ -191,8 +164,7 @@ def update_evaluation(service: Service, evaluation: Evaluation | None, update_ma
     service.check_writable()
     if evaluation is None:
         raise invalid("evaluation", "is required")
-    with field_errors("evaluation.name"):
-        name = checked_name("evaluation", evaluation.name)
+    name = checked("evaluation", evaluation.name, "evaluation.name")
     with field_errors("updateMask"):
         updated_content({"name": name}, evaluation, update_mask)
 
@@ -202,15 +174,10 @@ def update_evaluation(service: Service, evaluation: Evaluation | None, update_ma
     return _replaced(service, name, (evaluation.etag, "evaluation.etag"), new_content, update_mask)
 
 
-def restore_evaluation(service: Service, request: RestoreEvaluationRequest) -> JsonObject:
-    """Gives an evaluation the content of one of its revisions, and returns it.
-
-    Raises:
-        ServiceError: The request is invalid, there is no such revision, or the etag differs.
-    """
+def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest) -> JsonObject:
+    """Gives an evaluation the content of one of its revisions, and returns it."""
     service.check_writable()
-    with field_errors("name"):
-        name = checked_name("evaluation", request.name)
+    name = checked("evaluation", request.name, "name")
     if request.revision < 1:
         raise invalid("revision", "is required: the number of a revision, from 1")
     found = service.store.read(lambda connection: read_revisions(connection, name, request.revision + 1, 1))
@@ -218,24 +185,19 @@ def restore_evaluation(service: Service, request: RestoreEvaluationRequest) -> J
         raise not_found(f"revision {request.revision} of {name}")
     content = found[0].content
     if service.store.read(lambda connection: find_evaluation(connection, name)) is None:
-        return _created_again(service, content, request.etag)
+        name = content["name"]
+        check_content(content)
+
+        def work(connection: Connection) -> StoredEvaluation:
+            last = read_revisions(connection, name, None, 1)[0]
+            check_etag(name, request.etag, last.etag, "etag")
+            if not last.is_deletion:
+                raise ServiceError("ABORTED", f"{name} was created by another; try again")
+            check_display_name(connection, content)
+            return add_evaluation(connection, content, change_by(service))
+
+        return _with_computed_fields(service, written(service, work))
     return _replaced(service, name, (request.etag, "etag"), lambda _: content)
-
-
-def _created_again(service: Service, content: JsonObject, etag: str) -> JsonObject:
-    """Creates an evaluation that was deleted; `etag`: that of its deletion ("": any)."""
-    name = content["name"]
-    check_content(content)
-
-    def work(connection: Connection) -> StoredEvaluation:
-        last = read_revisions(connection, name, None, 1)[0]
-        check_etag(name, etag, last.etag, "etag")
-        if not last.is_deletion:
-            raise ServiceError("ABORTED", f"{name} was created by another; try again")
-        check_display_name(connection, content)
-        return add_evaluation(connection, content, change_by(service))
-
-    return _with_computed_fields(service, written(service, work))
 
 
 def _replaced(
@@ -325,27 +287,17 @@ def written(service: Service, work: Callable[[Connection], T]) -> T:
 
 
 def get_evaluation_result(service: Service, name: str) -> JsonObject:
-    """Returns a result.
-
-    Raises:
-        ServiceError: There is none of that name.
-    """
-    with field_errors("name"):
-        checked_name("result", name)
+    """Returns a result."""
+    checked("result", name, "name")
     found = service.store.read(lambda connection: find_result(connection, name))
     if found is None:
         raise not_found(name)
     return found
 
 
-def list_evaluation_results(service: Service, request: ListEvaluationResultsRequest) -> JsonObject:
-    """Returns a page of the results of an evaluation, or of the app (`.../evaluations/-`).
-
-    Raises:
-        ServiceError: The request is invalid, or the evaluation does not exist.
-    """
-    with field_errors("parent"):
-        parent = checked_name("parent of results", request.parent)
+def list_evaluation_results(service: Service, request: resources.ListEvaluationResultsRequest) -> JsonObject:
+    """Returns a page of the results of an evaluation, or of the app (`.../evaluations/-`)."""
+    parent = checked("parent of results", request.parent)
     paging = read_paging(
         request.page_size, request.page_token, "results", parent, request.filter, request.order_by
     )
@@ -366,10 +318,9 @@ def list_evaluation_results(service: Service, request: ListEvaluationResultsRequ
     return service.store.read(work)
 
 
-def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
-    """Returns a page of the failures of an app. Raises ServiceError."""
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+def get_failures(service: Service, request: tools.GetFailuresRequest) -> JsonObject:
+    """Returns a page of the failures of an app."""
+    app = checked("app", request.parent)
     order = read_order(request.order_by, ("name", "update_time"))
     paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter, order)
     conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, failure_fields(app))]
@@ -384,20 +335,15 @@ def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
 def _failure(name: str, run: str, nanos: int, row: FailureRow) -> JsonObject:
     fields = {key: value for key, value in row.items() if key not in ("run_id", "replaced")}
     told = {"name": name, "evaluation_run": run, "update_time": nanos_timestamp(nanos), **fields}
-    return RunFailure.from_value(told).to_value()
+    return tools.RunFailure.from_value(told).to_value()
 
 
 # Reads the revisions of an evaluation.
 
 
-def list_evaluation_revisions(service: Service, request: ListEvaluationRevisionsRequest) -> JsonObject:
-    """Returns a page of the revisions of an evaluation, the newest first.
-
-    Raises:
-        ServiceError: The request is invalid, or there is no such evaluation.
-    """
-    with field_errors("name"):
-        name = checked_name("evaluation", request.name)
+def list_evaluation_revisions(service: Service, request: tools.ListEvaluationRevisionsRequest) -> JsonObject:
+    """Returns a page of the revisions of an evaluation, the newest first."""
+    name = checked("evaluation", request.name, "name")
     paging = read_paging(request.page_size, request.page_token, "revisions", name)
     before = paging.after.nanos if paging.after else None
 

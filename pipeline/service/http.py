@@ -60,7 +60,9 @@ class AuthMiddleware:
             self._check_names(scope)
             scope[_MAY_WRITE] = self._tokens.may_write(_token(scope))
         except ServiceError as refusal:
-            await _refused(scope, refusal)(scope, receive, send)
+            scheme = 'Basic realm="turnwise"' if _is_page(scope) else "Bearer"
+            headers = {"WWW-Authenticate": scheme} if refusal.status == "UNAUTHENTICATED" else None
+            await JSONResponse(refusal.to_value(), HTTP_CODES[refusal.status], headers)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -108,12 +110,6 @@ def _token(scope: Scope) -> str:
 def _is_page(scope: Scope) -> bool:
     path: str = scope["path"]
     return path == PAGES or path.startswith(f"{PAGES}/")
-
-
-def _refused(scope: Scope, refusal: ServiceError) -> JSONResponse:
-    scheme = 'Basic realm="turnwise"' if _is_page(scope) else "Bearer"
-    headers = {"WWW-Authenticate": scheme} if refusal.status == "UNAUTHENTICATED" else None
-    return JSONResponse(refusal.to_value(), HTTP_CODES[refusal.status], headers)
 
 
 def _header(scope: Scope, name: bytes) -> list[str]:

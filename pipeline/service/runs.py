@@ -17,7 +17,7 @@ from turnwise.pipeline.service.computed_fields import (
     read_order,
     read_paging,
 )
-from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid, not_found
+from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store.conditions import runs_table_fields
 from turnwise.pipeline.store.database import (
     LOCAL_APP,
@@ -31,7 +31,6 @@ from turnwise.pipeline.store.database import (
     version_id,
 )
 from turnwise.pipeline.store.rows import (
-    RunPart,
     VersionMetric,
     conversations_to_read,
     find_conversation,
@@ -55,29 +54,15 @@ from turnwise.pipeline.store.runs import (
 )
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
-from turnwise.schemas.ces.names import checked_name
+from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
-from turnwise.schemas.ces.tools import (
-    CompareAppVersionsResponse,
-    ConversationBrief,
-    ConversationScore,
-    EvaluationRevision,
-    GetConversationRequest,
-    GetCriterionTrendRequest,
-    ListConversationsToReadRequest,
-    ListEvaluationRunsRequest,
-    RecordedConversation,
-    RunFailure,
-    RunSummary,
-    TrendPoint,
-)
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.review.problems import MOST_READ, one_line
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import Interval, SampleMoments, mean_interval
 
 # Tells the figures of a criterion in a run, or why there are none.
@@ -85,14 +70,14 @@ from turnwise.transforms.statistics.tests import Interval, SampleMoments, mean_i
 
 def gap_point(criterion: str, version: str, why: str) -> JsonObject:
     """Returns the TrendPoint of a criterion that was not measured in proto3 JSON."""
-    return TrendPoint(criterion=criterion, app_version_id=version, gap=why).to_value()
+    return tools.TrendPoint(criterion=criterion, app_version_id=version, gap=why).to_value()
 
 
 def trend_point(own: VersionMetric) -> JsonObject:
     """Returns the TrendPoint of stored figures in proto3 JSON."""
     interval = _interval(own)
-    point = TrendPoint(
-        **{name: figure for name, figure in own.items() if name in TrendPoint.model_fields},
+    point = tools.TrendPoint(
+        **{name: figure for name, figure in own.items() if name in tools.TrendPoint.model_fields},
         app_version_id=own["version_id"],
         gap="" if own["scored"] else _without_value(own),
         score_count=own["count"],
@@ -124,9 +109,9 @@ def _without_value(own: VersionMetric) -> str:
 class Service:
     """A store, and what a request may do with it.
 
-    The functions of `evaluations`, `changes`, `results` and `comparison` take a service and a request and
-    return the response in canonical proto3 JSON. They raise ServiceError if they refuse the request, and
-    StoreError if the store does not answer.
+    The functions of `evaluations`, `runs` and `comparison` take a service and a request and return the
+    response in canonical proto3 JSON. They raise ServiceError if they refuse the request (it is invalid, or
+    what it names is not there), and StoreError if the store does not answer.
 
     Attributes:
         store: The store.
@@ -164,22 +149,18 @@ _ABORTED, _INTERNAL = 10, 13
 _Told = Callable[[Connection, str, Sequence[RowMapping]], list[JsonObject]]
 
 
-def list_evaluation_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
-    """Returns a page of the runs of an app, without the names of their results. Raises ServiceError."""
+def list_evaluation_runs(service: Service, request: tools.ListEvaluationRunsRequest) -> JsonObject:
+    """Returns a page of the runs of an app, without the names of their results."""
     return _listed(service, request, _run_values)
 
 
-def list_run_summaries(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
-    """Returns a page of the runs of an app as turnwise tells them. Raises ServiceError."""
+def list_run_summaries(service: Service, request: tools.ListEvaluationRunsRequest) -> JsonObject:
+    """Returns a page of the runs of an app as turnwise tells them."""
     return _listed(service, request, run_summaries)
 
 
 def get_evaluation_run(service: Service, name: str) -> JsonObject:
-    """Returns a run with the names of its results and its counts by evaluation.
-
-    Raises:
-        ServiceError: There is none of that name.
-    """
+    """Returns a run with the names of its results and its counts by evaluation."""
 
     def work(connection: Connection) -> JsonObject:
         row = find_run(connection, name)
@@ -197,8 +178,7 @@ def get_evaluation_run(service: Service, name: str) -> JsonObject:
 
 def find_run(connection: Connection, name: str) -> RowMapping:
     """Returns the columns `RUN_COLUMNS` of a run; raises ServiceError if there is none of that name."""
-    with field_errors("name"):
-        checked_name("run", name)
+    checked("run", name, "name")
     query = select(*(RUNS.c[column] for column in RUN_COLUMNS)).where(RUNS.c.name == key_text(name))
     row = connection.execute(query).mappings().first()
     if row is None:
@@ -206,9 +186,8 @@ def find_run(connection: Connection, name: str) -> RowMapping:
     return row
 
 
-def _listed(service: Service, request: ListEvaluationRunsRequest, told: _Told) -> JsonObject:
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+def _listed(service: Service, request: tools.ListEvaluationRunsRequest, told: _Told) -> JsonObject:
+    app = checked("app", request.parent)
     identity = ("runs", app, request.filter, request.order_by)
     paging = read_paging(request.page_size, request.page_token, *identity)
     conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
@@ -289,7 +268,7 @@ def _summary(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
         "undecided_count": counts["undecided"],
         "lost_record_count": lost,
     }
-    return RunSummary.from_value({k: v for k, v in known.items() if v is not None}).to_value()
+    return tools.RunSummary.from_value({k: v for k, v in known.items() if v is not None}).to_value()
 
 
 # Reads the trend of criteria over the runs of an app.
@@ -306,14 +285,9 @@ class _Wanted(NamedTuple):
     version: str | None
 
 
-def get_criterion_trend(service: Service, request: GetCriterionTrendRequest) -> JsonObject:
-    """Returns runs of an app with what they measured, the newest first.
-
-    Raises:
-        ServiceError: The request is invalid, or no run knows the criterion or app version.
-    """
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+def get_criterion_trend(service: Service, request: tools.GetCriterionTrendRequest) -> JsonObject:
+    """Returns runs of an app with what they measured, the newest first."""
+    app = checked("app", request.parent)
     version = key_text(version_id(request.app_version)) if request.app_version else None
     wanted = _Wanted(app, key_text(request.criterion), version)
     paging = read_paging(request.page_size, request.page_token, "trend", *map(repr, wanted), request.filter)
@@ -322,7 +296,19 @@ def get_criterion_trend(service: Service, request: GetCriterionTrendRequest) -> 
     listing = Listing(RUNS, RUN_COLUMNS, conditions, "create_time")
 
     def work(connection: Connection) -> JsonObject:
-        _check(connection, wanted)
+        if wanted.criterion:
+            query = select(RUNS.c.criteria).where(RUNS.c.app == wanted.app).distinct()
+            known = {
+                *measured_names(connection, wanted.app, "criterion"),
+                *{name for text in connection.execute(query).scalars() for name in json.loads(text or "[]")},
+            }
+            if wanted.criterion not in known:
+                raise _unknown("criterion", wanted.criterion, known)
+        if wanted.version is not None:
+            versions = measured_names(connection, wanted.app, "version_id")
+            has_results = exists().where(RESULTS.c.app == wanted.app, RESULTS.c.version_id == wanted.version)
+            if wanted.version not in versions and not connection.execute(select(has_results)).scalar():
+                raise _unknown("app version", wanted.version, versions)
         page = read_page(connection, listing, paging.after, paging.size)
         metrics = version_metrics(connection, [row.name for row in page.rows])
         rows = [row._mapping for row in page.rows]
@@ -331,25 +317,6 @@ def get_criterion_trend(service: Service, request: GetCriterionTrendRequest) -> 
         return ({"runs": runs} if runs else {}) | next_token(paging, page.end)
 
     return service.store.read(work)
-
-
-def _check(connection: Connection, wanted: _Wanted) -> None:
-    """Raises ServiceError if no run of the app knows the criterion or the app version."""
-    if wanted.criterion:
-        known = {*measured_names(connection, wanted.app, "criterion"), *_configured(connection, wanted.app)}
-        if wanted.criterion not in known:
-            raise _unknown("criterion", wanted.criterion, known)
-    if wanted.version is not None:
-        versions = measured_names(connection, wanted.app, "version_id")
-        has_results = exists().where(RESULTS.c.app == wanted.app, RESULTS.c.version_id == wanted.version)
-        if wanted.version not in versions and not connection.execute(select(has_results)).scalar():
-            raise _unknown("app version", wanted.version, versions)
-
-
-def _configured(connection: Connection, app: str) -> set[str]:
-    """Returns the names of the criteria in the configs of the runs of an app."""
-    query = select(RUNS.c.criteria).where(RUNS.c.app == app).distinct()
-    return {name for text in connection.execute(query).scalars() for name in json.loads(text or "[]")}
 
 
 def _unknown(kind: str, name: str, known: set[str] | list[str]) -> ServiceError:
@@ -417,26 +384,21 @@ _MOST_TEXT = 1_000
 _OUTCOMES = ("FAIL", None, "SKIPPED", "PASS")
 
 
-def list_conversations_to_read(service: Service, request: ListConversationsToReadRequest) -> JsonObject:
-    """Returns the conversations of a run to read first.
-
-    Raises:
-        ServiceError: The request is invalid, or there is no such run.
-    """
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+def list_conversations_to_read(service: Service, request: tools.ListConversationsToReadRequest) -> JsonObject:
+    """Returns the conversations of a run to read first."""
+    app = checked("app", request.parent)
     if request.page_size < 0:
         raise invalid("pageSize", "must not be negative")
     most = min(request.page_size or MOST_READ, _MOST_LISTED)
 
     def work(connection: Connection) -> JsonObject:
         run = _named_or_last_run(connection, app, request.evaluation_run)
-        part = RunPart(run, key_text(version_id(request.app_version)) if request.app_version else None)
-        counts = verdict_counts(connection, part)
-        lost = lost_of_runs(connection, app, [run], part.version).total()
+        version = key_text(version_id(request.app_version)) if request.app_version else None
+        counts = verdict_counts(connection, run, version)
+        lost = lost_of_runs(connection, app, [run], version).total()
         if not counts and not lost:
-            raise not_found(f"a conversation of {run}" if part.version else run)
-        found = conversations_to_read(connection, part, most)
+            raise not_found(f"a conversation of {run}" if version else run)
+        found = conversations_to_read(connection, run, version, most)
         told = [_short(row.name, row.row, row.cluster_size) for row in found]
         figures: JsonObject = {"conversationCount": sum(counts.values()), "failCount": counts.get("FAIL", 0)}
         figures |= {"undecidedCount": counts.get("", 0), "lostRecordCount": lost}
@@ -450,12 +412,8 @@ def list_conversations_to_read(service: Service, request: ListConversationsToRea
     return service.store.read(work)
 
 
-def get_conversation(service: Service, request: GetConversationRequest) -> JsonObject:
-    """Returns a conversation of a run with its scores.
-
-    Raises:
-        ServiceError: The request is invalid, or there is no such conversation.
-    """
+def get_conversation(service: Service, request: tools.GetConversationRequest) -> JsonObject:
+    """Returns a conversation of a run with its scores."""
     if request.name and (request.parent or request.conversation_id or request.evaluation_run):
         raise invalid("name", "give either name, or parent and conversationId")
     if not request.name and not request.conversation_id:
@@ -463,14 +421,14 @@ def get_conversation(service: Service, request: GetConversationRequest) -> JsonO
     return service.store.read(lambda connection: _conversation(connection, request))
 
 
-def _conversation(connection: Connection, request: GetConversationRequest) -> JsonObject:
+def _conversation(connection: Connection, request: tools.GetConversationRequest) -> JsonObject:
     names = [request.name] if request.name else _names(connection, request)
     row = find_conversation(connection, names[0]) if names else None
     if row is None:
         raise not_found(request.name or _searched(connection, request))
     scores = sorted(scores_of(connection, names[0]), key=lambda score: _OUTCOMES.index(score["outcome"]))
-    columns = {name: row.get(name) for name in RecordedConversation.model_fields if name in row}
-    told = RecordedConversation.from_value(
+    columns = {name: row.get(name) for name in tools.RecordedConversation.model_fields if name in row}
+    told = tools.RecordedConversation.from_value(
         {
             **columns,
             "transcript": None,
@@ -485,16 +443,15 @@ def _conversation(connection: Connection, request: GetConversationRequest) -> Js
     return told | ({"transcript": row["transcript"]} if row["transcript"] else {})
 
 
-def _searched(connection: Connection, request: GetConversationRequest) -> str:
+def _searched(connection: Connection, request: tools.GetConversationRequest) -> str:
     """Returns which conversation was searched for, and in which run; without a named one, in the last."""
     run = _named_or_last_run(connection, request.parent, request.evaluation_run)
     which = "" if request.evaluation_run else ", the last run (evaluationRun names another)"
     return f"conversation {request.conversation_id[:200]} in {run}{which},"
 
 
-def _names(connection: Connection, request: GetConversationRequest) -> list[str]:
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+def _names(connection: Connection, request: tools.GetConversationRequest) -> list[str]:
+    app = checked("app", request.parent)
     run = _named_or_last_run(connection, app, request.evaluation_run)
     return list(names_of(connection, app, request.conversation_id, run))
 
@@ -520,13 +477,15 @@ def _later(connection: Connection, app: str, run: str) -> list[str]:
 
 
 def _short(name: str, row: ConversationRow, cluster_size: int) -> JsonObject:
-    columns = {key: row[key] for key in ConversationBrief.model_fields if key in row}  # type: ignore[literal-required]
-    return ConversationBrief.from_value(columns | {"name": name, "cluster_size": cluster_size}).to_value()
+    columns = {key: row[key] for key in tools.ConversationBrief.model_fields if key in row}  # type: ignore[literal-required]
+    return tools.ConversationBrief.from_value(
+        columns | {"name": name, "cluster_size": cluster_size}
+    ).to_value()
 
 
 def _score(score: JsonObject) -> JsonObject:
     """Returns the fields of a score; texts are cut after 1,000 characters."""
-    fields = {name: score[name] for name in ConversationScore.model_fields}
+    fields = {name: score[name] for name in tools.ConversationScore.model_fields}
     return {k: one_line(v, _MOST_TEXT) if isinstance(v, str) else v for k, v in fields.items()}
 
 
@@ -535,9 +494,9 @@ def _score(score: JsonObject) -> JsonObject:
 _DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")
 _LARGE = {
     EvaluationResult: _DETAILS,
-    EvaluationRevision: ("evaluation",),
-    RunFailure: ("record",),
-    CompareAppVersionsResponse: ("base.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
+    tools.EvaluationRevision: ("evaluation",),
+    tools.RunFailure: ("record",),
+    tools.CompareAppVersionsResponse: ("base.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
     Evaluation: (
         "aggregatedMetrics.metricsByAppVersion.metricsByTurn",
         *(f"{holder}.{name}" for holder in ("lastCompletedResult", LAST_TEN) for name in _DETAILS),

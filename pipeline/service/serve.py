@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from turnwise.pipeline.settings.options import OptionParser
 from turnwise.pipeline.store.urls import StoreError, is_loopback
+from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_store_url, shown_url
 from turnwise.schemas.proto.masks import FilterError, MaskError
@@ -78,11 +79,7 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
 def parse_serve_options(
     argv: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> ServeOptions | None:
-    """Parses the command line; returns None after printing help.
-
-    Raises:
-        ConfigError: An option is wrong or missing.
-    """
+    """Parses the command line; returns None after printing help. Raises ConfigError."""
     parser = OptionParser(
         prog="turnwise serve",
         description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
@@ -95,10 +92,7 @@ def parse_serve_options(
     names = tuple(given.pop("allowed_hosts"))
     if environment.get(TOKEN) and not given["token_file"] and not given["stdio"]:
         raise ConfigError(f"{TOKEN} is set, which turnwise serve does not read: name a --token_file")
-    return _checked(ServeOptions(**given, allowed_hosts=names))
-
-
-def _checked(options: ServeOptions) -> ServeOptions:
+    options = ServeOptions(**given, allowed_hosts=names)
     if not options.store:
         raise ConfigError("--store is missing: name a store (sqlite:///FILE, postgresql://...)")
     if not is_store_url(options.store):
@@ -156,11 +150,7 @@ def _is_same(given: str, token: str) -> bool:
 
 
 def bearer_token(environ: Mapping[str, str]) -> str:
-    """Returns the token of the environment; "": none is set.
-
-    Raises:
-        ConfigError: It is too short, or has other characters than a header may have.
-    """
+    """Returns the token of the environment ("": none is set); raises ConfigError if it cannot be one."""
     token = environ.get(TOKEN, "")
     if token and not _FORM.fullmatch(token):
         raise ConfigError(f"{TOKEN}: {_FORM_TEXT}")
@@ -200,11 +190,7 @@ LOG = logging.getLogger("turnwise.serve")
 
 
 def answered(work: Callable[[], T]) -> T:
-    """Returns the result of `work`.
-
-    Raises:
-        ServiceError: It refuses, the store does not answer, or an unexpected error happened, which is logged.
-    """
+    """Returns the result of `work`; an unexpected error is logged. Raises nothing but ServiceError."""
     try:
         return work()
     except ServiceError:
@@ -278,17 +264,19 @@ def not_found(name: str) -> ServiceError:
 
 @contextmanager
 def field_errors(field: str) -> Iterator[None]:
-    """Converts errors of the body.
-
-    Raises:
-        ServiceError: It names the field.
-    """
+    """Converts errors of the body to a ServiceError that names the field."""
     try:
         yield
     except WireError as error:
         raise message_error(error, field) from None
     except (MaskError, FilterError, ValueError) as error:
         raise invalid(field, error) from None
+
+
+def checked(kind: str, name: str, field: str = "parent") -> str:
+    """Returns the name of a resource; raises ServiceError if it is no name of that kind."""
+    with field_errors(field):
+        return checked_name(kind, name)
 
 
 def message_error(error: WireError, root: str = "") -> ServiceError:

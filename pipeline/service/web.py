@@ -535,9 +535,12 @@ def _changes(found: JsonObject) -> Html:
         [
             one.get("displayName") or one["evaluation"],
             one.get("change", UNKNOWN_FIGURE),
-            *(f"{one.get(f'{side}PassCount', 0)} of {_decided(one, side)}" for side in _SIDES),
+            *(f"{passes} of {passes + fails}" for passes, fails in verdicts),
         ]
         for one in found.get("changes", ())
+        for verdicts in [
+            [(one.get(f"{side}PassCount", 0), one.get(f"{side}FailCount", 0)) for side in _SIDES]
+        ]
     ]
     if not rows:
         return Html("")
@@ -546,7 +549,3 @@ def _changes(found: JsonObject) -> Html:
     )
     heads = ("Evaluation", "Change", "Passed (base)", "Passed (candidate)")
     return joined(el("h2", "Evaluations that changed"), table(heads, rows), more)
-
-
-def _decided(one: JsonObject, side: str) -> int:
-    return int(one.get(f"{side}PassCount", 0) + one.get(f"{side}FailCount", 0))

@@ -58,11 +58,7 @@ def _date(word: str, text: str, today: date) -> date:
 
 
 def earlier_dates(days: Sequence[date], number: int) -> list[date]:
-    """Returns the `number` dates before the first one, in order.
-
-    Raises:
-        ConfigError: The number is out of its range.
-    """
+    """Returns the `number` dates before the first one, in order; raises ConfigError."""
     if not 0 <= number <= MOST_DATES:
         raise ConfigError(f"--lookback must lie between 0 and {MOST_DATES}, not {number}")
     try:
@@ -84,11 +80,7 @@ def check_undated(places: Iterable[tuple[str, str | None]]) -> None:
 
 
 def filled(option: str, place: Filled, day: date) -> Filled:
-    """Returns a place with the date in place of `{date}` (ISO) and `{date:%Y%m%d}`.
-
-    Raises:
-        ConfigError: The form of a date is not known.
-    """
+    """Returns a place with the date for `{date}` (ISO) and `{date:%Y%m%d}`; raises ConfigError."""
 
     def text(found: "re.Match[str]") -> str:
         form = found["form"]

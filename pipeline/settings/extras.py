@@ -132,19 +132,15 @@ def check_places(option: str, paths: Sequence[str]) -> None:
     """Raises ConfigError if a package for the filesystems or stores of an option is missing."""
     for path in paths:
         if is_bigquery(path) and option != "--output":
-            _check_rows(option, path)
+            try:
+                address = parse_address(path)
+            except ConfigError as error:
+                raise ConfigError(f"{option} {error}") from None
+            check_extra(f"{option} {address.shown}", "turnwise[gcp]")
         elif is_store_url(path):
             check_store(option, path)
         elif not is_local(path):
             _check_file_system(option, path)
-
-
-def _check_rows(option: str, path: str) -> None:
-    try:
-        address = parse_address(path)
-    except ConfigError as error:
-        raise ConfigError(f"{option} {error}") from None
-    check_extra(f"{option} {address.shown}", "turnwise[gcp]")
 
 
 def _check_file_system(option: str, path: str) -> None:

@@ -49,11 +49,7 @@ def is_bigquery(path: str) -> bool:
 
 
 def with_query_text(path: str) -> str:
-    """Returns an address with the SQL text of its file in place of the file; other paths unchanged.
-
-    Raises:
-        ConfigError: The file cannot be read.
-    """
+    """Returns an address with the SQL of its file in place of the file; raises ConfigError."""
     found = _QUERY.fullmatch(path)
     if not found or found["kind"] == "query":
         return path
@@ -66,11 +62,7 @@ def with_query_text(path: str) -> str:
 
 
 def parse_address(path: str) -> RowsAddress:
-    """Returns the parts of an address; what follows `?query=` is SQL to the end, without escapes.
-
-    Raises:
-        ConfigError: It has another form, or its file of SQL cannot be read.
-    """
+    """Returns the parts of an address (`?query=` ends it: SQL without escapes); raises ConfigError."""
     if found := _TABLE.fullmatch(path):
         table = f"{found['project']}.{found['dataset']}.{found['table']}"
         return RowsAddress(path, found["project"], table, _day(path, found["partition"]))
@@ -213,11 +205,7 @@ class OptionParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **named)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Ends the command after its help; `error` handles errors.
-
-        Raises:
-            HelpShown: Always.
-        """
+        """Ends the command after its help by HelpShown; `error` handles errors."""
         raise HelpShown(status)
 
     def error(self, message: str) -> None:  # type: ignore[override]

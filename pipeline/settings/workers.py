@@ -36,7 +36,9 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
     Raises:
         ConfigError: A named file does not exist, or none of the options installs turnwise or its extras.
     """
-    setup, image = options.view_as(SetupOptions), _image(options)
+    setup = options.view_as(SetupOptions)
+    image = options.view_as(WorkerOptions).sdk_container_image
+    image = image or options.view_as(PortableOptions).environment_config or None
     lacking: list[str] = []
     if setup.setup_file is not None and not _setup_brings(setup.setup_file):
         lacking.append(f"--setup_file {setup.setup_file}: does not install turnwise")
@@ -72,11 +74,6 @@ def _is_turnwise(file: Path) -> bool:
     )
 
 
-def _image(options: PipelineOptions) -> str | None:
-    stated = options.view_as(WorkerOptions).sdk_container_image
-    return stated or options.view_as(PortableOptions).environment_config or None
-
-
 def _setup_brings(path: str) -> bool:
     """Returns whether a project is turnwise or may depend on it; raises ConfigError if it does not exist."""
     file = Path(path)
@@ -107,18 +104,16 @@ _NO_CACHE = "skip"
 
 
 def try_staging(options: PipelineOptions) -> None:
-    """Builds the package of `--setup_file` and downloads those of `--requirements_file`, as Beam will do.
-
-    Raises:
-        ConfigError: One cannot be built or downloaded.
-    """
+    """Builds and downloads the packages of the options as Beam will do; raises ConfigError if one fails."""
     setup = options.view_as(SetupOptions)
     if setup.setup_file is not None and find_spec("build") is not None:  # else Beam uses setup.py itself
         build = ("build", "--no-isolation", "--sdist", str(Path(setup.setup_file).parent), "--outdir")
         _try(build, f"--setup_file {setup.setup_file}: cannot be built: ")
     if setup.requirements_file is not None and setup.requirements_cache != _NO_CACHE:
         sources = ("--no-binary", ":all:") if setup.requirements_cache_only_sources else ()
-        for line in _requirements(setup.requirements_file):
+        lines = map(str.strip, Path(setup.requirements_file).read_text(encoding="utf-8").splitlines())
+        # One by one, as Beam gives them to pip; it leaves out itself.
+        for line in [line for line in lines if line and not line.startswith(("#", _OF_BEAM))]:
             download = (
                 "pip",
                 "download",
@@ -131,12 +126,6 @@ def try_staging(options: PipelineOptions) -> None:
             _try(download, f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: ")
 
 
-def _requirements(path: str) -> list[str]:
-    """Returns the lines that Beam gives to pip, one by one; it leaves out itself."""
-    lines = map(str.strip, Path(path).read_text(encoding="utf-8").splitlines())
-    return [line for line in lines if line and not line.startswith(("#", _OF_BEAM))]
-
-
 def _try(module: Sequence[str], what: str) -> None:
     """Runs a module of Python, which writes into a folder that is its last argument.
 
@@ -146,13 +135,9 @@ def _try(module: Sequence[str], what: str) -> None:
     with tempfile.TemporaryDirectory(prefix="turnwise-staging-") as place:
         done = subprocess.run([sys.executable, "-m", *module, place], capture_output=True, text=True)
     if done.returncode:
-        raise ConfigError(what + _reason(done.stderr))
-
-
-def _reason(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if _ERROR.match(line)]
-    return one_line((errors or lines or ["no reason is given"])[-1])
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if _ERROR.match(line)]
+        raise ConfigError(what + one_line((errors or lines or ["no reason is given"])[-1]))
 
 
 _GROUPS = Path("/sys/fs/cgroup")

@@ -369,15 +369,10 @@ def _scores(connection: Connection, run: str) -> Iterator[tuple[str, JsonObject]
     order = SCORES.c.conversation, SCORES.c.criterion, SCORES.c.turn_index.is_(None), SCORES.c.turn_index
     query = select(*columns).where(SCORES.c.evaluation_run == run).order_by(*order)
     for name, *values, content in connection.execute(query, execution_options={"yield_per": _AT_ONCE}):
-        yield name, dict(zip(SCORE_COLUMNS, values, strict=True)) | _content(name, content)
-
-
-def _content(conversation: str, text: str) -> JsonObject:
-    """Returns the JSON of a score; raises StoreError if it was damaged."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not found.keys() >= _SCORE_CONTENT:
-        raise StoreError(f"a score of {conversation} cannot be read; turnwise store check names it")
-    return found
+        try:
+            found = json.loads(content)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not found.keys() >= _SCORE_CONTENT:
+            raise StoreError(f"a score of {name} cannot be read; turnwise store check names it")
+        yield name, dict(zip(SCORE_COLUMNS, values, strict=True)) | found

@@ -36,21 +36,19 @@ class AlertSink(Protocol):
     """Sends alerts. Alerts with the same name are the same alert."""
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends alerts.
-
-        Raises:
-            AlertError: At least one alert could not be sent.
-        """
+        """Sends alerts; raises AlertError if at least one alert could not be sent."""
 
 
 class FileAlertSink:
     """Writes alerts to a file, one JSON object per line, each once; with another sink, those it has sent.
 
-    A sent alert is appended at once, so that a restart does not send it again.
+    A sent alert is appended at once, so that a restart does not send it again. An incomplete last line of the
+    file is ignored.
     """
 
     def __init__(self, path: Path, sink: AlertSink | None = None) -> None:
-        self._path, self._file, self._sink = path, AlertFile(path), sink
+        self._path, self._sink = path, sink
+        self._names: set[str] | None = None
 
     def send(self, alerts: Sequence[Alert]) -> None:
         """Sends the alerts that are not in the file, one at a time, and appends each.
@@ -59,15 +57,52 @@ class FileAlertSink:
             AlertError: An alert could not be sent, or the file cannot be written.
         """
         try:
-            missing = self._file.missing(alerts)
+            if self._names is None:
+                self._names = self._read_names()
+            new = {alert.name: alert for alert in reversed(alerts) if alert.name not in self._names}
+            missing = list(reversed(new.values()))
             if self._sink is None:
-                self._file.append(missing)
+                self._append(missing)
                 return
             for alert in missing:
                 self._sink.send([alert])
-                self._file.append([alert])
+                self._append([alert])
         except OSError as error:
             raise AlertError(f"{self._path}: {error.strerror or error}") from None
+
+    def _append(self, alerts: Sequence[Alert]) -> None:
+        """Appends alerts and syncs the file to disk."""
+        if not alerts:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [dump_json(asdict(alert)) + b"\n" for alert in alerts]
+        with self._path.open("a+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            if end:
+                file.seek(end - 1)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+            file.write(b"".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        assert self._names is not None
+        self._names.update(alert.name for alert in alerts)
+
+    def _read_names(self) -> set[str]:
+        try:
+            with self._path.open("rb") as file:
+                return {name for line in file if (name := _name(line)) is not None}
+        except FileNotFoundError:
+            return set()
+
+
+def _name(line: bytes) -> str | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    name = row.get("name") if isinstance(row, dict) else None
+    return name if isinstance(name, str) else None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -130,14 +165,11 @@ class PubSubAlertSink:
     """Publishes each alert as a message: its JSON object, with attributes `name` and `rule`."""
 
     def __init__(self, topic: str, timeout: float = 30.0) -> None:
-        """Opens a publisher.
+        """Opens a publisher; raises ConfigError if the library or the credentials are missing.
 
         Args:
             topic: `projects/P/topics/T`.
             timeout: Seconds that publishing may take, retries included.
-
-        Raises:
-            ConfigError: The library or the credentials are missing.
         """
         check_extra(f"--alerts pubsub:{topic}", "turnwise[gcp]")
         from google.auth.exceptions import GoogleAuthError
@@ -248,70 +280,9 @@ def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
     return []
 
 
-class SendAlerts(beam.PTransform[PCollection[Alert], PCollection[Failure]]):
-    """Sends alerts. An alert that cannot be sent becomes a failure; the stream continues."""
-
-    def __init__(self, uri: str | None, default_path: Path | None) -> None:
-        super().__init__()
-        self._uri, self._default_path = uri, default_path
-
-    def expand(self, alerts: "PCollection[Alert]") -> "PCollection[Failure]":
-        """Sends one at a time."""
-        return alerts | "Send" >> beam.ParDo(_SendFn(self._uri, self._default_path))
-
-
-class AlertFile:
-    """An append-only JSON Lines file of alerts. An incomplete last line is ignored."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._names: set[str] | None = None
-
-    def missing(self, alerts: Sequence[Alert]) -> list[Alert]:
-        """Returns the alerts that are not in the file, each name once.
-
-        Raises:
-            OSError: The file cannot be read.
-        """
-        if self._names is None:
-            self._names = self._read_names()
-        new = {alert.name: alert for alert in reversed(alerts) if alert.name not in self._names}
-        return list(reversed(new.values()))
-
-    def append(self, alerts: Sequence[Alert]) -> None:
-        """Appends alerts and syncs the file to disk.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
-        if not alerts:
-            return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [dump_json(asdict(alert)) + b"\n" for alert in alerts]
-        with self._path.open("a+b") as file:
-            end = file.seek(0, os.SEEK_END)
-            if end:
-                file.seek(end - 1)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
-            file.write(b"".join(lines))
-            file.flush()
-            os.fsync(file.fileno())
-        if self._names is not None:
-            self._names.update(alert.name for alert in alerts)
-
-    def _read_names(self) -> set[str]:
-        try:
-            with self._path.open("rb") as file:
-                return {name for line in file if (name := _name(line)) is not None}
-        except FileNotFoundError:
-            return set()
-
-
-def _name(line: bytes) -> str | None:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    name = row.get("name") if isinstance(row, dict) else None
-    return name if isinstance(name, str) else None
+@beam.ptransform_fn
+def SendAlerts(
+    alerts: "PCollection[Alert]", uri: str | None, default_path: Path | None
+) -> "PCollection[Failure]":
+    """Sends alerts, one at a time. One that cannot be sent becomes a failure; the stream continues."""
+    return alerts | "Send" >> beam.ParDo(_SendFn(uri, default_path))

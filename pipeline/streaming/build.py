@@ -18,11 +18,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.alerts import RaiseAlerts
-from turnwise.transforms.beam.sessions import (
-    AssembleConversations,
-    NameStreamGroups,
-    RecordContent,
-)
+from turnwise.transforms.beam.sessions import AssembleConversations, NameStreamGroups, RecordContent
 from turnwise.transforms.beam.stream import (
     CASE_FAILURES,
     CaseLookup,
@@ -110,15 +106,15 @@ def _found(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollect
     rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
     if not may_hold_events(settings.input_format):
-        found: PCollection[RecordContent] = parsed.found
-        return found
+        whole: PCollection[RecordContent] = parsed.whole
+        return whole
     events, rest = parsed.events, []
     if may_hold_groups(settings.input_format):
         named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
         events = (events, named.events) | "Events" >> beam.Flatten()
         rest.append(named.rest)
     assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
-    joined: PCollection[RecordContent] = (parsed.found, assembled, *rest) | "Conversations" >> beam.Flatten()
+    joined: PCollection[RecordContent] = (parsed.whole, assembled, *rest) | "Conversations" >> beam.Flatten()
     return joined
 
 

@@ -1,6 +1,6 @@
 """Protobuf messages as pydantic models that read and print proto3 JSON.
 
-A message class lists its fields by their proto names, with types of `turnwise.schemas.proto.fields`:
+A message class lists its fields by their proto names, `name: Text = field("What it is.")`, with these types:
 
     Text, Bool, Int32, Float32, ...   a scalar without presence: its default is not printed
     Implicit[SomeEnum]                the same for an enum
@@ -17,7 +17,8 @@ from enum import IntEnum
 from keyword import kwlist
 from math import isfinite
 from operator import not_
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
+from types import NoneType
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_origin
 
 import msgspec
 from pydantic import (
@@ -35,7 +36,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items
 from turnwise.schemas.proto import scalars
 from turnwise.schemas.proto.scalars import read_double, shown
 
@@ -59,6 +60,15 @@ def _refuse_constant(name: str) -> JsonValue:
     raise ValueError(f"{name} is not JSON (quote it)")
 
 
+class _Declared(NamedTuple):
+    description: str
+
+
+def field(description: str = "") -> Any:
+    """Declares a field of a message: its description in JSON Schemas; its default follows from its type."""
+    return _Declared(description)
+
+
 class Message(BaseModel):
     """Base of all protobuf messages.
 
@@ -70,8 +80,8 @@ class Message(BaseModel):
         OUTPUT_ONLY: JSON names of the fields that only the service sets.
         DEPRECATED: Fields that have a successor.
         RANGES: Fields with the least and greatest value of a number, or length of a list (None: no limit).
-        PROTO: Name inside its package, nested messages with dots; absent: the name of the class.
-        PACKAGE: Protobuf package.
+        PROTO: Name inside its package, nested messages with dots.
+        DESCRIPTIONS: Name of a field -> its description.
     """
 
     model_config = ConfigDict(
@@ -91,10 +101,20 @@ class Message(BaseModel):
     DEPRECATED: ClassVar[frozenset[str]] = frozenset()
     RANGES: ClassVar[tuple[tuple[str, float, float | None], ...]] = ()
     PROTO: ClassVar[str] = ""
-    PACKAGE: ClassVar[str] = "google.cloud.ces.v1beta"
+    DESCRIPTIONS: ClassVar[dict[str, str]] = {}
     _names: ClassVar[dict[str, str]] = {}
     _json_names: ClassVar[frozenset[str]] = frozenset()
     _oneofs: ClassVar[tuple[frozenset[str], ...]] = ()
+
+    def __init_subclass__(cls, proto: str = "", **kwargs: Any) -> None:
+        """Gives pydantic the defaults of the fields; `proto`: name inside the package, if not the class's."""
+        super().__init_subclass__(**kwargs)
+        cls.PROTO = proto or cls.__name__
+        declared = {name: value for name, value in vars(cls).items() if isinstance(value, _Declared)}
+        stated = {name: value.description for name, value in declared.items() if value.description}
+        cls.DESCRIPTIONS = cls.DESCRIPTIONS | stated
+        for name in declared:
+            setattr(cls, name, _default(cls.__annotations__[name]))
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -104,8 +124,6 @@ class Message(BaseModel):
         cls._names = names | {name: name for name in names.values()} | in_python
         cls._json_names = frozenset(names.values())
         cls._oneofs = tuple(frozenset(map(to_camel, members)) for members in cls.ONEOFS)
-        if "PROTO" not in vars(cls):
-            cls.PROTO = cls.__name__
 
     @model_validator(mode="wrap")
     @classmethod
@@ -186,6 +204,16 @@ class Message(BaseModel):
     @classmethod
     def _label(cls) -> str:
         return cls.PROTO.rpartition(".")[2]
+
+
+def _default(hint: Any) -> Any:
+    """Returns what proto3 takes for a field of a type that is not set."""
+    if NoneType in get_args(hint):
+        return None
+    kind = get_origin(hint.__origin__) or hint.__origin__
+    if kind in (list, dict):
+        return Field(default_factory=no_items if kind is list else dict)
+    return kind(0) if issubclass(kind, int) else kind()
 
 
 Message.__annotations__.clear()  # pydantic would evaluate them again for each message

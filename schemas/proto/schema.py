@@ -1,12 +1,8 @@
 """Generates JSON Schemas of proto3 JSON messages for MCP tools."""
 
-import ast
-import inspect
-import sys
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
-from itertools import pairwise
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -45,9 +41,7 @@ _OBJECT: JsonObject = {"type": "object"}
 
 
 def message_schema(
-    message: type[Message],
-    use: SchemaUse = "answer",
-    elsewhere: Mapping[type[Message], str] | None = None,
+    message: type[Message], use: SchemaUse = "answer", elsewhere: Mapping[type[Message], str] | None = None
 ) -> JsonObject:
     """Returns the schema of a message; what it refers to stands under `$defs`.
 
@@ -101,7 +95,7 @@ class _SchemaWriter:
         }
 
     def _property(self, message: type[Message], name: str, hint: Any, is_partial: bool) -> JsonObject:
-        text, inner = field_description(message, name), _message_in(hint)
+        text, inner = message.DESCRIPTIONS[name], _message_in(hint)
         is_read_only = to_camel(name) in message.OUTPUT_ONLY
         is_hidden = is_read_only and self._use != "answer"
         if inner is not None and inner in self._elsewhere:
@@ -185,33 +179,3 @@ def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObjec
     names = ("minItems", "maxItems") if schema.get("type") == "array" else ("minimum", "maximum")
     whole = _FLOATS[schema["$ref"].rpartition("/")[2]]["anyOf"][0] if "$ref" in schema else schema
     return {**whole, **{key: bound for key, bound in zip(names, own, strict=True) if bound is not None}}
-
-
-def field_description(message: type[Message], field: str) -> str:
-    """Returns the description of a field.
-
-    Raises:
-        LookupError: The field has none.
-    """
-    for kind in message.__mro__:
-        text = _descriptions(kind.__module__).get((kind.__name__, field))
-        if text:
-            return text
-    raise LookupError(f"{message.__name__}.{field} has no docstring")
-
-
-@cache
-def _descriptions(module: str) -> dict[tuple[str, str], str]:
-    """Returns the docstrings of a module's fields by class and field."""
-    if not module.startswith("turnwise."):
-        return {}
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {
-        (kind.name, field.target.id): " ".join(text.value.value.split())
-        for kind in tree.body
-        if isinstance(kind, ast.ClassDef)
-        for field, text in pairwise(kind.body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-        if isinstance(text.value.value, str)
-    }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import apache_beam as beam
 import msgspec
 from apache_beam.coders import BytesCoder, Coder
-from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from apache_beam.transforms.window import TimestampedValue
@@ -137,11 +137,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         return in_order([*self.settled.values(), *self.fresh.values()])
 
     def joined(self, session_id: str) -> Conversation:
-        """Returns the whole conversation.
-
-        Raises:
-            ValueError: The events form no conversation; one line.
-        """
+        """Returns the whole conversation; raises ValueError, in one line, if they form none."""
         conversation = join_events(session_id, self.events())
         conversation.revision = self.revision
         return conversation
@@ -198,11 +194,7 @@ def closed_session(record: Record, is_lost: bool) -> ClosedSession:
 
 
 def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, ConversationEvent]:
-    """Returns the events of a closed session by their ids.
-
-    Raises:
-        ValueError: An element is no event.
-    """
+    """Returns the events of a closed session by their ids; raises ValueError if an element is no event."""
     found: dict[str, ConversationEvent] = {}
     places = from_json(closed.places)
     for index, data in enumerate(_elements(closed.events)):
@@ -562,29 +554,17 @@ def firing_time(visit: float) -> Timestamp:
     return Timestamp(micros=ceil(visit * 1e6) + 1)
 
 
-class AssembleConversations(
-    beam.PTransform[PCollection[tuple[str, ConversationEvent]], "PCollection[RecordContent]"]
-):
-    """Turns events, timestamped by their time, into conversations.
+@beam.ptransform_fn
+def AssembleConversations(
+    events: "PCollection[tuple[str, ConversationEvent]]", rules: StreamRules, reader: LogReader
+) -> "PCollection[RecordContent]":
+    """Turns events, timestamped by their time and keyed by their conversation, into conversations.
 
     A conversation is emitted when its session closes: after the gap following its last event, or immediately
     at an end event. A later event emits it again with a higher revision. Its timestamp is the time of its
     last event. Rejected events, and events that form no conversation, are failures.
     """
-
-    def __init__(self, rules: StreamRules, reader: LogReader | None = None) -> None:
-        """Sets the rules of the assembly.
-
-        Args:
-            rules: Gap, lateness and keys.
-            reader: Reader for the events of closed sessions; None: recognises their format.
-        """
-        super().__init__()
-        self._rules, self._reader = rules, reader or LogReader()
-
-    def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Assembles the events of each key, which is their conversation."""
-        return events | "Assemble" >> beam.ParDo(_AssembleFn(self._rules, self._reader))
+    return events | "Assemble" >> beam.ParDo(_AssembleFn(rules, reader))
 
 
 _REST = "rest"
@@ -610,36 +590,19 @@ def _as_session(entry: tuple[str, ConversationEvent]) -> tuple[str, Conversation
     return entry[0], entry[1]._replace(session_id=entry[0])
 
 
-class NamedStream(NamedTuple):
-    """Events by conversation; beside them failures, and events that add nothing."""
-
-    events: "PCollection[tuple[str, ConversationEvent]]"
-    rest: "PCollection[RecordContent]"
-
-
-class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedStream]):
+@beam.ptransform_fn
+def NameStreamGroups(
+    grouped: "PCollection[tuple[str, ConversationEvent]]", rules: StreamRules, reader: LogReader
+) -> DoOutputsTuple:
     """Gives the events of groups, timestamped by their time, the ids of their conversations.
 
     A group is held until an event ends it, or until the gap after its last event. A later event of the group
     is named by all of its events, as long as the group is kept.
+
+    Returns `events` by conversation; and as `rest` failures, and events that add nothing.
     """
-
-    def __init__(self, rules: StreamRules, reader: LogReader) -> None:
-        """Sets the rules of the assembly.
-
-        Args:
-            rules: Gap, lateness and keys.
-            reader: Reader for the events of closed groups.
-        """
-        super().__init__()
-        self._rules, self._reader = rules, reader
-
-    def expand(self, grouped: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Names the events of each key, which is their group."""
-        keyed = grouped | "KeyGroups" >> beam.Map(_as_session)
-        name = _NameGroupsFn(self._rules, self._reader)
-        outputs = keyed | "NameGroups" >> beam.ParDo(name).with_outputs(_REST, main="events")
-        return NamedStream(outputs["events"], outputs[_REST])
+    name = beam.ParDo(_NameGroupsFn(rules, reader)).with_outputs(_REST, main="events")
+    return grouped | "KeyGroups" >> beam.Map(_as_session) | "NameGroups" >> name
 
 
 @cache

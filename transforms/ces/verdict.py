@@ -7,6 +7,7 @@ from turnwise.transforms.ces.judgements import (
     UNJUDGED,
     Judgements,
     hallucination_gates,
+    is_clean,
     needs_hallucination_check,
 )
 from turnwise.transforms.criteria.ces_conversations import (
@@ -14,11 +15,7 @@ from turnwise.transforms.criteria.ces_conversations import (
     ScenarioExpectations,
     UserGoalSatisfaction,
 )
-from turnwise.transforms.criteria.ces_turns import (
-    Hallucination,
-    SemanticMatch,
-    SemanticSimilarity,
-)
+from turnwise.transforms.criteria.ces_turns import Hallucination, SemanticMatch, SemanticSimilarity
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
@@ -55,7 +52,7 @@ def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict
     unchecked = [
         pair.index
         for pair in pairs
-        if hallucination_gates(sample, pair) and _justified(judgements, pair) is None
+        if hallucination_gates(sample, pair) and is_clean(pair, judgements) is None
     ]
     if unchecked:
         reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
@@ -73,14 +70,8 @@ def _turn_failed(sample: Sample, pair: TurnPair, judgements: Judgements) -> bool
     return (
         sample.replay(pair).tool_outcome == "FAIL"
         or (similarity is not None and similarity[1] == "FAIL")
-        or (hallucination_gates(sample, pair) and _justified(judgements, pair) is False)
+        or (hallucination_gates(sample, pair) and is_clean(pair, judgements) is False)
     )
-
-
-def _justified(judgements: Judgements, pair: TurnPair) -> bool | None:
-    """Returns whether nothing in a turn is a hallucination; None: not judged."""
-    score = judgements.hallucination(pair.index)
-    return None if score is None or score.value is None else score.value != 0.0
 
 
 def _is_open(outcomes: Iterable[ExpectationOutcome]) -> bool:
@@ -110,7 +101,7 @@ def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdi
     goal = judgements.user_goal()
     gates = sample.eval_case is not None and sample.eval_case.thresholds.scenario_hallucination == "ENABLED"
     checked = [pair for pair in sample.pairs if gates and needs_hallucination_check(pair)]
-    justified = {pair.index: _justified(judgements, pair) for pair in checked}
+    justified = {pair.index: is_clean(pair, judgements) for pair in checked}
     if _failed(outcomes) or _statement_failed(judgements) or False in justified.values():
         return Verdict("FAIL")
     if goal is not None and goal.outcome == "FAIL":

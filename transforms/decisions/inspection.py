@@ -192,11 +192,7 @@ _TRIED, _TRIED_WITH_CASES = 50, 3
 
 
 class FileCollector:
-    """Adds up what one file holds; its size does not grow with the file.
-
-    Attributes:
-        inspection: The sums so far.
-    """
+    """Adds up what one file holds; its size does not grow with the file."""
 
     def __init__(self, path: str, criteria: Sequence[Criterion]) -> None:
         self.inspection = FileInspection(path)
@@ -231,7 +227,13 @@ class FileCollector:
         found = self.inspection
         found.cases += 1
         if found.example is None:
-            found.example = _case_example(case)
+            lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
+            for turn in case.turns[:_TURNS]:
+                lines += _turn_lines(turn.user, _call_lines(turn.tool_calls or (), ()), turn.response)
+            if not case.turns:
+                lines += _call_lines(case.actions or (), ())
+            lines = _ended(lines, len(case.turns))
+            found.example = {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
 
     def add_conversation(self, logged: LoggedConversation) -> None:
         """Adds a conversation, and tries the criteria on the first ones."""
@@ -337,11 +339,7 @@ def try_criteria(
 ) -> dict[str, Trial]:
     """Returns what each criterion needs to score a conversation.
 
-    Args:
-        conversation: The conversation; what its own record expects is its eval case.
-        record: The record it was read from.
-        criteria: The criteria.
-        with_cases: Whether those that do not apply are tried with supposed eval cases, too.
+    `with_cases`: whether those that do not apply are tried with supposed eval cases, too.
     """
     sample = Sample(conversation, inline_case(conversation), record)
     trials = asyncio.run(_trials(sample, criteria))
@@ -377,11 +375,7 @@ def _trial(scores: CriterionScores, was_asked: bool) -> Trial:
     reason = next((score.reason for score in given if score.reason), None)
     if scores.errors:
         reason = "it raised an error"
-    return Trial("no", reason or _needed(scores.criterion))
-
-
-def _needed(criterion: Criterion) -> str:
-    return f"needs {criterion.needs}" if criterion.needs else _NOTHING
+    return Trial("no", reason or (f"needs {scores.criterion.needs}" if scores.criterion.needs else _NOTHING))
 
 
 def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
@@ -440,16 +434,6 @@ def _conversation_example(conversation: Conversation) -> JsonObject:
     }
 
 
-def _case_example(case: EvalCase) -> JsonObject:
-    lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
-    for turn in case.turns[:_TURNS]:
-        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls or (), ()), turn.response)
-    if not case.turns:
-        lines += _call_lines(case.actions or (), ())
-    lines = _ended(lines, len(case.turns))
-    return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
-
-
 def _turn_lines(user: str | None, calls: list[list[str]], answer: str | None) -> list[list[str]]:
     asked = [] if user is None else [["user", value_text(user)]]
     return [*asked, *calls, *([["agent", value_text(answer)]] if answer else [])]
@@ -461,14 +445,13 @@ def _ended(lines: list[list[str]], turns: int) -> list[list[str]]:
 
 def _call_lines(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
     paired = pair_responses(list(calls), list(responses))
-    lines = [
-        ["calls", call_text(call) + (f" -> {_answer(response)}" if response else "")]
-        for call, response in zip(calls[:_EXAMPLE_CALLS], paired, strict=False)
-    ]
+    lines = []
+    for call, response in zip(calls[:_EXAMPLE_CALLS], paired, strict=False):
+        text = call_text(call)
+        if response is not None:
+            error, answer = response.error, response.response
+            text += f" -> error {value_text(error)}" if error else f" -> {value_text(answer)}"
+        lines.append(["calls", text])
     if len(calls) > _EXAMPLE_CALLS:
         lines.append([_MORE, f"{len(calls) - _EXAMPLE_CALLS} more calls"])
     return lines
-
-
-def _answer(response: ToolResponse) -> str:
-    return f"error {value_text(response.error)}" if response.error else value_text(response.response)

@@ -132,7 +132,15 @@ def _write_ces_case(case: EvalCase) -> JsonObject:
     if switches:
         record["evaluationMetricsConfigOverride"] = switches
     if case.kind == "scenario":
-        return {**record, "scenario": _scenario(case)}
+        message: JsonObject = {
+            "task": case.task or "",
+            "userFacts": [{"name": fact.name, "value": fact.value} for fact in case.user_facts],
+            "rubrics": [rubric.text for rubric in case.rubrics],
+            "scenarioExpectations": [scenario_expectation(e) for e in case.expectations],
+            "evaluationExpectations": case.evaluation_expectations,
+            "userGoalBehavior": _GOALS.get(case.user_goal, ""),
+        }
+        return {**record, "scenario": {name: value for name, value in message.items() if value}}
     if not case.turns:
         raise ValueError(f"the case {case.eval_id} has no turns, which a CES golden needs")
     golden: JsonObject = {"turns": [_golden_turn(turn) for turn in case.turns]}
@@ -189,18 +197,6 @@ def _switches(case: EvalCase) -> JsonObject:
     }
 
 
-def _scenario(case: EvalCase) -> JsonObject:
-    message: JsonObject = {
-        "task": case.task or "",
-        "userFacts": [{"name": fact.name, "value": fact.value} for fact in case.user_facts],
-        "rubrics": [rubric.text for rubric in case.rubrics],
-        "scenarioExpectations": [scenario_expectation(e) for e in case.expectations],
-        "evaluationExpectations": case.evaluation_expectations,
-        "userGoalBehavior": _GOALS.get(case.user_goal, ""),
-    }
-    return {name: value for name, value in message.items() if value}
-
-
 CES_EVALUATION = Target(
     name="ces_evaluation",
     help="CES Evaluation (proto3 JSON)",
@@ -248,6 +244,12 @@ def _case_result(run: RunOfConversation) -> JsonObject:
         }
         for turn, agent in zip(conversation.turns, agents, strict=False)
     ]
+    events = [event for turn in conversation.turns for event in _events(turn)]
+    state = dict(conversation.state)
+    if conversation.app_version is not None:
+        state.setdefault("app_version", conversation.app_version)
+    session = {"id": conversation.conversation_id, "app_name": run.app_name, "user_id": _USER}
+    ended = max((event["timestamp"] for event in events), default=0.0)
     return {
         "eval_set_id": conversation.eval_set_id or "",
         "eval_id": conversation.eval_id or conversation.conversation_id,
@@ -255,7 +257,7 @@ def _case_result(run: RunOfConversation) -> JsonObject:
         "overall_eval_metric_results": [_metric(row) for row in overall],
         "eval_metric_result_per_invocation": pairs,
         "session_id": conversation.conversation_id,
-        "session_details": _session(conversation, run.app_name),
+        "session_details": {**session, "state": state, "events": events, "last_update_time": ended},
         "user_id": _USER,
     }
 
@@ -287,17 +289,6 @@ def _metric(row: ScoreRow) -> JsonObject:
     why = row["explanation"] or row["reason"]
     rubrics = [{"rubric_id": row["criterion"], "rationale": why, "score": row["value"]}] if why else None
     return {**metric, "details": {"rubric_scores": rubrics}}
-
-
-def _session(conversation: Conversation, app_name: str) -> JsonObject:
-    """Returns the session that `adk web` shows."""
-    events = [event for turn in conversation.turns for event in _events(turn)]
-    state = dict(conversation.state)
-    if conversation.app_version is not None:
-        state.setdefault("app_version", conversation.app_version)
-    session = {"id": conversation.conversation_id, "app_name": app_name, "user_id": _USER}
-    ended = max((event["timestamp"] for event in events), default=0.0)
-    return {**session, "state": state, "events": events, "last_update_time": ended}
 
 
 def _events(turn: Turn) -> Iterator[JsonObject]:
@@ -378,7 +369,11 @@ def _read_adk_conversation(record: JsonObject) -> Conversation:
 def _write_adk_case(case: EvalCase) -> JsonObject:
     record: JsonObject = {"eval_id": case.eval_id}
     if case.kind == "scenario":
-        record["conversation_scenario"] = _adk_scenario(case)
+        facts = {fact.name: fact.value for fact in case.user_facts}
+        scenario = {_PROMPT: facts.get(_PROMPT, case.task or ""), "conversation_plan": case.task or ""}
+        if facts.get(_PERSONA) in _PERSONAS:
+            scenario[_PERSONA] = facts[_PERSONA]
+        record["conversation_scenario"] = scenario
     elif case.turns:
         record["conversation"] = [expected_invocation(turn) for turn in case.turns]
     else:
@@ -390,14 +385,6 @@ def _write_adk_case(case: EvalCase) -> JsonObject:
     if case.final_session_state:
         record["final_session_state"] = case.final_session_state
     return record
-
-
-def _adk_scenario(case: EvalCase) -> JsonObject:
-    facts = {fact.name: fact.value for fact in case.user_facts}
-    scenario = {_PROMPT: facts.get(_PROMPT, case.task or ""), "conversation_plan": case.task or ""}
-    if facts.get(_PERSONA) in _PERSONAS:
-        scenario[_PERSONA] = facts[_PERSONA]
-    return scenario
 
 
 def _eval_set_document(name: str, first: JsonObject) -> tuple[str, str]:
@@ -487,7 +474,11 @@ def _made(calls: list[ToolCall], responses: list[ToolResponse], role: str, name:
     paired = {id(r): key for key, r in zip(ids, pair_responses(calls, responses), strict=True) if r}
     requestor = {"requestor": "user"} if role == "user" else {}
     for response in responses:
-        yield {**_chat_answer(response, paired.get(id(response))), **requestor}
+        message: JsonObject = {"role": "tool", "tool_call_id": response.id or paired.get(id(response))}
+        message["content"] = _content(response.response)
+        if response.name is not None:
+            message["name"] = response.name
+        yield {**(message if response.error is None else {**message, "error": response.error}), **requestor}
 
 
 def _call(call: ToolCall, key: str) -> JsonObject:
@@ -495,14 +486,6 @@ def _call(call: ToolCall, key: str) -> JsonObject:
     if call.args is not None:
         function["arguments"] = json.dumps(call.args, ensure_ascii=False)
     return {"id": key, "type": "function", "function": function}
-
-
-def _chat_answer(response: ToolResponse, key: str | None) -> JsonObject:
-    message: JsonObject = {"role": "tool", "tool_call_id": response.id or key}
-    message["content"] = _content(response.response)
-    if response.name is not None:
-        message["name"] = response.name
-    return message if response.error is None else {**message, "error": response.error}
 
 
 def _content(value: JsonValue) -> str:
@@ -574,7 +557,11 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObjec
     """Returns a recorded turn as an Invocation: calls, results and earlier texts are its steps."""
     steps: list[JsonObject] = [{"author": _AGENT, "content": each} for each in _step_contents(turn)]
     steps += [_step("model", {"text": text}) for text in earlier_texts(turn)]
-    _add_usage(steps, turn)
+    number = turn.inference_calls if turn.inference_calls is not None else int(turn.usage is not None)
+    while len(steps) < number:
+        steps.append({"author": _AGENT})
+    for place, step in enumerate(steps[:number]):
+        step["usage_metadata"] = _adk_usage(turn.usage) if turn.usage and not place else {}
     invocation = _invocation(turn.user, turn.agent, turn.adk_text, steps)
     if isinstance(turn.timestamp, int | float):
         invocation["creation_timestamp"] = turn.timestamp
@@ -634,15 +621,6 @@ def _invocation(
 
 def _step(role: str, *parts: JsonObject) -> JsonObject:
     return {"author": _AGENT, "content": content(role, *parts)}
-
-
-def _add_usage(steps: list[JsonObject], turn: Turn) -> None:
-    """Adds tokens and the number of model calls to the steps, in place; each call of a model is one step."""
-    number = turn.inference_calls if turn.inference_calls is not None else int(turn.usage is not None)
-    while len(steps) < number:
-        steps.append({"author": _AGENT})
-    for place, step in enumerate(steps[:number]):
-        step["usage_metadata"] = _adk_usage(turn.usage) if turn.usage and not place else {}
 
 
 def _adk_usage(usage: Usage) -> JsonObject:

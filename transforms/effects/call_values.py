@@ -13,16 +13,13 @@ _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
 _PLACE = re.compile(r"\[\w*\]")
 _NAME_PARTS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 _LARGEST = 10**40
-CHANGING_WORDS = word_set(
-    "before after against since than between over under up down out off again all every each both either",
-    "one ones est cet same other others another only even more most much many about no nor not",
-    "vor nach über unter zwischen gegen mehr seit sehr aber oder or más muy entre depuis plus",
-)
+CHANGING_WORDS = word_set("""before after against since than between over under up down out off again all
+    every each both either one ones est cet same other others another only even more most much many about no
+    nor not vor nach über unter zwischen gegen mehr seit sehr aber oder or más muy entre depuis plus""")
 """Function words that change a value (`before 5`, `one more`)."""
 
-_PLAIN_WORDS = (FUNCTION_WORDS - CHANGING_WORDS) | word_set(
-    "no nr number mr mrs ms dr herr frau 을 를 이 가 은 는 에 로 으로 の に を へ は"
-)
+_PLAIN_WORDS = (FUNCTION_WORDS - CHANGING_WORDS) | word_set("""no nr number mr mrs ms dr herr frau 을 를 이 가
+    은 는 에 로 으로 の に を へ は""")
 
 ValueVerdict = Literal["same", "other", "not_compared"]
 

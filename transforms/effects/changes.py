@@ -21,7 +21,7 @@ from turnwise.transforms.effects.failures import (
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches
-from turnwise.transforms.matching.calls import frozen, pair_responses, same_tool
+from turnwise.transforms.matching.calls import answered_calls, frozen, pair_responses, same_tool
 from turnwise.transforms.matching.expectations import same_agent, turn_texts
 from turnwise.transforms.text.sentences import single_spaced
 from turnwise.transforms.text.words import word_set
@@ -30,10 +30,9 @@ from turnwise.transforms.text.words import word_set
 
 Actor = Literal["agent", "user"]
 _STATES = ("on", "off", "enabled", "disabled", "active", "inactive")
-_THINGS = word_set("""
-    account attribute cell channel column customer device field file id ids index item key line order
-    parameter passenger path product property room row sensor setting sku ticket url user uuid variable zone
-""")
+_THINGS = word_set("""account attribute cell channel column customer device field file id ids index item key
+    line order parameter passenger path product property room row sensor setting sku ticket url user uuid
+    variable zone""")
 _VALUES = word_set("amount enabled level limit mode on quantity state status to value")
 _MOST_SET = 100_000
 _NAMES_OF_STATES = frozenset(("state", "status", "value", "on", "off", "to", "enable", "enabled", "active"))
@@ -478,9 +477,7 @@ def _failed_lookups(
     made = [
         (turn, call, has_failed(response, called_tool(call), call.args))
         for turn in (turns if reads else ())
-        for call, response in zip(
-            turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True
-        )
+        for call, response in answered_calls(turn)
         if catalog.effect_of(call).effect == "read"
     ]
     found = {}

@@ -68,10 +68,8 @@ Prose = Literal["unmet", "met", "ignored", "free"]
 any other, but not commands, code and the like; free: these too."""
 FurtherKeys = Literal["free", "names", "none"]
 """Which keys beside the expected ones are ignored: all, those that describe an entry, or none."""
-_DESCRIBING = word_set(
-    "airline airport arrival author brand carrier city country departure description destination from label",
-    "name origin title to",
-)
+_DESCRIBING = word_set("""airline airport arrival author brand carrier city country departure description
+    destination from label name origin title to""")
 
 
 def equivalent(

@@ -405,9 +405,8 @@ def calls_tools(name: str) -> bool:
 GROUPED_BY_SPACE = word_set("be bg cs et fi fr hu hy ka kk lt lv nb nn no pl pt ru sk sv uk uz")
 """Languages that put a space between groups of three digits."""
 
-_WITH_COMMA = GROUPED_BY_SPACE | word_set(
-    "af az bs ca da de el es eu fo gl hr id is it lb mk nl ro sl sq sr tr vi"
-)
+_WITH_COMMA = GROUPED_BY_SPACE | word_set("""af az bs ca da de el es eu fo gl hr id is it lb mk nl ro sl sq sr
+    tr vi""")
 _WITH_POINT_THERE = re.compile(r"(?:de|fr|it)-(?:ch|li)|es-(?:mx|us|pr|gt|hn|ni|pa|pe|do|sv|419)")
 _POINT = re.compile(r"(?:[1-9]\d{0,2}(?:[,'’]\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}|[1-9]\d*|0)(?:\.\d+)?|\.\d+")
 _COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:[.'’]\d{3})+|[1-9]\d*|0)(?:,\d+)?")

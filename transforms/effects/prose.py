@@ -108,30 +108,20 @@ def _is_german(text: str, found: Sequence[str]) -> bool:
 
 _PHRASE = FUNCTION_WORDS | NUMBERS_IN_WORDS.keys() | {"no", "not", "nicht", "kein", "keine"}
 
-_EXACT_NAMES = word_set(
-    "bucket cmd column command cron expr expression field file filename filepath formula handle hash id",
-    "identifier key login namespace passphrase passwd password path pattern regex regexp repo repository",
-    "script secret selector shell slug sql token uri url username variable xpath",
-)
+_EXACT_NAMES = word_set("""bucket cmd column command cron expr expression field file filename filepath formula
+    handle hash id identifier key login namespace passphrase passwd password path pattern regex regexp repo
+    repository script secret selector shell slug sql token uri url username variable xpath""")
 _CODE_NAMES = word_set("code snippet source")
-_IN_ORDER = word_set(
-    "arg argv argument cmd command direction instruction procedure queue ranking route sequence stage step",
-    "waypoint",
-)
-_MAY_BE_IN_ORDER = word_set(
-    "action axe column coordinate dimension event key leg level move operand phase priority range segment",
-    "stop task value vertice",
-)
+_IN_ORDER = word_set("""arg argv argument cmd command direction instruction procedure queue ranking route
+    sequence stage step waypoint""")
+_MAY_BE_IN_ORDER = word_set("""action axe column coordinate dimension event key leg level move operand phase
+    priority range segment stop task value vertice""")
 """Singulars of what often has an order: it is open."""
-_SETS = word_set(
-    "basket bcc cart cast cc children collection crew criteria data equipment exclude family group include",
-    "indices list media people selection set staff team to",
-) | {""}
+_SETS = word_set("""basket bcc cart cast cc children collection crew criteria data equipment exclude family
+    group include indices list media people selection set staff team to""") | {""}
 """Names without a plural `s` that are sets as well."""
-_IN_ANY_ORDER = word_set(
-    "account category code day floor hour id index indices item line member month number option order page",
-    "port product quantity room row seat size slot table tag user weekday year",
-)
+_IN_ANY_ORDER = word_set("""account category code day floor hour id index indices item line member month
+    number option order page port product quantity room row seat size slot table tag user weekday year""")
 _SQL = re.compile(
     r"\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
     r"(?:\s*,\s*[\w.*]+(?:\s*\([^()]*\))?)*)"
@@ -143,14 +133,10 @@ _SQL = re.compile(
     r"|with\s+\w+\s+as\s*\()",
     re.IGNORECASE,
 )
-_COMMANDS = word_set(
-    "apt apt-get awk aws bash chmod chown cp curl docker gcloud git grep kubectl ls mkdir mv mysql npm npx",
-    "pip psql python python3 rm rmdir rsync scp ssh sudo systemctl terraform wget",
-)
-_MAY_BE_COMMANDS = _COMMANDS | word_set(
-    "ansible cat cd class def echo export find for from helm import kill let ln make node sed service sh tar",
-    "touch var while yarn",
-)
+_COMMANDS = word_set("""apt apt-get awk aws bash chmod chown cp curl docker gcloud git grep kubectl ls mkdir
+    mv mysql npm npx pip psql python python3 rm rmdir rsync scp ssh sudo systemctl terraform wget""")
+_MAY_BE_COMMANDS = _COMMANDS | word_set("""ansible cat cd class def echo export find for from helm import kill
+    let ln make node sed service sh tar touch var while yarn""")
 _PROSE_SIGN = re.compile(
     r"^--?[a-z][\w-]*(?:=.*)?$|^(?:\*|[=<>+*|&/]{2,})$|[!=<>]=|[-=]>|&&|\|\||[{}\\^|]|^~/|\w=\w|=$|^=|\$[{(]"
     r"|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]"
@@ -485,18 +471,15 @@ _CASES: dict[object, str] = {
 }
 _DETERMINERS = {
     "en": word_set("this that these those my your his her its our their please kindly also very really"),
-    "de": word_set(
-        "mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen seinem",
-        "seiner unser unsere unseren diese dieser dieses diesen diesem bitte",
-    ),
+    "de": word_set("""mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen
+        seinem seiner unser unsere unseren diese dieser dieses diesen diesem bitte"""),
     "fr": word_set("ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs"),
     "es": word_set("este esta estos estas mi mis tu tus su sus nuestro nuestra"),
     "pt": word_set("este esta seu sua seus suas"),
 }
 """Language -> determiners and polite words, which change nothing where one text leaves them out."""
 _DROPPED = re.compile(
-    r"(?<=[^\W\d_])-(?=[^\W_])"
-    r"|[.,;:!¿¡…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
+    r"(?<=[^\W\d_])-(?=[^\W_])|[.,;:!¿¡…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
 )
 _CHARACTER = f"[{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
 _PROSE_TOKEN = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})[^\W_])+(?:['’][^\W_]+)*|[^\w\s]|_")
@@ -747,9 +730,8 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _UNSAID_NUMBER = re.compile(r"(?<=_)\d{4,}\b")
 _LONGEST_SHORT, _ENDINGS = 4, frozenset(("s", "es", "n", "en", "e"))
 _TITLE = re.compile(r"(?:mrs?|ms|dr|prof|herrn?|frau|madame|monsieur|señora?)\b\.?\s", re.IGNORECASE)
-_PERSONS = word_set(
-    "guest passenger customer person recipient attendee patient contact user client surname first last full"
-)
+_PERSONS = word_set("""guest passenger customer person recipient attendee patient contact user client surname
+    first last full""")
 _KINDS = word_set("ending class room seat size shipping delivery color colour meal")
 _LEAST_SUFFIX, _LEAST_LONG = 4, 7
 

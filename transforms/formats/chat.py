@@ -3,13 +3,12 @@
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
-    agent_actions,
     as_text,
     call_fields,
     declared_tools,
     failure_mark,
     own_result,
-    users_actions,
+    split_actions,
 )
 from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.dialogue import Dialogue
@@ -91,11 +90,8 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
     actions = task.get("actions") if isinstance(task, dict) else None
     if task is None or not isinstance(actions, list):
         return None
-    return {
-        "actions": agent_actions(actions),
-        "user_actions": users_actions(actions),
-        "outputs": task.get("outputs") or [],
-    }
+    by_agent, by_user = split_actions(actions)
+    return {"actions": by_agent, "user_actions": by_user, "outputs": task.get("outputs") or []}
 
 
 _TEXT_TYPES = part_types(RESPONSES_PARTS, TEXT)

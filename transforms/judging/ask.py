@@ -248,6 +248,17 @@ class Ask(Protocol):
         """
 
 
+class NotAsked:
+    """Stands in for a judge that is not asked: there is none, or what it would be shown is not complete."""
+
+    def __init__(self, reason: str = NO_JUDGE) -> None:
+        self.reason = reason
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Returns unusable samples."""
+        return [JudgeSample(None, self.reason)] * len(samples)
+
+
 LEFT_OUT = "the judge's answer leaves it out"
 
 

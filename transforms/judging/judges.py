@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.registry import Registry, hook_errors
-from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeModelOptions, JudgeSample, Question, R
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, NotAsked, Question, R
 from turnwise.transforms.judging.backends.base import Backend, read_secret
 
 Environ: TypeAlias = Mapping[str, str]
@@ -164,19 +164,11 @@ def default_judge(config: JudgeConfig, environ: Environ) -> JudgeKind | None:
     return None
 
 
-class NoJudge:
-    """Leaves every question unanswered."""
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Returns unusable samples."""
-        return [JudgeSample(None, NO_JUDGE)] * len(samples)
-
-
 NONE = register_judge(
     JudgeKind(
         name="none",
         help="judged criteria are unscored",
-        answer=NoJudge,
+        answer=NotAsked,
         is_judging=False,
         note=f"judge: none, so judged criteria are unscored; {HOW_TO}",
     )

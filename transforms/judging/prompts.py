@@ -23,7 +23,17 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import Score
-from turnwise.transforms.judging.ask import Ask, Ballot, JudgeModelOptions, Prompt, Question, Vote, vote_each
+from turnwise.transforms.judging.ask import (
+    Answers,
+    Ask,
+    Ballot,
+    JudgeModelOptions,
+    Prompt,
+    Question,
+    R,
+    Vote,
+    vote_each,
+)
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import quoted, visible
@@ -147,6 +157,13 @@ def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list
     return [section for name, agent in agents.items() for section in _agent(name, agent)]
 
 
+def context_sections(conversation: Conversation, turn: Turn) -> list[Section]:
+    """Renders what an answer stands on: the agents, the turns before it, and its turn without its texts."""
+    place = position(conversation, turn)
+    earlier = dialogue_sections(conversation, place)
+    return [*agent_sections(conversation, turn), *earlier, *_work(conversation, place)]
+
+
 def _of_turn(conversation: Conversation, key: str, index: int) -> JsonValue:
     by_turn = conversation.meta.get(key)
     return by_turn[index] if isinstance(by_turn, list) and index < len(by_turn) else None
@@ -166,11 +183,6 @@ def position(conversation: Conversation, turn: Turn) -> int:
     return next(i for i, other in enumerate(conversation.turns) if other is turn)
 
 
-def earlier_sections(conversation: Conversation, turn: Turn) -> list[Section]:
-    """Renders the turns before a turn."""
-    return dialogue_sections(conversation, position(conversation, turn))
-
-
 def dialogue_sections(conversation: Conversation, end: int | None = None) -> list[Section]:
     """Renders whole turns: all, or the first `end`."""
     return [
@@ -178,11 +190,6 @@ def dialogue_sections(conversation: Conversation, end: int | None = None) -> lis
         for index, turn in enumerate(conversation.turns[:end])
         for section in [*_work(conversation, index), *words(turn, index + 1)]
     ]
-
-
-def asked_sections(conversation: Conversation, turn: Turn) -> list[Section]:
-    """Renders a turn without the agent's texts: user message and tool calls with results."""
-    return _work(conversation, position(conversation, turn))
 
 
 def spoken_sections(conversation: Conversation) -> list[Section]:
@@ -520,6 +527,19 @@ def share_score(
     score.judge, score.explanation = vote.answers.use, explanation(findings)
     score.details = {name: list(findings), **left_out(vote.answers.question.prompt)}
     return score
+
+
+def reply_score(
+    answers: Answers[R], reply: R, value: float | None, label: str | None, **votes: JsonValue
+) -> Score:
+    """Returns the score that a reply decides, with its `reason`, its quotes and the votes."""
+    prompt, stated = answers.question.prompt, reply.model_dump()
+    quotes: JsonObject = {}
+    for name in stated:
+        if name.endswith("quote"):
+            quotes |= quoted(stated[name], prompt.evidence, name)
+    details = {**quotes, **votes, **left_out(prompt)}
+    return Score(value, label=label, explanation=stated["reason"], details=details, judge=answers.use)
 
 
 def explanation(findings: Sequence[JsonObject]) -> str | None:

@@ -180,10 +180,8 @@ _ADVERBS = (
     " grundsätzlich generell malheureusement actuellement lamentablemente desafortunadamente actualmente"
 )
 _FILLERS = (
-    word_set(
-        "a an the there do does did any some is are was were be been well oh also ein eine einen einem einer"
-        " eines der die das es zu le la les un une des el los las una"
-    )
+    word_set("""a an the there do does did any some is are was were be been well oh also ein eine einen einem
+        einer eines der die das es zu le la les un une des el los las una""")
     | {BREAK, END, COLON}
     | frozenset("ますしたでるだはがもをにいうくんれらっ")
     | PRONOUNS
@@ -421,9 +419,8 @@ def _other_value(pairs: Sequence[_Pair], claim: AlignedText, evidence: AlignedTe
 
 
 _SIDES = {"zqunit": (-1,), "zqhalf": (-1, 1), NUMBER: (1, 2)}
-_REFERS = PRONOUNS | word_set(
-    "this that these those there also too again auch dies diese dieser dieses ebenfalls wieder aussi también"
-)
+_REFERS = PRONOUNS | word_set("""this that these those there also too again auch dies diese dieser dieses
+    ebenfalls wieder aussi también""")
 
 
 def is_held(

@@ -124,18 +124,17 @@ def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None
 
 # Negations in idioms that deny nothing, such as `not only` and `no later than`, do not count.
 _IDIOMS = re.compile(
-    r"\b(?:not|no|n['’]t)\s+(?:only|just|merely|simply|solely|more|less|fewer|later|earlier|sooner|doubt|wonder"
-    r"|matter|problem|worries|until|before|unless|(?:un|im|in|ir)[a-z]{4,}(?:ble|ly|ual))\b"
-    r"|\bnothing (?:but|less|more)\b|\b(?:cannot|can['’]t) (?:but|wait)\b|\bif not\b|\bunless\b"
-    r"|\bdo(?:n['’]t| not) (?:forget|hesitate|worry|miss)\b"
-    r"|\bnicht\s+(?:nur|bloß|allein|zuletzt|später|früher|mehr als|weniger|selten|vergessen|un[a-zäöüß]+)\b"
-    r"|\bkeine?\s+(?:zweifel|problem|sorge)\b|\bvergessen sie nicht\b|\bes sei denn\b|\bohne weiteres\b"
-    r"|\bn(?:e\s+|['’])(?:[^\W\d_]+\s+){1,4}?qu(?:e\b|['’])|\bpas\s+(?:seulement|uniquement|plus|moins)\b"
-    r"|\bsans (?:doute|souci|problème)\b|\bhésitez pas\b"
-    r"|\bno\s+(?:s[oó]lo|obstante|más|menos|dude|olvide)\b|\bsin (?:duda|problemas?)\b"
-    r"|だけで(?:は)?なく|だけじゃなく|のみならず|に過ぎない|なければなら?な?りません|なければならない"
-    r"|かもしれ(?:ない|ません)|ない限り|なければ|ないと|問題(?:は)?(?:ない|ありません)"
-    r"|뿐(?:만)?\s?아니라|뿐만이?\s?아니|지\s?않으면|않는\s?한|문제\s?없|틀림없|빠짐없|상관없",
+    r"\b(?:not|no|n['’]t)\s+(?:only|just|merely|simply|solely|more|less|fewer|later|earlier|sooner|doubt"
+    r"|wonder|matter|problem|worries|until|before|unless|(?:un|im|in|ir)[a-z]{4,}(?:ble|ly|ual))\b|\bnothing "
+    r"(?:but|less|more)\b|\b(?:cannot|can['’]t) (?:but|wait)\b|\bif not\b|\bunless\b|\bdo(?:n['’]t| not) "
+    r"(?:forget|hesitate|worry|miss)\b|\bnicht\s+(?:nur|bloß|allein|zuletzt|später|früher|mehr als|weniger"
+    r"|selten|vergessen|un[a-zäöüß]+)\b|\bkeine?\s+(?:zweifel|problem|sorge)\b|\bvergessen sie nicht\b|\bes "
+    r"sei denn\b|\bohne weiteres\b|\bn(?:e\s+|['’])(?:[^\W\d_]+\s+){1,4}?qu(?:e\b|['’])|\bpas\s+(?:seulement"
+    r"|uniquement|plus|moins)\b|\bsans (?:doute|souci|problème)\b|\bhésitez pas\b|\bno\s+(?:s[oó]lo|obstante"
+    r"|más|menos|dude|olvide)\b|\bsin (?:duda|problemas?)\b|だけで(?:は)?なく|だけじゃなく|のみならず"
+    r"|に過ぎない|なければなら?な?りません|なければならない|かもしれ(?:ない|ません)|ない限り|なければ|ないと"
+    r"|問題(?:は)?(?:ない|ありません)|뿐(?:만)?\s?아니라|뿐만이?\s?아니|지\s?않으면|않는\s?한|문제\s?없"
+    r"|틀림없|빠짐없|상관없",
     re.IGNORECASE,
 )
 

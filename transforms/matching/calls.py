@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from turnwise.schemas.conversation import ToolCall, ToolResponse
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
@@ -199,6 +199,11 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     _add_same_names(calls, responses, partners)
     _add_nameless(calls, responses, partners)
     return [responses[partners[i]] if i in partners else None for i in range(len(calls))]
+
+
+def answered_calls(turn: Turn) -> Iterable[tuple[ToolCall, ToolResponse | None]]:
+    """Returns the agent's calls of a turn with their responses."""
+    return zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
 
 
 def _add_same_names(

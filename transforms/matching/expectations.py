@@ -19,9 +19,9 @@ from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.calls import (
     PairedCalls,
     ParameterScore,
+    answered_calls,
     met_parameters,
     ordered_share,
-    pair_responses,
     parameter_outcome,
     parameter_score,
     reaches,
@@ -416,11 +416,9 @@ def _text_outcome(expectation: Expectation, texts: Sequence[str]) -> Expectation
 
 def responses_by_call(conversation: Conversation) -> dict[int, ToolResponse]:
     """Returns the response of every call that has one, by the `id()` of the call."""
-    return {
-        id(call): response
-        for turn in conversation.turns
-        for call, response in zip(
-            turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True
-        )
-        if response is not None
-    }
+    responses = {}
+    for turn in conversation.turns:
+        for call, response in answered_calls(turn):
+            if response is not None:
+                responses[id(call)] = response
+    return responses

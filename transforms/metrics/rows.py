@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import (
     FailureRow,
@@ -23,7 +24,7 @@ from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriteri
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, Units, panel_column
-from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation, Verdict
+from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
 from turnwise.transforms.statistics.tests import wilson_interval
 from turnwise.transforms.text.dates import rfc3339
 
@@ -71,26 +72,11 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
             last = turn
             # Names of columns would double the cost.
             row = MadeScoreRow(
-                run_id,
-                conversation_id,
-                eval_id,
-                app_version,
-                turn,
-                name,
-                score.value,
-                score.outcome,
-                score.threshold,
-                score.label,
-                score.reason,
-                score.explanation,
-                score.details,
+                run_id, conversation_id, eval_id, app_version, turn, name, score.value, score.outcome,
+                score.threshold, score.label, score.reason, score.explanation, score.details,
                 None if score.judge is None else asdict(score.judge),
-                start if turn is None else times[turn],
-                language,
-                tags,
-                revision,
-                score_id,
-            )
+                start if turn is None else times[turn], language, tags, revision, score_id,
+            )  # fmt: skip
             rows.append(row)
     return rows
 
@@ -157,7 +143,17 @@ def version_rows(
     """Returns an app version's ("": unknown) row of verdicts, then one per criterion and level."""
     version, state = entry
     base = _metric_base(run_id, version, window)
-    return [_version_row(row, state) for row in _criterion_rows(base, state)]
+    return [
+        {
+            **row,
+            "conversations": state.conversations,
+            "turns": state.turns,
+            "sampled_out": state.sampled_out[row["criterion"]],
+            "repeats": state.repeats.figures(row["criterion"]) if row["level"] == "conversation" else None,
+            "panel": panel_column(state.panels, row["criterion"], row["level"]),
+        }
+        for row in _criterion_rows(base, state)
+    ]
 
 
 def _criterion_rows(base: "_MetricBase", state: MetricsState) -> list[MetricRow]:
@@ -185,18 +181,6 @@ def slice_rows(
         for name, state in sorted(whole.slices.items())
         for row in _criterion_rows(base, state)
     ]
-
-
-def _version_row(row: MetricRow, state: MetricsState) -> MetricsByAppVersionRow:
-    criterion = row["criterion"]
-    return {
-        **row,
-        "conversations": state.conversations,
-        "turns": state.turns,
-        "sampled_out": state.sampled_out[criterion],
-        "repeats": state.repeats.figures(criterion) if row["level"] == "conversation" else None,
-        "panel": panel_column(state.panels, criterion, row["level"]),
-    }
 
 
 def turn_rows(

@@ -159,11 +159,7 @@ def tool_names(tools: Iterable[str]) -> list[str]:
 
 def expected_calls(calls: Sequence[ToolCall], effects: CallEffects) -> list[ExpectedCall]:
     """Returns expected calls with their effects."""
-    expected = list[ExpectedCall]()
-    for call in calls:
-        effect = effects.of(call)
-        expected.append({"name": call.name, "args": call.args, "effect": effect.text})
-    return expected
+    return [{"name": call.name, "args": call.args, "effect": effects.of(call).text} for call in calls]
 
 
 def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
@@ -177,6 +173,7 @@ def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
 
 # Makes the transcript of a sample: what was said and called, with what was expected beside it.
 
+_NO_TURN = Turn()
 _encode = msgspec.msgpack.Encoder().encode
 _DOUBLE = b"\xcb"
 _NOT_FINITE = (b"\x7f", b"\xff")
@@ -222,18 +219,7 @@ def _has_other_numbers(data: bytes) -> bool:
 
 
 def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
-    actual = pair.actual
-    expected = None if pair.expected is None else _expected(pair, pair.expected, effects)
-    if actual is None:
-        return {
-            "index": pair.index,
-            "label": pair.label,
-            "user": None,
-            "agent": None,
-            "tool_calls": [],
-            "seconds": None,
-            "expected": expected,
-        }
+    actual = pair.actual or _NO_TURN
     turn: TranscriptTurn = {
         "index": pair.index,
         "label": pair.label,
@@ -241,7 +227,7 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
         "agent": actual.agent,
         "tool_calls": made,
         "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
-        "expected": expected,
+        "expected": None if pair.expected is None else _expected(pair, pair.expected, effects),
     }
     # What only some turns have.
     if len(actual.agent_messages) > 1:
@@ -318,34 +304,28 @@ def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | No
 def add_expectations(part: ExpectedPart, expectations: Sequence[Expectation], effects: CallEffects) -> None:
     """Adds single expectations; calls and texts that a turn states already are not repeated."""
     states_calls = "tool_calls" in part
-    for each in expectations:
-        if each.skip:
-            part["other"] = [*part.get("other", ()), f"skipped: {_told(each)}"]
-        elif each.kind == "tool_call" and each.tool_call:
+    for wanted in expectations:
+        if wanted.skip:
+            part["other"] = [*part.get("other", ()), f"skipped: {_expectation_text(wanted)}"]
+        elif wanted.kind == "tool_call" and wanted.tool_call:
             if not states_calls:
-                calls = expected_calls([each.tool_call], effects)
+                calls = expected_calls([wanted.tool_call], effects)
                 part["tool_calls"] = [*part.get("tool_calls", ()), *calls]
-        elif each.kind == "no_tool_calls":
+        elif wanted.kind == "no_tool_calls":
             part.setdefault("tool_calls", [])
-        elif each.kind != "mock_tool_response":
-            _add_other(part, each)
+        elif wanted.kind == "agent_response" and wanted.text is not None:
+            if wanted.text != part.get("response"):
+                part["texts"] = [*part.get("texts", ()), wanted.text]
+        elif wanted.kind == "agent_transfer" and wanted.target_agent:
+            if wanted.target_agent not in part.get("transfers", ()):
+                part["transfers"] = [*part.get("transfers", ()), wanted.target_agent]
+        elif wanted.kind == "updated_variables":
+            part["variables"] = {**part.get("variables", {}), **(wanted.variables or {})}
+        elif wanted.kind != "mock_tool_response":
+            part["other"] = [*part.get("other", ()), _expectation_text(wanted)]
 
 
-def _add_other(part: ExpectedPart, expectation: Expectation) -> None:
-    """Adds an expectation that is not of calls."""
-    if expectation.kind == "agent_response" and expectation.text is not None:
-        if expectation.text != part.get("response"):
-            part["texts"] = [*part.get("texts", ()), expectation.text]
-    elif expectation.kind == "agent_transfer" and expectation.target_agent:
-        if expectation.target_agent not in part.get("transfers", ()):
-            part["transfers"] = [*part.get("transfers", ()), expectation.target_agent]
-    elif expectation.kind == "updated_variables":
-        part["variables"] = {**part.get("variables", {}), **(expectation.variables or {})}
-    else:
-        part["other"] = [*part.get("other", ()), _told(expectation)]
-
-
-def _told(expectation: Expectation) -> str:
+def _expectation_text(expectation: Expectation) -> str:
     """Returns a single expectation in one line."""
     if expectation.tool_call is not None:
         return f"{expectation.kind}: {call_text(expectation.tool_call)}"
@@ -359,19 +339,8 @@ def _told(expectation: Expectation) -> str:
 # Limits the size of transcripts, with a mark at every cut and counts of what was left out.
 
 
-class _TranscriptLimits(NamedTuple):
-    """Characters of a text or value, and entries of a list, at most."""
-
-    characters: int
-    entries: int
-
-
-_STEPS = (
-    _TranscriptLimits(8_000, 200),
-    _TranscriptLimits(2_000, 50),
-    _TranscriptLimits(500, 20),
-    _TranscriptLimits(100, 5),
-)
+_STEPS = ((8_000, 200), (2_000, 50), (500, 20), (100, 5))
+"""Characters of a text or value, and entries of a list, at most."""
 _WHOLE_KEYS = frozenset(("index", "label", "seconds", "effect"))
 _VALUES = frozenset(("args", "result", "variables"))
 
@@ -385,8 +354,8 @@ def limited(transcript: Transcript, kept: int | None = None, most: int = MOST_BY
     """
     if _size(transcript) <= most:
         return transcript
-    for limits in _STEPS:
-        cut = _Cut(limits)
+    for characters, entries in _STEPS:
+        cut = _Cut(characters, entries)
         found = cut.transcript(transcript)
         if _size(found) <= most:
             return found
@@ -404,8 +373,8 @@ def _size(transcript: Transcript) -> float:
 class _Cut:
     """Shortens the parts of a transcript, and counts what is left out."""
 
-    def __init__(self, limits: _TranscriptLimits) -> None:
-        self._limits = limits
+    def __init__(self, characters: int, entries: int) -> None:
+        self._characters, self._entries = characters, entries
         self.left_out: LeftOut = {"turns": 0, "entries": 0, "characters": 0}
 
     def transcript(self, transcript: Transcript) -> Transcript:
@@ -423,17 +392,17 @@ class _Cut:
         if key in _VALUES:
             return self._any(value)
         if isinstance(value, list):
-            self.left_out["entries"] += max(0, len(value) - self._limits.entries)
-            return [self._value("", each) for each in value[: self._limits.entries]]
+            self.left_out["entries"] += max(0, len(value) - self._entries)
+            return [self._value("", each) for each in value[: self._entries]]
         return self._part(value) if isinstance(value, dict) else value
 
     def _text(self, text: str) -> str:
         clean = text.encode("utf-8", "replace").decode()
-        more = len(clean) - self._limits.characters
+        more = len(clean) - self._characters
         if more <= 0:
             return clean
         self.left_out["characters"] += more
-        return f"{clean[: self._limits.characters]}… [{more:,} characters left out]"
+        return f"{clean[: self._characters]}… [{more:,} characters left out]"
 
     def _any(self, value: JsonValue) -> JsonValue:
         """Returns a value as it is, or the start of its JSON text."""
@@ -442,7 +411,7 @@ class _Cut:
         except ValueError:
             text = repr(value)
         else:
-            if len(text) <= self._limits.characters:
+            if len(text) <= self._characters:
                 return value
         return self._text(text)
 
@@ -451,19 +420,14 @@ def _without_turns(transcript: Transcript, left_out: LeftOut, kept: int | None, 
     """Returns a transcript without the turns that it has no room for."""
     turns = transcript["turns"]
     room = most - _size({**transcript, "turns": []}) - 64
-    chosen = set()
-    for place in _by_weight(turns, kept):
+    chosen, last = set(), len(turns) - 1
+    # The one to keep, then alternately from the start and from the end.
+    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
+    ends = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i) if 0 <= place <= last]
+    for place in dict.fromkeys([*named, *ends]):
         size = len(dump_json(cast(JsonValue, turns[place]))) + 1
         if size <= room:
             room -= size
             chosen.add(place)
     left_out["turns"] = len(turns) - len(chosen)
     return {**transcript, "turns": [turns[place] for place in sorted(chosen)]}
-
-
-def _by_weight(turns: Sequence[TranscriptTurn], kept: int | None) -> list[int]:
-    """Returns the places of the turns: the one to keep, then alternately from the start and from the end."""
-    last = len(turns) - 1
-    places = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i)]
-    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
-    return list(dict.fromkeys([*named, *(place for place in places if 0 <= place <= last)]))

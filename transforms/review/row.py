@@ -76,6 +76,7 @@ class Reviewer:
         figures, event_time = _figures(conversation.turns), conversation.start_time
         if event_time is None and figures.time is not None:
             event_time = rfc3339(figures.time)
+        is_open = bool(verdict.reasons) and verdict.status != "PASS"
         return {
             "run_id": self.run.run_id,
             "conversation_id": conversation.conversation_id,
@@ -88,7 +89,7 @@ class Reviewer:
             "language": conversation.language,
             "tags": sample.tags,
             "verdict": verdict.status,
-            "reason": _reason(verdict) if verdict.reasons else None,
+            "reason": one_line("; ".join(verdict.reasons), _MOST_REASON) if is_open else None,
             "sampled_out": [*scored.sampled_out],
             "ended": conversation.ended,
             "worst_criterion": found.criterion,
@@ -114,11 +115,6 @@ class Reviewer:
             "revision": conversation.revision,
             "transcript": cast("JsonObject | None", transcript),
         }
-
-
-def _reason(verdict: Verdict) -> str | None:
-    """Returns why a conversation is not decided, or fails whatever its scores."""
-    return None if verdict.status == "PASS" else one_line("; ".join(verdict.reasons), _MOST_REASON)
 
 
 def _unknown(turns: Sequence[Turn]) -> str | None:

@@ -18,7 +18,6 @@ class Confusion(NamedTuple):
     """Labels of people against outcomes of a criterion.
 
     Attributes:
-        true_pass: Both pass.
         false_pass: The criterion passes what people fail.
         false_fail: The criterion fails what people pass.
         true_fail: Both fail.
@@ -79,9 +78,6 @@ def krippendorffs_alpha(units: Sequence[Sequence[float]]) -> float | None:
     1 - observed / expected squared difference (Krippendorff 2011, Computing Krippendorff's
     alpha-reliability). Of labels 0 and 1 it is the alpha for nominal data. Units with fewer than two labels
     do not count.
-
-    Args:
-        units: The labels of each unit, by whichever raters gave one.
     """
     (value,) = _alphas(_alpha_sums(units)[None])
     return None if np.isnan(value) else float(value)
@@ -90,24 +86,12 @@ def krippendorffs_alpha(units: Sequence[Sequence[float]]) -> float | None:
 def alpha_interval(
     units: Mapping[str, Sequence[Sequence[float]]], seed: int, level: float = 0.95
 ) -> Interval | None:
-    """Returns the bootstrap's interval of Krippendorff's alpha, over cases; None if it is not defined.
-
-    Args:
-        units: Case -> its units.
-        seed: Seed, such as `SEED`.
-        level: Level of confidence, between 0 and 1.
-    """
+    """Returns the bootstrap's interval of Krippendorff's alpha, over cases; None: it is not defined."""
     return _percentiles({case: _alpha_sums(own) for case, own in units.items()}, _alphas, seed, level)
 
 
 def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.95) -> Interval | None:
-    """Returns the bootstrap's interval of Cohen's kappa, over cases; None if it is not defined.
-
-    Args:
-        tables: Case -> its outcomes.
-        seed: Seed, such as `SEED`.
-        level: Level of confidence, between 0 and 1.
-    """
+    """Returns the bootstrap's interval of Cohen's kappa, over cases; None: it is not defined."""
     parts = {case: np.asarray(table, dtype=float) for case, table in tables.items()}
     return _percentiles(parts, _kappas, seed, level)
 
@@ -232,7 +216,7 @@ def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, floa
         return None
     mean, _ = _mean(groups)
     variance = _variance(groups) * size / (size - 1)
-    if variance > _rounding(mean):
+    if variance > ((1e-12 * max(1.0, abs(mean))) ** 2):
         half = t_quantile((1 + _LEVEL) / 2, size - 1) * sqrt(variance)
         low, high = scale or (0.0 if all(group.total >= 0 for group in groups) else -inf, inf)
         return Interval(max(low, mean - half), min(high, mean + half))
@@ -243,15 +227,10 @@ def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, floa
     return Interval(mean - other * (mean - scale[0]), mean + other * (scale[1] - mean))
 
 
-def _rounding(mean: float) -> float:
-    return (1e-12 * max(1.0, abs(mean))) ** 2
-
-
 def grouped_share_interval(groups: Collection[GroupSum]) -> Interval | None:
     """Returns Wilson's 95 % interval of a share, for as many trials as would tell as much; None: no trial.
 
-    Args:
-        groups: The groups with their number of trials and of successes.
+    Of every group, the number of trials and of successes is given.
     """
     if not groups:
         return None
@@ -315,11 +294,6 @@ def clustered_share(values: Numbers, clusters: CaseCodes, weights: Numbers | Non
 
 
 def clustered_variance(parts: Numbers, clusters: CaseCodes) -> float:
-    """Returns the variance of a sum of parts that are independent between clusters and add up to 0.
-
-    Args:
-        parts: The part of each score in the sum.
-        clusters: Code of its cluster.
-    """
+    """Returns the variance of a sum of parts that are independent between clusters and add up to 0."""
     sums = np.bincount(clusters, parts)[np.unique(clusters)]
     return float((sums**2).sum()) * len(sums) / max(len(sums) - 1, 1)

@@ -23,8 +23,6 @@ class CorrectedEstimate(NamedTuple):
     """A corrected figure.
 
     Attributes:
-        value: The estimate.
-        interval: Its interval of confidence.
         weight: How much the judge's scores count, 0 (not at all) to 1; of rates 1.
     """
 
@@ -105,9 +103,7 @@ class _Stratum(NamedTuple):
 
     Attributes:
         people: Share that people let pass, and the effective number of its labels.
-        drawn: Which of the labelled conversations are in it.
         share: Its share of all conversations.
-        size: Its conversations.
     """
 
     people: EffectiveShare
@@ -219,12 +215,6 @@ def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95)
     (share + specificity - 1) / (sensitivity + specificity - 1) (Rogan and Gladen 1978), with the interval of
     Lang and Reiczigel 2014, Confidence limits for prevalence of disease adjusted for estimated sensitivity
     and specificity. The error rates may come from labels of other conversations.
-
-    Args:
-        passes: Conversations that the judge passed.
-        count: Judged conversations.
-        table: Labels against the judge's outcomes.
-        level: Level of confidence, between 0 and 1.
 
     Returns:
         The interval within 0..1; None: the judge is no better than chance, or people passed or failed none.

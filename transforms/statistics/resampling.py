@@ -76,12 +76,7 @@ class CaseMeans:
     """
 
     def __init__(self, values: Mapping[str, float], seed: int) -> None:
-        """Draws the replicates.
-
-        Args:
-            values: Case -> its value, such as the mean over its runs; at least one.
-            seed: Seed, such as `SEED`.
-        """
+        """Draws the replicates, of the value of every case; at least one."""
         cases = sorted(values)
         numbers = np.asarray([values[case] for case in cases], dtype=np.float64)
         self.size, self.mean = len(numbers), float(numbers.mean())
@@ -144,10 +139,6 @@ def sign_flip_p(differences: Mapping[str, float], seed: int) -> float:
 
     Up to 13 cases that differ, of all exchanges; beyond, (1 + replicates as far from 0) / (1 + replicates):
     Phipson and Smyth 2010.
-
-    Args:
-        differences: Case -> candidate minus base, such as the difference of the means over its runs.
-        seed: Seed, such as `SEED`.
     """
     cases = [case for case in sorted(differences) if differences[case]]
     if not cases:

@@ -54,10 +54,8 @@ class Pairs(NamedTuple):
     """Cases by their outcome in the base version and in the candidate version.
 
     Attributes:
-        both: Passed in both.
         gained: Failed in the base, passed in the candidate.
         lost: Passed in the base, failed in the candidate.
-        neither: Failed in both.
     """
 
     both: int
@@ -157,14 +155,9 @@ def _correlation(pairs: Pairs) -> float:
 
 
 def wilson_interval(passes: float, count: float, level: float = 0.95) -> Interval | None:
-    """Returns Wilson's score interval of a share; None without any trial.
+    """Returns Wilson's score interval of a share, 0..1; None without any trial.
 
     Wilson 1927, Probable inference, the law of succession, and statistical inference.
-
-    Args:
-        passes: Successes, 0..count.
-        count: Trials.
-        level: Level of confidence, between 0 and 1.
     """
     if not count:
         return None
@@ -387,13 +380,11 @@ def t_quantile(share: float, freedom: float) -> float:
     value, step = 0.0, normal_quantile(share)
     while value + step > value:
         value += step
-        step = (upper_t(value, freedom) - (1 - share)) / _t_density(value, freedom)
+        front = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * pi) / 2
+        step = (upper_t(value, freedom) - (1 - share)) / exp(
+            front - (freedom + 1) / 2 * log1p(value * value / freedom)
+        )
     return value
-
-
-def _t_density(t: float, freedom: float) -> float:
-    front = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * pi) / 2
-    return exp(front - (freedom + 1) / 2 * log1p(t * t / freedom))
 
 
 def binomial_cdf(successes: int, trials: int, rate: float) -> float:
@@ -476,14 +467,10 @@ def mean_evidence(sample: SampleMoments, base: SampleMoments) -> float:
 
 
 def always_valid_p(evidence: float, window: int) -> float:
-    """Returns the p-value of a window's evidence, valid however often it is looked at; 0..1.
+    """Returns the p-value of a window's evidence (its logarithm), valid however often it is looked at; 0..1.
 
-    Window i is weighted by i (i + 1), so that all windows of a stream together fall below alpha with a
+    The i-th window of a stream is weighted by i (i + 1), so that all of them together fall below alpha with a
     probability of at most alpha, if nothing changes.
-
-    Args:
-        evidence: Logarithm of the evidence.
-        window: Position of the window among all windows of the stream, from 1.
     """
     return min(1.0, exp(min(0.0, log(window * (window + 1)) - evidence)))
 

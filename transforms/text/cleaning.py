@@ -201,9 +201,8 @@ def _shown_quotes(text: str) -> str:
 _LONGEST_NUMBER = 40
 _LONGEST_KEPT = 256
 _NUMBER = re.compile(
-    r"([+-]?)(?P<before>[$€£¥₩₹]|[a-z]{3} ?)?([+-]?)"
-    r"(?P<digits>(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)(?:\.\d+)?|\.\d+)"
-    r"(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
+    r"([+-]?)(?P<before>[$€£¥₩₹]|[a-z]{3} ?)?([+-]?)(?P<digits>(?:0|[1-9]\d{0,2}(?:,\d{3})+"
+    r"|[1-9]\d*)(?:\.\d+)?|\.\d+)(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
 )
 CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
 """Sign of a currency -> its code."""

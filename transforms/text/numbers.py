@@ -22,8 +22,7 @@ SCALES = {
 }
 """Scale word -> power of ten."""
 TIME_OF_A_HALF = (
-    r"(?:午前|午後|上午|下午|오전|오후)\s?\d{1,2}"
-    r"(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
+    r"(?:午前|午後|上午|下午|오전|오후)\s?\d{1,2}(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
 )
 """Regular expression of times such as `午後3時`, which `read_numeral` reads as well."""
 _AFTER_NOON = ("午後", "下午", "오후")

@@ -307,10 +307,9 @@ def word_set(*texts: str) -> frozenset[str]:
     return frozenset(word for text in texts for word in text.split())
 
 
-def _by_place(*lists: str) -> dict[str, int]:
+def by_place(*lists: str) -> dict[str, int]:
     """Maps the words of each list to their index; `-` skips an index."""
-    places = {word: position for words in lists for position, word in enumerate(words.split())}
-    return {word: position for word, position in places.items() if word != "-"}
+    return {word: i for words in lists for i, word in enumerate(words.split()) if word != "-"}
 
 
 _ENGLISH = """
@@ -352,18 +351,17 @@ KOREAN_GRAMMAR = frozenset(
 )
 """Syllables of particles and endings."""
 
-NEGATIONS = word_set(
-    "no not never none nothing nobody nowhere neither nor cannot cant wont dont doesnt didnt isnt arent",
-    "non não niet geen wasnt werent without unable nicht kein keine keinen keinem keiner keines nie niemals",
-    "nichts niemand ohne weder ne pas jamais rien aucun aucune sans nunca jamás nada nadie ningún ninguno",
-    "ninguna sin tampoco 안 못 не нет ни нельзя без لا لم لن ليس ليست لست غير بدون לא אין בלי",
-)
+NEGATIONS = word_set("""no not never none nothing nobody nowhere neither nor cannot cant wont dont doesnt
+    didnt isnt arent non não niet geen wasnt werent without unable nicht kein keine keinen keinem keiner
+    keines nie niemals nichts niemand ohne weder ne pas jamais rien aucun aucune sans nunca jamás nada nadie
+    ningún ninguno ninguna sin tampoco 안 못 не нет ни нельзя без لا لم لن ليس ليست لست غير بدون לא אין
+    בלי""")
 NEGATING = re.compile(
     "ません|ない|なかった|なく|なし|無し|不|没有|沒有|未|않|못[하했합한해]|없|아니|아닙|안돼|안됩|안했|말고|마세|불(?=가능)"
 )
 """Negations inside words."""
 
-NUMBER_WORDS = _by_place(
+NUMBER_WORDS = by_place(
     "zero - two three four five six seven eight nine ten eleven twelve",
     "- eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
     "zéro - deux trois quatre cinq six sept huit neuf dix onze douze",
@@ -373,7 +371,7 @@ NUMBER_WORDS = _by_place(
     "- first second third fourth fifth",
 ) | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000}
 
-MONTHS = _by_place(
+MONTHS = by_place(
     "- january february march april may june july august september october november december",
     "- jan feb mar apr - jun jul aug sep oct nov dec",
     "- januar februar märz - mai juni juli - - oktober - dezember",

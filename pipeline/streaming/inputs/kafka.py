@@ -2,13 +2,12 @@
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.base import (
-    KafkaTopic,
     SourceRecord,
     StreamSource,
     message_item,
@@ -59,7 +58,20 @@ class KafkaSource(StreamSource):
 
         consumer = None
         try:
-            consumer = Consumer(_settings(self._uri, self._note_error))
+            consumer = Consumer(
+                {
+                    "auto.offset.reset": "earliest",
+                    "max.poll.interval.ms": _POLL_INTERVAL_MS,
+                    "log_level": 0,
+                    **self._uri.properties,
+                    **sasl_password(),
+                    "bootstrap.servers": self._uri.brokers,
+                    "group.id": self._uri.group,
+                    "enable.auto.commit": False,
+                    "enable.auto.offset.store": False,
+                    "error_cb": self._note_error,
+                }
+            )
             self._find_topic(consumer)
             consumer.subscribe([self._uri.topic], on_assign=self._assign, on_revoke=self._revoke)
         except KafkaException as error:
@@ -192,21 +204,6 @@ class KafkaSource(StreamSource):
             if done := [(number, offset) for number, offset in places if offset]:
                 self._consumer.commit(offsets=self._places(done), asynchronous=False)
         self._consumer.close()
-
-
-def _settings(uri: KafkaTopic, on_error: Callable[["KafkaError"], None]) -> dict[str, Any]:
-    return {
-        "auto.offset.reset": "earliest",
-        "max.poll.interval.ms": _POLL_INTERVAL_MS,
-        "log_level": 0,
-        **uri.properties,
-        **sasl_password(),
-        "bootstrap.servers": uri.brokers,
-        "group.id": uri.group,
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "error_cb": on_error,
-    }
 
 
 def _is_recoverable(error: "KafkaError") -> bool:

@@ -29,16 +29,13 @@ class OtlpSource(StreamSource):
     """
 
     def __init__(self, uri: str, address: OtlpAddress, spool: Spool, max_body_bytes: int) -> None:
-        """Starts the server.
+        """Starts the server; raises ConfigError if the address is in use, or is not of this machine.
 
         Args:
             uri: Name of the input, for messages.
             address: Where it listens.
             spool: Where requests are stored; `close` closes it.
             max_body_bytes: A larger body is refused.
-
-        Raises:
-            ConfigError: The address is in use, or is not of this machine.
         """
         from turnwise.pipeline.service.http import AuthMiddleware, listening, shown_url, web_server
         from turnwise.pipeline.service.serve import Tokens
@@ -55,11 +52,7 @@ class OtlpSource(StreamSource):
         self._thread.start()
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns what was received, at most `limit` requests.
-
-        Raises:
-            OSError: The server has ended.
-        """
+        """Returns what was received, at most `limit` requests; raises OSError if the server has ended."""
         items = self._spool.take(limit)
         if not items and not self._thread.is_alive():
             raise OSError(f"the receiver at {self.url} has ended")

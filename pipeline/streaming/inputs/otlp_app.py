@@ -91,7 +91,12 @@ class OtlpApp:
             refused = await to_thread.run_sync(work, limiter=self._workers)
         finally:
             self._held -= sum(map(len, parts))
-        return _success(signal, media, refused)
+        message = f"{refused} {signal.noun} lack the ids that they need, and are not read" if refused else ""
+        if media == PROTOBUF:
+            answer = traces_answer if signal.noun == "spans" else logs_answer
+            return answer(refused, message)
+        partial_success = {signal.rejected: str(refused), "errorMessage": message}
+        return dump_json({"partialSuccess": partial_success} if refused else {})
 
     async def _receive(self, request: Request, parts: list[bytes]) -> None:
         """Adds the parts of a body; reads a refused one to its end, so that the client reads the answer."""
@@ -144,15 +149,6 @@ def _signal(request: Request) -> Signal:
     if request.method != "POST":
         raise _Refused(_METHOD, "use POST")
     return signal
-
-
-def _success(signal: Signal, media: str, refused: int) -> bytes:
-    message = f"{refused} {signal.noun} lack the ids that they need, and are not read" if refused else ""
-    if media == PROTOBUF:
-        answer = traces_answer if signal.noun == "spans" else logs_answer
-        return answer(refused, message)
-    partial_success = {signal.rejected: str(refused), "errorMessage": message}
-    return dump_json({"partialSuccess": partial_success} if refused else {})
 
 
 def _failure(media: str, refused: _Refused) -> bytes:

@@ -122,11 +122,7 @@ def decompressed(body: bytes, encoding: str, limit: int) -> bytes:
 
 
 def decode(signal: Signal, content_type: str, body: bytes) -> Decoded:
-    """Decodes an uncompressed body.
-
-    Raises:
-        ValueError: It is no such request; one line.
-    """
+    """Decodes an uncompressed body; raises ValueError, in one line, if it is no such request."""
     value = _value(signal, content_type, body)
     refused, count, latest = 0, 0, 0
     for scoped, key in _scopes(value, signal):

@@ -110,16 +110,13 @@ class Spool:
     def __init__(
         self, directory: Path, source: str, checkpoints: Checkpoints, most: int = _MOST_BYTES
     ) -> None:
-        """Opens the file, or creates it.
+        """Opens the file, or creates it; raises ConfigError if the file cannot be read or written.
 
         Args:
             directory: Directory of the stream.
             source: Name of the source; a position in it is the number of an export.
             checkpoints: Settled positions.
             most: Bytes that may wait for their outcomes.
-
-        Raises:
-            ConfigError: The file cannot be read or written.
         """
         self._source, self._most, self._lock = source, most, Lock()
         self._given, self._settled = 0, list[int]()
@@ -178,14 +175,11 @@ class Spool:
                 self._waiting += 1
 
     def take(self, limit: int | None, most: int | None = _MOST_AT_ONCE) -> list[SourceRecord]:
-        """Returns the next exports that were not taken.
+        """Returns the next exports that were not taken; raises OSError if the file cannot be read.
 
         Args:
             limit: Largest number; None: all.
             most: Bytes after which no further one is returned; None: all.
-
-        Raises:
-            OSError: The file cannot be read.
         """
         items: list[SourceRecord] = []
         size = 0

@@ -9,13 +9,12 @@ from threading import Lock, Thread
 from time import monotonic, time
 from typing import Any, TypeAlias
 
-from turnwise.pipeline.report.terminal import RunCounts, failure_counters, named_counts
+from turnwise.pipeline.report.terminal import RunCounts, failure_counters, run_counts
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.beam.windows import RecordOutcome
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
-from turnwise.transforms.scoring.config import LEFT_BY_BUDGET
 from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.panels import STAGE
 
@@ -73,25 +72,13 @@ _READING = ("read", "parse")
 
 def stream_counts(counts: Mapping[str, int]) -> RunCounts:
     """Returns the stored counts under the names that every run reports."""
-    number, named = Counter(counts), named_counts(counts)
-    found: RunCounts = {
-        "records": number["records"],
-        "lost_records": number["lost_records"],
-        "lost_conversations": number["lost_conversations"],
-        "results": number["results"],
-        "lost_cases": number["lost_cases"],
-        "replaced": number["replaced"],
-        "repeated": number["repeated"],
-        "parsed_records": number["records"] - number["lost_records"],
-        "conversations": number["results"] + number["lost_conversations"],
-        "cases": None,
-        "unused_cases": None,
-        "failures": named["failures"],
-        "failures_by_version": named["failures_by_version"],
-        "findings": named["findings"],
-    }
-    if number[LEFT_BY_BUDGET]:
-        found["left_by_budget"] = number[LEFT_BY_BUDGET]
+    number = Counter(counts)
+    number["parsed_records"] = number["records"] - number["lost_records"]
+    number["conversations"] = number["results"] + number["lost_conversations"]
+    found = run_counts(number)
+    found["replaced"], found["repeated"] = number["replaced"], number["repeated"]
+    found["cases"] = found["unused_cases"] = None
+    del found["joined_entries"], found["unread_files"]  # of batches
     return found
 
 

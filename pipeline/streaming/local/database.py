@@ -102,11 +102,7 @@ COMMIT;
 
 @contextmanager
 def disk_errors(connection: sqlite3.Connection) -> Iterator[None]:
-    """Converts errors of a database.
-
-    Raises:
-        OSError: One line that begins with the path of its file.
-    """
+    """Converts errors of a database to OSError, in one line that begins with the path of its file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -209,20 +205,17 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
     Returns:
         Whether conversations were deleted.
     """
-    _forget_sessions(connection, now - rules.allowed_lateness)
+    horizon = now - rules.allowed_lateness
+    old = "FROM sessions WHERE closed_at <= ?"
+    connection.execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", (horizon,))
+    connection.execute(f"DELETE {old}", (horizon,))
+    connection.execute("DELETE FROM groups WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
     forgotten = _forget_conversations(connection, now - rules.window - rules.window_lateness)
     for table in ("settled", "lost"):
         connection.execute(
             f"DELETE FROM {table} WHERE at <= ?", (clock - rules.window - rules.window_lateness,)
         )
     return forgotten > 0
-
-
-def _forget_sessions(connection: sqlite3.Connection, horizon: float) -> None:
-    old = "FROM sessions WHERE closed_at <= ?"
-    connection.execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", (horizon,))
-    connection.execute(f"DELETE {old}", (horizon,))
-    connection.execute("DELETE FROM groups WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
 
 
 def _forget_conversations(connection: sqlite3.Connection, horizon: float) -> int:

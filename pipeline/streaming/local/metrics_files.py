@@ -36,15 +36,12 @@ class MetricsFiles:
     """
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
-        """Reads the existing rows.
+        """Reads the existing rows; raises ConfigError if a file cannot be read.
 
         Args:
             directory: Directory of the files.
             run_id: Id of the run.
             known: Sums of earlier processes. Rows of other windows or versions are outdated and dropped.
-
-        Raises:
-            ConfigError: A file cannot be read.
         """
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
         keys = [_window_key(one) for one in known]

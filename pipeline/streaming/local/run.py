@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
@@ -14,7 +15,6 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import calm_collector, drained_by_signal
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge
-from turnwise.pipeline.batch.summary import report, run_document
 from turnwise.pipeline.io.case_book import CaseBook, case_places
 from turnwise.pipeline.io.run_writer import (
     ALERTS_FILE,
@@ -28,7 +28,9 @@ from turnwise.pipeline.io.run_writer import (
 )
 from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
 from turnwise.pipeline.io.terminal import clipped, complain, counted
-from turnwise.pipeline.report.terminal import Figures, guesses_by_tool, joint_document, version_table
+from turnwise.pipeline.report.ending import end_run, figures_of, report
+from turnwise.pipeline.report.terminal import version_table
+from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.inputs.base import SourceOptions, StreamSource
@@ -36,10 +38,7 @@ from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
 from turnwise.pipeline.streaming.local.loop import StreamLoop
-from turnwise.pipeline.streaming.local.metrics_files import (
-    MetricsFiles,
-    Runtime,
-)
+from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles, Runtime
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, shown_url
@@ -84,9 +83,10 @@ def run_stream(settings: RunSettings) -> int:
             if settings.place:
                 store.service = open_changes(settings.place)
                 store.service.stop = stop
-            given = settings.input, _source_options(settings), store.checkpoints
-            left = left_before(*given)
-            source = open_source(*given)
+            limit, attribute = settings.max_record_bytes, settings.stream.timestamp_attribute
+            options = SourceOptions(limit, attribute, Path(settings.output), settings.input_format)
+            left = left_before(settings.input, options, store.checkpoints)
+            source = open_source(settings.input, options, store.checkpoints)
         except ConfigError:
             if is_new:
                 clear_directory(settings.output)
@@ -100,11 +100,6 @@ def run_stream(settings: RunSettings) -> int:
             return _report(settings, store, late, source.unread(), [*left, *source.refused()])
         except OSError as error:
             raise name_full_disk(error, settings.output) from None
-
-
-def _source_options(settings: RunSettings) -> SourceOptions:
-    attribute, directory = settings.stream.timestamp_attribute, Path(settings.output)
-    return SourceOptions(settings.max_record_bytes, attribute, directory, settings.input_format)
 
 
 def _holds_stream(settings: RunSettings) -> bool:
@@ -194,11 +189,11 @@ def _report(
     rows = [row for entry in sorted(store.sums.totals.items()) for row in version_rows(entry, run_id)]
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    guesses, joint = guesses_by_tool(store.counts), joint_document(settings, store.counts)
-    figures = Figures(counts, JUDGING.judged, guesses, unread, problems=problems, joint=joint)
-    document = run_document(settings, figures, rows, {"folder": "."})
+    figures = figures_of(settings, store.counts, JUDGING.judged, rows, counts)
+    figures = figures._replace(unread=unread, problems=problems)
+    document = end_run(settings, figures, {"folder": "."}, partial(written_run, settings.output))
     write_run_file(settings.output, document)
-    return report(settings, figures, rows, document)
+    return report(settings, figures, document)
 
 
 _EVERY = 1.0

@@ -23,7 +23,7 @@ from turnwise.schemas.conversation import (
     Usage,
 )
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.judging.judges import NoJudge
+from turnwise.transforms.judging.ask import NotAsked
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import score_conversation
 
@@ -302,4 +302,4 @@ def test_judged(name: str, judged, scripted) -> None:
         return judged(criterion, sample, known).overall
 
     assert [overall(answer).outcome for answer in JUDGED[name]] == ["PASS", "FAIL"]
-    assert judged(criterion, sample, NoJudge()).overall.value is None
+    assert judged(criterion, sample, NotAsked()).overall.value is None

@@ -23,8 +23,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample
-from turnwise.transforms.judging.judges import NoJudge
+from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, NotAsked
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import ScoredConversation, criteria_verdict, judge_conversation
@@ -118,7 +117,7 @@ def test_all_of_them_are_tested():
 
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_is_scored_without_a_judge(name, judged, matched):
-    result = judged(built(name), matched(case_of(name), TURN), NoJudge())
+    result = judged(built(name), matched(case_of(name), TURN), NotAsked())
     scores = [score for _, score in result.turns]
     assert len(scores) == (1 if name in PER_TURN else 0)
     for score in [*scores, result.overall]:
@@ -149,7 +148,7 @@ def test_an_answer_outside_the_schema_is_unusable(name, answer, judged, matched,
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_recorded_is_not_applicable(name, judged, matched):
     for case in (None, EvalCase(eval_id="e"), EvalCase(eval_id="e", kind="scenario")):
-        result = judged(built(name), matched(case), NoJudge())
+        result = judged(built(name), matched(case), NotAsked())
         assert (result.turns, result.overall) == ([], None)
 
 
@@ -251,7 +250,7 @@ def test_strange_records_raise_nothing(name, case, judged, matched):
             return [JudgeSample(odd_reply(question.reply_model), model="odd") for _ in samples]
 
     for turns in ([], STRANGE_TURNS[:1], STRANGE_TURNS):
-        for ask in (NoJudge(), Odd()):
+        for ask in (NotAsked(), Odd()):
             judged(built(name), matched(case, *turns, meta={"app_details": 3}), ask)
 
 

@@ -98,8 +98,8 @@ def stream(
     with new_pipeline() as root:
         parsed = arriving(root, steps) | ParseArrivals(LogReader())
         named = parsed.grouped | NameStreamGroups(rules, LogReader())
-        assembled = named.events | AssembleConversations(rules)
-        _ = (parsed.found, named.rest, assembled) | "All" >> beam.Flatten() | beam.ParDo(Keep())
+        assembled = named.events | AssembleConversations(rules, LogReader())
+        _ = (parsed.whole, named.rest, assembled) | "All" >> beam.Flatten() | beam.ParDo(Keep())
     assert PROGRESS.held == held
 
 

@@ -59,12 +59,7 @@ from turnwise.transforms.statistics.tests import Interval, wilson_interval
 
 
 class ErrorCosts(NamedTuple):
-    """Costs of the two errors.
-
-    Attributes:
-        false_pass: Of a pass that people fail.
-        false_fail: Of a fail that people pass.
-    """
+    """Costs of the two errors: of a pass that people fail, and of a fail that people pass."""
 
     false_pass: float = 1.0
     false_fail: float = 1.0
@@ -81,16 +76,7 @@ def calibrate(
     rulers: Mapping[str, Ruler],
     costs: ErrorCosts,
 ) -> Calibration:
-    """Returns what labels say of the criteria of a run.
-
-    Args:
-        run_id: Id of the run.
-        files: Names of the label files.
-        lines: The labels.
-        scores: All scores of the run, verdicts included.
-        rulers: Criterion -> what it measures with.
-        costs: Costs of errors, for thresholds.
-    """
+    """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     problems = LabelProblems()
     joined = joined_labels(lines, scores, rulers, problems)
     by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
@@ -124,6 +110,7 @@ def _criterion(
     labelled = [one for one in group if one.answers]
     advice = "labels are numbers" if is_number else _threshold_advice(group, ruler, costs, seed)
     corrected, refusal = _corrected(group, scores, is_number, ruler, seed)
+    units = [(one.score.case, [*one.answers.values()]) for one in group if len(one.answers) > 1]
     return CriterionCalibration(
         criterion=key.criterion,
         level=key.level,
@@ -137,7 +124,7 @@ def _criterion(
         hand_picked=sum(not one.is_random for one in labelled),
         outcomes=None if is_number else _outcome_agreement(group, seed),
         numbers=_number_agreement(group, seed) if is_number else None,
-        between_people=_people_agreement(group, seed),
+        between_people=(_alpha(units, seed) if units else None),
         threshold=None if isinstance(advice, str) else advice,
         no_threshold=advice if isinstance(advice, str) else None,
         slices=[] if is_number else _slices(labelled, seed),
@@ -401,11 +388,6 @@ def _kappa_figure(pairs: Sequence[_OutcomePair], seed: int) -> LabelFigure:
     return _with_interval(value, len(pairs), interval)
 
 
-def _people_agreement(group: Sequence[LabelledScore], seed: int) -> LabelFigure | None:
-    units = [(one.score.case, [*one.answers.values()]) for one in group if len(one.answers) > 1]
-    return _alpha(units, seed) if units else None
-
-
 def _alpha(units: Sequence[tuple[str, list[float]]], seed: int) -> LabelFigure:
     value = krippendorffs_alpha([labels for _, labels in units])
     if value is None:
@@ -580,7 +562,9 @@ class _Correction(NamedTuple):
             [weights[score] for score in drawn] if weights else None,
         )
         if self.is_mean:
-            usual = _mean_value([*drawn, *part.others])
+            scores = [*drawn, *part.others]
+            known = [score.value for score in scores if score.value is not None]
+            usual = sum(known) / len(known) if known else 0.0
             values, rest = (
                 [usual if score.value is None else score.value for score in some]
                 for some in (drawn, part.others)
@@ -602,12 +586,6 @@ class _Correction(NamedTuple):
         table = confusion(labels, [bool(score.passed) for score in part.labelled])
         found = rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
         return Bounds(*found) if found else None
-
-
-def _mean_value(scores: Sequence[JudgedScore]) -> float:
-    """Returns the mean of the values that there are; a score without one gets it, and labels correct that."""
-    known = [score.value for score in scores if score.value is not None]
-    return sum(known) / len(known) if known else 0.0
 
 
 def confusion(people: Sequence[float], judged: Sequence[bool]) -> Confusion:

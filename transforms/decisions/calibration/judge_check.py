@@ -28,9 +28,7 @@ class CheckedQuestion(NamedTuple):
     """A question of a criterion.
 
     Attributes:
-        criterion: Name of the criterion.
         conversation: Place of the conversation in the sample; its questions are not independent.
-        question: The question.
     """
 
     criterion: str
@@ -39,12 +37,7 @@ class CheckedQuestion(NamedTuple):
 
 
 class AskedQuestions(NamedTuple):
-    """What criteria ask about a conversation.
-
-    Attributes:
-        questions: Criterion -> its questions, each once.
-        failures: Criteria that raised.
-    """
+    """What criteria ask about a conversation."""
 
     questions: dict[str, list[Question[Any]]]
     failures: list[Failure]
@@ -89,7 +82,6 @@ class Votes(NamedTuple):
     """The votes on a question in one form.
 
     Attributes:
-        items: The votes on each item.
         reason: Why votes are missing; None: no answer is unusable.
     """
 
@@ -109,20 +101,17 @@ class ChangedVerdicts(NamedTuple):
     unmeasured: list[str]
 
 
-def _forms_of(question: Question[Any], number: int) -> dict[str, Question[Any]]:
-    options = question.options.model_copy(update={"num_samples": number})
-    prompts = {name: perturb(question.prompt) for name, perturb in PERTURBATIONS.items()}
-    return {
-        name: replace(question, prompt=prompt, options=options) for name, prompt in prompts.items() if prompt
-    }
-
-
 async def vote_on(checked: CheckedQuestion, ask: Ask, number: int) -> dict[str, Votes]:
     """Asks a question so many times in each form that applies to it.
 
     Votes have numbers, so that none answers for another; those of a run with the same cache count.
     """
-    forms = _forms_of(checked.question, number)
+    question = checked.question
+    options = question.options.model_copy(update={"num_samples": number})
+    prompts = {name: perturb(question.prompt) for name, perturb in PERTURBATIONS.items()}
+    forms = {
+        name: replace(question, prompt=prompt, options=options) for name, prompt in prompts.items() if prompt
+    }
     votes = await asyncio.gather(*(_votes(form, ask, number) for form in forms.values()))
     return dict(zip(forms, votes, strict=True))
 
@@ -293,14 +282,7 @@ class VotedQuestion(NamedTuple):
 def criterion_figures(
     names: Sequence[str], voted: Sequence[VotedQuestion], errors: Mapping[str, int], number: int
 ) -> list[CheckedCriterion]:
-    """Returns the figures of every criterion.
-
-    Args:
-        names: Names of the judged criteria; one that asks nothing has no figures.
-        voted: Their questions with all votes.
-        errors: Criterion -> how often it failed with an error.
-        number: How often each form was asked.
-    """
+    """Returns the figures of every judged criterion; one that asks nothing has none."""
     return [
         _criterion(
             name, [each for each in voted if each.checked.criterion == name], errors.get(name, 0), number
@@ -323,7 +305,12 @@ def _criterion(name: str, own: Sequence[VotedQuestion], errors: int, number: int
 def _figure(own: Sequence[VotedQuestion], perturbation: str, number: int) -> CheckFigure | None:
     """Returns the figure of a perturbation; None: it applies to no question."""
     found = [
-        (each.checked.conversation, _changes(each.votes, perturbation, number))
+        (
+            each.checked.conversation,
+            changes(
+                each.votes[_REPEAT], None if perturbation == _REPEAT else each.votes[perturbation], number
+            ),
+        )
         for each in own
         if perturbation in each.votes
     ]
@@ -340,10 +327,6 @@ def _figure(own: Sequence[VotedQuestion], perturbation: str, number: int) -> Che
         interval=Bounds(*interval) if interval else None,
         unmeasured=dict(Counter(reason for _, each in found for reason in each.unmeasured)),
     )
-
-
-def _changes(votes: Mapping[str, Votes], perturbation: str, number: int) -> ChangedVerdicts:
-    return changes(votes[_REPEAT], None if perturbation == _REPEAT else votes[perturbation], number)
 
 
 def _groups(found: Iterable[tuple[int, ChangedVerdicts]]) -> dict[int, GroupSum]:

@@ -24,15 +24,9 @@ class JudgedScore(Struct, frozen=True, eq=False):
 
     Attributes:
         score_id: Its id; None: the run wrote none.
-        conversation_id: Its conversation.
-        turn_index: 0-based turn; None: the whole conversation.
-        key: Its criterion and level.
         case: What it depends on: the eval case, or the conversation without one.
-        app_version: Version of the agent; None: not stated.
-        slices: Names of its slices.
         value: Its value; None: unscored, or no part of means.
         passed: Its outcome; None: it has none.
-        threshold: The applied threshold; None: there is none.
     """
 
     score_id: str | None
@@ -120,13 +114,8 @@ class LabelledScore(Struct):
     """A score with what people say of it.
 
     Attributes:
-        score: The score.
-        lines: The lines about it.
         answers: Rater -> 1 (PASS) or 0 (FAIL), or a number.
         draw: The random sample it is of; None: none, or one with weights.
-        number: Place in the order of drawing.
-        weight: Sampling weight.
-        is_random: Whether it was drawn at random.
     """
 
     score: JudgedScore
@@ -294,7 +283,6 @@ class RandomPart(Struct, frozen=True):
     """The scores that were drawn.
 
     Attributes:
-        labels: Score -> what people say of it.
         missing: Drawn scores without a usable label.
         weights: Score -> sampling weight; None: all the same.
     """

@@ -19,7 +19,7 @@ from turnwise.schemas.comparison import (
     TurnDifference,
     VersionDifference,
 )
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.transforms.decisions.comparison.estimates import (
     Estimate,
     PairedRuns,
@@ -52,7 +52,6 @@ from turnwise.transforms.decisions.comparison.values import (
 )
 from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, ruler_changes
 from turnwise.transforms.metrics.repeats import LANGUAGE, TAG, is_wanted
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import Interval, benjamini_hochberg, holm, normal_quantile
 
@@ -65,9 +64,7 @@ class CompareOptions(Struct, frozen=True):
         margin: Largest difference that does not matter, as a share of the scale, 0..1.
         alpha: Level of significance of what decides, between 0 and 1.
         q: Level of the false discovery rate of what points, between 0 and 1.
-        slices: Dimensions of the slices, as in the config.
         any_verdicts: Whether verdicts are compared although different criteria decide them.
-        details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
     """
 
     by: PairedBy | None = None
@@ -80,13 +77,7 @@ class CompareOptions(Struct, frozen=True):
 
 
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
-    """Compares B with A.
-
-    Args:
-        a: The base; at least one conversation.
-        b: The candidate; at least one conversation.
-        options: What is asked for.
-    """
+    """Compares B with A, each with at least one conversation."""
     setup = Setup(options.alpha, options.margin, options.q, SEED, options.details)
     paired = match(a.conversations, b.conversations, options.by)
     matched, pairing = values_of(paired), paired.pairing
@@ -94,7 +85,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     measures, missing = _measures(a, b)
     if not options.any_verdicts:
         measures = _without_verdicts(measures, missing, changes)
-    measured = _measure_all(matched, measures, setup)
+    measured = [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
     overall = [(one.measure, one.estimate) for one in measured]
     parts = _compare_parts(matched, overall, options.slices, setup) if options.details else NO_PARTS
     criteria = _compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
@@ -179,8 +170,6 @@ class Measured(msgspec.Struct, frozen=True):
     """One criterion with its difference over everything.
 
     Attributes:
-        measure: What is compared.
-        estimate: The difference.
         family: Criteria whose p-values are adjusted together: the verdicts alone; those with outcomes; those
             without.
     """
@@ -194,12 +183,6 @@ class Measured(msgspec.Struct, frozen=True):
         if self.measure.criterion == STATUS:
             return "verdicts"
         return "outcomes" if self.measure.has_outcomes else "values"
-
-
-def _measure_all(
-    matched: MatchedValues, measures: Sequence[CriterionMeasure], setup: Setup
-) -> list[Measured]:
-    return [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
 
 
 def _compare_criteria(
@@ -324,7 +307,6 @@ class Parts(Struct, frozen=True):
 
     Attributes:
         slices: Those that stand out first, then by p-value.
-        turns: Criterion -> its turn indices, in order.
         left_out: Number of slices that were not compared, because there are too many.
     """
 
@@ -379,15 +361,7 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedV
 
 
 def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) -> None:
-    """Holds names of slices against the conversations.
-
-    Args:
-        sides: The conversations of both sides.
-        wanted: Dimensions of the slices, as in the config.
-
-    Raises:
-        ConfigError: No conversation has a slice of one of the names.
-    """
+    """Raises ConfigError if no conversation has a slice of one of the wanted names."""
     for name in wanted:
         if not any(any(_slice_names(side, [name])) for side in sides):
             tags = {tag for side in sides for own in side.tags.used() for tag in own}

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
+from turnwise.schemas.calibration import Calibration, Corrected
 from turnwise.schemas.comparison import (
     Bounds,
     ComparisonWord,
@@ -53,13 +53,7 @@ chance of 11.8 % of a version that is worse by the margin.
 
 
 class PairedRuns(NamedTuple):
-    """Values of the runs of A and of B by case, at least one each.
-
-    Attributes:
-        names: The cases.
-        a: Values of A.
-        b: Values of B.
-    """
+    """Values of the runs of A and of B by case, at least one each."""
 
     names: list[str]
     a: Runs
@@ -70,11 +64,8 @@ class Setup(Struct, frozen=True):
     """What a comparison is asked for.
 
     Attributes:
-        alpha: Level of significance of what decides.
         margin: Largest share of a scale that does not matter.
         q: Level of the false discovery rate of what points.
-        seed: Seed, such as `SEED`.
-        details: Whether more than the criteria as a whole is asked for: turns, quantiles, votes of judges.
     """
 
     alpha: float
@@ -125,39 +116,30 @@ def within_scale(detectable: float | None, span: float | None) -> float | None:
 def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, setup: Setup) -> Estimate:
     """Estimates the difference over the same cases."""
     if measure.measure == "pass_rate":
-        return _paired_shares(cases, setup)
+        sides = cases.a, cases.b
+        is_single = bool(cases.names) and all((side.counts == 1).all() for side in sides)
+        if not is_single or not all(np.isin(side.means, (0.0, 1.0)).all() for side in sides):
+            return _paired_means(cases, setup, 1.0, is_share=True)
+        kinds = (1, 1), (0, 1), (1, 0), (0, 0)
+        pairs = Pairs(*(int(((cases.a.means == a) & (cases.b.means == b)).sum()) for a, b in kinds))
+        test, size = mcnemar(pairs.gained, pairs.lost), pairs.size
+        value_a, value_b = (pairs.both + pairs.lost) / size, (pairs.both + pairs.gained) / size
+        return Estimate(
+            *(size, size, size, value_a, value_b, pairs.difference),
+            interval=bounded_interval(pairs, 1 - setup.alpha),
+            equivalence=bounded_interval(pairs, 1 - 2 * setup.alpha),
+            p=test.p,
+            mid_p=test.mid_p,
+            detectable=detectable_difference(pairs.discordant, size, setup.alpha),
+            needed=needed_pairs(pairs.difference, pairs.discordant, setup.alpha),
+            effect=cohens_h(value_b, value_a),
+            effect_kind="h",
+            higher=pairs.gained,
+            lower=pairs.lost,
+            fewest_alike=FEWEST_ALIKE if size < FEWEST_ALIKE else None,
+            method="exact McNemar test, Newcombe's paired interval",
+        )
     return _paired_means(cases, setup, measure.span, is_share=False)
-
-
-def _paired_shares(cases: PairedRuns, setup: Setup) -> Estimate:
-    """Estimates the difference of pass shares over the same cases.
-
-    One run of every case on both sides: McNemar's exact test and Newcombe's interval, widened. Several: the
-    mean of a case's runs is its value, as are values between 0 and 1, which turns may have.
-    """
-    sides = cases.a, cases.b
-    is_single = bool(cases.names) and all((side.counts == 1).all() for side in sides)
-    if not is_single or not all(np.isin(side.means, (0.0, 1.0)).all() for side in sides):
-        return _paired_means(cases, setup, 1.0, is_share=True)
-    kinds = (1, 1), (0, 1), (1, 0), (0, 0)
-    pairs = Pairs(*(int(((cases.a.means == a) & (cases.b.means == b)).sum()) for a, b in kinds))
-    test, size = mcnemar(pairs.gained, pairs.lost), pairs.size
-    value_a, value_b = (pairs.both + pairs.lost) / size, (pairs.both + pairs.gained) / size
-    return Estimate(
-        *(size, size, size, value_a, value_b, pairs.difference),
-        interval=bounded_interval(pairs, 1 - setup.alpha),
-        equivalence=bounded_interval(pairs, 1 - 2 * setup.alpha),
-        p=test.p,
-        mid_p=test.mid_p,
-        detectable=detectable_difference(pairs.discordant, size, setup.alpha),
-        needed=needed_pairs(pairs.difference, pairs.discordant, setup.alpha),
-        effect=cohens_h(value_b, value_a),
-        effect_kind="h",
-        higher=pairs.gained,
-        lower=pairs.lost,
-        fewest_alike=FEWEST_ALIKE if size < FEWEST_ALIKE else None,
-        method="exact McNemar test, Newcombe's paired interval",
-    )
 
 
 def _paired_means(cases: PairedRuns, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
@@ -188,12 +170,9 @@ def _paired_means(cases: PairedRuns, setup: Setup, span: float | None, *, is_sha
         higher=sum(value > 0 for value in differences.values()),
         lower=sum(value < 0 for value in differences.values()),
         fewest=FEWEST_CASES if is_too_few else None,
-        method="exchange of versions within cases, " + _interval_name(size),
+        method="exchange of versions within cases, "
+        + ("BCa bootstrap over cases" if size >= 20 else "Student's t interval over cases"),
     )
-
-
-def _interval_name(size: int) -> str:
-    return "BCa bootstrap over cases" if size >= 20 else "Student's t interval over cases"
 
 
 def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> Interval | None:
@@ -239,7 +218,10 @@ def word_for(
         if p_adjusted < setup.alpha and estimate.difference:
             return "better" if sign * estimate.difference > 0 else "worse"
         return "cannot tell"
-    interval, equivalence = (_turned(own, sign) for own in (estimate.interval, estimate.equivalence))
+    interval, equivalence = (
+        (own if sign > 0 else Interval(-own.high, -own.low))
+        for own in (estimate.interval, estimate.equivalence)
+    )
     evidence = DifferenceEvidence(sign * estimate.difference, p_adjusted, interval, equivalence)
     found = word(evidence, _margin_of(estimate, measure, setup), setup.alpha)
     if found in ("same", "not worse") and estimate.fewest_alike is not None:
@@ -255,10 +237,6 @@ def _is_shown(estimate: Estimate, p_adjusted: float, alpha: float) -> bool:
         and p_adjusted < alpha
         and (interval is None or not interval.low <= 0 <= interval.high)
     )
-
-
-def _turned(interval: Interval, sign: int) -> Interval:
-    return interval if sign > 0 else Interval(-interval.high, -interval.low)
 
 
 def difference_of(estimate: Estimate, said: ComparisonWord) -> VersionDifference:
@@ -300,7 +278,14 @@ def with_correction(own: CriterionComparison, a: ComparedSide, b: ComparedSide) 
     if found is None:
         return own
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
-    return replace(own, corrected=found, sentence=f"{own.sentence}; {_text(own, found)}{decided}")
+    scale, digits, unit = (100, 1, " points") if own.measure == "pass_rate" else (1, 3, "")
+    value, low, high = (
+        f"{scale * number:+.{digits}f}"
+        for number in (found.difference, found.interval.low, found.interval.high)
+    )
+    labels = f"{found.labels_a} and {found.labels_b} labels"
+    text = f"corrected by {labels} of people: {value}{unit} ({low} to {high}){decided}"
+    return replace(own, corrected=found, sentence=f"{own.sentence}; {text}")
 
 
 def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, b: ComparedSide) -> list[str]:
@@ -342,25 +327,14 @@ def _corrected(own: CriterionComparison, side: ComparedSide) -> Corrected | None
 def corrected_figure(
     calibration: Calibration | None, criterion: str, measure: str, versions: set[str | None]
 ) -> Corrected | None:
-    """Returns what labels say of the whole conversations of app versions; None: nothing.
-
-    Args:
-        calibration: The calibration of the run.
-        criterion: A criterion, or `evaluation_status`.
-        measure: `pass_rate` or `mean`.
-        versions: The app versions.
-    """
+    """Returns what labels say of the whole conversations of app versions; None: nothing."""
     for one in calibration.criteria if calibration is not None else ():
         if (one.criterion, one.level, one.measure) == (criterion, "conversation", measure):
-            return _of_versions(one, versions)
+            own = [figure for figure in one.corrected if figure.group == "app_version"]
+            if not own:
+                return next((figure for figure in one.corrected if figure.group == "all"), None)
+            return next((figure for figure in own if {figure.name} == versions), None)
     return None
-
-
-def _of_versions(one: CriterionCalibration, versions: set[str | None]) -> Corrected | None:
-    own = [figure for figure in one.corrected if figure.group == "app_version"]
-    if not own:
-        return next((figure for figure in one.corrected if figure.group == "all"), None)
-    return next((figure for figure in own if {figure.name} == versions), None)
 
 
 def _difference(base: Corrected, candidate: Corrected) -> CorrectedDifference | None:
@@ -375,13 +349,3 @@ def _difference(base: Corrected, candidate: Corrected) -> CorrectedDifference | 
         difference=candidate.value - base.value,
         interval=Bounds(*estimated_difference(candidate.value, own, base.value, other)),
     )
-
-
-def _text(own: CriterionComparison, found: CorrectedDifference) -> str:
-    scale, digits, unit = (100, 1, " points") if own.measure == "pass_rate" else (1, 3, "")
-    value, low, high = (
-        f"{scale * number:+.{digits}f}"
-        for number in (found.difference, found.interval.low, found.interval.high)
-    )
-    labels = f"{found.labels_a} and {found.labels_b} labels"
-    return f"corrected by {labels} of people: {value}{unit} ({low} to {high})"

@@ -87,11 +87,7 @@ def estimate(
 ) -> Estimate:
     """Estimates the difference of a criterion: paired where cases are, of two groups otherwise.
 
-    Args:
-        matched: The conversations.
-        measure: What is compared.
-        setup: What is asked for.
-        undecided: What stands for undecided scores of A and of B; None: they do not count.
+    `undecided` stands for undecided scores of A and of B; None: they do not count.
     """
     if matched.pairing.by != "nothing":
         return paired_estimate(paired_values(matched, measure, undecided), measure, setup)
@@ -113,16 +109,14 @@ def three_readings(
 ) -> Undecided | None:
     """Returns the difference under three readings of what is undecided; None: nothing is.
 
-    On an open scale nothing says how far the undecided values may lie: the word may change.
-
-    Args:
-        matched: The conversations.
-        measure: What is compared.
-        setup: What is asked for.
-        main: The estimate that leaves the undecided ones out.
-        other_p: p-values of the other criteria of the family.
+    On an open scale nothing says how far the undecided values may lie: the word may change. `main` leaves the
+    undecided ones out; `other_p` are the p-values of the other criteria of the family.
     """
-    counts = _counts(matched, measure)
+    own, other = (
+        side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())
+        for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
+    )
+    counts = own, other
     if not any(counts):
         return None
 
@@ -154,15 +148,6 @@ def three_readings(
         best_for_b=best,
         changes_the_word=len(words) > 1 or (ends is None and _concern(matched, measure)),
     )
-
-
-def _counts(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
-    """Returns how many conversations of A and of B have no value, and should have one."""
-    own, other = (
-        side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())
-        for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
-    )
-    return own, other
 
 
 def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, Bools]:

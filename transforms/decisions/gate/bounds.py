@@ -48,9 +48,6 @@ class Bounded(NamedTuple):
         seen: The estimate from what was decided, corrected by human labels if the run has them.
         figure: What human labels say; None: the run has none for it.
         not_applied: Number of conversations that the criterion measures nothing of.
-        sampled_out: Number of conversations that a sample rate left out of it.
-        undecided: Number of conversations, records and cases without an outcome.
-        missing: Conversations that fail, or are undecided.
     """
 
     is_met: bool | None
@@ -63,13 +60,9 @@ class Bounded(NamedTuple):
 
 
 def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> Bounded:
-    """Holds what a version's conversations have against a bound.
+    """Holds what a version's conversations have against a bound; what was lost may have been anything.
 
-    Args:
-        rule: The bound.
-        version: The conversations.
-        lost: What was lost; it may have been anything.
-        is_lenient: Whether a rule on coverage allows for what is undecided; it is left out then.
+    Where a rule on coverage allows for what is undecided (`is_lenient`), that is left out.
     """
     entries = entries_of(version, rule.criterion)
     is_rate = rule.measure == "pass_rate"
@@ -213,12 +206,7 @@ class _Open(NamedTuple):
 
 
 def mark_missing(a: ConversationColumns, b: ConversationColumns) -> None:
-    """Marks as undecided what has a value on the other side of its case alone.
-
-    Args:
-        a: Conversations of the baseline; changed in place.
-        b: Conversations of the run; changed in place.
-    """
+    """Marks as undecided, in place, what has a value on the other side of its case alone."""
     matched = match(a, b)
     for rows_a, rows_b in zip(matched.cases_a, matched.cases_b, strict=True):
         for own, rows, other, rows_of_other in ((a, rows_a, b, rows_b), (b, rows_b, a, rows_a)):
@@ -251,15 +239,10 @@ def hold_baseline(
     lost: Lost,
     coverage: float | None,
 ) -> _HeldMargin:
-    """Holds the difference of a criterion from the baseline against a margin.
+    """Holds the difference of a criterion from the baseline against a margin, a share of the scale.
 
-    Args:
-        margin: Largest loss that does not matter, as a share of the scale.
-        criterion: What is compared.
-        comparison: The comparison with the baseline, of sides that `mark_missing` has seen.
-        state: The baseline itself.
-        lost: What was lost of the run.
-        coverage: Share that a rule on coverage asks for; what is undecided is left out then. None: no rule.
+    The comparison is of sides that `mark_missing` has seen. `coverage` is the share that a rule on coverage
+    asks for; what is undecided is left out then. None: no rule.
     """
     unpaired = _why_unpaired(comparison, state)
     if unpaired:
@@ -269,9 +252,14 @@ def hold_baseline(
         return _HeldMargin(None, comparison.not_compared.get(criterion, "it is not in both runs"))
     found = [*_not_compared(comparison, state, lost)]
     is_met = _held(margin * _unit(own), own, coverage is not None)
+    fewest = own.overall.fewest_alike
     texts = [
         difference_text(own),
-        *_too_few(own, is_met),
+        *(
+            [f"fewer than {fewest} cases cannot show that it is not worse"]
+            if fewest and is_met is None
+            else []
+        ),
         *corrected_text(own),
         *(f"{one.number} {one.text}" for one in found),
     ]
@@ -294,13 +282,6 @@ def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
     if pairing.by == "nothing" or not pairing.pairs:
         return f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
     return ""
-
-
-def _too_few(own: CriterionComparison, is_met: bool | None) -> list[str]:
-    fewest = own.overall.fewest_alike
-    return (
-        [f"fewer than {fewest} cases cannot show that it is not worse"] if fewest and is_met is None else []
-    )
 
 
 def _not_compared(comparison: Comparison, state: BaselineState, lost: Lost) -> list[_Open]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import Conversations, Detail, Report, ReportRun, ReportVersion, ToolFigure
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.report.collect import (
@@ -36,15 +37,12 @@ from turnwise.transforms.decisions.report.figures import (
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.matching.calls import parameter_score
 from turnwise.transforms.review.problems import reading_key, to_read
-from turnwise.transforms.scoring.evaluate import STATUS
 
 
 class PlacedChunks(Struct, frozen=True):
     """Where the chunks of a report are.
 
     Attributes:
-        inline: Number of chunks in the page.
-        total: Number of all chunks.
         chunk_of: PlaceChunks of a conversation -> its chunk; without those that are left out.
     """
 
@@ -62,16 +60,13 @@ def build_report(
 ) -> Report:
     """Returns the report of some runs.
 
-    Args:
-        runs: The runs.
-        compared: The first version against others.
-        place: Stores transcripts and scores.
-        keeps_few: Whether chunks hold a random sample first, then what did not pass; `place` may leave
-            out the last ones.
+    `place` stores transcripts and scores. If the report `keeps_few`, the chunks hold a random sample first,
+    then what did not pass; `place` may leave out the last ones.
     """
     collected = collect(runs)
-    entries = _reading_order(collected.entries)
-    report_id = _report_id(runs, entries)
+    entries = sorted(collected.entries, key=lambda entry: reading_key(entry.row))
+    parts = [*(run.document.run_id for run in runs), *(entry.identity for entry in entries)]
+    report_id = sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     order, sample = _sample_first(entries, report_id) if keeps_few else (list(range(len(entries))), None)
     placed = place(report_id, chunks(entries, order))
     omitted = len(entries) - len(placed.chunk_of)
@@ -103,11 +98,6 @@ def build_report(
         omitted=omitted,
         sample_seed=report_id if omitted else None,
     )
-
-
-def _report_id(runs: Sequence[Run], entries: Sequence[Entry]) -> str:
-    parts = [*(run.document.run_id for run in runs), *(entry.identity for entry in entries)]
-    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
@@ -156,10 +146,6 @@ SAMPLE = 200
 _NONE = -1
 
 
-def _reading_order(entries: Sequence[Entry]) -> list[Entry]:
-    return sorted(entries, key=lambda entry: reading_key(entry.row))
-
-
 def read_first(entries: Sequence[Entry]) -> list[int]:
     """Returns the places of the conversations to read first, among those in the order of reading."""
     places = {id(entry.row): place for place, entry in enumerate(entries)}
@@ -172,14 +158,15 @@ def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[i
     Returns:
         The places, and those of the random sample: the conversations whose hash with the seed is lowest.
     """
-    ranked = sorted(range(len(entries)), key=lambda place: _hash(seed, entries[place]))
+    ranked = sorted(
+        range(len(entries)),
+        key=lambda place: sha256(
+            f"{seed}\0{entries[place].identity}".encode("utf-8", "surrogatepass")
+        ).hexdigest(),
+    )
     sample = set(ranked[:SAMPLE])
     rest = sorted(ranked[SAMPLE:], key=lambda place: (entries[place].row["verdict"] == "PASS", place))
     return [*sorted(sample), *rest], sample
-
-
-def _hash(seed: str, entry: Entry) -> str:
-    return sha256(f"{seed}\0{entry.identity}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def chunks(entries: Sequence[Entry], places: Sequence[int]) -> Iterator[tuple[list[int], str]]:
@@ -262,11 +249,8 @@ def columns(
 ) -> tuple[Conversations, list[str]]:
     """Returns the columns of conversations in reading order, and the texts that they name by place.
 
-    Args:
-        entries: The conversations.
-        versions: The versions, in display order.
-        chunk_of: Place of a conversation -> its chunk.
-        sample: Places of the random sample; None: nothing is left out.
+    `chunk_of`: place of a conversation -> its chunk; `sample`: places of the random sample, None: nothing is
+    left out.
     """
     names = _Names()
     rows: list[AnyRow] = [dict(entry.row) for entry in entries]
@@ -325,7 +309,6 @@ class CallPair(NamedTuple):
     Attributes:
         expected: Place among the expected calls; None: the call was not expected.
         actual: Place among the made calls; None: the call is missing.
-        wrong: Names of arguments that are missing or do not match.
     """
 
     expected: int | None

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     CriterionFigure,
     CriterionRow,
@@ -23,6 +24,7 @@ from turnwise.schemas.report import (
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.comparison.collect import own_cases
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -30,9 +32,8 @@ from turnwise.transforms.decisions.report.collect import (
     VersionKey,
     turns_of,
 )
-from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.decisions.run import Run, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
 from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p
@@ -51,7 +52,8 @@ def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iter
     if any(lost):
         what = ("record", "conversation", "eval case")
         parts = [_counted(number, noun) for number, noun in zip(lost, what, strict=True) if number]
-        yield _problem(f"{name} lost {_listed(parts)}; they are in no figure.")
+        listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+        yield _problem(f"{name} lost {listed}; they are in no figure.")
     decided = sum(version.passed + version.failed for version in versions)
     everything = sum(version.conversations for version in versions) + _count(run, "lost_conversations")
     if everything and decided / everything < LEAST_COVERAGE:
@@ -78,10 +80,6 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
 def percent(share: float) -> str:
     """Returns a share as a percentage; 100% and 0% only if it is exactly that, but for errors of rounding."""
     share = round(share, 9)
@@ -96,7 +94,6 @@ class Compared(Struct, frozen=True):
     """The first version against others.
 
     Attributes:
-        comparisons: What was compared.
         refused: Why other versions are not compared, one sentence each.
     """
 
@@ -144,14 +141,7 @@ def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
 def coverage_sentence(
     run: ReportRun, versions: Sequence[ReportVersion], unscored: int, scores: int
 ) -> Sentence:
-    """Returns the balance of a run: what came in, and what became of all of it.
-
-    Args:
-        run: The run.
-        versions: Its versions.
-        unscored: Scores without a value.
-        scores: All scores.
-    """
+    """Returns the balance of a run: what came in, and what became of all of it."""
     passed, failed, undecided = (
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "undecided")
     )
@@ -163,17 +153,13 @@ def coverage_sentence(
         f"+ {failed:,} failed + {undecided:,} not decided + {lost:,} lost. "
         f"{_counted(scores, 'score')} = {scores - unscored:,} with a value + {unscored:,} not scored."
     )
-    return Sentence(f"{run.run_id}: {text}{_judge_text(run)}", "neutral")
-
-
-def _judge_text(run: ReportRun) -> str:
     parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
     usage = run.judge.get("usage")
     if isinstance(usage, dict):
         unusable = sum(sum((own.get("unusable") or {}).values()) for own in usage.values())
         parts.append(f"{unusable:,} unusable answers")
     parts.append(f"{run.sampled_out:,} conversations sampled out")
-    return f" {', '.join(parts)}."
+    return Sentence(f"{run.run_id}: {text} {', '.join(parts)}.", "neutral")
 
 
 def report_run(
@@ -378,22 +364,14 @@ def shrink(differences: Sequence[float], variances: Sequence[float]) -> list[flo
     """Draws differences towards their weighted mean, the more the less certain each is.
 
     The variance between them is that of DerSimonian and Laird 1986, Meta-analysis in clinical trials.
-
-    Args:
-        differences: The differences.
-        variances: Their variances, above 0.
     """
     weights = [1 / variance for variance in variances]
     total = sum(weights)
-    mean = _dot(weights, differences) / total
+    mean = sum(a * b for a, b in zip(weights, differences, strict=True)) / total
     excess = sum(w * (d - mean) ** 2 for w, d in zip(weights, differences, strict=True)) - len(weights) + 1
     scale = total - sum(weight**2 for weight in weights) / total
     between = max(0.0, excess / scale) if scale > 0 else 0.0
     return [mean + (d - mean) * between / (between + v) for d, v in zip(differences, variances, strict=True)]
-
-
-def _dot(left: Iterable[float], right: Iterable[float]) -> float:
-    return sum(a * b for a, b in zip(left, right, strict=True))
 
 
 # What is not green: scores without a value by reason, and failures with their records.
@@ -415,16 +393,15 @@ class _Reason(NamedTuple):
 def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscored]:
     """Returns scores without a value and verdicts not reached, by reason, most frequent first.
 
-    Args:
-        collected: The rows.
-        entries: The conversations in reading order, whose places are given as examples.
+    Places in the reading order of `entries` are given as examples.
     """
     places = {version: place for place, version in enumerate(collected.versions)}
     counts: dict[_Reason, int] = {}
     examples: dict[_Reason, list[int]] = {}
     for place, entry in enumerate(entries):
         for name, text in _reasons(entry):
-            key = _Reason(name, places[entry.version], _short(text))
+            shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+            key = _Reason(name, places[entry.version], shown)
             counts[key] = counts.get(key, 0) + 1
             own = examples.setdefault(key, [])
             if len(own) < _EXAMPLES and place not in own:
@@ -440,10 +417,6 @@ def _reasons(entry: Entry) -> list[tuple[str, str]]:
     if entry.row["verdict"] is None:
         found.append((STATUS, entry.row["reason"] or NO_REASON))
     return found
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
@@ -523,25 +496,28 @@ _MOST_TURNS = 50
 
 
 class _Sum(Struct):
-    """Scores of one criterion, one level and one version; values and outcomes by conversation."""
+    """Scores of one criterion, one level and one version; values and outcomes by case."""
 
     unscored: int = 0
     passed: int = 0
     failed: int = 0
-    values: dict[int, GroupSum] = field(default_factory=dict)
-    outcomes: dict[int, GroupSum] = field(default_factory=dict)
+    values: dict[str, GroupSum] = field(default_factory=dict)
+    outcomes: dict[str, GroupSum] = field(default_factory=dict)
 
-    def add(
-        self, value: float | None, outcome: str | None, special: Sequence[float], conversation: int
-    ) -> None:
+    def add(self, value: float | None, outcome: str | None, special: Sequence[float], case: str) -> None:
         if value is None:
             self.unscored += 1
         elif value not in special:
-            _add_value(self.values, conversation, value)
+            self._add(self.values, case, value)
         if outcome in ("PASS", "FAIL"):
-            _add_value(self.outcomes, conversation, outcome == "PASS")
+            self._add(self.outcomes, case, outcome == "PASS")
         self.passed += outcome == "PASS"
         self.failed += outcome == "FAIL"
+
+    @staticmethod
+    def _add(groups: dict[str, GroupSum], case: str, value: float) -> None:
+        size, total = groups.get(case, (0, 0.0))
+        groups[case] = GroupSum(size + 1, total + value)
 
     @property
     def scored(self) -> int:
@@ -562,69 +538,62 @@ class _Sum(Struct):
         return self.mean if self.share is None else self.share
 
 
-def _add_value(groups: dict[int, GroupSum], conversation: int, value: float) -> None:
-    known = groups.get(conversation, _EMPTY)
-    groups[conversation] = GroupSum(known.size + 1, known.total + value)
-
-
-_EMPTY = GroupSum(0, 0.0)
-CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
+_CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
 """(criterion, whether it is of whole conversations, version) -> sum."""
+_TurnSums = dict[tuple[str, VersionKey], dict[int, _Sum]]
 
 
 def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
     """Returns the rows of the table: verdicts first, then the criteria in the order of their scores."""
-    sums, turns = _sums(collected.entries), _sums_by_turn(collected.entries)
-    errors = _errors(collected.failures)
-    names = dict.fromkeys([STATUS, *(name for name, _, _ in sums)])
-    return [_row(name, collected, sums, turns, errors) for name in names]
-
-
-def _sums(entries: Iterable[Entry]) -> CriterionSums:
-    sums: CriterionSums = {}
-    for place, entry in enumerate(entries):
-        verdict = entry.row["verdict"]
-        value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
-        sums.setdefault((STATUS, True, entry.version), _Sum()).add(value, verdict, (), place)
-        for score in entry.scores:
-            key = (score["criterion"], "turn_index" not in score, entry.version)
-            sums.setdefault(key, _Sum()).add(*_value(score), place)
-    return sums
-
-
-def _value(score: AnyRow) -> tuple[float | None, str | None, Sequence[float]]:
-    kind = CRITERIA.get(score["criterion"])
-    return score.get("value"), score.get("outcome"), kind.special_values if kind else ()
-
-
-def _sums_by_turn(entries: Iterable[Entry]) -> dict[tuple[str, VersionKey], dict[int, _Sum]]:
-    sums: dict[tuple[str, VersionKey], dict[int, _Sum]] = {}
-    for place, entry in enumerate(entries):
-        for score in entry.scores:
-            turn = score.get("turn_index")
-            if turn is not None and 0 <= turn < _MOST_TURNS:
-                own = sums.setdefault((score["criterion"], entry.version), {})
-                own.setdefault(turn, _Sum()).add(*_value(score), place)
-    return sums
-
-
-def _errors(failures: Sequence[Sequence[AnyRow]]) -> Counter[tuple[str, VersionKey]]:
-    return Counter(
+    sums, turns = _sums(collected.entries)
+    errors = Counter(
         (row["criterion"], VersionKey(place, row.get("app_version") or ""))
-        for place, rows in enumerate(failures)
+        for place, rows in enumerate(collected.failures)
         for row in rows
         if row.get("stage") == "score" and row.get("criterion")
     )
+    measured = (score["criterion"] for entry in collected.entries for score in entry.scores)
+    names = dict.fromkeys([STATUS, *measured])
+    return [_row(name, collected, sums, turns, errors) for name in names]
+
+
+def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums]:
+    sums: _CriterionSums = {}
+    turns: _TurnSums = {}
+    by_version: dict[VersionKey, list[Entry]] = {}
+    for entry in entries:
+        by_version.setdefault(entry.version, []).append(entry)
+    for version, own in by_version.items():
+        rows = [entry.row for entry in own]
+        ids = [(row["eval_id"], row["task"] or unnamed_case(row), row["conversation_id"]) for row in rows]
+        for entry, case in zip(own, own_cases(ids), strict=True):
+            verdict = entry.row["verdict"]
+            value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
+            sums.setdefault((STATUS, True, version), _Sum()).add(value, verdict, (), case)
+            for score in entry.scores:
+                name, turn, kind = (
+                    score["criterion"],
+                    score.get("turn_index"),
+                    CRITERIA.get(score["criterion"]),
+                )
+                given = score.get("value"), score.get("outcome"), kind.special_values if kind else ()
+                sums.setdefault((name, turn is None, version), _Sum()).add(*given, case)
+                if turn is not None and 0 <= turn < _MOST_TURNS:
+                    turns.setdefault((name, version), {}).setdefault(turn, _Sum()).add(*given, case)
+    return sums, turns
 
 
 def _row(
     name: str,
     collected: CollectedRuns,
-    sums: CriterionSums,
-    turns: dict[tuple[str, VersionKey], dict[int, _Sum]],
+    sums: _CriterionSums,
+    turns: _TurnSums,
     errors: Counter[tuple[str, VersionKey]],
 ) -> CriterionRow:
-    is_whole = _shows_conversations(name, collected, sums)
+    # Scores are shown by conversation, latencies and counts by turn, as in the table of a run.
+    wanted = name == STATUS or _scale(name) is not None
+    is_there = any((name, wanted, version) in sums for version in collected.versions)
+    is_whole = wanted if is_there else not wanted
     own = [sums.get((name, is_whole, version)) for version in collected.versions]
     has_outcomes = any(one is not None and one.share is not None for one in own)
     scale = _SHARE if has_outcomes else _scale(name)
@@ -637,13 +606,6 @@ def _row(
     low, high = scale or (None, None)
     level = "conversation" if is_whole else "turn"
     return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures)
-
-
-def _shows_conversations(name: str, collected: CollectedRuns, sums: CriterionSums) -> bool:
-    """Scores are shown by conversation, latencies and counts by turn, as in the table of a run."""
-    wanted = name == STATUS or _scale(name) is not None
-    is_there = any((name, wanted, version) in sums for version in collected.versions)
-    return wanted if is_there else not wanted
 
 
 def _scale(name: str) -> tuple[float, float] | None:

@@ -25,7 +25,7 @@ from turnwise.transforms.formats.endings import (
 )
 from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.formats.messages.streams import as_object
-from turnwise.transforms.matching.calls import pair_responses
+from turnwise.transforms.matching.calls import answered_calls, pair_responses
 
 OPEN_CALL = "CallWithoutResult"
 TRANSFER = "transfer_to_"
@@ -280,7 +280,7 @@ def added(one: Usage | None, other: Usage | None) -> Usage | None:
 def _name(turn: Turn) -> None:
     """Gives results the names of their calls, and adds the hand-offs that results state."""
     pairs = (
-        *zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True),
+        *answered_calls(turn),
         *zip(
             turn.user_tool_calls, pair_responses(turn.user_tool_calls, turn.user_tool_responses), strict=True
         ),
