@@ -4,28 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.chat import call_results, message_calls
 from turnwise.transforms.formats.endings import as_text, failure_mark, own_result
+from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.anthropic import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    HOSTED,
-    LANGCHAIN_PARTS,
-    RESULT,
-    SYSTEM,
-    TEXT,
-    TOOL,
-    USER,
-    part_types,
-    role_of,
-)
-from turnwise.transforms.formats.messages.messages_base import (
-    Dialect,
-    conversation,
-    read_half,
-    register_dialect,
-)
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     key_set,
@@ -36,16 +20,9 @@ from turnwise.transforms.formats.messages.streams import (
     stated,
     text_at,
 )
-from turnwise.transforms.formats.registry import (
-    EventReader,
-    Format,
-    ReadSettings,
-    record_place,
-    register_format,
-)
 
 _LANGCHAIN_OWN = ("human", "ai", "remove")
-_TEXTS = part_types(LANGCHAIN_PARTS, TEXT)
+_TEXTS = kinds.part_types(kinds.LANGCHAIN_PARTS, kinds.TEXT)
 _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_chunk invalid_tool_call")
 KEYS = key_set(
     "type role content id name tool_calls invalid_tool_calls tool_call_id status usage_metadata "
@@ -59,11 +36,11 @@ def _fits(message: JsonObject) -> bool:
     kind = message.get("type")
     if not isinstance(kind, str) or "role" in message:
         return False
-    role = role_of(kind)
+    role = kinds.role_of(kind)
     if isinstance(message.get("data"), dict):
         return role is not None or kind.lower().startswith(("remove", "chat"))
     is_own = kind.lower().startswith(_LANGCHAIN_OWN)
-    return is_own or (role in (TOOL, SYSTEM) and "content" in message)
+    return is_own or (role in (kinds.TOOL, kinds.SYSTEM) and "content" in message)
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
@@ -75,18 +52,18 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     given = _joined_chunks([_unwrapped(each) for each in objects(messages, "messages")])
     for message in _kept_messages(given, log):
         role = _whose(message)
-        if role == USER:
+        if role == kinds.USER:
             log.user(_words(message, log, False))
-        elif role == AGENT:
+        elif role == kinds.AGENT:
             _agent(message, log)
-        elif role == TOOL:
+        elif role == kinds.TOOL:
             value = result_value(message.get("content"), log)
             error = failure_mark(message)
             said = value if error is True and isinstance(value, str) else None
             log.result(value, message.get("tool_call_id"), message.get("name"), said or error)
-        elif role != SYSTEM:
+        elif role != kinds.SYSTEM:
             log.unread.role(role)
-        log.unread.keys(message, KEYS, role == AGENT)
+        log.unread.keys(message, KEYS, role == kinds.AGENT)
 
 
 def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
@@ -108,7 +85,7 @@ def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
     return "".join(said)
 
 
-_SERVER = part_types(LANGCHAIN_PARTS, HOSTED, RESULT)
+_SERVER = kinds.part_types(kinds.LANGCHAIN_PARTS, kinds.HOSTED, kinds.RESULT)
 
 
 def _agent(message: JsonObject, log: Dialogue) -> None:
@@ -154,8 +131,8 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
 
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
-LANGCHAIN = register_dialect(
-    Dialect(
+LANGCHAIN = messages_base.register_dialect(
+    messages_base.Dialect(
         name="langchain_messages",
         keys=(("channel_values", "channel_versions"),),
         help="messages of LangChain, states of LangGraph",
@@ -185,7 +162,7 @@ def _whose(message: JsonObject) -> str:
     if kind.lower() in ("remove", "removemessage"):
         return "remove"
     role = str(message.get("role") or kind)
-    return role_of(kind) or role_of(role) or role
+    return kinds.role_of(kind) or kinds.role_of(role) or role
 
 
 def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
@@ -305,20 +282,20 @@ def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
 
 def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
     log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
+    messages_base.read_half(LANGCHAIN, snapshot, log)
     return log.steps
 
 
 def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
     """Returns the conversation of the newest snapshot, given also those before it."""
     log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
+    messages_base.read_half(LANGCHAIN, snapshot, log)
     if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
         log.general.add("OtherBranch", _BRANCH, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
     errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
     log.failure = next(filter(None, errors), None)
-    return conversation(LANGCHAIN, log, snapshot, name)
+    return messages_base.conversation(LANGCHAIN, log, snapshot, name)
 
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
@@ -327,7 +304,7 @@ def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
     return _conversation(newest, main, thread)
 
 
-def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     """Returns the conversations of snapshots that name no thread: those that no other one continues."""
     found = list(objects(value if isinstance(value, list) else [value], "snapshots"))
     steps = sorted(((_steps(each), i) for i, each in enumerate(found)), key=lambda one: -len(one[0]))
@@ -335,14 +312,14 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     for own, place in steps:
         if not any(own == other[: len(own)] for other, _ in kept):
             kept.append((own, place))
-    name = record_place(record)
+    name = registry.record_place(record)
     names = [name] if len(kept) == 1 else [f"{name}:{i + 1}" for _, i in kept]
     return [_conversation(found[i], (), each) for (_, i), each in zip(kept, names, strict=True)]
 
 
 # For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="langgraph_thread",
         keys=("values", "next", "config"),
         help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
@@ -350,14 +327,14 @@ register_format(
         rank=110,
         recognises=lambda record: _is_snapshot(record) and _thread(record) is not None,
         from_array=_from_array,
-        events=EventReader(place=lambda value: (_thread(value) or "", -1), join=_join),
+        events=registry.EventReader(place=lambda value: (_thread(value) or "", -1), join=_join),
         time_keys=("created_at",),
         has_rubrics=False,
     )
 )
 # For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="langgraph_history",
         keys=("values", "next", "parent_config"),
         help="snapshots of LangGraph threads that name no thread: a list of them, newest first",

@@ -2,17 +2,8 @@
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import VALUES, failure_mark, own_result
+from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    RESPONSES_PARTS,
-    SYSTEM,
-    TEXT,
-    THOUGHT,
-    USER,
-    part_types,
-    role_of,
-)
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -39,7 +30,7 @@ HOSTED = {
 """Type of a call -> the keys of its arguments."""
 OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
 """Types of items that are results."""
-STEPLESS = part_types(RESPONSES_PARTS, THOUGHT)
+STEPLESS = kinds.part_types(kinds.RESPONSES_PARTS, kinds.THOUGHT)
 """Types of items that are no step of a conversation."""
 _DONE = (None, "completed")
 _RESULTS = ("results", "outputs", "result")
@@ -89,7 +80,7 @@ def _read_hosted(item: JsonObject, kind: str, log: Dialogue) -> None:
 
 
 _RUNNING = ("in_progress", "queued")
-_TEXTS = part_types(RESPONSES_PARTS, TEXT)
+_TEXTS = kinds.part_types(kinds.RESPONSES_PARTS, kinds.TEXT)
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _ITEMS = frozenset((*HOSTED, *OUTPUTS, *STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
 KEYS = key_set(
@@ -129,19 +120,19 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
 
 
 def _message(item: JsonObject, log: Dialogue) -> None:
-    role = role_of(item.get("role"))
-    if role == SYSTEM:
+    role = kinds.role_of(item.get("role"))
+    if role == kinds.SYSTEM:
         return
     text, unread = _content(item.get("content"))
-    if role == USER:
+    if role == kinds.USER:
         log.user(text, item.get("timestamp"))
-    elif role == AGENT:
+    elif role == kinds.AGENT:
         log.agent(text)
         log.said(item)
     else:
         log.unread.role(item.get("role"))
     for kind in unread:
-        log.unread.part(kind, role != USER)
+        log.unread.part(kind, role != kinds.USER)
 
 
 def _content(content: JsonValue) -> tuple[str, list[str]]:

@@ -10,17 +10,9 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
+from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
 from turnwise.transforms.formats.messages.kinds import AGENT
-from turnwise.transforms.formats.messages.parts import (
-    MessageCall,
-    MessageResult,
-    SpanMessage,
-    finish_of,
-    is_repr_call,
-    repr_calls,
-    spoken,
-)
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.messages.streams import as_object, objects_in
 from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
@@ -45,7 +37,7 @@ class TurnCall(Struct, eq=False):
     call: ToolCall
     time: int
     tool: SpanNode | None = None
-    given: MessageResult | None = None
+    given: parts.MessageResult | None = None
     is_asked: bool = True
 
     def response(self) -> ToolResponse | None:
@@ -66,7 +58,7 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
         (call, node.span.end or node.span.start)
         for node in line.models
         for message in node.step.output or ()
-        for call in (*message.calls, *repr_calls(message.texts))
+        for call in (*message.calls, *parts.repr_calls(message.texts))
     ]
     if line.main:
         # Calls in the first input after the user's message have no spans of their own.
@@ -98,14 +90,16 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
 def asks(node: SpanNode) -> bool:
     """Returns whether a model call ended by asking for calls that its own output does not hold."""
     output = node.step.output or []
-    finish = node.step.finish or finish_of(output) or ""
+    finish = node.step.finish or parts.finish_of(output) or ""
     word = finish.rpartition(".")[2].lower().replace("-", "_")
-    return word in _ASKING and not any(each.calls or any(map(is_repr_call, each.texts)) for each in output)
+    return word in _ASKING and not any(
+        each.calls or any(map(parts.is_repr_call, each.texts)) for each in output
+    )
 
 
-def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[MessageCall]]]:
+def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[parts.MessageCall]]]:
     """Returns the model calls that asked for what they do not state, with the calls in the next input."""
-    found: list[tuple[SpanNode, list[MessageCall]]] = []
+    found: list[tuple[SpanNode, list[parts.MessageCall]]] = []
     for place, node in enumerate(line.main):
         if asks(node):
             following = line.main[place + 1].step.input if place + 1 < len(line.main) else line.after
@@ -122,13 +116,13 @@ def lacks_calls(line: TurnLine, calls: Sequence[TurnCall]) -> bool:
     return len(lacking) > sum(not each.is_asked and each.time >= first for each in calls)
 
 
-def after_user(messages: Sequence[SpanMessage]) -> Sequence[SpanMessage]:
+def after_user(messages: Sequence[parts.SpanMessage]) -> Sequence[parts.SpanMessage]:
     """Returns the messages after the last one that a user wrote; none if no user wrote one."""
     last = _last_user(messages)
     return messages[last + 1 :] if last >= 0 else ()
 
 
-def _last_user(messages: Sequence[SpanMessage]) -> int:
+def _last_user(messages: Sequence[parts.SpanMessage]) -> int:
     """Returns the place of the last message that a user wrote; -1: there is none."""
     return next((place for place in range(len(messages) - 1, -1, -1) if messages[place].is_users), -1)
 
@@ -225,13 +219,13 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
             found.given = result
 
 
-def _results_of(line: TurnLine) -> list[MessageResult]:
+def _results_of(line: TurnLine) -> list[parts.MessageResult]:
     """Returns the results after the user's message in the longest input, in agents' answers, and in replies.
 
     Agents that a tool called have inputs of their own.
     """
     inputs = [node.step.input for node in line.main if node.step.input]
-    inner: dict[int, list[list[SpanMessage]]] = {}
+    inner: dict[int, list[list[parts.SpanMessage]]] = {}
     for node in line.inner:
         inner.setdefault(id(node.parent), []).append(node.step.input or [])
     found = _longest([*inputs, *(unit.answer for unit in line.units)])
@@ -256,7 +250,7 @@ def results_without_call(line: TurnLine, calls: Sequence[TurnCall]) -> list[Tool
     ]
 
 
-def _longest(inputs: Sequence[list[SpanMessage]]) -> list[MessageResult]:
+def _longest(inputs: Sequence[list[parts.SpanMessage]]) -> list[parts.MessageResult]:
     """Returns the results after the last message of a user, of the input that has most of them."""
     results = [
         [result for each in messages[_last_user(messages) + 1 :] if each.results for result in each.results]
@@ -396,9 +390,11 @@ def _overlap(one: SpanNode, other: SpanNode) -> bool:
     return one.span.start < other.span.end and other.span.start < one.span.end
 
 
-def _signs(one: list[SpanMessage] | None, other: list[SpanMessage] | None) -> bool:
+def _signs(one: list[parts.SpanMessage] | None, other: list[parts.SpanMessage] | None) -> bool:
     """Returns whether two lists of messages are equal but for the system's, or one is not stated."""
-    return not one or not other or [m.sign for m in spoken(one)] == [m.sign for m in spoken(other)]
+    return (
+        not one or not other or [m.sign for m in parts.spoken(one)] == [m.sign for m in parts.spoken(other)]
+    )
 
 
 _DUMPED = frozenset(("content", "kwargs", "data"))

@@ -6,42 +6,9 @@ import msgspec
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.messages.streams import stated
-from turnwise.transforms.formats.registry import (
-    EventReader,
-    Format,
-    Lent,
-    NoConversation,
-    ReadSettings,
-    SplitEvent,
-    Splitter,
-    Test,
-    register_format,
-)
-from turnwise.transforms.formats.traces.containers import (
-    agent_event_spans,
-    agents_spans,
-    attribute_spans,
-    is_agent_event,
-    is_agents_trace,
-    is_attributes,
-    is_jaeger,
-    is_langfuse,
-    is_langsmith,
-    jaeger_spans,
-    langfuse_spans,
-    langsmith_spans,
-)
-from turnwise.transforms.formats.traces.dialect import (
-    DIALECTS,
-    conversation_of,
-    is_foreign,
-    is_noise,
-    kind_of,
-    looks_like_work,
-    says_something,
-    words_of,
-)
+from turnwise.transforms.formats.traces import containers, dialect
 from turnwise.transforms.formats.traces.otlp import (
     flat_spans,
     is_otlp,
@@ -92,7 +59,7 @@ _PART = msgspec.json.Decoder(TracePart)
 
 def _trace_parts(
     spans: Iterable[TraceSpan], version_attribute: str | None = None
-) -> list[SplitEvent | ValueError]:
+) -> list[registry.SplitEvent | ValueError]:
     """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace."""
     parts: dict[str, TracePart] = {}
     lost = 0
@@ -111,9 +78,9 @@ def _trace_parts(
         _add(part, span)
     for part in parts.values():
         # Agents come last in most exports, and are told the fastest.
-        part.has_steps = any(kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
-    found: list[SplitEvent | ValueError] = [
-        SplitEvent(
+        part.has_steps = any(dialect.kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
+    found: list[registry.SplitEvent | ValueError] = [
+        registry.SplitEvent(
             {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}, _ENCODE(part)
         )
         for part in parts.values()
@@ -123,7 +90,7 @@ def _trace_parts(
             ValueError(f"{lost} spans or log records name no trace, so they belong to no conversation")
         )
     if not found:
-        raise NoConversation("the export holds no span")
+        raise registry.NoConversation("the export holds no span")
     return found
 
 
@@ -150,19 +117,19 @@ def _add(part: TracePart, span: TraceSpan) -> None:
     span.attributes = stated(span.attributes)
     for event in span.events:
         event.attributes = stated(event.attributes)
-    words = words_of(span)
+    words = dialect.words_of(span)
     part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
     part.has_root = part.has_root or not (span.parent or span.is_log)
     span.trace = ""
     part.turnwise_spans.append(span)
-    if says_something(span, words):
-        conversation = conversation_of(span, words)
+    if dialect.says_something(span, words):
+        conversation = dialect.conversation_of(span, words)
         if conversation:
             part.conversations[span.id] = conversation
-    elif is_noise(span, words):
+    elif dialect.is_noise(span, words):
         part.has_noise = True
         _strip(span)
-    elif not span.events and not looks_like_work(span, words):
+    elif not span.events and not dialect.looks_like_work(span, words):
         _strip(span)
 
 
@@ -173,7 +140,7 @@ def _strip(span: TraceSpan) -> None:
         span.resource = {}
 
 
-def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
+def lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     """Returns the parts of a whole trace, each with its conversation; a part of several is divided.
 
     A span is of the conversation that the topmost span above it names, or else of the one that the trace
@@ -189,7 +156,7 @@ def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
     names = {name for head in heads for name in head.conversations.values()}
     if len(names) <= 1:
         name = next(iter(names), trace)
-        return [Lent(place, name, data) for place, data in enumerate(parts)]
+        return [registry.Lent(place, name, data) for place, data in enumerate(parts)]
     return list(_divided(trace, [_PART.decode(data) for data in parts]))
 
 
@@ -198,18 +165,22 @@ def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     spans = [span for part in held for span in part.turnwise_spans]
     names = sorted({span.scope or span.name for span in spans})
     shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-    is_agents = any(is_foreign(span) for span in spans)
-    if is_agents or not any(part.has_noise or any(map(kind_of, part.turnwise_spans)) for part in held):
+    is_agents = any(dialect.is_foreign(span) for span in spans)
+    if is_agents or not any(
+        part.has_noise or any(map(dialect.kind_of, part.turnwise_spans)) for part in held
+    ):
         keys = sorted({key for span in spans for key in span.attributes})[:8]
         what = "look like an agent's" if is_agents else "are of no known kind"
         raise ValueError(
             f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
-            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(DIALECTS))}"
+            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialect.DIALECTS))}"
         )
-    raise NoConversation(f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})")
+    raise registry.NoConversation(
+        f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})"
+    )
 
 
-def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[Lent]:
+def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[registry.Lent]:
     """Yields the pieces of parts, by the conversation of each span."""
     parents = {span.id: span.parent for part in parts for span in part.turnwise_spans}
     stated = {key: name for part in parts for key, name in part.conversations.items()}
@@ -224,7 +195,7 @@ def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[Lent]:
             piece = msgspec.structs.replace(
                 part, conversations={span.id: name for span in spans}, turnwise_spans=spans
             )
-            yield Lent(place, name, _ENCODE(piece))
+            yield registry.Lent(place, name, _ENCODE(piece))
 
 
 def _name(span: str, parents: dict[str, str], stated: dict[str, str]) -> str | None:
@@ -257,28 +228,28 @@ def _register_export(
     name: str,
     rank: int,
     help: str,
-    recognises: Test,
+    recognises: registry.Test,
     spans: Callable[[JsonObject], Iterable[TraceSpan]],
     *keys: tuple[str, ...],
-    is_list: Test | None = None,
+    is_list: registry.Test | None = None,
 ) -> None:
     """Adds the format of an export of spans."""
 
-    def split(value: JsonValue, settings: ReadSettings) -> list[SplitEvent | ValueError]:
+    def split(value: JsonValue, settings: registry.ReadSettings) -> list[registry.SplitEvent | ValueError]:
         return _trace_parts(_all(value, spans), settings.traces.app_version_attribute)
 
     def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
 
-    register_format(
-        Format(
+    registry.register_format(
+        registry.Format(
             name=name,
             help=help,
             rank=rank,
             recognises=recognises,
             keys=keys[0],
             other_keys=keys[1:],
-            splitter=Splitter(into=_PARTS, split=split),
+            splitter=registry.Splitter(into=_PARTS, split=split),
             time=last_time,
             is_list=is_list,
             has_rubrics=False,
@@ -293,13 +264,13 @@ def _all(value: JsonValue, spans: Callable[[JsonObject], Iterable[TraceSpan]]) -
         yield from spans(each)
 
 
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name=_PARTS,
         help="turnwise's own part of a trace",
         rank=24,
         recognises=lambda record: KEY in record,
-        events=EventReader(place=place, join=_join_parts, is_end=has_root, group=group, lend=lend),
+        events=registry.EventReader(place=place, join=_join_parts, is_end=has_root, group=group, lend=lend),
         has_rubrics=False,
     )
 )
@@ -311,30 +282,32 @@ _register_export(
 # For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
 _register_export(
     "jaeger_export", 26, "Jaeger's query API",
-    is_jaeger, jaeger_spans,
+    containers.is_jaeger, containers.jaeger_spans,
     ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
 )  # fmt: skip
 # For example {"trace": {"id": "1"}, "observations": [{"id": "2", "type": "GENERATION", "input": [...]}]}
 _register_export(
     "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
-    is_langfuse, langfuse_spans, ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
+    containers.is_langfuse, containers.langfuse_spans,
+    ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
 )  # fmt: skip
 # For example {"id": "2", "trace_id": "1", "run_type": "llm", "inputs": {"messages": [...]}, "outputs": {...}}
 _register_export(
     "langsmith_runs", 28, "LangSmith runs",
-    is_langsmith, langsmith_spans,
+    containers.is_langsmith, containers.langsmith_spans,
     ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
 )  # fmt: skip
 # For example {"object": "trace.span", "trace_id": "1", "id": "2", "span_data": {"type": "function", ...}}
 _register_export(
     "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
-    is_agents_trace, agents_spans,
+    containers.is_agents_trace, containers.agents_spans,
     ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
 )  # fmt: skip
 # For example {"event_type": "TOOL_STARTING", "session_id": "7", "content": {"tool": "find", "args": {}}}
 _register_export(
     "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
-    is_agent_event, agent_event_spans, ("event_type", "session_id", "invocation_id", "content"),
+    containers.is_agent_event, containers.agent_event_spans,
+    ("event_type", "session_id", "invocation_id", "content"),
 )  # fmt: skip
 # For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
 _register_export(
@@ -347,5 +320,5 @@ _register_export(
 # For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
 _register_export(
     "otel_attributes", 146, "attributes of one OpenTelemetry span",
-    is_attributes, attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
+    containers.is_attributes, containers.attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
 )  # fmt: skip
