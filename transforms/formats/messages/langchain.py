@@ -1,6 +1,6 @@
 """Messages of LangChain and states of LangGraph, as `dumpd`, `messages_to_dict` or `model_dump` spell."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -246,31 +246,22 @@ def _from_array(value: list[JsonValue]) -> JsonObject | None:
     """Returns the snapshot that an array spells: `StateSnapshot` is a named tuple."""
     if not _FEWEST_FIELDS <= len(value) <= len(_FIELDS):
         return None
-    values, nodes, config, metadata, created_at, parent, *_ = value
-    is_one = isinstance(values, dict) and isinstance(config, dict) and isinstance(nodes, list)
-    is_one = is_one and all(isinstance(node, str) for node in nodes) and isinstance(metadata, dict | None)
-    if not (is_one and isinstance(created_at, str | None) and isinstance(parent, dict | None)):
-        return None
-    return dict(zip(_FIELDS, value, strict=False))
+    kinds_of = (dict, list, dict, dict | None, str | None, dict | None)
+    is_one = all(map(isinstance, value, kinds_of)) and all(isinstance(node, str) for node in value[1])
+    return dict(zip(_FIELDS, value, strict=False)) if is_one else None
 
 
-def _about(snapshot: JsonObject) -> Iterator[JsonObject]:
-    """Yields the objects that may name the thread and the checkpoint."""
-    for key in _PLACES:
-        yield as_object(as_object(snapshot.get(key)).get("configurable"))
-        yield as_object(snapshot.get(key))
-
-
-def _stated(snapshot: JsonObject, key: str) -> str | None:
-    return next((as_text(each[key]) for each in _about(snapshot) if each.get(key)), None)
-
-
-def _thread(snapshot: JsonObject) -> str | None:
-    return _stated(snapshot, "thread_id")
+def _stated(snapshot: JsonObject, key: str = "thread_id") -> str | None:
+    """Returns the thread that a snapshot names, or what else `key` is."""
+    for holder in map(as_object, map(snapshot.get, _PLACES)):
+        for held in (as_object(holder.get("configurable")), holder):
+            if held.get(key):
+                return as_text(held[key])
+    return None
 
 
 def _is_nameless(value: JsonObject) -> bool:
-    return _is_snapshot(value) and _thread(value) is None
+    return _is_snapshot(value) and _stated(value) is None
 
 
 def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
@@ -300,21 +291,21 @@ def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
     newest = max(values, key=_age)
-    main = [each for each in values if _age(each)[0] == _age(newest)[0] and each is not newest]
+    main = [value for value in values if _age(value)[0] == _age(newest)[0] and value is not newest]
     return _conversation(newest, main, thread)
 
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     """Returns the conversations of snapshots that name no thread: those that no other one continues."""
-    found = list(objects(value if isinstance(value, list) else [value], "snapshots"))
-    steps = sorted(((_steps(each), i) for i, each in enumerate(found)), key=lambda one: -len(one[0]))
-    kept: list[tuple[list[tuple[object, ...]], int]] = []
-    for own, place in steps:
-        if not any(own == other[: len(own)] for other, _ in kept):
-            kept.append((own, place))
+    snapshots = list(objects(value if isinstance(value, list) else [value], "snapshots"))
+    steps = list(map(_steps, snapshots))
+    kept: list[int] = []
+    for place in sorted(range(len(steps)), key=lambda place: -len(steps[place])):
+        if not any(steps[place] == steps[other][: len(steps[place])] for other in kept):
+            kept.append(place)
     name = registry.record_place(record)
-    names = [name] if len(kept) == 1 else [f"{name}:{i + 1}" for _, i in kept]
-    return [_conversation(found[i], (), each) for (_, i), each in zip(kept, names, strict=True)]
+    names = [name] if len(kept) == 1 else [f"{name}:{place + 1}" for place in kept]
+    return [_conversation(snapshots[place], (), name) for place, name in zip(kept, names, strict=True)]
 
 
 # For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
@@ -325,9 +316,9 @@ registry.register_format(
         help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
         "the newest of a thread counts",
         rank=110,
-        recognises=lambda record: _is_snapshot(record) and _thread(record) is not None,
+        recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
         from_array=_from_array,
-        events=registry.EventReader(place=lambda value: (_thread(value) or "", -1), join=_join),
+        events=registry.EventReader(place=lambda value: (_stated(value) or "", -1), join=_join),
         time_keys=("created_at",),
         has_rubrics=False,
     )

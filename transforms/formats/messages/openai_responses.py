@@ -46,7 +46,7 @@ def hosted_arguments(item: JsonObject) -> JsonObject:
 def _read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
     """Adds a call, its result if the item holds it, and a finding if its status is that it is not done."""
     call_id, status = item.get("call_id") or item.get("id"), item.get("status")
-    if kind in ("function_call", "custom_tool_call"):
+    if kind in _CALLS:
         args = item.get("arguments") if kind == "function_call" else {"input": item.get("input")}
         own, holder = own_result(item), item.get("namespace")
         log.call(item.get("name"), args, call_id, f"{holder}/{item.get('name')}" if holder else "", own)
@@ -62,21 +62,15 @@ def _read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
         else:
             log.not_done(item.get("name"), status)
     else:
-        _read_hosted(item, kind, log)
-
-
-def _read_hosted(item: JsonObject, kind: str, log: Dialogue) -> None:
-    """Adds a call of a tool that OpenAI hosts; a reply may hold the result of one that is `generating`."""
-    call_id, status = item.get("call_id") or item.get("id"), item.get("status")
-    name = kind.removesuffix("_call")
-    log.call(name, hosted_arguments(item), call_id)
-    found = first_of(item, _RESULTS)
-    is_over = status in (*_DONE, "failed")
-    error = failure_mark(item) if is_over else None
-    if found is not None or error:
-        log.result(found, call_id, name, error)
-    if not is_over and (found is None or status == "incomplete"):
-        log.not_done(name, status)
+        name, result = kind.removesuffix("_call"), first_of(item, _RESULTS)
+        log.call(name, hosted_arguments(item), call_id)
+        is_over = status in (*_DONE, "failed")
+        error = failure_mark(item) if is_over else None
+        if result is not None or error:
+            log.result(result, call_id, name, error)
+        # A reply may hold the result of a call that is `generating`.
+        if not is_over and (result is None or status == "incomplete"):
+            log.not_done(name, status)
 
 
 _RUNNING = ("in_progress", "queued")
@@ -95,7 +89,7 @@ _CALL_KEYS = KEYS | {*VALUES}
 
 def _fits(item: JsonObject) -> bool:
     kind, content = item.get("type"), item.get("content")
-    if not isinstance(kind, str) or kind != "message":
+    if kind != "message":
         return isinstance(kind, str) and kind in _ITEMS and "role" not in item
     return any(part.get("type") in _OWN_PARTS for part in objects_in(content))
 
@@ -112,7 +106,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
             _output(item, log)
         elif kind == "item_reference":
             log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
-        elif kind in HOSTED or kind in ("function_call", "custom_tool_call", "mcp_call"):
+        elif kind in HOSTED or kind in (*_CALLS, "mcp_call"):
             _read_call(item, kind, log)
         else:
             log.unread.part(kind)

@@ -1,6 +1,7 @@
 """The part of a trace that one record holds: an event, to be joined with the trace's other parts."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -76,41 +77,31 @@ def _trace_parts(
             resource, service = span.resource, of_service(span.resource, version_attribute)
         span.resource = service
         _add(part, span)
+    found: list[registry.SplitEvent | ValueError] = []
     for part in parts.values():
-        # Agents come last in most exports, and are told the fastest.
+        # Agents come last in most exports, and are recognised the fastest.
         part.has_steps = any(dialect.kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
-    found: list[registry.SplitEvent | ValueError] = [
-        registry.SplitEvent(
-            {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}, _ENCODE(part)
-        )
-        for part in parts.values()
-    ]
+        head = {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
+        found.append(registry.SplitEvent(head, _ENCODE(part)))
     if lost:
-        found.append(
-            ValueError(f"{lost} spans or log records name no trace, so they belong to no conversation")
-        )
+        said = f"{lost} spans or log records name no trace, so they belong to no conversation"
+        found.append(ValueError(said))
     if not found:
         raise registry.NoConversation("the export holds no span")
     return found
 
 
-def place(value: JsonObject) -> tuple[str, int]:
-    """Returns no conversation, and turn 0 for a part with the root; raises ValueError without a trace."""
-    group(value)
-    return "", 0 if value.get("has_root") else -1
-
-
-def has_root(value: JsonObject) -> bool:
-    """Returns whether a part holds the root, which ends last, so that its trace is whole."""
-    return value.get("has_root") is True
-
-
-def group(value: JsonObject) -> str:
-    """Returns the trace of a part; raises ValueError if it names none."""
+def _group(value: JsonObject) -> str:
     trace = value.get("trace")
     if not isinstance(trace, str) or not trace:
         raise ValueError("a part of a trace needs the id of the trace")
     return trace
+
+
+def _place(value: JsonObject) -> tuple[str, int]:
+    """Returns no conversation, and turn 0 for a part with the root."""
+    _group(value)
+    return "", 0 if value.get("has_root") else -1
 
 
 def _add(part: TracePart, span: TraceSpan) -> None:
@@ -140,7 +131,7 @@ def _strip(span: TraceSpan) -> None:
         span.resource = {}
 
 
-def lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
+def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     """Returns the parts of a whole trace, each with its conversation; a part of several is divided.
 
     A span is of the conversation that the topmost span above it names, or else of the one that the trace
@@ -184,31 +175,24 @@ def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[registry.Lent]:
     """Yields the pieces of parts, by the conversation of each span."""
     parents = {span.id: span.parent for part in parts for span in part.turnwise_spans}
     stated = {key: name for part in parts for key, name in part.conversations.items()}
-    first = min((span.start, span.id) for part in parts for span in part.turnwise_spans if span.id in stated)[
-        1
-    ]
+    spans = (span for part in parts for span in part.turnwise_spans if span.id in stated)
+    first = min((span.start, span.id) for span in spans)[1]
     for place, part in enumerate(parts):
         pieces: dict[str, list[TraceSpan]] = {}
         for span in part.turnwise_spans:
-            pieces.setdefault(_name(span.id, parents, stated) or stated[first], []).append(span)
-        for name, spans in pieces.items():
-            piece = msgspec.structs.replace(
-                part, conversations={span.id: name for span in spans}, turnwise_spans=spans
-            )
+            name, above, seen = None, span.id, set[str]()
+            while above and above not in seen:
+                seen.add(above)
+                name = stated.get(above) or name
+                above = parents.get(above, "")
+            pieces.setdefault(name or stated[first], []).append(span)
+        for name, held in pieces.items():
+            names = {span.id: name for span in held}
+            piece = msgspec.structs.replace(part, conversations=names, turnwise_spans=held)
             yield registry.Lent(place, name, _ENCODE(piece))
 
 
-def _name(span: str, parents: dict[str, str], stated: dict[str, str]) -> str | None:
-    found, seen = None, set[str]()
-    while span and span not in seen:
-        seen.add(span)
-        found = stated.get(span) or found
-        span = parents.get(span, "")
-    return found
-
-
 def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:
-    """Joins the parts of a conversation's traces."""
     try:
         parts = [msgspec.convert(value, TracePart) for value in values]
     except msgspec.ValidationError as error:
@@ -233,10 +217,12 @@ def _register_export(
     *keys: tuple[str, ...],
     is_list: registry.Test | None = None,
 ) -> None:
-    """Adds the format of an export of spans."""
-
     def split(value: JsonValue, settings: registry.ReadSettings) -> list[registry.SplitEvent | ValueError]:
-        return _trace_parts(_all(value, spans), settings.traces.app_version_attribute)
+        records = value if isinstance(value, list) else [value]
+        bad = next((record for record in records if not isinstance(record, dict)), None)
+        if bad is not None:
+            raise ValueError(f"a JSON object is needed, not {type(bad).__name__}")
+        return _trace_parts(chain.from_iterable(map(spans, records)), settings.traces.app_version_attribute)
 
     def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
@@ -257,20 +243,20 @@ def _register_export(
     )
 
 
-def _all(value: JsonValue, spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Iterator[TraceSpan]:
-    for each in value if isinstance(value, list) else [value]:
-        if not isinstance(each, dict):
-            raise ValueError(f"a JSON object is needed, not {type(each).__name__}")
-        yield from spans(each)
-
-
 registry.register_format(
     registry.Format(
         name=_PARTS,
         help="turnwise's own part of a trace",
         rank=24,
         recognises=lambda record: KEY in record,
-        events=registry.EventReader(place=place, join=_join_parts, is_end=has_root, group=group, lend=lend),
+        events=registry.EventReader(
+            place=_place,
+            join=_join_parts,
+            # The root ends last, so that its trace is whole.
+            is_end=lambda part: part.get("has_root") is True,
+            group=_group,
+            lend=_lend,
+        ),
         has_rubrics=False,
     )
 )
