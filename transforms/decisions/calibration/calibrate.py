@@ -1,7 +1,7 @@
 """A run held against human labels: agreement, thresholds, and figures without the judge's bias."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
 from typing import Literal, NamedTuple
 
@@ -123,7 +123,7 @@ def _criterion(
         hand_picked=sum(not one.is_random for one in labelled),
         outcomes=None if is_number else _outcome_agreement(group),
         numbers=_number_agreement(group) if is_number else None,
-        between_people=(_alpha(units) if units else None),
+        between_people=_alpha(units) if units else None,
         threshold=None if isinstance(advice, str) else advice,
         no_threshold=advice if isinstance(advice, str) else None,
         slices=[] if is_number else _slices(labelled),
@@ -154,19 +154,13 @@ def _corrected(
 
 
 def _slices(labelled: Sequence[LabelledScore]) -> list[SliceAgreement]:
-    found = []
-    for group in [*_score_groups([one.score for one in labelled])][1 : _MOST_SLICES + 1]:
-        pairs = _outcome_pairs([one for one in labelled if group.holds(one.score)])
-        if pairs and group.kind != "all":
-            found.append(
-                SliceAgreement(
-                    group=group.kind,
-                    name=group.name,
-                    agreement=agreement_figure(pairs),
-                    kappa=_kappa_figure(pairs),
-                )
-            )
-    return found
+    groups = [*_score_groups([one.score for one in labelled])][1 : _MOST_SLICES + 1]
+    pairs = [(group, _outcome_pairs([one for one in labelled if group.holds(one.score)])) for group in groups]
+    return [
+        SliceAgreement(group=group.kind, name=group.name, agreement=_share(own), kappa=_kappa_figure(own))
+        for group, own in pairs
+        if own
+    ]
 
 
 # The threshold with the lowest cost of errors, validated on labels that did not choose it.
@@ -221,16 +215,16 @@ def _threshold_advice(
     validated = _validated(found, costs, own)
     low, high = sorted(sign * end for end in _range(found, costs, own))
     present_costs = None if own is None else found.costs(own, costs)
-    saving = None if present_costs is None else _mean(found, present_costs - validated)
+    saving = None if present_costs is None else _case_mean(found.cases, present_costs - validated)
     return ThresholdAdvice(
         threshold=sign * best,
         range=Bounds(low, high),
         labels=len(known),
         cases=len(set(found.cases)),
         cost=float(found.costs(best, costs).mean()),
-        validated_cost=_mean(found, validated),
+        validated_cost=_case_mean(found.cases, validated),
         present=present,
-        present_cost=None if present_costs is None else _mean(found, present_costs),
+        present_cost=None if present_costs is None else _case_mean(found.cases, present_costs),
         saving=saving,
         word=_word(best == own, saving),
     )
@@ -308,10 +302,6 @@ def _range(found: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[
     return float(low), float(high)
 
 
-def _mean(found: _Labelled, costs: Numbers) -> LabelFigure:
-    return _case_mean([*zip(found.cases, map(float, costs), strict=True)])
-
-
 # How far a criterion and people agree.
 
 
@@ -351,7 +341,7 @@ def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | Non
         tied=tied,
         undecided_pass=sum(undecided),
         undecided_fail=len(undecided) - sum(undecided),
-        agreement=agreement_figure(pairs),
+        agreement=_share(pairs),
         kappa=_kappa_figure(pairs),
         precision=_share([p for p in pairs if p.judged], "the criterion passes nothing"),
         recall=_share([p for p in pairs if p.people], "people pass nothing"),
@@ -360,12 +350,7 @@ def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | Non
     )
 
 
-def agreement_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
-    """Returns the share of equal outcomes."""
-    return _share(pairs, "no score has an outcome on both sides")
-
-
-def _share(pairs: Sequence[_OutcomePair], nothing: str) -> LabelFigure:
+def _share(pairs: Sequence[_OutcomePair], nothing: str | None = None) -> LabelFigure:
     """Returns the share of equal outcomes; Wilson's interval with the effective number of scores."""
     if not pairs:
         return LabelFigure(value=None, count=0, reason=nothing)
@@ -398,33 +383,31 @@ def _alpha(units: Sequence[tuple[str, list[float]]]) -> LabelFigure:
 
 
 def _number_agreement(group: Sequence[LabelledScore]) -> NumberAgreement | None:
-    known = [
-        (one.score.case, one.score.value, one.mean)
-        for one in group
-        if one.answers and one.score.value is not None
-    ]
+    known = [one for one in group if one.answers and one.score.value is not None]
     if not known:
         return None
-    values, labels = [value for _, value, _ in known], [label for *_, label in known]
+    cases, labels = [one.score.case for one in known], [one.mean for one in known]
+    values = [one.score.value or 0.0 for one in known]
+    gaps = [value - label for value, label in zip(values, labels, strict=True)]
     linked = LabelFigure(value=None, count=len(known), reason="labels or values do not vary")
     if len(set(values)) > 1 and len(set(labels)) > 1:
         linked = LabelFigure(value=correlation(values, labels), count=len(known))
     return NumberAgreement(
-        bias=_case_mean([(case, value - label) for case, value, label in known]),
-        distance=_case_mean([(case, abs(value - label)) for case, value, label in known]),
+        bias=_case_mean(cases, gaps),
+        distance=_case_mean(cases, map(abs, gaps)),
         correlation=linked,
-        alpha=_alpha([(case, [value, label]) for case, value, label in known]),
+        alpha=_alpha([(case, [*pair]) for case, *pair in zip(cases, values, labels, strict=True)]),
     )
 
 
-def _case_mean(values: Sequence[tuple[str, float]]) -> LabelFigure:
+def _case_mean(cases: Sequence[str], values: Iterable[float]) -> LabelFigure:
     by_case: dict[str, list[float]] = defaultdict(list)
-    for case, value in values:
-        by_case[case].append(value)
+    for case, value in zip(cases, values, strict=True):
+        by_case[case].append(float(value))
     means = CaseMeans({case: sum(own) / len(own) for case, own in by_case.items()}, SEED)
     interval = means.interval()
     why = None if interval else "there is one case, or no two differ"
-    return LabelFigure(value=means.mean, count=len(values), interval=interval, reason=why)
+    return LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
 
 
 def _table(pairs: Sequence[_OutcomePair]) -> Confusion:
@@ -535,10 +518,8 @@ class _Correction(NamedTuple):
             raise ValueError(f"{len(part.missing)} drawn scores have no label, and the scale has no bounds")
         ends = self.scale or (0.0, 0.0)
         estimates = [self._estimate(part, end) for end in (ends if part.missing else ends[:1])]
-        low, high = (
-            min(one.interval.low for one in estimates),
-            max(one.interval.high for one in estimates),
-        )
+        low = min(one.interval.low for one in estimates)
+        high = max(one.interval.high for one in estimates)
         if self.scale is not None:
             low, high = max(low, self.scale[0]), min(high, self.scale[1])
         value = min(high, max(low, sum(one.value for one in estimates) / len(estimates)))
