@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.report import Conversations, Detail, Report, ReportRun, ReportVersion, ToolFigure
+from turnwise.schemas.report import (
+    Conversations,
+    Detail,
+    Report,
+    ReportRun,
+    ReportVersion,
+    Sentence,
+    ToolFigure,
+)
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
@@ -76,12 +84,13 @@ def build_report(
     infos, versions = _runs(runs, collected), _versions(collected)
     rows = criterion_rows(collected)
     by_run = [(run, [one for one in versions if one.run == i]) for i, run in enumerate(infos)]
-    problems = (one for run, own in by_run for one in problem_sentences(run, own))
+    texts = [text for run, own in by_run for text in problem_sentences(run, own)]
+    problems = [Sentence(text, "problem") for text in (*texts, *compared.refused)]
     return Report(
         report_id=report_id,
         runs=infos,
         versions=versions,
-        sentences=[*problems, *verdict_sentences(rows, versions, compared)],
+        sentences=[*problems, *verdict_sentences(rows, versions, compared.comparisons)],
         coverage=[coverage_sentence(*pair, *_score_counts(entries, i)) for i, pair in enumerate(by_run)],
         comparisons=list(compared.comparisons),
         criteria=rows,
