@@ -28,7 +28,7 @@ from turnwise.transforms.decisions.report.collect import (
     CollectedRuns,
     Entry,
     VersionKey,
-    turns_of,
+    tools_of,
 )
 from turnwise.transforms.decisions.run import Run, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
@@ -257,8 +257,7 @@ def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
     if row["language"]:
         yield "language", row["language"]
     yield from (("tag", tag) for tag in dict.fromkeys(row["tags"]))
-    tools = (call.get("name") for turn in turns_of(row) for call in turn.get("tool_calls") or ())
-    yield from (("tool", name) for name in dict.fromkeys(tools) if name)
+    yield from (("tool", name) for name in dict.fromkeys(tools_of(row)))
     turns = row["turns"]
     if turns:
         yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
