@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from turnwise.schemas.calibration import CheckedCriterion, CheckFigure
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.judging.ask import Ask, JudgeSample, Prompt, Question, votes_by_item
+from turnwise.transforms.judging.ask import Ask, NoJudge, Prompt, Question, votes_by_item
 from turnwise.transforms.judging.prompts import Section, wording, wordings
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import evaluate
@@ -42,17 +42,6 @@ class AskedQuestions(NamedTuple):
     failures: list[Failure]
 
 
-class _Recorder:
-    """Notes questions, and answers none."""
-
-    def __init__(self) -> None:
-        self.questions: dict[Prompt, Question[Any]] = {}
-
-    async def __call__(self, question: Question[Any], samples: range) -> list[JudgeSample[Any]]:
-        self.questions.setdefault(question.prompt, question)
-        return [JudgeSample(None, "only collected")] * len(samples)
-
-
 async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -> AskedQuestions:
     """Returns the questions of criteria about a conversation.
 
@@ -60,7 +49,7 @@ async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -
     """
     found = AskedQuestions({}, [])
     for criterion in criteria:
-        recorder = _Recorder()
+        recorder = NoJudge()
         scored, asking = evaluate(sample, Criteria((), [criterion]), recorder)
         if asking is not None:
             await asking
