@@ -92,7 +92,7 @@ COMMIT;
 
 @contextmanager
 def disk_errors(connection: sqlite3.Connection) -> Iterator[None]:
-    """Converts errors of a database to OSError, in one line that begins with the path of its file."""
+    """Raises OSError for errors of a database, in one line that begins with the path of its file."""
     try:
         yield
     except sqlite3.Error as error:
