@@ -3,7 +3,6 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Any
 
 from turnwise.schemas.conversation import Record
@@ -24,9 +23,7 @@ class EventJoin:
     def __enter__(self) -> "EventJoin":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._events.close()
         self._groups.close()
 
