@@ -20,7 +20,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.fields import UNREAD, Unread
-from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, stated
+from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, stated
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.text.failure_marks import states_failure
 
@@ -419,17 +419,45 @@ def split_actions(actions: Sequence[JsonValue]) -> tuple[list[JsonValue], list[J
     return by_agent, by_user
 
 
-def usage_fields(usage: JsonObject) -> JsonObject:
-    """Returns token counts that are in OpenAI's or the canonical spelling; see `known_tokens`."""
+_TOKENS = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "prompt_token_count"),
+    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "candidates_token_count"),
+    "cached_tokens": ("cached_tokens", "cache_read_input_tokens", "cacheReadInputTokens",
+                      "cached_input_tokens", "cached_content_token_count", "input_tokens_cache_read"),
+    "reasoning_tokens": ("reasoning_tokens", "reasoning_output_tokens", "thoughts_token_count"),
+}  # fmt: skip
+_DETAILS = {
+    "cached_tokens": (("prompt_tokens_details", "input_tokens_details", "input_token_details"),
+                      ("cached_tokens", "cache_read")),
+    "reasoning_tokens": (("completion_tokens_details", "output_tokens_details", "output_token_details"),
+                         ("reasoning_tokens", "reasoning")),
+}  # fmt: skip
+_APART = {
+    "input_tokens": ("cache_creation_input_tokens", "cache_read_input_tokens", "cacheReadInputTokens",
+                     "cacheWriteInputTokens"),
+    "output_tokens": ("thoughts_token_count",),
+}  # fmt: skip
+"""Cached input of Anthropic and Bedrock, and thoughts of Gemini, which are not in the count itself."""
+
+
+def token_counts(usage: JsonObject) -> JsonObject:
+    """Returns the token counts of a report in the spelling of any provider."""
     usage = stated(usage)
-    asked, answered = (as_object(usage.get(f"{name}_tokens_details")) for name in ("prompt", "completion"))
-    counts: JsonObject = {
-        "input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
-        "output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),
-        "cached_tokens": usage.get("cached_tokens", asked.get("cached_tokens")),
-        "reasoning_tokens": usage.get("reasoning_tokens", answered.get("reasoning_tokens")),
-    }
-    return known_tokens(counts)
+    counts = {field: first_of(usage, keys) for field, keys in _TOKENS.items()}
+    for field, (holders, keys) in _DETAILS.items():
+        if counts[field] is None:
+            counts[field] = first_of(as_object(first_of(usage, holders)), keys)
+    for field, apart in _APART.items() if "prompt_tokens" not in usage else ():
+        numbers = [usage[key] for key in apart if type(usage.get(key)) is int]
+        if numbers:
+            count = counts[field]
+            counts[field] = sum(numbers) + (count if type(count) is int else 0)
+    return counts
+
+
+def usage_fields(usage: JsonObject) -> JsonObject:
+    """Returns token counts as `token_counts` does; where one is negative, none of them is known."""
+    return known_tokens(token_counts(usage))
 
 
 def known_tokens(counts: JsonObject) -> JsonObject:
