@@ -10,9 +10,6 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import LoggedConversation, join_session
 
-JoinOutcome = tuple[Sequence[ConversationEvent], Sequence[LoggedConversation | Failure]]
-"""Events, and their conversation or failures."""
-
 
 class EventJoin:
     """All events of some input, in temporary files that end with the `with` statement."""
@@ -31,8 +28,10 @@ class EventJoin:
         """Keeps an event."""
         (self._groups if event.group else self._events).add(event)
 
-    def joined(self, counts: Counter[str]) -> Iterator[JoinOutcome]:
-        """Yields every conversation, in the order of their first events; before them what belongs to none."""
+    def joined(
+        self, counts: Counter[str]
+    ) -> Iterator[tuple[Sequence[ConversationEvent], Sequence[LoggedConversation | Failure]]]:
+        """Yields events and their conversation, in order of the first; before them what belongs to none."""
         for group, events in self._groups.sessions():
             named = named_events(group, events, counts)
             for event in named.events:

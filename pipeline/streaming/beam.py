@@ -43,8 +43,6 @@ from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
 from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
 from turnwise.transforms.formats.registry import record_time
 
-TimeOf = Callable[[bytes], float | None]
-
 _LOST = "lost_records"
 _SCAN_SECONDS = 10.0
 
@@ -59,7 +57,7 @@ class ConnectorOptions(NamedTuple):
             record.
     """
 
-    time_of: TimeOf
+    time_of: Callable[[bytes], float | None]
     max_record_bytes: int
     timestamp_attribute: str | None = None
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from turnwise.pipeline.io.sinks.base import deferred
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
@@ -97,9 +97,6 @@ class CompositeSource(StreamSource):
             source.close()
 
 
-OpenFunction: TypeAlias = Callable[[str, SourceOptions, Checkpoints], StreamSource]
-
-
 class InputKind(NamedTuple):
     """A kind of input, chosen by how `--input` begins.
 
@@ -115,7 +112,7 @@ class InputKind(NamedTuple):
 
     scheme: str
     form: str
-    open: OpenFunction
+    open: Callable[[str, SourceOptions, Checkpoints], StreamSource]
     is_local: bool = False
     is_single: bool = False
     left: "Callable[[SourceOptions, Checkpoints], Sequence[str]] | None" = None
