@@ -273,13 +273,6 @@ class OneDifference(NamedTuple):
     held: str = ""
 
 
-class _Pair(NamedTuple):
-    """A token of a claim (None: a token of the evidence has none) and its index in the evidence, -1: none."""
-
-    token: AlignedToken | None
-    index: int
-
-
 def only_difference(claimed: str, held: str) -> OneDifference | None:
     """Returns the only difference between a claim and the part of the evidence that says the same."""
     if len(claimed) > _LONGEST:
@@ -314,10 +307,8 @@ def only_difference(claimed: str, held: str) -> OneDifference | None:
     ((claimed_value, i),) = others
     if is_held(claimed_value, claim.tokens, i, tokens):
         return None
-    near = [*tokens[max(0, i - _NEAR) : i], *tokens[i + 1 : i + 1 + _NEAR]]
-    if tokens[i].kind in _LISTED and any(
-        token.kind == tokens[i].kind for token in near
-    ):  # `Monday to Friday`
+    kind, near = tokens[i].kind, [*tokens[max(0, i - _NEAR) : i], *tokens[i + 1 : i + 1 + _NEAR]]
+    if kind in _LISTED and any(token.kind == kind for token in near):  # as in `Monday to Friday`
         return None
     return OneDifference(claim.names[claimed_value.value], evidence.names[tokens[i].value])
 
@@ -328,8 +319,10 @@ def _cost(token: AlignedToken) -> int:
     return _FILLED if token.kind in fillers() else _UNALIGNED
 
 
-def _align(claimed: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_Pair]:
-    """Returns the tokens of a claim with their places in the evidence, -1 where they have none.
+def _align(
+    claimed: Sequence[AlignedToken], held: Sequence[AlignedToken]
+) -> list[tuple[AlignedToken | None, int]]:
+    """Returns the tokens of a claim with their indexes in the evidence, -1 where they have none.
 
     A claim may begin and end anywhere in the evidence (semi-global alignment with the least cost of unaligned
     tokens, after Needleman and Wunsch 1970). Articles, auxiliaries, endings and punctuation cost little.
@@ -353,11 +346,11 @@ def _align(claimed: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> lis
         steps.append(step)
         if min(rows) >= _TOO_MUCH:
             return []
-    pairs: list[_Pair] = []
+    pairs: list[tuple[AlignedToken | None, int]] = []
     number, position = len(steps), min(range(len(rows)), key=rows.__getitem__)
     while number:
         move = steps[number - 1][position]
-        pairs.append(_Pair(None if move == 2 else claimed[number - 1], -1 if move == 1 else position - 1))
+        pairs.append((None if move == 2 else claimed[number - 1], -1 if move == 1 else position - 1))
         number, position = number - (move != 2), position - (move != 1)
     return pairs[::-1]
 

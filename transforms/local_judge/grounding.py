@@ -261,7 +261,7 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
     """
     piece = passage.piece
     for position, word in enumerate(claim.words[1:-1], 1):
-        other = _in_place_of(claim.words, position, piece.words, piece.numbers()) if word.demands else None
+        other = _in_place_of(claim.words, position, piece.words, piece.numbers) if word.demands else None
         if other:
             return f"The evidence says {quoted_names([other])}, not {quoted_names([word.lower])}."
     return None
