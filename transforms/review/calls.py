@@ -343,7 +343,19 @@ def limited(transcript: Transcript, kept: int | None = None, most: int = MOST_BY
         found = cut.transcript(transcript)
         if _size(found) <= most:
             return found
-    return _without_turns(found, cut.left_out, kept, most)
+    turns = found["turns"]
+    room = most - _size({**found, "turns": []}) - 64
+    chosen, last = set(), len(turns) - 1
+    # The one to keep, then alternately from the start and from the end.
+    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
+    ends = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i) if 0 <= place <= last]
+    for place in dict.fromkeys([*named, *ends]):
+        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
+        if size <= room:
+            room -= size
+            chosen.add(place)
+    cut.left_out["turns"] = len(turns) - len(chosen)
+    return {**found, "turns": [turns[place] for place in sorted(chosen)]}
 
 
 def _size(transcript: Transcript) -> float:
@@ -398,20 +410,3 @@ class _Cut:
             if len(text) <= self._characters:
                 return value
         return self._text(text)
-
-
-def _without_turns(transcript: Transcript, left_out: LeftOut, kept: int | None, most: int) -> Transcript:
-    """Returns a transcript without the turns that it has no room for."""
-    turns = transcript["turns"]
-    room = most - _size({**transcript, "turns": []}) - 64
-    chosen, last = set(), len(turns) - 1
-    # The one to keep, then alternately from the start and from the end.
-    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
-    ends = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i) if 0 <= place <= last]
-    for place in dict.fromkeys([*named, *ends]):
-        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
-        if size <= room:
-            room -= size
-            chosen.add(place)
-    left_out["turns"] = len(turns) - len(chosen)
-    return {**transcript, "turns": [turns[place] for place in sorted(chosen)]}
