@@ -49,14 +49,10 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 
 
 class RunState(NamedTuple):
-    """How a run stands.
+    """How a run stands, and the number of the execution that is read; times are nanoseconds since 1970.
 
     Attributes:
-        name: Name of the run.
-        run_id: Its id.
-        execution: Number of the execution that is read.
-        state: RUNNING, COMPLETED, ERROR or CANCELLED.
-        create_nanos: Its start, nanoseconds since 1970; 0: not known.
+        create_nanos: Its start; 0: not known.
         update_nanos: When something of it was last written.
         home: Name of the run in its default app.
         repeat_state: State of a later execution, which is not read; None: there is none.
@@ -186,7 +182,6 @@ class Execution(NamedTuple):
     """One execution of a run.
 
     Attributes:
-        run_id: Id of the run.
         number: Its start, nanoseconds since 1970: the same for all of its workers, another one for each
             execution of the run.
         app: App of what names none.
@@ -537,14 +532,9 @@ def place_in_only_app(connection: Connection, home: str, number: int) -> None:
 
 
 class RunLoss(NamedTuple):
-    """A lost record, case or conversation, or results that others of the same run replaced.
+    """A lost record, case or conversation, or results that others of the same run replaced: their number.
 
-    Attributes:
-        run: Id of its run.
-        conversation: Id of the conversation; "": not known.
-        version: Id of the app version; "": not known.
-        nanos: Time of writing, nanoseconds since 1970.
-        number: How many were lost.
+    The ids of conversation and app version are "" if they are not known, `nanos` is the time of writing.
     """
 
     run: str

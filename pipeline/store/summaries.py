@@ -47,13 +47,11 @@ from turnwise.transforms.statistics.resampling import Numbers
 
 
 class RunColumns(msgspec.Struct, frozen=True, array_like=True):
-    """The conversations of a run, and its results without one; all columns have the same order.
+    """The conversations of a run (without details), and its results without one; columns have one order.
 
     Attributes:
-        conversations: What comparisons go over, without details.
         evaluations: Names of their evaluations; "": not known.
         nanos: When they were written, nanoseconds since 1970.
-        is_result: Whether each is a result without a conversation.
         revisions: Highest revision of their scores; -1: they have none.
         rulers: Criterion and judge of the scores that a judge gave.
         figures: Figures of the results; their conversations are places in the values of the ids.
@@ -197,21 +195,16 @@ _AT_ONCE = 2_000
 
 
 class StoredRecord(msgspec.Struct, frozen=True, gc=False):
-    """A stored conversation, or a result without one.
+    """A stored conversation, or a result without one; "" where something is not known or not there.
 
     Attributes:
-        name: Its name in the store.
-        conversation: Id of the conversation.
         version: Id of the app version; "": the draft.
         nanos: Time of writing, nanoseconds since 1970.
-        case: What identifies its case; "": nothing.
-        verdict: PASS, FAIL or another text.
-        reason: Why it should be read; "": no reason.
+        case: What identifies its case.
+        reason: Why it should be read.
         digest: Digest of what is expected; "": nothing; None: not known.
         task: What identifies the golden of a conversation without the name of a case; None: it has one.
         sampled_out: What a sample rate left out of it.
-        evaluation: Name of its evaluation; "": not known.
-        is_result: Whether it is a result without a conversation.
     """
 
     name: str
