@@ -16,6 +16,7 @@ from sqlalchemy import Connection, select, union
 
 from turnwise.pipeline.runs.directory import stated_rows
 from turnwise.pipeline.settings.extras import check_store
+from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store import summaries
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
@@ -31,18 +32,6 @@ from turnwise.pipeline.store.database import (
     version_id,
 )
 from turnwise.pipeline.store.rows import RunFigures
-from turnwise.pipeline.store.runs import (
-    REMOVED,
-    REPLACED,
-    RunLoss,
-    is_counted,
-    lost_records,
-    read_document,
-    row_count,
-    run_key,
-    runs_with_rows,
-    unread_runs,
-)
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
@@ -91,7 +80,7 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
 
 
 def _app(connection: Connection, app: str | None) -> str:
-    apps = sorted({name for name, _ in runs_with_rows(connection)})
+    apps = sorted({name for name, _ in stored_runs.runs_with_rows(connection)})
     if app is None and len(apps) == 1:
         return apps[0]
     if app is None or app not in apps:
@@ -143,7 +132,7 @@ class StoredRuns:
         """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
         for tried in ("version", "run") if kind == "either" else (kind,):
             if tried == "run":
-                run = run_key(self._app, name).rsplit("/", 1)[-1]
+                run = stored_runs.run_key(self._app, name).rsplit("/", 1)[-1]
                 records = _records(self._read({run} & self._runs.keys()))
             else:
                 version, records = key_text(version_id(name)) or None, self._everything
@@ -391,8 +380,10 @@ def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
 def _why_nothing(connection: Connection, app: str, name: str) -> str:
     """Returns why there is nothing of a version or run: it does not count, or lost all; and what there is."""
     named = key_text(version_id(name))
-    told = "; ".join([state.told() for state in unread_runs(connection, app, named, named)][:_SHOWN])
-    lost = [own for own in lost_records(connection, app) if named in (own.version, own.run)]
+    told = "; ".join(
+        [state.told() for state in stored_runs.unread_runs(connection, app, named, named)][:_SHOWN]
+    )
+    lost = [own for own in stored_runs.lost_records(connection, app) if named in (own.version, own.run)]
     runs = ", ".join(sorted({own.run for own in lost})[:_SHOWN])
     lost_text = f", which lost all of its {len(lost)} records or conversations (run {runs})" if lost else ""
     known = []
@@ -428,7 +419,7 @@ def _add_losses(connection: Connection, app: str, found: _Side) -> None:
     measured later. A run without any result whose records name no version counts for B.
     """
     side = found.side
-    all_lost = list(lost_records(connection, app, is_counted(FAILURES)))
+    all_lost = list(stored_runs.lost_records(connection, app, stored_runs.is_counted(FAILURES)))
     versions = _versions_of_runs(connection, app) if all_lost else {}
     counts = Counter[str]()
     if all_lost:
@@ -444,13 +435,13 @@ def _add_losses(connection: Connection, app: str, found: _Side) -> None:
     side.run_ids = sorted({*side.run_ids, *counts})
     # What other results of the same run replaced.
     names = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
-    is_theirs = FAILURES.c.evaluation_run.in_(names), FAILURES.c.error_type == REPLACED
+    is_theirs = FAILURES.c.evaluation_run.in_(names), FAILURES.c.error_type == stored_runs.REPLACED
     for content in connection.execute(select(FAILURES.c.content).where(*is_theirs)).scalars():
         row = json.loads(content)
         side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")
 
 
-def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[RunLoss], bool]:
+def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[stored_runs.RunLoss], bool]:
     """Returns whether what other runs lost counts for an app version; see `_add_losses`."""
     stored, version = found.stored, found.version
     measured: dict[str, int] = {}
@@ -458,7 +449,7 @@ def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[Run
         measured[name] = max(nanos, measured.get(name, 0))
     oldest = min(measured.values(), default=0)
 
-    def is_of_version(lost: RunLoss) -> bool:
+    def is_of_version(lost: stored_runs.RunLoss) -> bool:
         if version is None:
             return False
         if lost.version:
@@ -479,7 +470,9 @@ def _add_unread(connection: Connection, app: str, found: _Side) -> None:
     oldest = found.stored.oldest
     run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
     problems = []
-    for state in unread_runs(connection, app, version, run, and_unknown=found.is_b and version is not None):
+    for state in stored_runs.unread_runs(
+        connection, app, version, run, and_unknown=found.is_b and version is not None
+    ):
         told = f"{state.told()}, and is not compared" if not state.is_counted else state.told()
         if state.unread_nanos < oldest:
             side.notes.append(f"{side.name}: {told}")
@@ -499,14 +492,14 @@ def _add_deleted(connection: Connection, app: str, found: _Side) -> None:
     oldest = found.stored.oldest
     columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
     query = select(*columns).where(
-        RUNS.c.app == app, RUNS.c.content.contains(f'"{REMOVED}"', autoescape=True)
+        RUNS.c.app == app, RUNS.c.content.contains(f'"{stored_runs.REMOVED}"', autoescape=True)
     )
     for run, versions, end, content in connection.execute(query.order_by(RUNS.c.run_id)):
         may_be_of_version = versions is None or version in json.loads(versions)
         is_of_version = may_be_of_version and (end or oldest) >= oldest
         if not (run in side.run_ids if version is None else is_of_version):
             continue
-        removed = (read_document(content) or {}).get(REMOVED, {})
+        removed = (stored_runs.read_document(content) or {}).get(stored_runs.REMOVED, {})
         what = "results" if removed.get("results") else "conversations"
         side.problems = [
             *side.problems,
@@ -543,7 +536,7 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
         raise ConfigError(f"run {row.run_id} is {row.state}: there is a report of complete runs only")
     document = msgspec.convert(json.loads(row.content), RunDocument)
     names = select(RUNS.c.name).where(RUNS.c.home == row.home)
-    number = row_count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
+    number = stored_runs.row_count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
     if number > most:
         raise ConfigError(
             f"run {row.run_id} has {number:,} conversations, and a report of more than {most:,} is not made "
