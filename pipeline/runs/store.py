@@ -102,7 +102,7 @@ class StoredRuns:
 
     def figures(self) -> dict[str, RunFigures]:
         """Returns name of a run -> its results by evaluation and app version."""
-        return {self._runs[run].name: own.figures for run, own in self._numbered.items()}
+        return {self._runs[run].name: columns.figures for run, columns in self._numbered.items()}
 
     def sides(
         self,
@@ -153,82 +153,78 @@ class StoredRuns:
     def _numbered(self) -> dict[str, summaries.RunColumns]:
         """The columns of all runs; a conversation id has the same number in all of them."""
         runs = self._read(self._runs.keys())
-        values = [own.conversations.conversation_ids.values for own in runs.values()]
+        values = [columns.conversations.conversation_ids.values for columns in runs.values()]
         ids = coded(chain.from_iterable(values))
         numbered = np.split(ids.places, np.cumsum([*map(len, values)]))
-        found = {}
-        for (run, own), numbers in zip(runs.items(), numbered, strict=False):
-            names = CodedColumn(ids.values, numbers[own.conversations.conversation_ids.places])
-            conversations = replace(own.conversations, conversation_ids=names)
-            figures = replace(own.figures, members=numbers[own.figures.members])
-            found[run] = replace(own, conversations=conversations, figures=figures)
-        return found
+        renumbered = {}
+        for (run, columns), numbers in zip(runs.items(), numbered, strict=False):
+            names = CodedColumn(ids.values, numbers[columns.conversations.conversation_ids.places])
+            conversations = replace(columns.conversations, conversation_ids=names)
+            figures = replace(columns.figures, members=numbers[columns.figures.members])
+            renumbered[run] = replace(columns, conversations=conversations, figures=figures)
+        return renumbered
 
     def _side(self, name: str, source: str, stored: "RecordColumns") -> ComparedSide:
         rulers: dict[str, set[str]] = {}
         conversations = self._conversations(stored, rulers)
         side = ComparedSide(name, source, conversations, stored.run_ids, rulers=rulers)
-        runs = [f"{own}/evaluationRuns/{run}" for own in (self._app, LOCAL_APP) for run in side.run_ids]
-        is_theirs = FAILURES.c.evaluation_run.in_(runs)
-        raised = select(FAILURES.c.content).where(
-            is_theirs, FAILURES.c.stage == "score", FAILURES.c.criterion != ""
-        )
-        rows: list[FailureRow] = [
-            json.loads(content) for content in self._connection.execute(raised).scalars()
-        ]
+        # What criteria raised.
+        runs = [f"{app}/evaluationRuns/{run}" for app in (self._app, LOCAL_APP) for run in side.run_ids]
+        of_runs = select(FAILURES.c.content).where(FAILURES.c.evaluation_run.in_(runs))
+        raised = of_runs.where(FAILURES.c.stage == "score", FAILURES.c.criterion != "")
+        rows: list[FailureRow] = [*map(json.loads, self._connection.execute(raised).scalars())]
         for row in rows:
             row["conversation_id"] = key_text(row["conversation_id"] or "")
             row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
         if rows:
-            side.conversations.add_errors(raised_errors(rows))
-        own = {*side.conversations.app_versions.used()}
-        side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
+            conversations.add_errors(raised_errors(rows))
+        versions = {*conversations.app_versions.used()}
+        side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in versions))
         conversations.criteria = dict(sorted(conversations.criteria.items()))
         return side
 
     def _conversations(self, stored: "RecordColumns", rulers: dict[str, set[str]]) -> ConversationColumns:
         """Returns what criteria gave conversations, and adds to `rulers` which judges did."""
-        rows = np.split(stored.places, np.cumsum(stored.runs.counts()))
-        by_run = [(run, own) for run, own in zip(stored.runs.values, rows, strict=False) if len(own)]
-        columns = [(self._columns[run], own) for run, own in by_run]
-        judged = stacked([own.rulers.at(rows) for own, rows in columns])
-        for criterion, ruler in {ruler for own in judged.used() for ruler in own}:
+        places = np.split(stored.places, np.cumsum(stored.runs.counts()))
+        by_run = [(run, rows) for run, rows in zip(stored.runs.values, places, strict=False) if len(rows)]
+        columns = [(self._columns[run], rows) for run, rows in by_run]
+
+        def column(name: str) -> CodedColumn[Any]:
+            return stacked([getattr(of_run.conversations, name).at(rows) for of_run, rows in columns])
+
+        judged = stacked([of_run.rulers.at(rows) for of_run, rows in columns])
+        for criterion, ruler in {ruler for several in judged.used() for ruler in several}:
             rulers.setdefault(criterion, set()).add(ruler)
-        parts = [(own.conversations, rows) for own, rows in columns]
-        is_old = _are_old(stored, stacked([own.revisions.at(rows) for own, rows in columns]))
-        skipped = stacked([own.skipped.at(rows) for own, rows in parts])
+        is_old = _are_old(stored, stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
+        skipped = column("skipped")
         if self._with_details:
             self._read_details([run for run, _ in by_run])
         return ConversationColumns(
             stored.conversations,
             stored.versions,
             stored.cases,
-            tasks=stacked([own.tasks.at(rows) for own, rows in parts]),
-            case_digests=stacked([own.case_digests.at(rows) for own, rows in parts]),
-            languages=stacked([own.languages.at(rows) for own, rows in parts]),
-            tags=stacked([own.tags.at(rows) for own, rows in parts]),
+            **{name: column(name) for name in ("tasks", "case_digests", "languages", "tags", "sampled_out")},
             criteria=self._criteria(by_run, is_old),
             skipped=chosen(skipped, skipped.recoded(frozenset() for _ in skipped.values), is_old),
-            sampled_out=stacked([own.sampled_out.at(rows) for own, rows in parts]),
         )
 
     def _criteria(self, by_run: Sequence[tuple[str, Integers]], is_old: Bools) -> dict[str, CriterionColumn]:
         """Returns what criteria gave; of what was scored again later, the verdict alone."""
         given = [(run, self._columns[run].conversations.criteria, rows) for run, rows in by_run]
-        found = {}
+        columns = {}
         for name in sorted({*chain.from_iterable(criteria for _, criteria, _ in given)}):
             parts = []
             for run, criteria, rows in given:
-                own = criteria.get(name)
-                if own is not None and self._with_details:
-                    own = replace(own, details=self._details[run][name])
-                parts.append(empty_column(len(rows)) if own is None else own.at(rows))
+                part = criteria.get(name)
+                if part is not None and self._with_details:
+                    part = replace(part, details=self._details[run][name])
+                parts.append(empty_column(len(rows)) if part is None else part.at(rows))
             column = stacked_criteria(parts)
             if name != STATUS and is_old.any():
                 column = column.without(is_old)
             if column.is_given.any():
-                found[name] = column
-        return found
+                columns[name] = column
+        return columns
 
     def _read(self, runs: Collection[str]) -> dict[str, summaries.RunColumns]:
         """Returns id of a run -> its columns, by id."""
@@ -249,8 +245,9 @@ class StoredRuns:
 
     def _made(self, run: str) -> summaries.RunColumns:
         """Returns the columns of a run, made of its rows, and keeps its details."""
-        found, self._details[run] = summaries.summarised(self._connection, self._app, self._runs[run].name)
-        return found
+        name = self._runs[run].name
+        columns, self._details[run] = summaries.summarised(self._connection, self._app, name)
+        return columns
 
 
 # Which stored conversations of a side are compared.
@@ -332,17 +329,17 @@ class RecordColumns(Struct, frozen=True):
 
 def _records(runs: Mapping[str, summaries.RunColumns]) -> RecordColumns:
     """Returns the records of several runs."""
-    found = [*runs.values()]
-    sizes = [len(own.nanos) for own in found]
-    conversations = [own.conversations for own in found]
+    of_runs = [*runs.values()]
+    sizes = [len(columns.nanos) for columns in of_runs]
+    conversations = [columns.conversations for columns in of_runs]
     return RecordColumns(
-        conversations=stacked([own.conversation_ids for own in conversations]),
-        versions=stacked([own.app_versions for own in conversations]),
-        runs=CodedColumn([*runs], np.repeat(np.arange(len(found)), sizes)),
-        cases=stacked([own.eval_ids for own in conversations]),
-        evaluations=stacked([own.evaluations for own in found]),
-        nanos=_integers(stacked([own.nanos for own in found])),
-        is_result=_integers(stacked([own.is_result for own in found])).astype(np.bool_),
+        conversations=stacked([columns.conversation_ids for columns in conversations]),
+        versions=stacked([columns.app_versions for columns in conversations]),
+        runs=CodedColumn([*runs], np.repeat(np.arange(len(sizes)), sizes)),
+        cases=stacked([columns.eval_ids for columns in conversations]),
+        evaluations=stacked([columns.evaluations for columns in of_runs]),
+        nanos=_integers(stacked([columns.nanos for columns in of_runs])),
+        is_result=_integers(stacked([columns.is_result for columns in of_runs])).astype(np.bool_),
         places=np.concatenate([np.arange(0), *map(np.arange, sizes)]),
     )
 
@@ -353,28 +350,28 @@ def _integers(column: CodedColumn[int] | CodedColumn[bool]) -> Integers:
 
 def _are_old(stored: RecordColumns, revisions: CodedColumn[int]) -> Bools:
     """Returns whether each conversation was scored again in a later revision."""
-    own = _integers(revisions)
-    if own.max(initial=0) <= 0:
-        return np.zeros(len(own), np.bool_)
+    revision = _integers(revisions)
+    if revision.max(initial=0) <= 0:
+        return np.zeros(len(revision), np.bool_)
     key = stored.conversations.places * len(stored.versions.values) + stored.versions.places
     places = np.unique(key, return_inverse=True)[1]
-    last = np.full(len(own), -1)
-    np.maximum.at(last, places, own)
-    return own < last[places]
+    last = np.full(len(revision), -1)
+    np.maximum.at(last, places, revision)
+    return revision < last[places]
 
 
 def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
     """Names the case of results without a conversation as the last conversation of their evaluation does."""
-    if not any(own.is_result.any() for own in sides):
+    if not any(side.is_result.any() for side in sides):
         return [*sides]
-    known = [own.at(~own.is_result) for own in sides]
-    named = (pair for own in known for pair in zip(own.evaluations, own.cases, strict=True))
+    known = [side.at(~side.is_result) for side in sides]
+    named = (pair for side in known for pair in zip(side.evaluations, side.cases, strict=True))
     cases: dict[str | None, str | None] = {evaluation: case for evaluation, case in named if evaluation}
-    found = []
-    for own in sides:
-        of_conversations = own.cases.recoded(cases.get(name, name) for name in own.cases.values)
-        found.append(replace(own, cases=chosen(own.cases, of_conversations, own.is_result)))
-    return found
+    named_sides = []
+    for side in sides:
+        of_conversations = side.cases.recoded(cases.get(name, name) for name in side.cases.values)
+        named_sides.append(replace(side, cases=chosen(side.cases, of_conversations, side.is_result)))
+    return named_sides
 
 
 def _why_nothing(connection: Connection, app: str, name: str) -> str:
@@ -607,5 +604,5 @@ def _in_order(
     """Returns the scores in the order of the conversations and of the run's criteria."""
     first = {name: place for place, name in enumerate(conversations)}
     then = {name: place for place, name in enumerate(document.criteria)}
-    found = sorted(scores, key=lambda own: (first[own[0]], then.get(own[1]["criterion"], len(then))))
-    return [score for _, score in found]
+    in_order = sorted(scores, key=lambda pair: (first[pair[0]], then.get(pair[1]["criterion"], len(then))))
+    return [score for _, score in in_order]

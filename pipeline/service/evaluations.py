@@ -56,10 +56,10 @@ def get_evaluation(service: Service, name: str, computed: Collection[str] = COMP
     checked("evaluation", name, "name")
 
     def work(connection: Connection) -> JsonObject:
-        found = find_evaluation(connection, name)
-        if found is None:
+        evaluation = find_evaluation(connection, name)
+        if evaluation is None:
             raise not_found(name)
-        return with_computed_fields(connection, [found], service.cache, computed)[0]
+        return with_computed_fields(connection, [evaluation], service.cache, computed)[0]
 
     return service.store.read(work)
 
@@ -155,10 +155,12 @@ def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest
     name = checked("evaluation", request.name, "name")
     if request.revision < 1:
         raise invalid("revision", "is required: the number of a revision, from 1")
-    found = service.store.read(lambda connection: read_revisions(connection, name, request.revision + 1, 1))
-    if not found or found[0].revision != request.revision:
+    revisions = service.store.read(
+        lambda connection: read_revisions(connection, name, request.revision + 1, 1)
+    )
+    if not revisions or revisions[0].revision != request.revision:
         raise not_found(f"revision {request.revision} of {name}")
-    content = found[0].content
+    content = revisions[0].content
     if service.store.read(lambda connection: find_evaluation(connection, name)) is None:
         name = content["name"]
         check_content(content)
@@ -237,10 +239,10 @@ def check_etag(name: str, given: str, stored: str, field: str) -> None:
 def check_display_name(connection: Connection, content: JsonObject) -> None:
     """Raises ServiceError if another evaluation of the app has the display name of a content."""
     display_name = content["displayName"]
-    found = find_by_display_name(connection, app_of(content["name"]), display_name)
-    if found not in (None, content["name"]):
+    holder = find_by_display_name(connection, app_of(content["name"]), display_name)
+    if holder not in (None, content["name"]):
         raise ServiceError(
-            "ALREADY_EXISTS", f"{found} has the name {shown(display_name)} already", "evaluation.displayName"
+            "ALREADY_EXISTS", f"{holder} has the name {shown(display_name)} already", "evaluation.displayName"
         )
 
 
@@ -258,10 +260,10 @@ def written(service: Service, work: Callable[[Connection], T]) -> T:
 def get_evaluation_result(service: Service, name: str) -> JsonObject:
     """Returns a result."""
     checked("result", name, "name")
-    found = service.store.read(lambda connection: find_result(connection, name))
-    if found is None:
+    result = service.store.read(lambda connection: find_result(connection, name))
+    if result is None:
         raise not_found(name)
-    return found
+    return result
 
 
 def list_evaluation_results(service: Service, request: resources.ListEvaluationResultsRequest) -> JsonObject:

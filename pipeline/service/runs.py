@@ -134,8 +134,8 @@ def listed(
 
     def work(connection: Connection) -> JsonObject:
         page = read_page(connection, listing, paging.after, paging.size)
-        found = entries(connection, page.rows)
-        return ({key: found} if found else {}) | next_token(paging, page.end)
+        values = entries(connection, page.rows)
+        return ({key: values} if values else {}) | next_token(paging, page.end)
 
     return service.store.read(work)
 

@@ -132,14 +132,14 @@ def delete_run(store: Store, names: Sequence[str], now: int) -> None:
 
 def orphans(connection: Connection) -> dict[str, int]:
     """Returns run -> number of rows that belong to no execution of it."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for table in DELETED_TABLES:
         own = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
         has_none = ~select(EXECUTIONS.c.name).where(*own).exists()
         query = select(table.c.evaluation_run, func.count()).where(has_none).group_by(table.c.evaluation_run)
         for run, count in connection.execute(query):
-            found[run] = found.get(run, 0) + count
-    return found
+            counts[run] = counts.get(run, 0) + count
+    return counts
 
 
 def count_rows_of(connection: Connection, runs: Sequence[str]) -> dict[str, int]:
@@ -283,7 +283,8 @@ def _empty_failures(connection: Connection, ids: frozenset[str], done: Counter[s
     changed: set[str] = set()
     for row in connection.execute(select(FAILURE_ROWS)).all():
         failure = stored_runs.read_document(row.content)
-        texts = [row.content] if failure is None else [each for each in failure.values() if type(each) is str]
+        values = [row.content] if failure is None else failure.values()
+        texts = [value for value in values if type(value) is str]
         if row.conversation_id not in ids and not any(_names(text, ids) for text in texts):
             continue
         kept = {key: value if key in _KEPT_OF_FAILURES else None for key, value in (failure or {}).items()}
@@ -301,14 +302,14 @@ def _names(text: str, ids: frozenset[str]) -> bool:
 
     JSON within a text may spell it otherwise.
     """
-    return not ids.isdisjoint(_WORD.findall(text)) or any(one in text for one in _odd(ids))
+    return not ids.isdisjoint(_WORD.findall(text)) or any(name in text for name in _odd(ids))
 
 
 @lru_cache(maxsize=1)
 def _odd(ids: frozenset[str]) -> list[str]:
     """Returns the spellings of ids that are no words of letters, digits, _ and -."""
-    spelt = {json.dumps(one, ensure_ascii=is_ascii)[1:-1] for one in ids for is_ascii in (False, True)}
-    return [one for one in ids | spelt if not _WORD.fullmatch(one)]
+    spelt = {json.dumps(name, ensure_ascii=is_ascii)[1:-1] for name in ids for is_ascii in (False, True)}
+    return [name for name in ids | spelt if not _WORD.fullmatch(name)]
 
 
 def evaluations_naming(connection: Connection, ids: frozenset[str]) -> list[str]:
@@ -476,6 +477,6 @@ def _copy(connection: Connection, partial: Path) -> None:
         source.backup(target)
         # A copy in one file, without those of the write-ahead log.
         target.execute("PRAGMA journal_mode = DELETE")
-        found = target.execute("PRAGMA integrity_check").fetchone()[0]
-    if found != "ok":
-        raise StoreError(f"the copy is damaged: {found}")
+        report = target.execute("PRAGMA integrity_check").fetchone()[0]
+    if report != "ok":
+        raise StoreError(f"the copy is damaged: {report}")

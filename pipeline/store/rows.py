@@ -414,8 +414,8 @@ def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) ->
             own.fails += status == "FAIL"
             read = (((turn, kind, tool), a, b) for (turn, kind, tool), a, b in json.loads(parts))
             add_parts(sums.setdefault(key, {}), read)
-    for key, found in sums.items():
-        groups[key].sums = len(found)
+    for key, parts_of_group in sums.items():
+        groups[key].sums = len(parts_of_group)
     parts = coded(part for key in groups for part in sums.get(key, ()))
     pairs = [pair for key in groups for pair in sums.get(key, {}).values()]
     listed = np.asarray([*chain.from_iterable(members.values())], np.int64)
@@ -468,17 +468,17 @@ def _counted(groups: list[GroupFigures]) -> list[GroupFigures] | None:
     if len(groups) == 1:
         return groups
     seen: set[int] = set()
-    found, oldest = [], None
-    for own in sorted(groups, key=lambda one: one.group.newest, reverse=True):
-        conversations = {*own.members.tolist()}
+    counted, oldest = [], None
+    for group in sorted(groups, key=lambda figures: figures.group.newest, reverse=True):
+        conversations = {*group.members.tolist()}
         again = conversations & seen
-        if again and (len(again) < len(conversations) or oldest is None or own.group.newest >= oldest):
+        if again and (len(again) < len(conversations) or oldest is None or group.group.newest >= oldest):
             return None
         if not again:
-            found.append(own)
+            counted.append(group)
         seen |= conversations
-        oldest = own.group.oldest if oldest is None else min(oldest, own.group.oldest)
-    return found
+        oldest = group.group.oldest if oldest is None else min(oldest, group.group.oldest)
+    return counted
 
 
 # Makes the columns of failures of runs in a store.
