@@ -27,7 +27,7 @@ from turnwise.pipeline.cli.store import COMMANDS, store_parser
 from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
 from turnwise.pipeline.service.mcp import TOOLS
 from turnwise.pipeline.service.serve import serve_parser
-from turnwise.schemas.config import GATE_RULES, AlertRule, EvalConfig, JudgeConfig
+from turnwise.schemas.config import AlertRule, EvalConfig, GateRule, JudgeConfig
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.score import Stage
 from turnwise.transforms.formats.registry import log_formats
@@ -169,11 +169,11 @@ def test_every_key_of_a_judge_and_of_a_rule_has_its_row() -> None:
 
 
 def test_every_key_of_a_rule_of_a_gate_and_every_rule_has_its_row() -> None:
-    rows = table(page("ci"), "key of a rule")
+    rows, kinds = table(page("ci"), "key of a rule"), get_args(get_args(GateRule)[0])
     keys = {key for row in rows for key in re.findall(r"`(\w+)`", row[0])}
-    assert keys == {key for kind in GATE_RULES for key in kind.model_fields}
+    assert keys == {key for kind in kinds for key in kind.model_fields}
     named = set(re.findall(r"`(\w+)`", rows[0][1]))
-    assert named == {get_args(kind.model_fields["rule"].annotation)[0] for kind in GATE_RULES}
+    assert named == {get_args(kind.model_fields["rule"].annotation)[0] for kind in kinds}
 
 
 def test_every_column_has_its_row() -> None:

@@ -33,7 +33,8 @@ from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.registry import load_plugins
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, check_slices, compare
+from turnwise.transforms.decisions.comparison.differences import check_slices, compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import ruler_changes
 from turnwise.transforms.text.dates import time_seconds
 

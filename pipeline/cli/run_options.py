@@ -84,8 +84,6 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
     if not standard.streaming:
         inputs = agent_inputs(raw.input or (), raw.eval_cases or (), raw.config)
-        for path in inputs.not_read:
-            complain(f"{path} is not read: name its sessions in another form")
         raw = replace(
             raw,
             input=inputs.logs or raw.input,

@@ -19,7 +19,8 @@ from turnwise.schemas.comparison import CriterionComparison, Side
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.metrics.state import Sums, add_sums
 from turnwise.transforms.statistics.tests import wilson_interval

@@ -544,14 +544,7 @@ class CaseIndex:
 def match_case(
     index: CaseIndex, conversation: Conversation, record: Record, counts: Counter[str]
 ) -> Sample | Failure:
-    """Returns a conversation beside its case; a failure if its case is unknown or ambiguous.
-
-    Args:
-        index: The cases of the run.
-        conversation: What is to be scored.
-        record: Where it was read.
-        counts: `lost_conversations` counts the failures.
-    """
+    """Returns a conversation beside its case; a counted failure if its case is unknown or ambiguous."""
     try:
         return Sample(conversation, index.find(conversation), record)
     except Exception as error:
@@ -592,12 +585,7 @@ def joined_turns(
     """Returns the turns of a case, with what the record expects itself in place of what the case does.
 
     With equal numbers of turns, turn i is joined with turn i; otherwise the recorded turns are aligned with
-    the case's. No turn of the case is left out.
-
-    Args:
-        given: The case's turns.
-        own: What the record expects of each of its turns; empty: of none.
-        recorded: The record's turns.
+    the case's. No turn of the case is left out. `own` is empty where the record expects nothing.
     """
     if all(turn == _NOTHING for turn in own):
         return given

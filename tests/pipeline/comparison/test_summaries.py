@@ -26,7 +26,8 @@ from turnwise.pipeline.store.rows import ROW_TABLES, figures_of, read_figures
 from turnwise.pipeline.store.runs import Execution, begin, complete, delete_forgotten, forget_run, write_rows
 from turnwise.pipeline.store.summaries import counted_runs, keep_summaries, kept_columns, kept_details
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
 APP = "projects/p/locations/l/apps/a"
 CRITERIA = {"response_match_score": 0.8, "tool_trajectory_avg_score": 1.0, "tool_invocation_score": {}}

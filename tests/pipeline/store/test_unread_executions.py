@@ -25,7 +25,8 @@ from turnwise.pipeline.store.rows import conversation_columns, result_columns
 from turnwise.pipeline.store.runs import Execution, begin, break_off, complete, write_rows
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.tools import ListConversationsToReadRequest, ListEvaluationRunsRequest
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
 APP = "projects/p/locations/l/apps/a"
 SOON = 10**18
