@@ -5,6 +5,7 @@ minus A. Shares and differences of shares are 0..1 and -1..1; other values are i
 None: not known, or not defined.
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -14,13 +15,17 @@ ComparisonWord = Literal["better", "worse", "not worse", "same", "cannot tell", 
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """An interval of confidence."""
+    """An interval of confidence: a lower and an upper bound, which unpack as such."""
 
     low: float
     high: float
 
+    def __iter__(self) -> Iterator[float]:
+        """Yields both."""
+        return iter((self.low, self.high))
 
-class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
+
+class VersionDifference(msgspec.Struct, frozen=True):
     """One difference and what may be said about it.
 
     Attributes:

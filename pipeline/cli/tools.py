@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnwise.pipeline.cli.arguments import add_judge_arguments, add_paths, add_reading_arguments
+from turnwise.pipeline.cli.arguments import PATHS, judge_options, reading_options
 from turnwise.pipeline.io.files import (
     JoinedEvents,
     OpenedFile,
@@ -29,7 +29,7 @@ from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, add_options
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -60,12 +60,8 @@ _ONE_MODEL = {"panel": (), "cascade": None}
 def check_judge_verdicts(argv: Sequence[str]) -> int:
     """Prints what a check would cost and, with `--yes`, how often verdicts of the judge change.
 
-    Returns:
-        Exit status: 0: measured; 1: nothing was asked, something was not measured, or `--max_flip` is
-        exceeded.
-
-    Raises:
-        ConfigError: An option, the config, a path or the judge is wrong.
+    Returns 1 if nothing was asked, something was not measured, or `--max_flip` is exceeded, else 0. Raises
+    ConfigError.
     """
     options = judge_check_parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -137,17 +133,11 @@ def _settings(options: Namespace) -> "RunSettings":
 
 def judge_check_parser() -> OptionParser:
     """Returns the parser of `turnwise judge-check`."""
-    parser = OptionParser(
-        prog="turnwise judge-check",
-        description="Asks a judge the questions of a sample of conversations several times: as they are "
-        "(repeat), with what is interchangeable in another order (swap), and with the instructions in other "
-        "words (paraphrase). Says of each criterion how many verdicts change.",
-    )
-    add_paths(parser, "--input", "conversation logs: files, directories, globs (required)", required=True)
-    add_paths(parser, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
-    add_reading_arguments(parser, "criteria and the section `judge`: ADK's EvalConfig JSON")
-    add_judge_arguments(parser)
     options: OptionRows = (
+        ("--input", {**PATHS, "required": True}, "conversation logs: files, directories, globs (required)"),
+        ("--eval_cases", PATHS, "eval cases: files, directories, globs or URLs of stores"),
+        *reading_options("criteria and the section `judge`: ADK's EvalConfig JSON"),
+        *judge_options(),
         ("--sample", {"type": int, "default": 20, "metavar": "N"},
          "conversations to draw, of those about which something is asked (default: 20)"),
         ("--votes", {"type": int, "default": 3, "metavar": "N"},
@@ -160,8 +150,13 @@ def judge_check_parser() -> OptionParser:
         ("--format", FORMAT, "output (default: text)"),
         ("--output", {"metavar": "DIR"}, f"directory for {_FILE}"),
     )  # fmt: skip
-    add_options(parser, options)
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise judge-check",
+        description="Asks a judge the questions of a sample of conversations several times: as they are "
+        "(repeat), with what is interchangeable in another order (swap), and with the instructions in other "
+        "words (paraphrase). Says of each criterion how many verdicts change.",
+    )
 
 
 FAILED, SAMPLE = "failed", "sample"
@@ -173,11 +168,7 @@ _JSON = ("--json", FLAG, "print a JSON document instead of text")
 def make_cases(argv: Sequence[str]) -> int:
     """Writes eval cases made of recorded conversations, for a person to approve.
 
-    Returns:
-        Exit status: 0; 1 if something could not be read or written, or no case was made.
-
-    Raises:
-        ConfigError: An option, the config or a path is wrong.
+    Returns 1 if something could not be read or written, or no case was made, else 0. Raises ConfigError.
     """
     options = cases_parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -210,12 +201,6 @@ def make_cases(argv: Sequence[str]) -> int:
 
 def cases_parser() -> OptionParser:
     """Returns the parser of `turnwise cases`."""
-    parser = OptionParser(
-        prog="turnwise cases",
-        description="Makes eval cases of recorded conversations: they expect the recorded answers and calls, "
-        "until a person approves or corrects them. What was asked and done before is left out. "
-        "Exit status 1 if something could not be read, or no case was made.",
-    )
     names = ", ".join(sorted(name for name, target in TARGETS.items() if target.case))
     options: OptionRows = (
         ("--from", {"dest": "sources", "nargs": "+", "metavar": "PATH"},
@@ -229,11 +214,16 @@ def cases_parser() -> OptionParser:
         ("--number", {"type": int, "metavar": "N"},
          f"at most so many cases, drawn at random (default: {_SAMPLE_SIZE} with {SAMPLE}, else all)"),
         ("--seed", {"type": int, "default": 0}, "another seed draws another sample (default: 0)"),
+        *reading_options("config that says how some records are read"),
+        _JSON,
     )  # fmt: skip
-    add_options(parser, options)
-    add_reading_arguments(parser, "config that says how some records are read")
-    add_options(parser, [_JSON])
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise cases",
+        description="Makes eval cases of recorded conversations: they expect the recorded answers and calls, "
+        "until a person approves or corrects them. What was asked and done before is left out. "
+        "Exit status 1 if something could not be read, or no case was made.",
+    )
 
 
 def _wanted(select: str, sources: Sequence[str]) -> Callable[[Candidate], bool]:
@@ -262,11 +252,7 @@ def _wanted(select: str, sources: Sequence[str]) -> Callable[[Candidate], bool]:
 def list_tools(argv: Sequence[str]) -> int:
     """Prints every tool with its effect and the source of that information.
 
-    Returns:
-        Exit status: 0, or 1 if nothing could be read, or an input not to its end.
-
-    Raises:
-        ConfigError: An option, the config or a path is wrong.
+    Returns 1 if nothing could be read, or an input not to its end, else 0. Raises ConfigError.
     """
     options = _parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -291,19 +277,18 @@ def list_tools(argv: Sequence[str]) -> int:
 
 
 def _parser() -> OptionParser:
-    parser = OptionParser(
-        prog="turnwise tools",
-        description="Lists the tools of logs and eval cases, with their effects and the source of that "
-        "information, as JSON for the config.",
-    )
     options: OptionRows = (
         ("log", {"nargs": "+", "metavar": "LOG"}, "logs or eval cases: files, directories or globs"),
         ("--eval_cases", {"nargs": "+", "default": [], "metavar": "PATH"},
          "eval cases whose tools are listed too"),
+        *reading_options("config whose `tools` take precedence"),
     )  # fmt: skip
-    add_options(parser, options)
-    add_reading_arguments(parser, "config whose `tools` take precedence")
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise tools",
+        description="Lists the tools of logs and eval cases, with their effects and the source of that "
+        "information, as JSON for the config.",
+    )
 
 
 def _text(tools: dict[str, ToolEffect]) -> str:
@@ -381,11 +366,7 @@ _NO_CALLS = (
 def inspect_files(argv: Sequence[str]) -> int:
     """Prints what files hold, and which criteria could score it.
 
-    Returns:
-        Exit status: 0; 1 if a file holds nothing, or something in it could not be read.
-
-    Raises:
-        ConfigError: An option, the config or a path is wrong.
+    Returns 1 if a file holds nothing, or something in it could not be read, else 0. Raises ConfigError.
     """
     options = inspect_parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -407,21 +388,20 @@ def inspect_files(argv: Sequence[str]) -> int:
 
 def inspect_parser() -> OptionParser:
     """Returns the parser of `turnwise inspect`."""
-    parser = OptionParser(
-        prog="turnwise inspect",
-        description="Says of files what they hold: format, conversations, turns, calls, what could not be "
-        "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
-        "or something in it could not be read.",
-    )
     options: OptionRows = (
         ("path", {"nargs": "+", "metavar": "PATH"}, "logs or eval cases: files, directories or globs"),
         ("--json", FLAG, "print a JSON document instead of a table"),
         ("--suggest", FLAG,
          "propose the config's mapping for the first record that no format fits, and say what it reads"),
+        *reading_options("config: its criteria are tried with their fields, others as default"),
     )  # fmt: skip
-    add_options(parser, options)
-    add_reading_arguments(parser, "config: its criteria are tried with their fields, others as default")
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise inspect",
+        description="Says of files what they hold: format, conversations, turns, calls, what could not be "
+        "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
+        "or something in it could not be read.",
+    )
 
 
 def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[FileInspection]:
@@ -466,11 +446,7 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
 def convert(argv: Sequence[str]) -> int:
     """Writes logs or eval cases in another format, and says what that cannot hold.
 
-    Returns:
-        Exit status: 0; 1 if something was not converted, or there was nothing.
-
-    Raises:
-        ConfigError: An option, the config or a path is wrong.
+    Returns 1 if something was not converted, or there was nothing, else 0. Raises ConfigError.
     """
     options = convert_parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -502,18 +478,17 @@ def report(done: Conversion, as_json: bool) -> int:
 
 def convert_parser() -> OptionParser:
     """Returns the parser of `turnwise convert`."""
-    parser = OptionParser(
-        prog="turnwise convert",
-        description="Writes logs or eval cases in another format, and lists what that format cannot hold: "
-        "everything that is written is read back and compared. Exit status 1 if something was not converted.",
-    )
     targets = "; ".join(f"{name}: {target.help}" for name, target in sorted(TARGETS.items()))
     options: OptionRows = (
         ("input", {"nargs": "+", "metavar": "IN"}, "logs or eval cases: files, directories, globs"),
         ("output", {"metavar": "OUT"}, "the file to write; it must not exist"),
         ("--to", {"metavar": "FORMAT"}, f"format of OUT: {targets} (required)"),
+        *reading_options("config that says how some records are read"),
+        _JSON,
     )
-    add_options(parser, options)
-    add_reading_arguments(parser, "config that says how some records are read")
-    add_options(parser, [_JSON])
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise convert",
+        description="Writes logs or eval cases in another format, and lists what that format cannot hold: "
+        "everything that is written is read back and compared. Exit status 1 if something was not converted.",
+    )

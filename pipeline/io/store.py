@@ -118,8 +118,7 @@ def begin_run(place: SinkPlace, document: JsonObject) -> None:
 def complete_run(place: SinkPlace, document: JsonObject) -> None:
     """Writes how a run ended, and removes its earlier executions.
 
-    Raises:
-        StoreError: That fails, or a later execution is complete: the rows of this one are removed then.
+    Raises StoreError if that fails, or a later execution is complete: the rows of this one are removed then.
     """
     store, execution = shared_store(place.url), _execution(place)
     try:
@@ -165,11 +164,7 @@ def left_in_store(place: SinkPlace) -> str:
 
 
 def replaced_in_store(place: SinkPlace, results: int) -> int | None:
-    """Returns how many of a run's results another result of the same run replaced, and writes it there.
-
-    Returns:
-        The number; None: unknown.
-    """
+    """Returns how many of a run's results another one of it replaced, and writes it there; None: unknown."""
     execution = _execution(place)
 
     def work(connection: Connection) -> int:
@@ -199,13 +194,7 @@ class StoreSource:
     """Reads the evaluations of stores, each in one transaction, and the records of another source."""
 
     def __init__(self, urls: Sequence[str], app: str, other: Source | None) -> None:
-        """Creates a source.
-
-        Args:
-            urls: URLs of the stores.
-            app: Read only the evaluations of this app; "": of all apps.
-            other: Another source to read.
-        """
+        """Creates a source of the evaluations of an app ("": of all apps) in stores, and of another one."""
         self._urls, self._app, self._other = list(urls), app, other
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:

@@ -622,7 +622,7 @@ class Collected:
         versions = [row for entry in sums for row in version_rows(entry, run_id)]
         turns = [row for entry in sums for row in turn_rows(entry, run_id)]
         slices = [row for entry in sums for row in slice_rows(entry, run_id)]
-        counted = self._counts | Counter(dict(self._guesses.items()))
+        counted = self._counts | self._guesses
         figures = figures_of(self._settings, counted, usage, versions)
         figures = figures._replace(
             to_read=to_read(self._conversations),

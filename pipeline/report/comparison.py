@@ -21,7 +21,8 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.gate import GATE_PROBLEM
 from turnwise.transforms.decisions.comparison.collect import compared_versions
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes, run_places

@@ -4,7 +4,6 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -64,22 +63,19 @@ def gate_report(
     """
     run.check_results()
     failures = list(run.failures())
-    against = _against(run, baseline, versions)
-    comparison = None if against is None else against.comparison
+    comparison, state = _against(run, baseline, versions)
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
-    state = NO_BASELINE if against is None else against.state
-    found = gated_versions(run, failures, compared, state)
-    what, gone = (run.document.counts, failures), list(unused)
-    lost = lost_of_run(*what, found, gone)
-    found = [version for version in found if not compared or version.app_version in compared]
-    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what, gone)
-    results = apply_rules(rules, found, lost, allowed)
+    gated = gated_versions(run, failures, compared, state)
+    what, names = (run.document.counts, failures), list(unused)
+    lost = lost_of_run(*what, gated, names)
+    gated = [version for version in gated if not compared or version.app_version in compared]
+    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what, names)
+    results = apply_rules(rules, gated, lost, allowed)
     problems = _own_problems(run)
-    own = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
-    names = {name for rule in own for name in ([rule.criterion] if rule.criterion else rules.primary)}
+    relative = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
+    criteria = {name for rule in relative for name in ([rule.criterion] if rule.criterion else rules.primary)}
     for change in comparison.ruler if comparison else ():
-        concerned = names if STATUS in names else names.intersection(change.criteria)
-        if concerned:
+        if STATUS in criteria or criteria.intersection(change.criteria):
             raise ConfigError(
                 f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
                 "score the logs of the baseline again with this config"
@@ -90,10 +86,10 @@ def gate_report(
         run_id=run.document.run_id,
         baseline=baseline,
         rules=results,
-        checks=list(checks_of(found)),
+        checks=list(checks_of(gated)),
         problems=problems,
         lost=lost_records(failures),
-        to_read=read_first(found),
+        to_read=read_first(gated),
         comparison=comparison,
     )
 
@@ -114,28 +110,22 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     return rules
 
 
-class _Against(NamedTuple):
-    """A comparison with a baseline, and the baseline itself."""
-
-    comparison: Comparison
-    state: BaselineState
-
-
-def _against(run: Run, baseline: str | None, versions: Sequence[str]) -> _Against | None:
-    """Returns the comparison with the baseline; None: there is none."""
+def _against(
+    run: Run, baseline: str | None, versions: Sequence[str]
+) -> tuple[Comparison | None, BaselineState]:
+    """Returns the comparison with the baseline, and the baseline itself, if there is one."""
     if baseline is None and not versions:
-        return None
-    from turnwise.transforms.decisions.comparison.differences import (
-        CompareOptions,
-        compare,  # numpy, loaded if needed
-    )
+        return None, NO_BASELINE
+    # Imported late: numpy.
+    from turnwise.transforms.decisions.comparison.differences import compare
+    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
     runs = [open_run(baseline), run] if baseline else [run]
     base, candidate = sides_of_runs(runs, versions)
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if baseline else ({}, [])
     state = baseline_state(base.conversations, counts, problems)
     mark_missing(base.conversations, candidate.conversations)
-    return _Against(compare(base, candidate, CompareOptions()), state)
+    return compare(base, candidate, CompareOptions()), state
 
 
 def _own_problems(run: Run) -> list[str]:

@@ -239,7 +239,8 @@ def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
     # Imported late: a report of one version does not wait for numpy.
     from turnwise.pipeline.report.comparison import nothing_common
-    from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+    from turnwise.transforms.decisions.comparison.differences import compare
+    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
     from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes
 
     found = beyond_verdicts(ruler_changes(a, b))

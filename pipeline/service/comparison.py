@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.report.comparison import nothing_common, ruler_problem
-from turnwise.pipeline.runs.store import SideName, StoredRuns
+from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.computed_fields import Paging, next_token, read_paging
 from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.runs import Service, find_run, run_summaries
@@ -19,7 +19,8 @@ from turnwise.schemas.comparison import CriterionComparison, Side
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.metrics.state import Sums, add_sums
 from turnwise.transforms.statistics.tests import wilson_interval
@@ -77,8 +78,8 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
         known = sorted({version for own in figures.values() for version in own.versions} - {""})
         for version in versions:
             if version not in known:
-                why = f"no result of version {version!r}; versions with results: "
-                raise ServiceError("NOT_FOUND", why + (", ".join(known[:20]) or "none"))
+                reason = f"no result of version {version!r}; versions with results: "
+                raise ServiceError("NOT_FOUND", reason + (", ".join(known[:20]) or "none"))
         counts = [
             {name: Verdicts(own.versions[version].passes, own.versions[version].fails)
              for name, own in figures.items() if version in own.versions}
@@ -99,7 +100,7 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
     def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _Told:
         rows, counts = [find_run(connection, name) for name in names], []
         for row in rows:
-            state = RunState(*(row[name] for name in RunState._fields))
+            state = RunState.of(row)
             if not state.is_counted:
                 raise ServiceError("FAILED_PRECONDITION", f"{state.told()}, and is not compared")
             counted = count_by_evaluation(connection, row["name"], row["execution"]).items()
@@ -148,8 +149,8 @@ def _comparison(
         runs = StoredRuns(connection, app)
         told = tell(connection, runs, compared)
         try:
-            sides = [SideName(name.rsplit("/", 1)[-1], kind) for name in names]
-            return told, display_names, runs.sides(sides, service.store.url, compared)
+            ids = [name.rsplit("/", 1)[-1] for name in names]
+            return told, display_names, runs.sides(ids, service.store.url, compared, kind)
         except ConfigError as error:
             raise ServiceError("NOT_FOUND", str(error)) from None
 

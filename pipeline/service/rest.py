@@ -59,16 +59,7 @@ _VERBS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def serve(options: ServeOptions) -> int:
-    """Serves a store until the process is stopped.
-
-    Returns:
-        Exit status 0.
-
-    Raises:
-        ConfigError: The URL of the store is wrong, a criterion of a plugin cannot be used, the file of tokens
-            is refused, or the address of the server is in use.
-        StoreError: The store does not answer.
-    """
+    """Serves a store until the process is stopped; returns 0. Raises ConfigError or StoreError."""
     leave_signals()
     log_to_terminal("turnwise: %(message)s", _in_one_line)
     tokens = read_token_file(options.token_file) if options.token_file else Tokens()
@@ -264,9 +255,6 @@ def path_pattern(path: str) -> str:
     return "[^/]+".join((project, "[^/:]+".join(others)))
 
 
-_FLAGS: Mapping[str, JsonValue] = {"true": True, "false": False}
-
-
 def read_request(method: RestMethod, resource: str, query: Mapping[str, str], body: bytes) -> Message:
     """Returns the request of a method; raises ServiceError for an unknown parameter or an invalid value."""
     place, _, inner = method.template[0].partition(".")
@@ -274,7 +262,7 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
     kinds = {to_camel(f): info.annotation for f, info in others.items() if f not in (place, method.body)}
     found: JsonObject = {}
     for key, text in query.items():
-        name = to_camel(key) if "_" in key else key
+        name = _camel(key)
         if name not in kinds or name in found:
             raise invalid(key, "unknown parameter" if name not in kinds else "is given twice")
         found[name] = _query_field(name, text, kinds[name])
@@ -302,9 +290,9 @@ def _query_field(name: str, text: str, kind: Any) -> JsonValue:
         return ",".join(".".join(map(_camel, path.split("."))) for path in text.split(","))
     if kind is not bool:
         return text
-    if text not in _FLAGS:
+    if text not in ("true", "false"):
         raise invalid(name, "must be true or false")
-    return _FLAGS[text]
+    return text == "true"
 
 
 def _camel(segment: str) -> str:
@@ -387,47 +375,41 @@ def _get_evaluation(service: Service, request: GetEvaluationWithResults) -> Json
 
 
 METHODS = (
-    RestMethod(
-        *("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest),
-        call=evaluations.list_evaluations,
-    ),
+    RestMethod("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest, evaluations.list_evaluations),
     RestMethod(
         *("create_evaluation", "POST", _EVALUATIONS, CreateEvaluationRequest),
-        call=evaluations.create_evaluation,
-        body="evaluation",
+        *(evaluations.create_evaluation, "evaluation"),
     ),
     RestMethod(
-        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults),
-        call=_get_evaluation,
+        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults, _get_evaluation)
     ),
     RestMethod(
         *("update_evaluation", "PATCH", in_app("evaluation.name", _EVALUATION), UpdateEvaluationRequest),
-        call=lambda service, asked: evaluations.update_evaluation(
+        lambda service, asked: evaluations.update_evaluation(
             service, asked.evaluation, asked.update_mask or ""
         ),
-        body="evaluation",
+        "evaluation",
     ),
     RestMethod(
         *("delete_evaluation", "DELETE", in_app("name", _EVALUATION), DeleteEvaluationRequest),
-        call=evaluations.delete_evaluation,
+        evaluations.delete_evaluation,
     ),
     RestMethod(
-        *("list_evaluation_results", "GET", in_app("parent", "evaluations/*") + "/results"),
-        request=ListEvaluationResultsRequest,
-        call=evaluations.list_evaluation_results,
+        *("list_evaluation_results", "GET", in_app("parent", _EVALUATION) + "/results"),
+        *(ListEvaluationResultsRequest, evaluations.list_evaluation_results),
     ),
     RestMethod(
         *("get_evaluation_result", "GET", in_app("name", "evaluations/*/results/*")),
-        request=GetEvaluationResultRequest,
-        call=lambda service, asked: evaluations.get_evaluation_result(service, asked.name),
+        GetEvaluationResultRequest,
+        lambda service, asked: evaluations.get_evaluation_result(service, asked.name),
     ),
     RestMethod(
         *("list_evaluation_runs", "GET", in_app("parent") + "/evaluationRuns", ListEvaluationRunsRequest),
-        call=list_evaluation_runs,
+        list_evaluation_runs,
     ),
     RestMethod(
         *("get_evaluation_run", "GET", in_app("name", "evaluationRuns/*"), GetEvaluationRunRequest),
-        call=lambda service, asked: get_evaluation_run(service, asked.name),
+        lambda service, asked: get_evaluation_run(service, asked.name),
     ),
 )
 """The methods that the service has."""

@@ -1,6 +1,5 @@
 """Options and tokens of `turnwise serve`, and errors of the service; imports no server: help is fast."""
 
-import argparse
 import logging
 import os
 import re
@@ -14,7 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows
 from turnwise.pipeline.store.urls import StoreError, is_loopback
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.config import ConfigError
@@ -41,50 +40,32 @@ class ServeOptions(Struct, frozen=True):
     token_file: str | None = None
 
 
-def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options to a parser."""
-    parser.add_argument(
-        "--store",
-        metavar="URL",
-        help="sqlite:///FILE (created if it does not exist) or postgresql://... (required)",
-    )
-    parser.add_argument(
-        "--stdio", action="store_true", help="serve MCP over standard input and output instead of HTTP"
-    )
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address to listen on (default: 127.0.0.1); other than loopback requires --token_file",
-    )
-    parser.add_argument(
-        "--port", type=int, default=8000, metavar="N", help="port (default: 8000); 0: any free port"
-    )
-    parser.add_argument(
-        "--allowed_hosts",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help="host names accepted in the Host and Origin headers, beside the address",
-    )
-    parser.add_argument(
-        "--token_file",
-        metavar="FILE",
-        help='tokens that requests need: {"write": "...", "read": "..."}, or one of the two',
-    )
-    parser.add_argument("--read_only", action="store_true", help="refuse every change")
+_OPTIONS: OptionRows = (
+    ("--store", {"metavar": "URL"},
+     "sqlite:///FILE (created if it does not exist) or postgresql://... (required)"),
+    ("--stdio", FLAG, "serve MCP over standard input and output instead of HTTP"),
+    ("--host", {"default": "127.0.0.1", "metavar": "ADDRESS"},
+     "address to listen on (default: 127.0.0.1); other than loopback requires --token_file"),
+    ("--port", {"type": int, "default": 8000, "metavar": "N"}, "port (default: 8000); 0: any free port"),
+    ("--allowed_hosts", {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME"},
+     "host names accepted in the Host and Origin headers, beside the address"),
+    ("--token_file", {"metavar": "FILE"},
+     'tokens that requests need: {"write": "...", "read": "..."}, or one of the two'),
+    ("--read_only", FLAG, "refuse every change"),
+)  # fmt: skip
+
+
+def serve_parser() -> OptionParser:
+    """Returns the parser of `turnwise serve`."""
+    description = "Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio."
+    return OptionParser(_OPTIONS, prog="turnwise serve", description=description)
 
 
 def parse_serve_options(
     argv: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> ServeOptions | None:
     """Parses the command line; returns None after printing help. Raises ConfigError."""
-    parser = OptionParser(
-        prog="turnwise serve",
-        description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
-    )
-    add_serve_arguments(parser)
+    parser = serve_parser()
     if "-h" in argv or "--help" in argv:
         parser.print_help()
         return None
@@ -116,12 +97,7 @@ _OF_OTHERS = 0o077
 
 
 class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The tokens that a server accepts; without any, requests need none.
-
-    Attributes:
-        write: The token that permits everything; "": there is none.
-        read: The token that permits reading; "": there is none.
-    """
+    """The tokens of a server for everything and for reading ("": there is none); it may have none."""
 
     write: str = ""
     read: str = ""
@@ -130,23 +106,13 @@ class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bool(self.write or self.read)
 
     def may_write(self, given: str) -> bool:
-        """Returns whether a request may change something.
-
-        Args:
-            given: The token of the request; "": it has none.
-
-        Raises:
-            ServiceError: A token is needed, and this is none.
-        """
-        if not self or _is_same(given, self.write):
+        """Returns whether a request with a token ("": without) may change something; raises ServiceError."""
+        if not self:
             return True
-        if _is_same(given, self.read):
-            return False
+        for token in filter(None, (self.write, self.read)):
+            if compare_digest(given.encode(), token.encode()):
+                return token == self.write
         raise ServiceError("UNAUTHENTICATED", "a bearer token is required")
-
-
-def _is_same(given: str, token: str) -> bool:
-    return bool(token) and compare_digest(given.encode(), token.encode())
 
 
 def bearer_token(environ: Mapping[str, str]) -> str:
@@ -226,13 +192,7 @@ _PATH = re.compile(r"\w+((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)
 
 
 class ServiceError(Exception):
-    """A request is refused.
-
-    Attributes:
-        status: One of `HTTP_CODES`.
-        message: One line.
-        field: The invalid field of the request; "": none in particular.
-    """
+    """A request is refused: a status of `HTTP_CODES`, one line, and the invalid field ("": none)."""
 
     def __init__(self, status: str, message: str, field: str = "") -> None:
         super().__init__(message)
@@ -252,9 +212,9 @@ class ServiceError(Exception):
         return {"error": error}
 
 
-def invalid(field: str, why: object) -> ServiceError:
+def invalid(field: str, reason: object) -> ServiceError:
     """Returns the error for an invalid field."""
-    return ServiceError("INVALID_ARGUMENT", str(why), field)
+    return ServiceError("INVALID_ARGUMENT", str(reason), field)
 
 
 def not_found(name: str) -> ServiceError:
@@ -282,5 +242,5 @@ def checked(kind: str, name: str, field: str = "parent") -> str:
 def message_error(error: WireError, root: str = "") -> ServiceError:
     """Returns the error for an invalid message, with the path of the field below `root`."""
     match = _PATH.fullmatch(str(error))
-    path, why = (match[1].lstrip("."), match[2]) if match else ("", str(error))
-    return invalid(".".join(part for part in (root, path) if part), why)
+    path, reason = (match[1].lstrip("."), match[2]) if match else ("", str(error))
+    return invalid(".".join(part for part in (root, path) if part), reason)

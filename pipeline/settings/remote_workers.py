@@ -93,14 +93,7 @@ def fit_workers(
 ) -> RunSettings:
     """Adapts the settings to remote workers; returns them unchanged for local workers.
 
-    Args:
-        settings: Settings of the run.
-        options: Beam's options.
-        runner: Beam's runner.
-        environ: Environment variables.
-
-    Raises:
-        ConfigError: Remote workers would lack turnwise, a file of this machine, or the judge's credentials.
+    Raises ConfigError if they would lack turnwise, a file of this machine, or the judge's credentials.
     """
     if not are_elsewhere(runner, options):
         return settings
@@ -118,10 +111,10 @@ def fit_workers(
         )
     routes = Routes(settings.judge.config, environ, settings.judge.kind)
     urls = (settings.store, settings.judge.config.cache or "", *settings.input, *settings.eval_cases)
-    of_judges = [kind.extra for kind in _judges(settings, routes) if kind.extra]
-    check_package(
-        options, kind, (*(["postgres"] if any(map(is_postgresql_url, urls)) else []), *sorted({*of_judges}))
-    )
+    of_judges = {kind.extra for kind in _judges(settings, routes) if kind.extra}
+    # Beyond what turnwise itself installs.
+    extras = (*(["postgres"] if any(map(is_postgresql_url, urls)) else []), *sorted(of_judges))
+    check_package(options, kind, extras)
     cache = settings.judge.config.cache
     shared = {"cache": cache if cache and is_postgresql_url(cache) else None}
     access = _access(settings, routes, kind, environ)
@@ -223,14 +216,7 @@ def fit_limits(
 ) -> RunSettings:
     """Returns settings by which the limits of the judge hold over all worker processes of the run.
 
-    Args:
-        settings: Settings of the run.
-        options: Beam's options.
-        runner: Beam's runner.
-        are_here: Whether the workers run on this machine.
-
-    Raises:
-        ConfigError: The limits would hold for each of an unknown number of workers, or cannot be divided.
+    Raises ConfigError if they would hold for each of an unknown number of workers, or cannot be divided.
     """
     judge = settings.judge
     limits = stated_limits(judge.config)
@@ -265,17 +251,14 @@ def most_processes(
 ) -> int | None:
     """Returns the number of worker processes of a run at most; None: it is unknown.
 
-    Args:
-        settings: Settings of the run.
-        options: Beam's options.
-        runner: Beam's runner.
-        are_here: Whether the workers run on this machine: in processes of the runner, or in this one.
+    `are_here`: the workers run on this machine, in processes of the runner or in this one.
     """
     if are_here:
         forks = options.view_as(DebugOptions).lookup_experiment("use_loopback_process_worker", False)
         return None if forks else settings.workers
     kind = type(runner).__name__
     if "Dataflow" in kind:
+        # Machines times processes: one for each processor, unless an experiment says one a machine.
         worker = options.view_as(WorkerOptions)
         is_fixed = worker.autoscaling_algorithm == "NONE"
         machines = worker.max_num_workers or (worker.num_workers if is_fixed else None)

@@ -145,11 +145,8 @@ def check_options(
             f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
         }
         given = [name for name, is_given in chosen.items() if is_given]
-        given += [
-            f"--input {shown_place(path)}"
-            for path in options.input or ()
-            if (is_store_url(path) or is_bigquery(path))
-        ]
+        paths = [path for path in options.input or () if is_store_url(path) or is_bigquery(path)]
+        given += [f"--input {shown_place(path)}" for path in paths]
         if given:
             raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
     check_log_format(options.input_format)
@@ -319,34 +316,23 @@ def _check_asks_several(options: RawJudgeOptions, config: JudgeConfig, criteria:
 def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[str]) -> JudgeKind:
     """Returns the judge that is named; else that of the run's model, an available one, or a criterion's.
 
-    Args:
-        options: The options.
-        config: The `judge` section.
-        models: The run's model, "" if none is named, and those that criteria name.
+    The first of `models` is the run's, "" if none is named.
     """
-    if options.judge:
-        kind = JUDGES.find(options.judge, "--judge ")
-    elif config.backend:
-        kind = find_judge(config)
+    if options.judge or config.backend:
+        kind = JUDGES.find(options.judge, "--judge ") if options.judge else find_judge(config)
+        if options.estimate and not kind.connect:
+            raise ConfigError("--estimate needs a judge with a model; the configured judge has none")
     else:
         own, *others = [provider_of(model) for model in models]
         kind = own or default_judge(config, os.environ) or next(filter(None, others), NONE)
         if options.estimate and not kind.connect:
-            kind = next(each for each in JUDGES.values() if each.connect and not each.needs_model)
-        _check_models(kind, models)
-        return kind
-    if options.estimate and not kind.connect:
-        raise ConfigError("--estimate needs a judge with a model; the configured judge has none")
-    _check_models(kind, models)
-    return kind
-
-
-def _check_models(kind: JudgeKind, models: Sequence[str]) -> None:
+            kind = next(judge for judge in JUDGES.values() if judge.connect and not judge.needs_model)
     for model in models:
         if kind.connect:
             route_of(kind, model)
         elif not kind.is_judging:
             check_provider(model)
+    return kind
 
 
 def _default_model(kind: JudgeKind, models: Sequence[str]) -> str:
@@ -360,13 +346,9 @@ def _default_model(kind: JudgeKind, models: Sequence[str]) -> str:
 
 
 def read_config(path: str | None) -> EvalConfig:
-    """Reads a config file.
+    """Reads a config file by its path, or its address on a filesystem that Beam supports; raises ConfigError.
 
-    Args:
-        path: Path, or address on a filesystem that Beam supports (`gs://...`); None: the default config.
-
-    Raises:
-        ConfigError: It cannot be read, or is not valid.
+    None: the default config.
     """
     if path is None:
         return EvalConfig()

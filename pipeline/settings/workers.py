@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,13 +28,7 @@ _STOCK_IMAGE = re.compile(r"(?:[\w.-]*docker\.io/)?apache/beam_\w|(?:[\w.-]+\.)?
 def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = ()) -> None:
     """Checks that the options install turnwise on the workers of a runner, as far as it can be checked here.
 
-    Args:
-        options: Beam's options.
-        kind: Name of the runner, for the message.
-        extras: Extras of turnwise that the workers need.
-
-    Raises:
-        ConfigError: A named file does not exist, or none of the options installs turnwise or its extras.
+    Raises ConfigError if a named file does not exist, or none of the options installs turnwise or its extras.
     """
     setup = options.view_as(SetupOptions)
     image = options.view_as(WorkerOptions).sdk_container_image
@@ -114,16 +108,11 @@ def try_staging(options: PipelineOptions) -> None:
         lines = map(str.strip, Path(setup.requirements_file).read_text(encoding="utf-8").splitlines())
         # One by one, as Beam gives them to pip; it leaves out itself.
         for line in [line for line in lines if line and not line.startswith(("#", _OF_BEAM))]:
-            download = (
-                "pip",
-                "download",
-                "--disable-pip-version-check",
-                "--no-deps",
-                *sources,
-                line,
-                "--dest",
+            download = ("pip", "download", "--disable-pip-version-check", "--no-deps", *sources, line)
+            _try(
+                (*download, "--dest"),
+                f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: ",
             )
-            _try(download, f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: ")
 
 
 def _try(module: Sequence[str], what: str) -> None:
@@ -147,32 +136,20 @@ _OWN_GROUPS = Path("/proc/self/cgroup")
 def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
     """Returns the number of processors that this process may use: at least 1, whole ones.
 
-    The limits of its control groups count, which containers have, and the processors it is bound to.
-
-    Args:
-        groups: Where control groups are.
-        own: File that names those of this process.
+    The processors it is bound to count, and the limits of its control groups, which containers have, and of
+    those that hold them; `groups` is where they are, `own` the file that names those of this process.
     """
-    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min([bound, *(int(limit) for limit in _limits(groups, own))]))
-
-
-def _limits(groups: Path, own: Path) -> Iterator[float]:
-    """Yields processors by the limits of the control groups, of versions 2 and 1."""
-    for folder in _folders(groups, own):
-        for quota, period in (("cpu.max", None), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
-            words = [word for name in (quota, period) if name for word in _words(folder / name)]
+    cores = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1]
+    paths = [Path(line.rpartition(":")[2].lstrip("/")) for line in _words(own)]
+    folders = [groups, *(groups / part for path in paths for part in (path, *path.parents))]
+    folders += [groups / "cpu" / folder.relative_to(groups) for folder in folders]
+    for folder in folders:
+        # Version 2 has both numbers in one file, version 1 each in its own.
+        for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+            words = [word for name in names for word in _words(folder / name)]
             if len(words) == 2 and all(word.isdecimal() for word in words) and int(words[1]):
-                yield int(words[0]) / int(words[1])
-
-
-def _folders(groups: Path, own: Path) -> Iterator[Path]:
-    """Yields the folders of the control groups of this process and of those that hold them."""
-    yield from (groups, groups / "cpu")
-    for line in _words(own):
-        place = Path(line.rpartition(":")[2].lstrip("/"))
-        for part in (place, *place.parents):
-            yield from (groups / part, groups / "cpu" / part)
+                cores.append(int(words[0]) // int(words[1]))
+    return max(1, min(cores))
 
 
 def _words(path: Path) -> list[str]:

@@ -47,11 +47,10 @@ from turnwise.pipeline.store.runs import (
     RECENT_NANOS,
     REMOVED,
     count_rows,
-    counts_of,
+    counts_of_runs,
     delete_forgotten,
     forget_run,
     lock_executions,
-    lost_of_runs,
     note_removed,
     read_document,
     row_count,
@@ -439,14 +438,11 @@ def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     stated = ("name", "app", "run_id", "state", "day", "cost", "exit_status", "error")
     listed = []
     for own, of_app in groupby(connection.execute(query).mappings().all(), lambda row: row["app"]):
-        rows = list(of_app)
-        lost = lost_of_runs(connection, own, [row["name"] for row in rows])
-        for row in rows:
-            counts = counts_of(connection, row)
+        for row, counts, lost in counts_of_runs(connection, own, list(of_app)):
             run = ListedRun(
                 **{name: row[name] for name in stated},
                 **{name: counts[name] for name in _COUNTS},
-                lost=lost[row["name"].rsplit("/", 1)[-1]],
+                lost=lost,
                 update_time=nanos_timestamp(row["update_nanos"]),
                 app_versions=json.loads(counts["app_versions"]),
             )

@@ -124,9 +124,9 @@ class ReadFirst(NamedTuple):
 
 def verdict_counts(connection: Connection, run: str, version: str | None = None) -> dict[str, int]:
     """Returns verdict ("": not decided) -> number of conversations of a run, or a version (its id) of it."""
-    verdict = CONVERSATIONS.c.verdict
-    query = select(verdict, func.count()).where(*_of_version(run, version)).group_by(verdict)
-    return dict(connection.execute(query).tuples().all())
+    column = CONVERSATIONS.c.verdict
+    query = select(column, func.count()).where(*_of_version(run, version)).group_by(column)
+    return {verdict: count for verdict, count in connection.execute(query)}
 
 
 def conversations_to_read(
@@ -143,7 +143,7 @@ def conversations_to_read(
     rows: list[Any] = [{**row._mapping, "app_version": row.version_id} for row in worst]
     cluster = CONVERSATIONS.c.cluster
     counts = connection.execute(select(cluster, func.count()).where(*of_run).group_by(cluster))
-    sizes: dict[str, int] = dict(counts.tuples().all())
+    sizes: dict[str, int] = {name: count for name, count in counts}
     chosen = [row["name"] for row in to_read(rows, most)]  # type: ignore[typeddict-item]
     read = [(name, find_conversation(connection, name)) for name in chosen]
     return [ReadFirst(name, row, sizes[row["cluster"] or ""]) for name, row in read if row is not None]

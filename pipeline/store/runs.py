@@ -73,6 +73,11 @@ class RunState(NamedTuple):
     repeat_state: str | None
     repeat_nanos: int | None
 
+    @classmethod
+    def of(cls, row: RowMapping) -> "RunState":
+        """Returns the state of a row of `evaluation_runs`."""
+        return cls(*(row[name] for name in cls._fields))
+
     @property
     def is_counted(self) -> bool:
         """Whether figures and comparisons speak of it."""
@@ -252,10 +257,10 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
             )
 
 
-def break_off(connection: Connection, execution: Execution, state: Broken, why: str, nanos: int) -> None:
+def break_off(connection: Connection, execution: Execution, state: Broken, reason: str, nanos: int) -> None:
     """Writes that an execution broke off; one that is complete stays so: it alone has rows to read."""
     is_it = *_is_own(execution), EXECUTIONS.c.state == RUNNING
-    ended = {"state": state, "error": plain_text(why), "update_nanos": nanos, "end_nanos": nanos}
+    ended = {"state": state, "error": plain_text(reason), "update_nanos": nanos, "end_nanos": nanos}
     connection.execute(update(EXECUTIONS).where(*is_it).values(**ended))
 
 
@@ -426,10 +431,15 @@ def _rows_of(table: Table, run: str, execution: int) -> tuple[ColumnElement[bool
     return table.c.evaluation_run == run, table.c.execution == execution
 
 
-def counts_of(connection: Connection, row: RowMapping) -> JsonObject:
-    """Returns the counts of a run: those of its end, else of its rows as they are now."""
-    is_known = row["results"] is not None
-    return dict(row) if is_known else count_rows(connection, row["name"], row["execution"])
+def counts_of_runs(
+    connection: Connection, app: str, rows: Sequence[RowMapping]
+) -> Iterator[tuple[RowMapping, JsonObject, int]]:
+    """Yields runs of an app with their counts (of their end, else of their rows) and what they lost."""
+    lost = lost_of_runs(connection, app, [row["name"] for row in rows])
+    for row in rows:
+        is_known = row["results"] is not None
+        counts = dict(row) if is_known else count_rows(connection, row["name"], row["execution"])
+        yield row, counts, lost[row["name"].rsplit("/", 1)[-1]]
 
 
 def count_by_evaluation(connection: Connection, run: str, execution: int) -> dict[str, dict[str, int]]:

@@ -232,11 +232,19 @@ class CaseToScore(CaseContent, proto="Evaluation"):
 
 def check_evaluation(evaluation: CaseContent) -> None:
     """Raises WireError if a case has no checkable content or a threshold outside its range."""
+    golden, scenario = evaluation.golden, evaluation.scenario
     check_thresholds(evaluation.evaluation_metrics_threshold_override)
-    if evaluation.golden is not None:
-        _check_golden(evaluation.golden)
-    if evaluation.scenario is not None:
-        _check_scenario(evaluation.scenario)
+    if golden is not None:
+        if not golden.turns:
+            raise WireError("Evaluation.golden.turns: at least one turn is needed")
+        _check_texts(golden.evaluation_expectations, "Evaluation.golden.evaluationExpectations")
+        for i, turn in enumerate(golden.turns):
+            _check_turn(turn, f"Evaluation.golden.turns[{i}]")
+    if scenario is not None:
+        if not scenario.task.strip() and not any(rubric.strip() for rubric in scenario.rubrics):
+            raise WireError("Evaluation.scenario: a task or rubrics are needed")
+        _check_texts(scenario.rubrics, "Evaluation.scenario.rubrics")
+        _check_texts(scenario.evaluation_expectations, "Evaluation.scenario.evaluationExpectations")
 
 
 def check_thresholds(thresholds: EvaluationMetricsThresholds | None) -> None:
@@ -254,14 +262,6 @@ def _check_ranges(message: Message | None) -> None:
             raise WireError(f"{to_camel(name)}: {value:g} does not lie between {low} and {high}")
 
 
-def _check_golden(golden: Golden) -> None:
-    if not golden.turns:
-        raise WireError("Evaluation.golden.turns: at least one turn is needed")
-    _check_texts(golden.evaluation_expectations, "Evaluation.golden.evaluationExpectations")
-    for i, turn in enumerate(golden.turns):
-        _check_turn(turn, f"Evaluation.golden.turns[{i}]")
-
-
 def _check_turn(turn: GoldenTurn, path: str) -> None:
     _check_ranges(turn.turn_level_metrics_thresholds_override)
     if not turn.steps:
@@ -275,12 +275,12 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
 
 
 def _check_condition(expectation: GoldenExpectation, path: str) -> None:
-    call, said = expectation.tool_call, expectation.agent_response
+    call, answer = expectation.tool_call, expectation.agent_response
     if call is not None and not (call.tool or call.toolset_tool or call.display_name):
         raise WireError(f"{path}.toolCall: the tool is needed")
     if expectation.updated_variables is not None and not expectation.updated_variables:
         raise WireError(f"{path}.updatedVariables: at least one variable is needed")
-    if said is not None and not any(map(_has_content, said.chunks)):
+    if answer is not None and not any(map(_has_content, answer.chunks)):
         raise WireError(f"{path}.agentResponse: a chunk that is not empty is needed")
 
 
@@ -295,10 +295,3 @@ def _check_texts(texts: Sequence[str], path: str) -> None:
     for i, text in enumerate(texts):
         if not text.strip():
             raise WireError(f"{path}[{i}]: is empty")
-
-
-def _check_scenario(scenario: Scenario) -> None:
-    if not scenario.task.strip() and not any(rubric.strip() for rubric in scenario.rubrics):
-        raise WireError("Evaluation.scenario: a task or rubrics are needed")
-    _check_texts(scenario.rubrics, "Evaluation.scenario.rubrics")
-    _check_texts(scenario.evaluation_expectations, "Evaluation.scenario.evaluationExpectations")

@@ -36,7 +36,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items
+from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items, unique_pairs
 from turnwise.schemas.proto import scalars
 from turnwise.schemas.proto.scalars import read_double, shown
 
@@ -46,14 +46,6 @@ _PYTHON_WORDS = frozenset((*kwlist, *dir(builtins), "ignore_unknown_fields"))
 
 class WireError(ValueError):
     """Invalid proto3 JSON of a message; one line that begins with the path."""
-
-
-def _repeated_pairs(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-    unique = dict(pairs)
-    if len(unique) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
-    return unique
 
 
 def _refuse_constant(name: str) -> JsonValue:
@@ -178,7 +170,7 @@ class Message(BaseModel):
             WireError: It is not JSON, has a duplicate key or is invalid for this message.
         """
         try:
-            value = json.loads(text, object_pairs_hook=_repeated_pairs, parse_constant=_refuse_constant)
+            value = json.loads(text, object_pairs_hook=unique_pairs, parse_constant=_refuse_constant)
         except RecursionError:
             raise WireError(f"{cls._label()}: messages nest deeper than {MAX_DEPTH}") from None
         except ValueError as error:
@@ -195,7 +187,7 @@ class Message(BaseModel):
         try:
             return cls.model_validate(value, context=ParseState(lenient))
         except ValidationError as error:
-            raise WireError(describe_error(cls._label(), error)) from None
+            raise WireError(describe_problem(cls._label(), error.errors(include_url=False)[0])) from None
 
     def to_value(self) -> JsonObject:
         """Returns the message in canonical proto3 JSON, as Python values."""
@@ -231,11 +223,6 @@ _COMPLAINTS = {
     "string_type": "a string is needed",
     "string_unicode": "an unpaired surrogate",
 }
-
-
-def describe_error(root: str, error: ValidationError) -> str:
-    """Returns the first error in one line, its path below `root` in JSON names."""
-    return describe_problem(root, error.errors(include_url=False)[0])
 
 
 def describe_problem(root: str, problem: ErrorDetails) -> str:
@@ -285,7 +272,7 @@ def read_lenient(
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
             if not isinstance(value, dict) or not all(problem["loc"] for problem in problems):
-                raise WireError(describe_error(label, error)) from None
+                raise WireError(describe_problem(label, problems[0])) from None
             value = deepcopy(value) if not unreadable else value
             unreadable += [describe_problem(label, problem) for problem in problems]
             _replace(value, problems, placeholders)
@@ -382,7 +369,6 @@ class Reading(msgspec.Struct, frozen=True):
     `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
 
     Attributes:
-        read: Returns the value that a JSON value stands for.
         write: Returns the JSON value; None: it is the value.
     """
 

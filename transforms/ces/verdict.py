@@ -1,8 +1,7 @@
 """The verdict on a conversation that is held against a CES case."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from turnwise.schemas.case import EvalCase
 from turnwise.transforms.ces.judgements import (
     UNJUDGED,
     Judgements,
@@ -48,7 +47,12 @@ def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict
     if _statement_failed(judgements):
         return Verdict("FAIL")
     open_turns = [pair.index for pair, found in zip(pairs, outcomes, strict=True) if _is_open(found)]
-    reasons = [*_open_meaning(judgements, open_turns), *_open_statements(sample, judgements)]
+    reasons = []
+    if open_turns:
+        names = (SemanticSimilarity.name, SemanticMatch.name)
+        why = judgements.why(names[0], open_turns) or judgements.why(names[1], open_turns)
+        reasons.append(f"{len(open_turns)} turns need a judge to compare meaning{why}")
+    reasons += _open_statements(sample, judgements)
     unchecked = [
         pair.index
         for pair in pairs
@@ -78,12 +82,6 @@ def _is_open(outcomes: Iterable[ExpectationOutcome]) -> bool:
     return any(outcome.outcome is None for outcome in outcomes)
 
 
-def _open_meaning(judgements: Judgements, turns: Sequence[int]) -> Iterator[str]:
-    if turns:
-        why = judgements.why(SemanticSimilarity.name, turns) or judgements.why(SemanticMatch.name, turns)
-        yield f"{len(turns)} turns need a judge to compare meaning{why}"
-
-
 def _statement_failed(judgements: Judgements) -> bool:
     return any(statement.score == 0.0 for statement in judgements.statements())
 
@@ -109,7 +107,9 @@ def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdi
     reasons = []
     if _is_open(outcomes):
         reasons.append("expectations need a judge" + judgements.why(ScenarioExpectations.name))
-    if sample.eval_case and _has_goal(sample.eval_case) and (goal is None or goal.outcome is None):
+    case = sample.eval_case
+    has_goal = case is not None and case.user_goal_enabled and case.user_goal != "IGNORED"
+    if has_goal and (goal is None or goal.outcome is None):
         reasons.append("the user goal needs a judge" + judgements.why(UserGoalSatisfaction.name))
     reasons += _open_statements(sample, judgements)
     unchecked = [index for index, verdict in justified.items() if verdict is None]
@@ -122,10 +122,6 @@ def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdi
     if is_checked or stated or checked:
         return Verdict("PASS")
     return Verdict(None, ("the scenario checks nothing",))
-
-
-def _has_goal(case: EvalCase) -> bool:
-    return case.user_goal_enabled and case.user_goal != "IGNORED"
 
 
 def _failed(outcomes: Iterable[ExpectationOutcome]) -> bool:

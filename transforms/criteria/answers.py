@@ -113,9 +113,6 @@ class SafetyRatings(MeasuredCriterion):
         return "unknown" if is_unknown else "safe"
 
 
-# unobserved_actions: share of the actions of an answer's steps without an observation.
-
-
 class UnobservedActions(AnswerFaults):
     """Share of the actions of an answer's steps that have no observation, 0..1.
 
@@ -140,9 +137,6 @@ class UnobservedActions(AnswerFaults):
         return fault_share(unobserved, total, "actions have no observation", details)
 
 
-# skipped_rate: share of refusals of the answer engine.
-
-
 class SkippedRate(AnswerFaults):
     """1.0 if an answer was skipped, else 0.0; its mean is the rate. As a gate, a threshold is an upper bound.
 
@@ -162,8 +156,6 @@ class SkippedRate(AnswerFaults):
             return Score(1.0, label=reasons[0], details={"reasons": reasons})
         return Score(0.0) if turn.agent else Score(None, reason="the record has neither a text nor a reason")
 
-
-# grounding_score: grounding score of the answer engine.
 
 WEAK_CLAIM = "WEAK_CLAIM"
 
@@ -237,8 +229,6 @@ class GroundingScore(OfAnswer):
         return overall
 
 
-# failed_steps: share of an answer's steps that failed.
-
 _QUOTED = 200
 
 
@@ -281,8 +271,6 @@ class FailedSteps(AnswerFaults):
             return Score(None, reason=reason, details=details)
         return fault_share(sum(step.state == FAILED for step in steps), len(steps), "steps failed", details)
 
-
-# redundant_related_questions: share of related questions that offer nothing new.
 
 _MARKS = " \t\n?!.…¿¡？！。"
 
@@ -332,9 +320,6 @@ class RedundantRelatedQuestions(AnswerFaults):
 
 def _plain(text: str) -> str:
     return " ".join(normalize("NFKC", text).casefold().split()).strip(_MARKS)
-
-
-# empty_searches: share of an answer's searches that found nothing or failed.
 
 
 class EmptySearches(AnswerFaults):

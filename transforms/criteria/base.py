@@ -147,6 +147,11 @@ class Criterion(BaseModel, ABC):
             fields = repr(self)
         return blake2b(f"{self.name}\0{fields}".encode("utf-8", "replace"), digest_size=4).hexdigest()
 
+    def _with(self, **fields: object) -> Self:
+        copy = self.model_copy(update=fields)
+        copy.__dict__.pop("digest", None)
+        return copy
+
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.
 
@@ -281,9 +286,7 @@ class ComparesTurns(MeasuredCriterion):
 
     @cached_property
     def _informing(self) -> Self:
-        copy = self.model_copy(update={"threshold": None})
-        copy.__dict__.pop("digest", None)
-        return copy
+        return self._with(threshold=None)
 
 
 class JudgedCriterion(Criterion):
@@ -320,9 +323,7 @@ class JudgedCriterion(Criterion):
 
     def asking(self, options: JudgeModelOptions) -> Self:
         """Returns the same criterion, asking by other options."""
-        copy = self.model_copy(update={"judge_model_options": options})
-        copy.__dict__.pop("digest", None)
-        return copy
+        return self._with(judge_model_options=options)
 
     def _prompt(self, version: str, sections: Sequence[Section], words: str = "") -> Prompt:
         """Returns a prompt of turnwise's own; see `fill_task`."""
@@ -507,9 +508,6 @@ def _wrong(method: str, returned: object, needed: str, before: str = "") -> Type
         needed = f"{needed} (`def`, not `async def`)"
         return TypeError(f"{method} returned {before}a coroutine; needed is {needed}")
     return TypeError(f"{method} returned {before}{_kind_of(returned)}; needed is {needed}")
-
-
-# Custom metrics of google-adk's config, which are not computed.
 
 
 class CustomMetric(MeasuredCriterion):

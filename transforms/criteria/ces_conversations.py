@@ -9,7 +9,7 @@ from msgspec import Struct
 from pydantic import Field
 
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.judging.ask import Ask, Question, ask_all
 from turnwise.transforms.judging.prompts import (
@@ -141,8 +141,11 @@ class UserGoalSatisfaction(JudgedCriterion):
         verdict = most_frequent(verdicts, _SCORES)
         reply, value = answers.replies[verdicts.index(verdict)], _SCORES[verdict]
         score = reply_score(answers, reply, float(value), LABELS[value], verdicts=verdicts)
-        score.outcome = goal_outcome(scenario.user_goal, score.value)
-        if scenario.user_goal == "REJECTED":
+        is_wanted = verdict == ("satisfied" if scenario.user_goal == "SATISFIED" else "not_satisfied")
+        score.outcome = "PASS" if is_wanted else "FAIL"
+        if scenario.user_goal == "IGNORED":
+            score.outcome = "SKIPPED"
+        elif scenario.user_goal == "REJECTED":
             score.reason = "the scenario expects that the goal is not satisfied"
         return score
 
@@ -151,15 +154,6 @@ def most_frequent(verdicts: Sequence[T], worst_first: Iterable[T]) -> T:
     """Returns the most frequent verdict, and of equally frequent ones the worst."""
     counts = Counter(verdicts)
     return max(worst_first, key=counts.__getitem__)
-
-
-def goal_outcome(wanted: Literal["SATISFIED", "REJECTED", "IGNORED"], score: float | None) -> Outcome | None:
-    """Compares a user goal's score with the expected outcome; None: there is no score."""
-    if wanted == "IGNORED":
-        return "SKIPPED"
-    if score is None:
-        return None
-    return "PASS" if score == (1.0 if wanted == "SATISFIED" else 0.0) else "FAIL"
 
 
 # Judged items of CES's criteria: statements, answers, rubrics and values, with their scores.

@@ -207,9 +207,6 @@ def switched_off(expected: ExpectedTurn | None) -> bool:
     return bool(answers) and all(key in wire and not wire[key].get(flag) for wire in answers)
 
 
-# tool_invocation_score: CES's check of the tools of a golden turn.
-
-
 class ToolInvocation(MeasuredCriterion):
     """Share of the tools expected in a turn that were called, 0..1 (CES's toolInvocationScore).
 
@@ -264,8 +261,6 @@ class ToolInvocation(MeasuredCriterion):
         made = pair.actual.tool_calls if pair is not None and pair.actual is not None else []
         return f"{why} Not called: {calls_text(missed)}. Made: {calls_text(made)}."
 
-
-# semantic_similarity: CES's comparison of a golden turn's answers by meaning.
 
 LABELS = (
     "Completely Inconsistent / Contradictory",
@@ -379,9 +374,6 @@ def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
     """Returns the gate of a golden turn's similarity: the turn's own, or else the case's."""
     own = expected.thresholds.semantic_similarity if expected.thresholds else None
     return case.thresholds.semantic_similarity if own is None else own
-
-
-# semantic_match: comparison of values by meaning (`$matchType: semantic`).
 
 
 class OpenValue(NamedTuple):

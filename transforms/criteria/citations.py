@@ -29,8 +29,6 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.cleaning import TextRange, Utf8Text
 from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
 
-# Bases of criteria of what an answer engine states.
-
 
 class OfAnswer(MeasuredCriterion):
     """A measure of an engine's answers; other turns have nothing to measure.
@@ -68,9 +66,6 @@ def fault_share(faults: int, total: int, words: str, details: JsonObject) -> Sco
     """Returns the share of faults; `words` says what is wrong, after `2 of 3`."""
     text = f"{faults} of {total} {words}." if faults else None
     return Score(faults / total, explanation=text, details=details)
-
-
-# cited_relevance_difference: relevance of the cited references against that of the others.
 
 
 class CitedRelevanceDifference(OfAnswer):
@@ -111,9 +106,6 @@ class CitedRelevanceDifference(OfAnswer):
             "uncited": {"references": others, "mean_relevance": of_others},
         }
         return Score(of_cited - of_others, explanation=text, details=details)
-
-
-# uncited_references: share of references that no citation names.
 
 
 class UncitedReferences(AnswerFaults):
@@ -187,19 +179,6 @@ def was_skipped(turn: Turn) -> bool:
     return turn.grounded is not None and bool(turn.grounded.skipped_reasons)
 
 
-def mark(text: Utf8Text, logged: Citation | GroundedClaim, references: int) -> Mark:
-    """Resolves a citation or claim of an answer with `references` references."""
-    names = dict.fromkeys(logged.sources)
-    known = {
-        name: int(name)
-        for name in names
-        if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_INDEX and int(name) < references
-    }
-    sources, unknown = dict.fromkeys(known.values()), (name for name in names if name not in known)
-    place = text.place(logged.start, logged.end)
-    return Mark(logged.start, logged.end, place, tuple(sources), tuple(unknown))
-
-
 class Marks(NamedTuple):
     """Ranges of an answer's citations and claims, in the order of the log."""
 
@@ -211,11 +190,18 @@ class Marks(NamedTuple):
 def marks_of(turn: Turn, answer: GroundedAnswer) -> Marks:
     """Resolves the citations and claims of a turn's answer."""
     text, count = Utf8Text(turn.agent or ""), len(answer.references)
-    return Marks(
-        text,
-        [mark(text, citation, count) for citation in answer.citations],
-        [mark(text, claim, count) for claim in answer.claims],
-    )
+
+    def mark(logged: Citation | GroundedClaim) -> Mark:
+        known = {
+            name: int(name)
+            for name in dict.fromkeys(logged.sources)
+            if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_INDEX and int(name) < count
+        }
+        unknown = dict.fromkeys(name for name in logged.sources if name not in known)
+        place = text.place(logged.start, logged.end)
+        return Mark(logged.start, logged.end, place, tuple(dict.fromkeys(known.values())), tuple(unknown))
+
+    return Marks(text, list(map(mark, answer.citations)), list(map(mark, answer.claims)))
 
 
 def cited_references(turn: Turn, answer: GroundedAnswer) -> set[int]:
@@ -229,8 +215,6 @@ def listed(details: Sequence[JsonObject], name: str) -> JsonObject:
     more = {"not_listed": len(details) - LISTED} if len(details) > LISTED else {}
     return {name: list(details[:LISTED]), **more}
 
-
-# citation_validity: validity of citation ranges and references.
 
 _QUOTED_BYTES = 200
 
@@ -343,11 +327,7 @@ class Grounds:
     """
 
     def __init__(self, answer: GroundedAnswer, marks: Marks, language: str | None) -> None:
-        """Counts the claims and references.
-
-        Raises:
-            TooLargeError: There are more than `MAX_MARKS`.
-        """
+        """Counts the claims and references; raises TooLargeError if there are more than `MAX_MARKS`."""
         named = sum(max(1, len(citation.sources)) for citation in answer.citations)
         if max(named, len(answer.claims)) > MAX_MARKS:
             raise TooLargeError(f"more than {MAX_MARKS} claims, or references in citations")
@@ -450,7 +430,27 @@ def _of_sentence(verdict: GroundingVerdict) -> Support:
     return Support(verdict.label == "supported", "local judge", verdict.reason)
 
 
-class CitationPrecision(MeasuredCriterion):
+class CitationSupport(MeasuredCriterion):
+    """A measure of what the cited references of an answer support."""
+
+    needs: ClassVar[str] = "answers of a search engine with citations"
+    harm: ClassVar[CriterionHarm] = "unsupported"
+    rests_on: ClassVar[RestsOn] = ("words",)
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Measures a recorded answer, unless it is too much to compare."""
+        try:
+            grounds = grounds_of(sample, pair)
+            return self.measure(grounds) if grounds else None
+        except TooLargeError as error:
+            return Score(None, reason=str(error))
+
+    @abstractmethod
+    def measure(self, grounds: Grounds) -> Score | None:
+        """Measures an answer; raises TooLargeError."""
+
+
+class CitationPrecision(CitationSupport):
     """Share of the references in an answer's citations that support the marked text, 0..1.
 
     The engine's claims decide: a reference supports the marked text if a claim in it names the reference.
@@ -462,28 +462,19 @@ class CitationPrecision(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_precision"
-    needs: ClassVar[str] = "answers of a search engine with citations"
-    harm: ClassVar[CriterionHarm] = "unsupported"
-    rests_on: ClassVar[RestsOn] = ("words",)
 
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Checks the citations of a recorded answer."""
-        try:
-            grounds = grounds_of(sample, pair)
-            if grounds is None:
-                return None
-            cited = grounds.cited_sources()
-            by_record = [grounds.by_record(source) for source in cited]
-            left = [source for source, support in zip(cited, by_record, strict=True) if support is None]
-            judged = iter(grounds.by_local_judge(left))
-        except TooLargeError as error:
-            return Score(None, reason=str(error))
+    def measure(self, grounds: Grounds) -> Score | None:
+        """Checks the citations."""
+        cited = grounds.cited_sources()
+        by_record = [grounds.by_record(source) for source in cited]
+        left = [source for source, support in zip(cited, by_record, strict=True) if support is None]
+        judged = iter(grounds.by_local_judge(left))
         supports = [next(judged) if support is None else support for support in by_record]
         items = [{**c.details(), **support.details()} for c, support in zip(cited, supports, strict=True)]
         return share(items, "citations", "{} of {} cited references do not support what they mark")
 
 
-class CitationRecall(MeasuredCriterion):
+class CitationRecall(CitationSupport):
     """Share of an answer's claims that need support and have it, 0..1.
 
     The engine's claims decide: a claim has support if it names an existing reference. Without claims, the
@@ -494,18 +485,11 @@ class CitationRecall(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_recall"
-    needs: ClassVar[str] = "answers of a search engine with citations"
-    harm: ClassVar[CriterionHarm] = "unsupported"
-    rests_on: ClassVar[RestsOn] = ("words",)
 
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Checks the claims of a recorded answer."""
-        try:
-            grounds = grounds_of(sample, pair)
-            claimed = grounds.claimed() if grounds else []
-        except TooLargeError as error:
-            return Score(None, reason=str(error))
-        if grounds and claimed and not grounds.marks.text.text:
+    def measure(self, grounds: Grounds) -> Score | None:
+        """Checks the claims."""
+        claimed = grounds.claimed()
+        if claimed and not grounds.marks.text.text:
             return Score(None, reason="the answer has no text that could claim anything")
         items = [{**place, **support.details()} for place, support in claimed]
         return share(items, "claims", "{} of {} claims have no support")
@@ -534,9 +518,6 @@ def share(items: Sequence[JsonObject], name: str, lack: str) -> Score | None:
         explanation = f"{lack.format(len(unsupported), len(counted))}.{first}"
     value = (len(counted) - len(unsupported)) / len(counted)
     return Score(value, explanation=explanation, details=listed(items, name))
-
-
-# judged_citation_precision: support of the marked text by citations, by a judge.
 
 
 class JudgedCitationPrecision(JudgedCriterion):
@@ -647,7 +628,6 @@ def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
 
 
 def _add_repeated(citations: Sequence[Mark], problems: dict[str, list[str]]) -> None:
-    """Adds the citations that repeat or overlap an earlier one."""
     places = [(c.start, c.end, i) for i, c in enumerate(citations) if c.place.problem is None]
     meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in citations]
     furthest, holder = -1, -1

@@ -84,9 +84,24 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         actions = actions_of(sample.conversation, catalog)
         if not any(section.name.endswith(", agent") for section in spoken):
             return self._compared([], actions) if actions else None
-        tools = Section("tools", "\n".join(_tools(sample, catalog, actions)))
+        # All tools that write or hand over, with the names of the arguments that calls give them.
+        golden = sample.eval_case
+        calls = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+        calls += [call for turn in (golden.turns if golden else ()) for call in turn.tool_calls or ()]
+        calls += (golden.actions or ()) if golden else ()
+        changing = {called_tool(call) for call in calls if catalog.effect_of(call).effect != "read"}
+        arguments: dict[str, dict[str, None]] = {}
+        for name in (*catalog.declared, *map(called_tool, calls), *(action.tool for action in actions)):
+            arguments.setdefault(name, {})
+        for call in calls:
+            arguments[called_tool(call)].update(dict.fromkeys(argument_paths(call.args)))
+        tools = [
+            f"{name}({', '.join(paths)})" if paths else name
+            for name, paths in arguments.items()
+            if name and (name in changing or catalog.effect(name).effect != "read")
+        ]
         question = Question(
-            self._prompt("claimed_actions/3", [tools, *spoken]),
+            self._prompt("claimed_actions/3", [Section("tools", "\n".join(tools)), *spoken]),
             ClaimedActionsReply,
             self.options,
             verdicts=lambda reply: [self._agreement(reply, sample, catalog).value],
@@ -147,25 +162,6 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         tools = ", ".join(dict.fromkeys(action.tool for action in unclear))
         reason = f"it is unknown what a tool does whose call the agent does not report ({tools})"
         return Score(None, f"{reason}: state its effect in `tools` of the config", details=details)
-
-
-def _tools(sample: Sample, catalog: ToolCatalog, actions: Sequence[Action]) -> list[str]:
-    """Returns all tools that write or hand over, with the names of the arguments that calls give them."""
-    golden = sample.eval_case
-    expected = [call for turn in golden.turns for call in turn.tool_calls or ()] if golden else []
-    expected += (golden.actions or ()) if golden else ()
-    calls = [call for turn in sample.conversation.turns for call in turn.tool_calls] + expected
-    changing = {called_tool(call) for call in calls if catalog.effect_of(call).effect != "read"}
-    arguments: dict[str, dict[str, None]] = {}
-    for name in (*catalog.declared, *map(called_tool, calls), *(action.tool for action in actions)):
-        arguments.setdefault(name, {})
-    for call in calls:
-        arguments[called_tool(call)].update(dict.fromkeys(argument_paths(call.args)))
-    return [
-        f"{name}({', '.join(paths)})" if paths else name
-        for name, paths in arguments.items()
-        if name and (name in changing or catalog.effect(name).effect != "read")
-    ]
 
 
 def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str:

@@ -23,6 +23,7 @@ from turnwise.transforms.judging.prompts import (
     messages_of_user,
     statement_sections,
     unjudged_reason,
+    votes_of,
 )
 from turnwise.transforms.local_judge.grounding import ground, probability
 from turnwise.transforms.matching.expectations import turn_texts
@@ -112,7 +113,13 @@ class Hallucinations(AdkJudged):
             self.options,
             lambda: local_reply(texts, facts(context), messages_of_user(context)),
         )
-        vote = await vote_each(ask, question, lambda reply: _votes(reply, len(spans)), len(spans))
+        count = len(spans)
+        vote = await vote_each(
+            ask,
+            question,
+            lambda reply: votes_of(((v.number, v.label in _GOOD) for v in reply.sentences), count),
+            count,
+        )
         details: list[JsonObject] = [
             {"sentence": text, "message": i, "start": span.start, "end": span.end}
             for text, (i, span) in zip(texts, spans, strict=True)
@@ -194,11 +201,3 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply]) -> Sc
     claiming = [detail for detail in details if detail["probability"] is not None]
     score.explanation = min(claiming, key=itemgetter("probability"))["reason"]
     return score
-
-
-def _votes(reply: HallucinationsReply, count: int) -> list[bool | None]:
-    labels: list[set[bool]] = [set() for _ in range(count)]
-    for verdict in reply.sentences:
-        if 1 <= verdict.number <= count:
-            labels[verdict.number - 1].add(verdict.label in _GOOD)
-    return [next(iter(goods)) if len(goods) == 1 else None for goods in labels]

@@ -48,12 +48,11 @@ class ResponseMatch(ComparesTurns):
         """Compares the words of a recorded turn with those of its golden turn."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
-        expected = self._expected_text(pair.expected)
+        expected, said = self._texts(pair.expected, pair.actual or Turn())
         if not expected and not self.adk_compat:
             return None
         if pair.actual is None:
             return turn_mismatch(pair)
-        said = self._said_text(pair.actual)
         if self.adk_compat:
             expected = pair.expected.adk_text or pair.expected.response or ""
             said = pair.actual.adk_text or pair.actual.agent or ""
@@ -67,17 +66,12 @@ class ResponseMatch(ComparesTurns):
         why = super().why_failed(sample, pair, score)
         if pair is None or pair.expected is None or pair.actual is None:
             return why
-        expected, said = self._expected_text(pair.expected), self._said_text(pair.actual)
+        expected, said = self._texts(pair.expected, pair.actual)
         return f"{why} Expected: {words_text(expected)}; said: {words_text(said)}."
 
-    def _expected_text(self, expected: ExpectedTurn) -> str:
-        return expected_text(expected, self.include_intermediate_responses_in_final)
-
-    def _said_text(self, actual: Turn) -> str:
-        return answer_text(actual, self.include_intermediate_responses_in_final)
-
-
-# Base class of google-adk's judged criteria.
+    def _texts(self, expected: ExpectedTurn, actual: Turn) -> tuple[str, str]:
+        is_all = self.include_intermediate_responses_in_final
+        return expected_text(expected, is_all), answer_text(actual, is_all)
 
 
 class MatchReply(ReasonedReply):
@@ -115,10 +109,6 @@ class AdkJudged(JudgedCriterion):
     def said(self, turn: Turn) -> str:
         """Returns the answer that is judged."""
         return answer_text(turn, self.include_intermediate_responses_in_final)
-
-    def wanted(self, expected: ExpectedTurn) -> str:
-        """Returns the expected answer."""
-        return expected_text(expected, self.include_intermediate_responses_in_final)
 
     async def judge_validity(self, ask: Ask, prompt: Prompt, reply_model: type[ValidityReply]) -> Score:
         """Returns 1.0 if most of the judge's samples find something valid, else 0.0."""
@@ -164,7 +154,7 @@ class FinalResponseMatch(AdkJudged):
         """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
-        reference = self.wanted(pair.expected)
+        reference = expected_text(pair.expected, self.include_intermediate_responses_in_final)
         if not reference.strip() and not self.adk_compat:
             return None
         if pair.actual is None:
@@ -178,9 +168,6 @@ class FinalResponseMatch(AdkJudged):
             JudgedSection("agent's answer", answer),
         ]
         return await self.judge_validity(ask, self._prompt("final_response_match/2", sections), MatchReply)
-
-
-# response_evaluation_score: coherence of the agent's answer, by a judge.
 
 
 class CoherenceReply(ReasonedReply):

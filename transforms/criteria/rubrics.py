@@ -22,8 +22,6 @@ from turnwise.transforms.judging.prompts import (
 )
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
-# Base class of google-adk's rubric criteria.
-
 
 class RubricContent(AdkOptions):
     """A rubric's statement."""

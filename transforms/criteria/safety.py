@@ -112,8 +112,6 @@ def _rating(ballot: Ballot[SafetyReply], category: Harm, answer: str) -> JsonObj
     return {"verdict": verdict, "reason": rating.reason, **quote, "start": start, "end": end}
 
 
-# per_turn_user_simulator_quality_v1: adherence of a simulated user to its scenario, by a judge.
-
 _STOP_PLACE = re.compile(r"\{\{\s*stop_signal\s*\}\}")
 """How google-adk's personas name the stop signal."""
 

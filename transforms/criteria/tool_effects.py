@@ -48,8 +48,6 @@ from turnwise.transforms.matching.calls import (
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
-# Base classes of criteria that depend on the effects of tools, or leave texts to a judge.
-
 
 class UsesToolEffects(BaseModel, defer_build=True):
     """A criterion that depends on the effects of tools.
@@ -206,11 +204,25 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return overall
 
     def _compare(self, work: Changes, catalog: ToolCatalog, missing: Sequence[ToolCall]) -> Score:
-        """Returns no score in place of a pass if the agent may have invented the result of a look-up.
+        """Scores what is certain; there is no score where a judge's answer could change it.
 
-        Nor if the last call that sets something sets another value than expected.
+        Nor in place of a pass, if the agent may have invented the result of a look-up, or the last call that
+        sets something sets another value than expected.
         """
-        score = self._compare_changes(work, catalog)
+        score = self._score(work, catalog, False)
+        if score.value != 1.0:
+            best = self._score(work, catalog, True)
+            pairs, best.pairs = best.pairs, ()
+            is_certain = (best.value, best.outcome) == (score.value, score.outcome)
+            if not is_certain and self.gated(best).outcome != "FAIL":
+                details, reason = best.details or {}, JUDGE_NEEDED
+                if isinstance(unclear := details.get("not_compared"), list):
+                    names = ", ".join(map(str, unclear))
+                    reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
+                details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
+                text = f"If the wording means the same: {best.explanation}"
+                return OpenScore(None, reason, explanation=text, details=details, pairs=pairs)
+            score = best
         if not (work.lookups or missing or work.last_set) or self.gated(score).outcome != "PASS":
             return score
         compare = ArgumentComparison(self.argument_matchers, self.ordered_lists, True)
@@ -225,24 +237,6 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
                 reason = f"{head}: {'; '.join(listed(list(map(call_text, calls))))}"
                 return Score(None, reason=reason, explanation=score.explanation, details=score.details)
         return score
-
-    def _compare_changes(self, work: Changes, catalog: ToolCatalog) -> Score:
-        """Scores what is certain; there is no score where a judge's answer could change it."""
-        score = self._score(work, catalog, False)
-        if score.value == 1.0:
-            return score
-        best = self._score(work, catalog, True)
-        pairs, best.pairs = best.pairs, ()
-        is_certain = (best.value, best.outcome) == (score.value, score.outcome)
-        if is_certain or self.gated(best).outcome == "FAIL":
-            return best
-        details, reason = best.details or {}, JUDGE_NEEDED
-        if isinstance(unclear := details.get("not_compared"), list):
-            names = ", ".join(map(str, unclear))
-            reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
-        details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
-        explanation = f"If the wording means the same: {best.explanation}"
-        return OpenScore(None, reason, explanation=explanation, details=details, pairs=pairs)
 
     def _score(self, work: Changes, catalog: ToolCatalog, undecided: bool) -> OpenScore:
         names = {item.call.name for item in work.expected if _has_effect(item, catalog, "handoff")}
@@ -352,7 +346,6 @@ def states_calls(golden: Iterable[ExpectedTurn]) -> bool:
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
-    """Returns the required and optional calls and hand-offs of a golden turn."""
     if turn is None:
         return ExpectedCalls([])
     skipped = [e.tool_call for e in turn.expectations if e.skip and e.tool_call]
@@ -383,7 +376,6 @@ def _take_unclear(matching: Matching, catalog: ToolCatalog) -> dict[str, list[Ac
 
 
 def _drop(matching: Matching, calls: Sequence[ActorCall]) -> None:
-    """Removes extra and missing calls from a matching."""
     dropped = set(map(id, calls))
     for side in (matching.extra, matching.missing):
         side[:] = [item for item in side if id(item) not in dropped]
@@ -403,8 +395,6 @@ def _f1(matching: Matching, catalog: ToolCatalog) -> float:
         agreed, total = agreed + 1.0, total + 2.0
     return 2.0 * agreed / total
 
-
-# final_state_v1: comparison of the session state with the expected state.
 
 NO_STATE = "the log shows no session state"
 _SHOWN = 3

@@ -114,17 +114,17 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
     texts = list(_texts(args))
     asked = texts if _NOT_RUN.isdisjoint(words) else ()
     queries = [
-        found
+        query
         for key, text, _ in asked
-        if _MAY_BE_QUERY.match(text) and (found := _query_effect(text, {*words, *last_words(key)}))
+        if _MAY_BE_QUERY.match(text) and (query := _query_effect(text, {*words, *last_words(key)}))
     ]
     if queries:
         strongest = max(queries, key=_strength)
         return strongest if effect.effect != "write" else max(effect, strongest, key=_strength)
     actions = [
-        found
+        action
         for key, text, inner in texts
-        if (inner or text in _HTTP) and (found := _action_effect(key, text, args))
+        if (inner or text in _HTTP) and (action := _action_effect(key, text, args))
     ]
     if not actions:
         return effect

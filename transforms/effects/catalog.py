@@ -349,50 +349,43 @@ def infer_effect(name: str, description: str | None = None) -> ToolEffect:
     return effect_of_verb(named or _described(description) or InferredVerb(UNKNOWN, ""), name)
 
 
-def effect_of_verb(found: InferredVerb, name: str) -> ToolEffect:
+def effect_of_verb(inferred: InferredVerb, name: str) -> ToolEffect:
     """Returns the effect of a tool by its deciding verb and its name."""
-    (effect, verb), words = found, lexicon()
-    is_idempotent = effect in ("read", "handoff") or verb in words.idempotent
-    destroys = (
-        verb in words.destructive
-        or (verb in _RESETTING and _names_store(verb, name))
-        or (verb in _CLOSING and not _ACCOUNTS.isdisjoint(words_of(name)))
-    )
+    (effect, verb), known = inferred, lexicon()
+    is_idempotent = effect in ("read", "handoff") or verb in known.idempotent
+    destroys = verb in known.destructive or (verb in _CLOSING and not _ACCOUNTS.isdisjoint(words_of(name)))
+    if verb in _RESETTING:
+        # What resets destroys a store of data.
+        tool = _PART.split(_plain(name))[-1]
+        words, unspaced = words_of(tool), (store in tool for store in _STORES if not store.isascii())
+        is_store = "factory" in words if verb == "restore" else not _STORES.isdisjoint(words) or any(unspaced)
+        destroys = destroys or is_store
     return ToolEffect(effect, is_idempotent, effect == "write" and destroys, GUESS)
-
-
-def _names_store(verb: str, name: str) -> bool:
-    """Returns whether a name that resets something says that it is a store of data."""
-    tool = _PART.split(_plain(name))[-1]
-    words = set(words_of(tool))
-    if verb == "restore":
-        return "factory" in words
-    return not words.isdisjoint(_STORES) or any(store in tool for store in _STORES if not store.isascii())
 
 
 @lru_cache(maxsize=4096)
 def is_toggle(name: str) -> bool:
     """Returns whether a tool toggles a state, by the verb of its name."""
-    found = verb_of_name(name)
-    return found is not None and found.verb in TOGGLING
+    verb = verb_of_name(name)
+    return verb is not None and verb.verb in TOGGLING
 
 
 @lru_cache(maxsize=4096)
 def sets_value(name: str) -> bool:
     """Returns whether a tool gives something a value, by the verb of its name."""
-    found = verb_of_name(name)
-    return found is not None and found.verb in _SETTING
+    verb = verb_of_name(name)
+    return verb is not None and verb.verb in _SETTING
 
 
 def verb_of_name(name: str) -> InferredVerb | None:
     """Returns the deciding verb of a name and what it does; None: nothing is known of it."""
     texts = _PART.split(_plain(name))
     parts = [words for text in texts if (words := _segmented(_without_initials(words_of(text))))]
-    found = _read(parts[-1]) if parts else None
-    if found is None and len(parts) > 1:
-        found = _read([word for words in parts for word in words])
-        found = found if found and found.verb == parts[0][0] else None
-    return found
+    verb = _read(parts[-1]) if parts else None
+    if verb is None and len(parts) > 1:
+        verb = _read([word for words in parts for word in words])
+        verb = verb if verb and verb.verb == parts[0][0] else None
+    return verb
 
 
 @lru_cache(maxsize=4096)
@@ -413,10 +406,8 @@ def words_of(name: str) -> list[str]:
     if not plain.isascii():
         camel = (f"_{c}" if c.isupper() and before.islower() else c for before, c in pairwise(f"_{plain}"))
         plain = "".join(camel)
-    words = [word.lower() for word in _WORD.findall(plain)]
-    words = [word for word in words if not _VERSION.fullmatch(word)]
     joined: list[str] = []
-    for word in words:
+    for word in (word for word in map(str.lower, _WORD.findall(plain)) if not _VERSION.fullmatch(word)):
         phrase = PHRASES.get((joined[-1], word)) if joined else None
         joined[-1:] = [phrase] if phrase else [*joined[-1:], word]
     return joined
@@ -430,11 +421,11 @@ def _segmented(words: Sequence[str]) -> Sequence[str]:
     """
     if all(map(str.isascii, words)):
         return words
-    found = []
+    segments = []
     for word in words:
         parts = _parts_of(word) if _UNSPACED_RUN.fullmatch(word) else [word]
-        found += [part for part in parts if part not in foreign.GRAMMAR] or parts
-    return found
+        segments += [part for part in parts if part not in foreign.GRAMMAR] or parts
+    return segments
 
 
 def _parts_of(run: str) -> list[str]:
@@ -469,8 +460,8 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
         rest = words[1:] if head in _WEAK else words[:-1]
         if len(rest) == 1 and rest[0] in NOUNS_TOO - DEEDS - known.reading:
             return None  # it is not known what is done to an order or a file
-        found = _read(rest)
-        return None if found == ("read", "") and last in STORED else found
+        inferred = _read(rest)
+        return None if inferred == ("read", "") and last in STORED else inferred
     verb = None if _names_thing(words) else _verb(words)
     if verb is None:
         return InferredVerb("read", "") if _names_information(words) else None

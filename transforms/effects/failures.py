@@ -135,9 +135,7 @@ _TERM = re.compile(
     r"|returned|transferred|withdrawn)\b"
 )
 _CREATING = word_set("add book buy create make order pay place purchase register reserve schedule")
-_HTTP_ERRORS = frozenset(
-    map(str, (400, 401, 403, 404, 405, 408, 409, 410, 422, 429, 500, 501, 502, 503, 504))
-)
+_HTTP_ERRORS = word_set("400 401 403 404 405 408 409 410 422 429 500 501 502 503 504")
 _STATE_WORDS = word_set("status state outcome availability stock")
 _LONG_CLAUSE = 4
 _WRITTEN = word_set("""code content document email file files history log logs mail message messages page
@@ -226,11 +224,6 @@ class _Call(NamedTuple):
     effect: str
     texts: frozenset[str] = frozenset()
 
-    @property
-    def is_creating(self) -> bool:
-        """Whether it makes something, whose terms its answer may state."""
-        return self.words[:1] != () and self.words[0] in _CREATING
-
 
 def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject | None = None) -> bool:
     """Returns whether a call failed, by the log's error mark or else by the content of the response.
@@ -262,14 +255,11 @@ def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject |
     return not call.texts or _says_failure(response.response, _DEEPEST, call)
 
 
-_DENIED = dict(
-    zip(
-        ["deny", "reject", "refuse", "decline", "fail", "abort"],
-        ["denied", "rejected", "refused", "declined", "failed", "aborted"],
-        strict=True,
-    )
-)
-"""Verb of a tool -> the status of what it did."""
+# Verb of a tool -> the status of what it did.
+_DENIED = {
+    **{"deny": "denied", "reject": "rejected", "refuse": "refused", "decline": "declined"},
+    **{"fail": "failed", "abort": "aborted"},
+}
 
 
 @lru_cache(maxsize=4096)
@@ -295,7 +285,10 @@ def _says_idle(answer: JsonValue, depth: int) -> bool:
     read = json_structure(answer) if isinstance(answer, str) else answer
     if isinstance(read, dict) and depth:
         return any(_says_idle(held, depth - 1) for key, held in read.items() if plain_key(key) in _IDLE_KEYS)
-    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer.replace("_", " "))) is not None
+    if not isinstance(answer, str):
+        return False
+    clause = _CLAUSE_END.split(_plain(answer.replace("_", " ")), maxsplit=1)[0]
+    return _SO_BEFORE.search(clause) is not None
 
 
 def admits_failure(text: str) -> bool:
@@ -345,7 +338,7 @@ def _text_says_failure(text: str, call: _Call) -> bool:
         return False  # a log or a file that holds errors; one line of error is the call's own
     if call.effect == "write" and _reports(clause, call):
         return False
-    successes = [_NOT.search(clause[: found.start()]) for found in _SUCCEEDING.finditer(clause)]
+    successes = [_NOT.search(clause[: success.start()]) for success in _SUCCEEDING.finditer(clause)]
     if successes and not all(successes):
         return False
     opening = _OPENING.match(plain.replace("_", " "))
@@ -353,8 +346,8 @@ def _text_says_failure(text: str, call: _Call) -> bool:
         return True
     if successes and call.effect != "read" and " yet" not in clause:
         return True
-    said = [*_SAYING.finditer(clause), *(() if clause.isascii() else _SAYING_UNSPACED.finditer(clause))]
-    return any(found[0] not in call.texts and not _says_no_failure(clause, found, call) for found in said)
+    saying = [*_SAYING.finditer(clause), *(() if clause.isascii() else _SAYING_UNSPACED.finditer(clause))]
+    return any(words[0] not in call.texts and not _says_no_failure(clause, words, call) for words in saying)
 
 
 def _reports(clause: str, call: _Call) -> bool:
@@ -370,7 +363,7 @@ def _refuses(clause: str) -> bool:
     """Returns whether the answer of a write says that nothing was done, or why it cannot be done."""
     if _NOTHING_DONE.match(clause):
         return True
-    deeds = [(found.end(), _WAS_NOT.search(clause[: found.start()])) for found in _DONE_WORD.finditer(clause)]
+    deeds = [(deed.end(), _WAS_NOT.search(clause[: deed.start()])) for deed in _DONE_WORD.finditer(clause)]
     refusing = _REFUSING.search(clause)
     if refusing:
         return not any(end <= refusing.start() and not negated for end, negated in deeds)
@@ -385,35 +378,26 @@ def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
     They are the terms of what was done, or the state of a thing: `your failed payment was removed`, and in
     the answer of a read any longer sentence with `failed`.
     """
-    groups = said.groupdict()
+    groups, (start, end) = said.groupdict(), said.span()
     if groups.get("stopped") and any(word[:4] == groups["stopped"][:4] for word in call.words):
         return True
     if groups.get("state") or groups.get("stopped"):
-        before, after = clause[: said.start()].split(), clause[said.end() :].split()
+        before, after = clause[:start].split(), clause[end:].split()
         is_before_noun = bool(before and after) and after[0] not in _NO_NOUN
         is_adjective = is_before_noun and (before[-1] in _BEFORE_ADJECTIVE or bool(_DONE_FIRST.match(clause)))
-        is_told = call.effect == "read" and not clause.startswith(":", said.end())
+        is_told = call.effect == "read" and not clause.startswith(":", end)
         is_count = call.effect != "write" and bool(before) and before[-1].isdecimal()  # `2 failed, 10 passed`
         return is_adjective or is_count or (is_told and len(before) + len(after) >= _LONG_CLAUSE)
-    return _states_terms(clause, said, call)
-
-
-def _states_terms(clause: str, said: re.Match[str], call: _Call) -> bool:
-    """Returns whether a clause says what cannot be done later, and not what the call could not do."""
-    start, end = said.span()
-    if _WARNING.match(clause, start) or (call.is_creating and _TERM.match(clause, start)):
+    # The terms of what the call has made, or what cannot be done later, are not what it could not do.
+    is_creating = call.words[:1] != () and call.words[0] in _CREATING
+    if _WARNING.match(clause, start) or (is_creating and _TERM.match(clause, start)):
         return True
-    before, after = _PART_END.split(clause[:start])[-1], _PART_END.split(clause[end:], maxsplit=1)[0]
-    is_general = _IN_GENERAL.match(said[0]) is not None
-    return is_general and any(map(_LATER.search, (before, after))) and not _AGAIN.search(clause)
+    parts = _PART_END.split(clause[:start])[-1], _PART_END.split(clause[end:], maxsplit=1)[0]
+    return bool(_IN_GENERAL.match(said[0]) and any(map(_LATER.search, parts)) and not _AGAIN.search(clause))
 
 
 def _plain(text: str) -> str:
     return " ".join(text[:_LONGEST_TEXT].casefold().split())
-
-
-def _first_clause(text: str) -> str:
-    return _CLAUSE_END.split(_plain(text), maxsplit=1)[0]
 
 
 def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
@@ -426,7 +410,7 @@ def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
         return True
     inner = [json_structure(v) if isinstance(v, str) else v for v in map(answer.__getitem__, holding)]
     if marked is False:  # a server that answered with the failure of what it was asked for
-        return any(isinstance(each, dict) and states_failure(each, call.texts) for each in inner)
+        return any(isinstance(answer, dict) and states_failure(answer, call.texts) for answer in inner)
     if call.effect == "write":
         if _says_not_done(answer, depth, call):
             return True
@@ -462,8 +446,8 @@ def _says_not_done(answer: JsonObject, depth: int, call: _Call) -> bool:
             is_own = text[:3] != "not" and any(word[:4] in text for word in call.words if len(word) > 2)
             if key in _STATUS and _UNDONE_STATUS.fullmatch(text) and not is_own:
                 return True
-        elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-            if all(states_failure(each, call.texts) or each.keys() >= {"loc", "msg"} for each in value):
+        elif isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
+            if all(states_failure(entry, call.texts) or entry.keys() >= {"loc", "msg"} for entry in value):
                 return True
         elif isinstance(value, dict) and len(answer) == 1 and depth:
             return _object_says_failure(value, depth - 1, call)
@@ -488,7 +472,5 @@ def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str], 
     """
     plain = {plain_key(key): key for key in keys}
     meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
-    holding, further = (
-        [plain[n] for n in names if n in plain] for names in (_HOLDING_KEYS, _TELLING_OF_WRITES)
-    )
-    return holding, further, meta
+    holding = [plain[name] for name in _HOLDING_KEYS if name in plain]
+    return holding, [plain[name] for name in _TELLING_OF_WRITES if name in plain], meta

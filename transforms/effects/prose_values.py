@@ -487,26 +487,21 @@ def compare_amounts(text: str, given: Given) -> ValueVerdict:
 def _compare_in(language: str | None, text: str, given: Given) -> ValueVerdict:
     mentions, rest = _parts(text, language)
     if not mentions:
-        return _compare_words(text, given)
+        value, rest = number_in_words(text)
+        money = {MONEY_NAMES[word] for word in _WORD.findall(rest) if word in MONEY_NAMES}
+        rest = " ".join(word for word in rest.split() if word not in MONEY_NAMES)
+        are_whole = all(float(number.value).is_integer() for number in given.amounts)
+        if value is None or not are_whole or len(money) > 1 or _NO_WORD.search(_INNER.sub("", text)):
+            return "not_compared"
+        if not _is_read(rest, given.path, True):
+            return "not_compared"
+        return _together([_compare_one(Amount(value, next(iter(money), "")), False, given)], given)
     if any(mention.amount is None or mention.is_denied for mention in mentions):
         return "not_compared"
     if not _is_read(rest, given.path, bool(re.search(r"\|.*\w", rest))):
         return "not_compared"
     given = given._replace(is_us=_US.search(text) is not None)
     return _together([_compare_one(m.amount, m.is_share, given) for m in mentions if m.amount], given)
-
-
-def _compare_words(text: str, given: Given) -> ValueVerdict:
-    value, rest = number_in_words(text)
-    if _NO_WORD.search(_INNER.sub("", text)):
-        return "not_compared"
-    money = {code for word in _WORD.findall(rest) if (code := MONEY_NAMES.get(word)) is not None}
-    rest = " ".join(word for word in rest.split() if word not in MONEY_NAMES)
-    if value is None or len(money) > 1 or not _is_read(rest, given.path, True):
-        return "not_compared"
-    if not all(isinstance(one.value, int) or one.value.is_integer() for one in given.amounts):
-        return "not_compared"
-    return _together([_compare_one(Amount(value, next(iter(money), "")), False, given)], given)
 
 
 def _together(verdicts: Sequence[ValueVerdict], given: Given) -> ValueVerdict:

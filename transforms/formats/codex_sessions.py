@@ -189,17 +189,11 @@ def marked(payload: JsonObject) -> JsonObject:
     """Returns an item, with an error if its output states an exit code that is not 0."""
     output = payload.get("output")
     text = output if isinstance(output, str) else str(as_object(output).get("content") or "")
-    code = _exit_code(text)
-    return {**payload, "error": f"exit code {code}"} if code not in (None, "0") else payload
-
-
-def _exit_code(text: str) -> str | None:
-    """Returns the exit code in the metadata of an output, or in the lines before what the command wrote."""
+    # It stands in the metadata of the output, or in the lines before what the command wrote.
     metadata = as_object(as_object(json_structure(text)).get("metadata"))
-    if "exit_code" in metadata:
-        return str(metadata["exit_code"])
-    found = _EXIT.search(text.partition("Output:")[0])
-    return found[1] if found else None
+    line = _EXIT.search(text.partition("Output:")[0])
+    code = metadata.get("exit_code", line[1] if line else 0)
+    return payload if str(code) == "0" else {**payload, "error": f"exit code {code}"}
 
 
 def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
@@ -209,5 +203,5 @@ def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
     texts = [content] if isinstance(content, str) else [str(part.get("text") or "") for part in parts]
     if typed:
         text = "\n".join(texts).strip()
-        return any(text.startswith(each) for each in typed)
+        return text.startswith(tuple(typed))
     return not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
+from itertools import zip_longest
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
@@ -50,14 +51,8 @@ def votes_by_item(replies: Iterable[_Reply], verdicts: VerdictsOf[_Reply]) -> li
     >>> votes_by_item(["yn", "yy", "-y"], lambda reply: [{"-": None}.get(vote, vote) for vote in reply])
     [['y', 'y'], ['n', 'y', 'y']]
     """
-    votes: list[list[Hashable]] = []
-    for reply in replies:
-        for i, verdict in enumerate(verdicts(reply)):
-            if i == len(votes):
-                votes.append([])
-            if verdict is not None:
-                votes[i].append(verdict)
-    return votes
+    columns = zip_longest(*map(verdicts, replies))
+    return [[verdict for verdict in column if verdict is not None] for column in columns]
 
 
 def flips_of(replies: Sequence[_Reply], verdicts: VerdictsOf[_Reply] | None) -> Flips:
@@ -373,17 +368,11 @@ async def vote(ask: Ask, question: Question[R], positive: Callable[[R], bool | N
 async def vote_each(
     ask: Ask, question: Question[R], votes: Callable[[R], Sequence[bool | None]], count: int
 ) -> Vote[R]:
-    """Asks about several items at once until all are decided, `num_samples` times at most.
+    """Asks about `count` items at once until all are decided, `num_samples` times at most.
 
     A majority is as google-adk counts it: more for than against; a tie is against; unusable answers and
-    abstentions do not count. It asks in rounds of the smallest number of samples that could decide, so the
-    outcome equals that of all samples.
-
-    Args:
-        ask: The judge.
-        question: The question.
-        votes: Returns the votes of an answer on all items, in order; None: abstention.
-        count: Number of items.
+    abstentions (None) do not count. It asks in rounds of the smallest number of samples that could decide, so
+    the outcome equals that of all samples.
     """
     ballots: list[Ballot[R]] = [Ballot() for _ in range(count)]
     answers: Answers[R] = Answers(replace(question, verdicts=votes))

@@ -55,15 +55,15 @@ europe european | travel trip journey | price cost fee | beautiful pretty lovely
 sick ill illness | doctor physician | lawyer attorney | cop police | food meal dish | student pupil
 metre meter | kilometre kilometer | centimetre centimeter | centre center | colour color
 favourite favorite | theatre theater | perform performance play | last final | elderly old older oldest
-recommend suggest | odds chance probability | stay remain continue | rent hire
-friend buddy | money cash | repair fix | error mistake | vacation holiday | autumn fall | apartment flat
-elevator lift | soccer football | amount quantity | destroy damage | injure injury hurt wound | kill murder
-quit resign | cure heal | discover discovery | describe explain | own possess owner
-length long lengthy longer longest | height high tall higher highest | depth deep | width wide broad
-strength strong | weigh weight heavy | danger dangerous risk | health healthy | success successful succeed
-inspire inspiration | compete competition | decide decision | describe description | marry marriage wed
-paint painter painting | invent inventor invention | attract attraction | music musician | dad father
-mom mother | battle war | ocean sea | stone rock | forest wood
+recommend suggest | odds chance probability | stay remain continue | rent hire | friend buddy | money cash
+repair fix | error mistake | vacation holiday | autumn fall | apartment flat | elevator lift
+soccer football | amount quantity | destroy damage | injure injury hurt wound | kill murder | quit resign
+cure heal | discover discovery | describe explain | own possess owner | length long lengthy longer longest
+height high tall higher highest | depth deep | width wide broad | strength strong | weigh weight heavy
+danger dangerous risk | health healthy | success successful succeed | inspire inspiration
+compete competition | decide decision | describe description | marry marriage wed | paint painter painting
+invent inventor invention | attract attraction | music musician | dad father | mom mother | battle war
+ocean sea | stone rock | forest wood
 """
 _GERMAN = """
 beginnen begann begonnen anfangen fing starten beginn anfang | enden ende endete beenden schluss

@@ -7,53 +7,38 @@ from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import is_half_known
 from turnwise.transforms.local_judge.meanings import words
+from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES
 from turnwise.transforms.text.dates import WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
 from turnwise.transforms.text.words import MONTHS, NEGATING, Word, is_negated, weigh, word_set
 
+_FURTHER_NAMES = {"gbp": " libra libras lb lbs pfund ポンド 파운드", "jpy": " 엔", "krw": " ウォン"}
+_SIGNS_OF = {code: sign for sign, code in CURRENCIES.items()}
 _CURRENCIES = (
-    "euro euros eur € ユーロ 유로",
-    "dollar dollars dólar dólares usd $ ドル 달러",
-    "pound pounds libra libras gbp £ lb lbs pfund ポンド 파운드",
-    "yen jpy ¥ 円 엔",
-    "won krw ₩ 원 ウォン",
+    *(
+        f"{names} {code} {_SIGNS_OF[code]}{_FURTHER_NAMES.get(code, '')}"
+        for code, names in CURRENCY_NAMES.items()
+    ),
     "franc francs franken chf",
 )
-_UNITS = (
-    *_CURRENCIES,
-    "percent prozent pourcent % ％ パーセント 퍼센트",
-    "s sec second seconds sekunde sekunden seconde secondes segundo segundos 秒 초",
-    "min mins minute minutes minuten minuto minutos 分間 분간",
-    "h hr hrs hour hours std stunde stunden heure heures hora horas 時間 시간",
-    "day days tag tage tagen jour jours día días 日間 일간",
-    "week weeks woche wochen semaine semaines semana semanas 週間 주간",
-    "month months monat monate monaten mois mes meses か月 ヶ月 개월",
-    "year years jahr jahre jahren ans année années año años 年間 년간",
-    "kg kilo kilos kilogram kilograms kilogramm キロ 킬로",
-    "g gram grams gramm グラム 그램",
-    "mg milligram milligrams milligramm",
-    "ton tons tonne tonnes tonnen トン 톤",
-    "kb kilobyte kilobytes",
-    "mb megabyte megabytes",
-    "gb gigabyte gigabytes",
-    "tb terabyte terabytes",
-    "km kilometer kilometers kilometre kilometres kilometern",
-    "mile miles meile meilen マイル 마일",
-    "km/h kmh kph",
-    "mph",
-    "m/s",
-    "m meter meters metre metres metern メートル 미터",
-    "cm centimeter centimeters centimetre centimetres zentimeter",
-    "mm millimeter millimeters millimetre millimetres",
-    "ft foot feet",
-    "inch inches zoll インチ 인치",
-    "liter liters litre litres litern リットル 리터",
-    "ml milliliter milliliters millilitre millilitres",
-    "µg μg mcg microgram micrograms mikrogramm",
-    "oz ounce ounces",
-    "night nights nacht nächte nächten nuit nuits noche noches",
-    "celsius °c ℃",
-    "fahrenheit °f ℉",
-)
+# One unit a line, or between bars.
+_UNITS = """percent prozent pourcent % ％ パーセント 퍼센트
+    s sec second seconds sekunde sekunden seconde secondes segundo segundos 秒 초
+    min mins minute minutes minuten minuto minutos 分間 분간
+    h hr hrs hour hours std stunde stunden heure heures hora horas 時間 시간
+    day days tag tage tagen jour jours día días 日間 일간
+    week weeks woche wochen semaine semaines semana semanas 週間 주간
+    month months monat monate monaten mois mes meses か月 ヶ月 개월
+    year years jahr jahre jahren ans année années año años 年間 년간
+    kg kilo kilos kilogram kilograms kilogramm キロ 킬로 | g gram grams gramm グラム 그램
+    mg milligram milligrams milligramm | ton tons tonne tonnes tonnen トン 톤 | kb kilobyte kilobytes
+    mb megabyte megabytes | gb gigabyte gigabytes | tb terabyte terabytes
+    km kilometer kilometers kilometre kilometres kilometern | mile miles meile meilen マイル 마일
+    km/h kmh kph | mph | m/s | m meter meters metre metres metern メートル 미터
+    cm centimeter centimeters centimetre centimetres zentimeter
+    mm millimeter millimeters millimetre millimetres | ft foot feet | inch inches zoll インチ 인치
+    liter liters litre litres litern リットル 리터 | ml milliliter milliliters millilitre millilitres
+    µg μg mcg microgram micrograms mikrogramm | oz ounce ounces
+    night nights nacht nächte nächten nuit nuits noche noches | celsius °c ℃ | fahrenheit °f ℉"""
 _WEIGHTS = ("pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드")
 _HALVES = ("am a.m 午前 오전", "pm p.m 午後 오후")
 
@@ -65,8 +50,8 @@ class NamedValue(NamedTuple):
     number: int
 
 
-def _named(kind: str, names: tuple[str, ...]) -> dict[str, NamedValue]:
-    return {name: NamedValue(kind, number) for number, row in enumerate(names) for name in row.split()}
+def _named(kind: str, rows: Iterable[str]) -> dict[str, NamedValue]:
+    return {name: NamedValue(kind, number) for number, row in enumerate(rows) for name in row.split()}
 
 
 _WORDS = {
@@ -74,7 +59,7 @@ _WORDS = {
     **{name: NamedValue("weekday", day) for name, day in WEEKDAYS.items()},
 }
 _DAYS = {char: NamedValue("weekday", day) for char, day in WEEKDAY_CHARACTERS.items()}
-_OF_NUMBERS = _named("unit", _UNITS) | _named("half", _HALVES)
+_OF_NUMBERS = _named("unit", (*_CURRENCIES, *re.split(r"[|\n]", _UNITS))) | _named("half", _HALVES)
 _SIGNS = re.compile(r"([€$£¥₩])\s?(\d(?:[\d.,]{0,20}\d)?)")
 _LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
 _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())

@@ -100,13 +100,9 @@ class Tally(Struct):
     """Sums over the scores of one criterion; two tallies add up to the tally of all their scores.
 
     Attributes:
-        scored: Scores with a value.
-        unscored: Scores without one.
         errors: Times the criterion raised.
         total: Sum of the values, in 2^-100.
         squares: Sum of their squares, in 2^-200.
-        passes: Outcomes PASS.
-        fails: Outcomes FAIL.
         sketch: Counts of the values for quantiles, for latencies; None elsewhere.
         voted: Verdicts of a judge with two votes or more.
         flipped: Those of them whose votes are not all the same.
@@ -326,15 +322,10 @@ class MetricsState(Struct):
     """Sums over the conversations of one app version.
 
     Attributes:
-        conversations: How many.
         turns: Recorded turns in them.
-        passes: Verdicts PASS.
-        fails: Verdicts FAIL.
         tallies: (criterion, turn index) -> sums; turn index None: conversations as a whole.
         ces: Sums that a dialect gives: those behind CES's AggregatedMetrics.
         sampled_out: Judged criterion, or `evaluation_status` -> conversations that sampling left out.
-        repeats: Runs by case.
-        panels: Verdicts of panels of judges.
         units: The cases that the conversations are of.
         slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """

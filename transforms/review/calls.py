@@ -44,7 +44,6 @@ class CallEffect(NamedTuple):
 
     Attributes:
         text: `read`, `write`, `handoff`, `destructive` or `unknown`.
-        tool: Name of the tool.
         is_guess: Whether the effect is guessed from the name of the tool, or unknown.
         idempotent: Whether repeating the call has no further effect.
     """
@@ -86,7 +85,6 @@ class MadeCalls(Struct):
         changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
             write, one list a turn.
         guessed: Tools whose effect is guessed or unknown.
-        number: How many calls there are.
     """
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)
@@ -145,13 +143,6 @@ def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
     return made
 
 
-def user_calls(turn: Turn, effects: CallEffects) -> list[TranscriptCall]:
-    """Returns the calls that the user made with their own tools in a turn."""
-    made = MadeCalls()
-    made.add(turn.user_tool_calls, turn.user_tool_responses, [], effects)
-    return made.turns[0]
-
-
 def tool_names(tools: Iterable[str]) -> list[str]:
     """Returns names of tools, sorted, each once and at most 200 characters long; the first 100."""
     return sorted({tool[:_LONGEST_NAME] for tool in tools})[:_MOST_TOOLS]
@@ -198,24 +189,15 @@ def transcript_of(
         turns.append(_turn(pair, next(calls) if pair.actual else [], effects))
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
-    data = _encoded(transcript)
-    if data is None or (_DOUBLE in data and _has_other_numbers(data)):
+    try:  # MessagePack costs less than to look at every part for a number that JSON does not have
+        data = _encode(transcript)
+        is_finite = not any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
+    except (ValueError, OverflowError, TypeError):  # it has no room for a value
+        data, is_finite = None, False
+    if not is_finite:
         transcript = cast(Transcript, _with_finite_numbers(cast(JsonValue, transcript)))
     is_small = data is not None and len(data) <= _SURELY_FITS
     return transcript if is_small else limited(transcript, kept)
-
-
-def _encoded(transcript: Transcript) -> bytes | None:
-    """Returns MessagePack, which costs less than to look at every part; None: it has no room for a value."""
-    try:
-        return _encode(transcript)
-    except (ValueError, OverflowError, TypeError):
-        return None
-
-
-def _has_other_numbers(data: bytes) -> bool:
-    """Returns whether MessagePack may hold an infinite number or NaN."""
-    return any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
 
 
 def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
@@ -233,7 +215,9 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
     if len(actual.agent_messages) > 1:
         turn["messages"] = actual.agent_messages
     if actual.user_tool_calls:
-        turn["user_tool_calls"] = user_calls(actual, effects)
+        made_by_user = MadeCalls()
+        made_by_user.add(actual.user_tool_calls, actual.user_tool_responses, [], effects)
+        turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:

@@ -40,11 +40,9 @@ class ReviewProblem(NamedTuple):
     """One reason to read a conversation.
 
     Attributes:
-        term: Kind of harm.
         gap: Distance from the threshold as a share of the criterion's range, 0..1.
         criterion: Criterion that failed; None: none did.
         turn: 0-based turn of the score; None: the whole conversation.
-        score: The failed score; None: there is none.
         text: Why, where no score says it.
         label: Kind of the failure and the tool, where no score says it.
         compares_calls: Whether the criterion compares calls with expected ones.
@@ -316,8 +314,6 @@ class CallProblem(NamedTuple):
 
     Attributes:
         kind: `missing`, `wrong arguments`, `not expected` or `destructive`.
-        tool: Name of the tool.
-        text: The problem in one line.
     """
 
     kind: str

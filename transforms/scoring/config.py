@@ -26,11 +26,7 @@ from turnwise.transforms.text.patterns import check_glob
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:
-    """Parses a config file.
-
-    Raises:
-        ConfigError: It is not valid; one line.
-    """
+    """Parses a config file; raises ConfigError if it is not valid."""
     value = _snake_fields(name, load_json_object(text, name))
     if value.get("custom_metrics", {}) is None:
         del value["custom_metrics"]  # google-adk takes null for none
@@ -156,7 +152,6 @@ def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
 
 
 def _classes(annotation: Any) -> list[type]:
-    """Returns the classes that an annotation is made of."""
     if isinstance(annotation, type) and not get_args(annotation):
         return [annotation]
     return [found for part in get_args(annotation) for found in _classes(part)]
@@ -173,12 +168,7 @@ _DOUBTS = ("votes", "confidence", "unscored")
 
 
 def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[str]]:
-    """Returns the counts whose names begin with a prefix: criterion -> rest of the name -> number.
-
-    Args:
-        counts: Those of a run.
-        prefix: `JOINT_PANEL` (letters of verdicts), `JOINT_CASCADE` or `JUDGED` (figures).
-    """
+    """Returns the counts whose names begin with a prefix: criterion -> rest of the name -> number."""
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, number in sorted(counts.items()):
         if name.startswith(prefix):
@@ -188,24 +178,16 @@ def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[st
 
 
 def panel_figures(models: Sequence[str], questions: Mapping[str, int]) -> JsonObject:
-    """Returns what a panel and each member of it did for a criterion.
-
-    Args:
-        models: The members.
-        questions: Letters of their verdicts -> number of questions.
-    """
+    """Returns what a panel and each member of it did; `questions`: letters of verdicts -> number."""
     members = {model: _member(place, questions) for place, model in enumerate(models)}
     return {**panel_summary(questions), "members": members}
 
 
 def panel_summary(questions: Mapping[str, int]) -> JsonObject:
-    """Returns what a panel did.
+    """Returns what a panel did; `questions`: letters of the members' verdicts -> number of questions.
 
     `agreement` is the mean share of the members with a verdict that agree with the panel's, over the
     questions that it decided (see `majority`); `alpha` is Krippendorff's over the verdicts of all questions.
-
-    Args:
-        questions: Letters of the members' verdicts -> number of questions.
     """
     decided, agreement = 0, 0.0
     verdicts: Counter[str] = Counter()
@@ -247,16 +229,11 @@ def _member(place: int, questions: Mapping[str, int]) -> JsonObject:
 def cascade_figures(
     first: str, counts: Mapping[str, int], prices: Mapping[str, TokenPrices], candidates: bool
 ) -> JsonObject:
-    """Returns what a cascade did for a criterion, and what it saved.
+    """Returns what a cascade did for a criterion, by its counts, and what it saved.
 
     Saved is what the other judge would have been asked at least about the questions that the first one
-    decided, by the counts of an estimate, less what the first one was asked about all. None: unknown.
-
-    Args:
-        first: The model that is asked first.
-        counts: Figure -> number.
-        prices: Model -> prices.
-        candidates: Whether several samples are one call, so that calls and prompts cannot be counted here.
+    decided, by the counts of an estimate, less what the first one was asked about all. None: unknown, as with
+    `candidates`, where several samples are one call.
     """
     number = Counter(counts)
     unsure = {kind: number[kind] for kind in _DOUBTS}
@@ -304,12 +281,7 @@ _BUDGET = "budget"
 
 
 def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str]:
-    """Returns the counts of a conversation: of verdicts, panels and cascades, and of a spent budget.
-
-    Args:
-        scored: The conversation.
-        status: Its verdict; None: it has none.
-    """
+    """Returns the counts of a conversation: of verdicts, panels, cascades, and of a spent budget."""
     counts: Counter[str] = Counter()
     for entry in scored.scores:
         name = entry.criterion.name

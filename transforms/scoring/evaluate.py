@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -97,14 +97,9 @@ def evaluate(
 ) -> tuple[ScoredConversation, Coroutine[Any, Any, None] | None]:
     """Scores a conversation; the one way to do it, in batch and stream, in Python, in tests and in trials.
 
-    Args:
-        sample: The conversation.
-        criteria: Its criteria.
-        ask: Asks the judge; None: nobody is asked.
-
     Returns:
         The conversation with its measured scores, and what adds the judged ones (see `judge_conversation`);
-        None: there is nothing to ask.
+        None: there is nothing to ask, or nobody.
     """
     scored = score_conversation(sample, criteria.measured)
     scored.sampled_out = criteria.sampled_out
@@ -419,22 +414,15 @@ _MOST_TOOLS = 1_000
 _LONGEST_NAME = 200
 
 
-class GuessCounts:
-    """Tools of a bundle by guessed effect and name, with the number of conversations each; 1,000 at most."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+class GuessCounts(Counter[str]):
+    """`EFFECT|TOOL` -> conversations whose scores rest on a guess of a tool's effect; 1,000 tools at most."""
 
     def add(self, scored: ScoredConversation) -> None:
         """Counts the guesses that the scores of a conversation rest on (`details.guessed`), each once."""
         for name, effect in guessed_tools(scored).items():
             key = f"{GUESS}{effect}|{name[:_LONGEST_NAME]}"
-            if key in self._counts or len(self._counts) < _MOST_TOOLS:
-                self._counts[key] += 1
-
-    def items(self) -> Iterable[tuple[str, int]]:
-        """Returns `EFFECT|TOOL` and the number of conversations, for each tool."""
-        return self._counts.items()
+            if key in self or len(self) < _MOST_TOOLS:
+                self[key] += 1
 
 
 def guessed_tools(scored: ScoredConversation) -> dict[str, str]:

@@ -83,12 +83,7 @@ class Recorder(Struct):
 
 
 def one_answer(recorded: Recorder, number: int) -> Ask:
-    """Gives one of the answers again, and no others, so that a criterion scores by that one alone.
-
-    Args:
-        recorded: The answers.
-        number: Which of the usable ones to each question is given (the last, at most), as the first sample.
-    """
+    """Gives the usable answer of that number (the last, at most) again, as the first sample."""
 
     async def asked(question: Question[R], samples: range) -> list[JudgeSample[R]]:
         usable = recorded.usable(question)
@@ -317,12 +312,7 @@ def conversation_gap(criterion: Criterion, sample: Sample) -> str | None:
 
 
 def gap_reasons(sample: Sample, as_adk: bool = False) -> list[str]:
-    """Returns what the log does not show, one line a turn, and what of the expectations is not read.
-
-    Args:
-        sample: The sample.
-        as_adk: Whether what google-adk does not look at is left out.
-    """
+    """Returns what the log does not show, one line a turn, and what of the expectations is not read."""
     if not sample.has_gaps:
         return []
     reasons = [sample.eval_case.not_found if sample.eval_case else None]

@@ -15,7 +15,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen
-from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, NotAsked
+from turnwise.transforms.judging.ask import Ask, NotAsked
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.panels import (
     JudgeOnce,
@@ -36,15 +36,7 @@ J = TypeVar("J", bound=JudgedCriterion)
 
 
 class Criteria(NamedTuple):
-    """The criteria of one conversation.
-
-    Attributes:
-        measured: Those that are computed.
-        judged: Those a judge is asked about.
-        sampled_out: Names of those that sampling leaves out, and `evaluation_status` if one of them takes
-            part in the verdict.
-        comparer: Who is asked about values that measured criteria leave open; None: nobody.
-    """
+    """The criteria of one conversation; see `Selection`, and `ScoredConversation` for what is sampled out."""
 
     measured: Sequence[MeasuredCriterion] = ()
     judged: Sequence[JudgedCriterion] = ()
@@ -118,12 +110,10 @@ def select(
     Args:
         criteria: Those of the config.
         sample_rate: Share of conversations that are judged, 0..1.
-        by_dialect: Dialect -> the criteria that its cases are always judged by. One of the same name in the
-            config takes the place of the default.
+        by_dialect: Dialect -> the criteria that its cases are always judged by, unless the config has them.
         judge: The run's prompts, panel and cascade; None: the defaults.
         asks_models: Whether the judge asks models; False: there are no panels and cascades.
-        has_judge: Whether there is a judge that may be asked about what measured criteria leave open: one
-            that is named, or that judged criteria ask.
+        has_judge: Whether there is a judge that may be asked about what measured criteria leave open.
     """
     judge = judge or JudgeConfig()
     names = {criterion.name for criterion in criteria}
@@ -162,16 +152,7 @@ def hash_place(name: str) -> float:
 
 
 async def joint_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> Score | None:
-    """Scores by a criterion: by its model, its panel, or its cascade.
-
-    Args:
-        criterion: The criterion.
-        run: Scores by a criterion and a judge.
-        ask: The judge.
-
-    Raises:
-        BaseException: What the criterion raises.
-    """
+    """Scores by a criterion: by its model, its panel, or its cascade; raises what it raises."""
     options = criterion.judge_model_options
     if criterion.as_adk:
         ask = asked_otherwise(ask, asks_again=False)
@@ -187,12 +168,7 @@ CASCADE = "cascade"
 
 
 class Doubt(NamedTuple):
-    """Why a question goes on.
-
-    Attributes:
-        kind: It has no verdict, its answers differ or are too few, or it states too little confidence.
-        reason: One line.
-    """
+    """Why a question goes on: no verdict, answers that differ or are too few, or too little confidence."""
 
     kind: Literal["unscored", "votes", "confidence"]
     reason: str
@@ -201,14 +177,7 @@ class Doubt(NamedTuple):
 async def cascade_score(
     criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, ask: Ask
 ) -> Score | None:
-    """Asks a cheap judge, and the other one, which may be a panel, where that is unsure.
-
-    Args:
-        criterion: The criterion, with the cascade.
-        cascade: The cheap judge.
-        run: Scores by the criterion.
-        ask: The judge.
-    """
+    """Asks a cheap judge, and the other one, which may be a panel, where that is unsure."""
     first, *others = criterion.options.by_model()
     recorder = Recorder(confident(ask) if cascade.min_confidence is not None else ask)
     cheap = criterion.asking(first)
@@ -225,7 +194,13 @@ async def cascade_score(
     members = [member]
     if doubt is None:
         detail |= {"decided_by": "first", "why": None, "unsure": None}
-        detail["spared"] = await _spared(criterion, others, run, recorder)
+        # What the other judge would have been asked at least, by model.
+        detail["spared"] = {}
+        for own in others:
+            counted = Spared(recorder)
+            await run(criterion.asking(own), counted)
+            figures = ("calls", "tokens_in", "tokens_out")
+            detail["spared"][own.judge_model or ""] = {name: getattr(counted, name) for name in figures}
     else:
         later, again = asked_otherwise(ask, if_unsure=True), None
         if len(others) > 1:
@@ -266,19 +241,6 @@ async def _doubt(
     return None
 
 
-async def _spared(
-    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: JudgeOnce, recorded: Recorder
-) -> JsonObject:
-    """Returns what the other judge would have been asked at least, by model."""
-    spared: JsonObject = {}
-    for own in options:
-        counted = Spared(recorded)
-        await run(criterion.asking(own), counted)
-        figures = {"calls": counted.calls, "tokens_in": counted.tokens_in, "tokens_out": counted.tokens_out}
-        spared[own.judge_model or ""] = figures
-    return spared
-
-
 # Panels: several models vote on each question.
 
 PANEL = "panel"
@@ -290,11 +252,6 @@ async def panel_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> S
 
     More than half of the members must have a verdict, and more than half of those the same one; else it is
     unscored, with the reason. The score is that of the member with the (lower) median value.
-
-    Args:
-        criterion: The criterion, with the panel.
-        run: Scores by the criterion.
-        ask: The judge.
     """
     members = await ask_members(criterion, criterion.options.by_model(), run, ask)
     if not any(member.recorded.answers for member in members):
@@ -302,7 +259,13 @@ async def panel_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> S
     verdict, fault = majority(members)
     agreeing = [member for member in members if member.verdict == verdict]
     if fault is None:
-        score = replace(_middle(agreeing, members))
+        # Of the majority, the score whose value is the lower median of all values, or nearest to it.
+        values = [m.score.value for m in members if m.verdict and m.score and m.score.value is not None]
+        middle = median_low(values) if values else 0.0
+        scores = [member.score for member in agreeing if member.score]
+        valued = [score for score in scores if score.value is not None]
+        nearest = min(valued, key=lambda score: abs((score.value or 0.0) - middle), default=scores[0])
+        score = replace(nearest)
     else:  # the criterion says which items are not judged
         score = await run(criterion, NotAsked(fault)) or Score(None)
         score = replace(score, value=None, outcome=None, threshold=None, label=None, reason=fault)
@@ -334,12 +297,3 @@ def majority(members: Sequence[Member]) -> tuple[str | None, str | None]:
         return verdict, None
     votes = ", ".join(f"{number} {name}" for name, number in sorted(verdicts.items()))
     return None, f"the panel has no majority: {votes}"
-
-
-def _middle(agreeing: Sequence[Member], members: Sequence[Member]) -> Score:
-    """Returns the score of the majority whose value is the lower median of all values, or nearest to it."""
-    values = [m.score.value for m in members if m.verdict and m.score and m.score.value is not None]
-    scores = [member.score for member in agreeing if member.score]
-    middle = median_low(values) if values else 0.0
-    valued = [score for score in scores if score.value is not None]
-    return min(valued, key=lambda score: abs((score.value or 0.0) - middle)) if valued else scores[0]

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.statistics.resampling import Numbers, replicates_for, resampling_weights
-from turnwise.transforms.statistics.tests import Interval, normal_quantile, t_quantile, wilson_interval
+from turnwise.transforms.statistics.tests import normal_quantile, t_quantile, wilson_interval
 
 _ROUNDING = 1e-12
 
@@ -85,12 +86,12 @@ def krippendorffs_alpha(units: Sequence[Sequence[float]]) -> float | None:
 
 def alpha_interval(
     units: Mapping[str, Sequence[Sequence[float]]], seed: int, level: float = 0.95
-) -> Interval | None:
+) -> Bounds | None:
     """Returns the bootstrap's interval of Krippendorff's alpha, over cases; None: it is not defined."""
     return _percentiles({case: _alpha_sums(own) for case, own in units.items()}, _alphas, seed, level)
 
 
-def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.95) -> Interval | None:
+def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.95) -> Bounds | None:
     """Returns the bootstrap's interval of Cohen's kappa, over cases; None: it is not defined."""
     parts = {case: np.asarray(table, dtype=float) for case, table in tables.items()}
     return _percentiles(parts, _kappas, seed, level)
@@ -126,7 +127,7 @@ def _ratio(part: Numbers, whole: Numbers) -> Numbers:
 
 def _percentiles(
     parts: Mapping[str, Numbers], figures: Callable[[Numbers], Numbers], seed: int, level: float
-) -> Interval | None:
+) -> Bounds | None:
     """Returns the middle of a figure over replicates of the cases.
 
     None: it does not vary, or is not defined in more than a twentieth of the replicates.
@@ -142,7 +143,7 @@ def _percentiles(
     if len(found) < 0.95 * replicates or np.ptp(found) < _ROUNDING:
         return None
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high))
+    return Bounds(float(low), float(high))
 
 
 # Agreement of several raters on labels without an order, without numpy.
@@ -201,7 +202,7 @@ def _variance(groups: Collection[GroupSum]) -> float:
     return sum((group.total - mean * group.size) ** 2 for group in groups) / count**2
 
 
-def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, float] | None) -> Interval | None:
+def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, float] | None) -> Bounds | None:
     """Returns the 95 % interval of a mean, within its scale; None: it cannot be told.
 
     It is Student's interval over groups. Where the means of all groups are the same, some further group may
@@ -219,15 +220,15 @@ def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, floa
     if variance > ((1e-12 * max(1.0, abs(mean))) ** 2):
         half = t_quantile((1 + _LEVEL) / 2, size - 1) * sqrt(variance)
         low, high = scale or (0.0 if all(group.total >= 0 for group in groups) else -inf, inf)
-        return Interval(max(low, mean - half), min(high, mean + half))
+        return Bounds(max(low, mean - half), min(high, mean + half))
     if scale is None:
         return None
     z2 = normal_quantile((1 + _LEVEL) / 2) ** 2
     other = z2 / (size + z2)
-    return Interval(mean - other * (mean - scale[0]), mean + other * (scale[1] - mean))
+    return Bounds(mean - other * (mean - scale[0]), mean + other * (scale[1] - mean))
 
 
-def grouped_share_interval(groups: Collection[GroupSum]) -> Interval | None:
+def grouped_share_interval(groups: Collection[GroupSum]) -> Bounds | None:
     """Returns Wilson's 95 % interval of a share, for as many trials as would tell as much; None: no trial.
 
     Of every group, the number of trials and of successes is given.

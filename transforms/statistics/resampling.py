@@ -13,7 +13,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.transforms.statistics.tests import Interval, normal_cdf, normal_quantile, t_quantile
+from turnwise.schemas.comparison import Bounds
+from turnwise.transforms.statistics.tests import normal_cdf, normal_quantile, t_quantile
 
 REPLICATES = 10_000
 _FEWEST_REPLICATES = 1_000
@@ -89,19 +90,19 @@ class CaseMeans:
             self._means = _replicate_means(cases, deviations, seed)
             self._cubes = float((deviations**3).sum()) / (6 * float((deviations**2).sum()) ** 1.5)
 
-    def interval(self, level: float = 0.95) -> Interval | None:
+    def interval(self, level: float = 0.95) -> Bounds | None:
         """Returns the interval of the mean; None: the values do not vary, or there is one alone."""
         if self.is_constant:
             return None
         if self._means is None:
             half = t_quantile((1 + level) / 2, self.size - 1) * sqrt(self.variance / self.size)
-            return Interval(self.mean - half, self.mean + half)
+            return Bounds(self.mean - half, self.mean + half)
         below = (np.searchsorted(self._means, 0.0, "left") + np.searchsorted(self._means, 0.0, "right")) / 2
         count = len(self._means)
         bias = normal_quantile(min(max(float(below), 0.5), count - 0.5) / count)
         tails = ((1 - level) / 2, (1 + level) / 2)
         low, high = (_bca_quantile(self._means, bias, self._cubes, tail) for tail in tails)
-        return Interval(self.mean + low, self.mean + high)
+        return Bounds(self.mean + low, self.mean + high)
 
 
 def _bca_quantile(ordered: Numbers, bias: float, acceleration: float, share: float) -> float:

@@ -206,6 +206,15 @@ _NUMBER = re.compile(
 )
 CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
 """Sign of a currency -> its code."""
+CURRENCY_NAMES = {
+    **{
+        "eur": "euro euros ユーロ 유로",
+        "usd": "dollar dollars dólar dólares ドル 달러",
+        "gbp": "pound pounds",
+    },
+    **{"jpy": "yen 円", "krw": "won 원"},
+}
+"""Code of a currency -> its names."""
 CURRENCY_CODES = re.compile(
     "aed|ars|aud|bgn|brl|cad|chf|clp|cny|cop|czk|dkk|egp|eur|gbp|hkd|huf|idr|ils|inr|isk|jpy|krw|mxn|myr"
     "|nok|nzd|php|pln|qar|ron|rub|sar|sek|sgd|thb|try|twd|uah|usd|vnd|zar"

@@ -216,22 +216,7 @@ UNCHANGED = [
     *("👩\u200d👩\u200d👧 é e\u0301", "tab\tand\nnewline", "< 5 kg > usage: tool [args]  ### Responses ###"),
 ]
 NEUTRALISED = [
-    *(
-        (text, text)
-        for text in (
-            "お席は7月8日（水）です。「はい」",
-            "नमस्ते क्षत्रिय क्\u200dष র\u200d্য",
-            "می\u200cخواهم، ه\u200d",
-        )
-    ),
-    *(
-        (text, text)
-        for text in (
-            "👩\u200d👩\u200d👧 é e\u0301",
-            "tab\tand\nnewline",
-            "< 5 kg > usage: tool [args]  ### Responses ###",
-        )
-    ),
+    *((text, text) for text in UNCHANGED),
     ("\u202eabc\u202c", "\ufffdabc\ufffd"),
     ("a\r\nb", "a \nb"),
     ("\ufeffa\U000e0041", f"{HIDDEN}a\ufffd"),

@@ -55,7 +55,7 @@ from turnwise.transforms.statistics.corrected import (
     rogan_gladen,
 )
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, Numbers, generator_of
-from turnwise.transforms.statistics.tests import Interval, wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 
 class ErrorCosts(NamedTuple):
@@ -373,7 +373,7 @@ def _share(pairs: Sequence[_OutcomePair], nothing: str) -> LabelFigure:
     equal = np.asarray([pair.people == pair.judged for pair in pairs], dtype=float)
     share = clustered_share(equal, cluster_codes([pair.case for pair in pairs]))
     interval = wilson_interval(share.value * share.size, share.size)
-    return LabelFigure(value=share.value, count=len(pairs), interval=_bounds(interval))
+    return LabelFigure(value=share.value, count=len(pairs), interval=interval)
 
 
 def _kappa_figure(pairs: Sequence[_OutcomePair], seed: int) -> LabelFigure:
@@ -425,20 +425,16 @@ def _case_mean(values: Sequence[tuple[str, float]], seed: int) -> LabelFigure:
     means = CaseMeans({case: sum(own) / len(own) for case, own in by_case.items()}, seed)
     interval = means.interval()
     why = None if interval else "there is one case, or no two differ"
-    return LabelFigure(value=means.mean, count=len(values), interval=_bounds(interval), reason=why)
+    return LabelFigure(value=means.mean, count=len(values), interval=interval, reason=why)
 
 
 def _table(pairs: Sequence[_OutcomePair]) -> Confusion:
     return confusion([pair.people for pair in pairs], [pair.judged for pair in pairs])
 
 
-def _with_interval(value: float, count: int, interval: Interval | None) -> LabelFigure:
+def _with_interval(value: float, count: int, interval: Bounds | None) -> LabelFigure:
     why = None if interval else "too few labels, or too few that differ, for an interval"
-    return LabelFigure(value=value, count=count, interval=_bounds(interval), reason=why)
-
-
-def _bounds(interval: Interval | None) -> Bounds | None:
-    return Bounds(*interval) if interval else None
+    return LabelFigure(value=value, count=count, interval=interval, reason=why)
 
 
 # Figures of all scores without the judge's bias, by labels of a random sample.
@@ -584,8 +580,7 @@ class _Correction(NamedTuple):
         ):
             return None
         table = confusion(labels, [bool(score.passed) for score in part.labelled])
-        found = rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
-        return Bounds(*found) if found else None
+        return rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
 
 
 def confusion(people: Sequence[float], judged: Sequence[bool]) -> Confusion:

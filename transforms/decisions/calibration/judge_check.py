@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from turnwise.schemas.calibration import CheckedCriterion, CheckFigure
-from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Prompt, Question, votes_by_item
@@ -324,7 +323,7 @@ def _figure(own: Sequence[VotedQuestion], perturbation: str, number: int) -> Che
         verdicts=verdicts,
         changed=changed,
         share=changed / verdicts if verdicts else None,
-        interval=Bounds(*interval) if interval else None,
+        interval=interval,
         unmeasured=dict(Counter(reason for _, each in found for reason in each.unmeasured)),
     )
 

@@ -263,7 +263,6 @@ def _shares(outcomes: Sequence[str | None], places: Integers) -> Numbers:
 def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
     """Returns what of a criterion is compared, of what it gave the conversations of both sides."""
     kind = CRITERIA.get(criterion)
-    scale = (0.0, 1.0) if criterion == STATUS else kind.scale if kind else None
     unit = kind.unit if kind else "score"
     kinds = {kind for own in found for kind in own.kinds.used() if kind is not None}
     # A criterion may only inform in all conversations although the config gives it a threshold.
@@ -273,25 +272,26 @@ def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: 
         criterion == STATUS or any(kind.outcome for kind in kinds) or (has_threshold and not only_informs)
     )
     is_share = has_outcomes or (unit == "score" and _is_binary(found))
-    better = _better(criterion, has_outcomes)
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
-    side = "more" if has_outcomes else better
+    side = "more" if has_outcomes else better_side(criterion, has_outcomes)
     thresholds = {kind.threshold for kind in kinds}
     threshold = thresholds.pop() if len(thresholds) == 1 else None
-    return CriterionMeasure(criterion, measure, scale, unit, side, has_outcomes, threshold)
+    return CriterionMeasure(criterion, measure, scale_of(criterion), unit, side, has_outcomes, threshold)
 
 
-def _better(criterion: str, has_outcomes: bool) -> Literal["more", "less", "neither"]:
+def better_side(criterion: str, has_outcomes: bool) -> Literal["more", "less", "neither"]:
+    """Returns which values of a criterion are better."""
     kind = CRITERIA.get(criterion)
     if kind is None:
         return "more" if has_outcomes else "neither"
     return "more" if kind.gate == "at_least" else "less"
 
 
-def value_direction(criterion: str) -> Literal["more", "less", "neither"]:
-    """Returns which values of a criterion are better."""
-    return _better(criterion, False)
+def scale_of(criterion: str) -> tuple[float, float] | None:
+    """Returns the lowest and highest value of a criterion; None: open-ended, or not known."""
+    kind = CRITERIA.get(criterion)
+    return (0.0, 1.0) if criterion == STATUS else kind.scale if kind else None
 
 
 def _is_binary(found: Sequence[CriterionColumn]) -> bool:

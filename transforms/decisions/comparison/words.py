@@ -8,13 +8,13 @@ from turnwise.schemas.comparison import Flip, FlipKind, RulerChange, Side
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     Matched,
     MatchedValues,
     SideValues,
+    scale_of,
 )
 from turnwise.transforms.decisions.comparison.sides import (
     ComparedSide,
@@ -177,10 +177,7 @@ def beyond_verdicts(changes: Sequence[RulerChange]) -> list[RulerChange]:
 
 def _verdict(a: RunDocument, b: RunDocument) -> Iterator[RulerChange]:
     """Yields a change if the verdicts are not decided by the same criteria."""
-    own, other = (
-        sorted(name for name, settings in document.criteria.items() if settings.get("threshold") is not None)
-        for document in (a, b)
-    )
+    own, other = (sorted(document.thresholds) for document in (a, b))
     if own != other:
         before, after = (", ".join(names) or "none" for names in (own, other))
         yield RulerChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
@@ -344,7 +341,7 @@ def _by_criterion(conversations: ConversationColumns) -> _ByCase:
     found: _ByCase = {}
     for name, given in conversations.criteria.items():
         counts = given.where(lambda kind: kind.has_value and kind.threshold is not None) | given.is_within(
-            _scale(name)
+            scale_of(name)
         )
         cases, thresholds = conversations.eval_ids.at(counts), given.kinds.at(counts)
         for case, place in distinct_pairs(cases, thresholds) if name != STATUS else ():
@@ -352,11 +349,6 @@ def _by_criterion(conversations: ConversationColumns) -> _ByCase:
             if kind is not None:
                 found.setdefault(name, {}).setdefault(cases.values[case], set()).add(kind.threshold)
     return found
-
-
-def _scale(criterion: str) -> tuple[float, float] | None:
-    kind = CRITERIA.get(criterion)
-    return kind.scale if kind else None
 
 
 def _seen(conversations: ConversationColumns) -> set[str]:

@@ -10,7 +10,7 @@ from turnwise.schemas.config import BoundRule
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.estimates import corrected_figure
 from turnwise.transforms.decisions.comparison.sentences import counted
-from turnwise.transforms.decisions.comparison.side_values import match
+from turnwise.transforms.decisions.comparison.side_values import match, scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.decisions.gate.measured import (
     BaselineState,
@@ -25,17 +25,16 @@ from turnwise.transforms.decisions.gate.measured import (
     number_text,
     passes,
     range_text,
-    scale_of,
     without_text,
 )
-from turnwise.transforms.statistics.tests import Interval, wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 
 class _Estimated(NamedTuple):
     """A pass rate or a mean, its interval at 95 %, and its cases; None: nothing to estimate it from."""
 
     value: float | None
-    interval: Interval | None
+    interval: Bounds | None
     cases: int = 0
 
 
@@ -81,7 +80,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
     if figure is not None and figure.value is not None:
         left = lost.number if figure.covers == "all" else undecided
         ways = [*_corrected_ways(figure, figure.value, scale, 0 if is_lenient else left)]
-        seen = _Estimated(figure.value, _interval(figure), seen.cases)
+        seen = _Estimated(figure.value, figure.interval, seen.cases)
     sampled_out = count_sampled_out(version, rule.criterion)
     verdicts = {_is_met(rule, way) for way in ways}
     return Bounded(
@@ -99,19 +98,15 @@ def _corrected_ways(
     figure: Corrected, value: float, scale: tuple[float, float] | None, left: int
 ) -> Iterator[_Estimated]:
     """Yields the corrected figure, where something is left as if all of it were at an end of the scale."""
-    interval = _interval(figure)
+    interval = figure.interval
     if not left:
         yield _Estimated(value, interval)
         return
     covered = figure.scores - (0 if figure.covers == "all" else figure.undecided)
     share = left / (left + covered)
     for end in scale or ():
-        ends = None if interval is None else Interval(*(one + share * (end - one) for one in interval))
+        ends = None if interval is None else Bounds(*(one + share * (end - one) for one in interval))
         yield _Estimated(value + share * (end - value), ends)
-
-
-def _interval(figure: Corrected) -> Interval | None:
-    return None if figure.interval is None else Interval(figure.interval.low, figure.interval.high)
 
 
 def bound_text(rule: BoundRule, held: Bounded, lost: Lost) -> str:
@@ -179,13 +174,13 @@ def _estimate(
     return _Estimated(mean, interval or _scaled_interval(mean, len(means), scale), len(means))
 
 
-def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None) -> Interval | None:
+def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None) -> Bounds | None:
     """Returns Wilson's interval, which is wide enough for values on a scale however they vary."""
     if scale is None:
         return None
     low, extent = scale[0], scale[1] - scale[0]
     found = wilson_interval((mean - low) / extent * cases, cases)
-    return None if found is None else Interval(low + found.low * extent, low + found.high * extent)
+    return None if found is None else Bounds(low + found.low * extent, low + found.high * extent)
 
 
 # Holds a comparison with a baseline against a margin, whatever was not measured would have been.

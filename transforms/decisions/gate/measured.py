@@ -10,15 +10,15 @@ from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.case import CaseKey
-from turnwise.schemas.comparison import Comparison, CriterionComparison
+from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison
 from turnwise.schemas.config import STATUS, AllPassRule, BoundRule, ConfigError, GateConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sentences import counted
+from turnwise.transforms.decisions.comparison.side_values import scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
-from turnwise.transforms.statistics.tests import Interval
 
 _LOST_RECORDS = (
     ("lost_records", "record", "lost"),
@@ -154,13 +154,6 @@ def without_score(version: GatedVersion, criterion: str) -> list[str]:
     return [name for name, skipped, left_out in rows if criterion in skipped or criterion in left_out]
 
 
-def scale_of(criterion: str) -> tuple[float, float] | None:
-    """Returns the lowest and highest value of a criterion; None: open-ended, or not known."""
-    if criterion == STATUS:
-        return (0.0, 1.0)
-    return CRITERIA[criterion].scale if criterion in CRITERIA else None
-
-
 def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tuple[GateEntry, float | None]]:
     """Yields values, None where there is none; one below the scale (no claim) does not count."""
     scale = scale_of(criterion)
@@ -250,7 +243,7 @@ def number_text(value: float, is_share: bool) -> str:
     return f"{100 * value:.4g} %" if is_share else f"{value:.4g}"
 
 
-def range_text(interval: Interval | None, is_share: bool) -> str:
+def range_text(interval: Bounds | None, is_share: bool) -> str:
     """Returns an interval in parentheses; empty: there is none."""
     if interval is None:
         return ""

@@ -79,7 +79,7 @@ def _of_version(
                 held.is_met,
                 bound_text(rule, held, own),
                 value=side_of(rule, held.seen),
-                interval=None if held.seen.interval is None else Bounds(*held.seen.interval),
+                interval=held.seen.interval,
                 names=() if held.is_met else held.missing,
             )
         ]

@@ -102,8 +102,7 @@ def _sampled_out(rows: Iterable[MetricsByAppVersionRow]) -> int:
 def _idle(run: Run, measured: set[str], entries: Sequence[Entry]) -> list[str]:
     """Returns the criteria with a threshold that applied to no conversation of a run that has some."""
     seen = measured | {score["criterion"] for entry in entries for score in entry.scores}
-    stated = [name for name, own in run.document.criteria.items() if own.get("threshold") is not None]
-    return [name for name in stated if name not in seen] if entries else []
+    return [name for name in run.document.thresholds if name not in seen] if entries else []
 
 
 def display_order(key: VersionKey) -> tuple[object, ...]:

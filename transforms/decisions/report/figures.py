@@ -36,7 +36,7 @@ from turnwise.transforms.decisions.run import Run, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
-from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p
+from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p, shrink
 
 LEAST_COVERAGE = 0.95
 _IDS_SHOWN = 3
@@ -358,20 +358,6 @@ def _shrunk(
         drawn = shrink([sides[k].difference for k in keys], [sides[k].variance for k in keys])
         found |= dict(zip(keys, drawn, strict=True))
     return found
-
-
-def shrink(differences: Sequence[float], variances: Sequence[float]) -> list[float]:
-    """Draws differences towards their weighted mean, the more the less certain each is.
-
-    The variance between them is that of DerSimonian and Laird 1986, Meta-analysis in clinical trials.
-    """
-    weights = [1 / variance for variance in variances]
-    total = sum(weights)
-    mean = sum(a * b for a, b in zip(weights, differences, strict=True)) / total
-    excess = sum(w * (d - mean) ** 2 for w, d in zip(weights, differences, strict=True)) - len(weights) + 1
-    scale = total - sum(weight**2 for weight in weights) / total
-    between = max(0.0, excess / scale) if scale > 0 else 0.0
-    return [mean + (d - mean) * between / (between + v) for d, v in zip(differences, variances, strict=True)]
 
 
 # What is not green: scores without a value by reason, and failures with their records.
