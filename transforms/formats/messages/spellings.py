@@ -242,9 +242,9 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
     if kind in _ITEMS:
         found.role, found.calls = AGENT, [call_of(value)]
     elif isinstance(kind, str) and kind in HOSTED_ITEMS:
-        call_id, name = as_text(value.get("id")), kind.removesuffix("_call")
+        tool, call_id = kind.removesuffix("_call"), as_text(value.get("id"))
         found.role = AGENT
-        found.calls.append(MessageCall(name, hosted_arguments(value), call_id, is_hosted=True))
+        found.calls.append(MessageCall(tool, hosted_arguments(value), call_id, is_hosted=True))
     elif kind in OUTPUTS:
         found.role = TOOL
         found.results.append(result_of({**value, "id": None}))
