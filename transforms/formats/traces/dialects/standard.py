@@ -122,7 +122,6 @@ def _first_content(messages: list[SpanMessage]) -> JsonValue:
 
 
 def _add_event(event: SpanEvent, step: SpanStep) -> None:
-    """Adds the messages of an event of a span, or of a log record."""
     name = event.name
     if not name.startswith("gen_ai."):
         return
