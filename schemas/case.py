@@ -73,21 +73,14 @@ class EvalCase(CanonicalModel, dict=True):
         eval_id: Name that conversations refer to.
         eval_set_id: Eval set of the case; names are unique within a set. None: none is stated.
         dialect: Rules that decide the verdict.
-        turns: Expected turns of a golden case.
         actions: Calls that the agent must make by the end; None: not stated.
         user_actions: Calls that the user must make by the end with their own tools.
         outputs: Texts that the agent must say by the end.
         expectations: Expectations that must be met anywhere in a scenario's conversation.
         evaluation_expectations: Statements (or names of them) about the whole conversation, for a judge.
         user_goal: Expected outcome of a scenario's user goal.
-        user_goal_enabled: Whether the user goal is judged.
         user_behaviors: Instructions for a scenario's simulated user.
-        similarity_enabled: Whether semantic similarity is evaluated.
-        tool_correctness_enabled: Whether the tools of turns are checked.
         step_tool_correctness_enabled: Whether the parameters of calls are checked.
-        session_state: Initial session state.
-        final_session_state: Expected session state at the end.
-        tools: Tools that the case declares.
         etag: Etag of the case where it was read; None: not stated.
         unread: Further expectations that are not read; None: none.
         not_found: Why the case that a record names was not found; the case then holds only the expectations

@@ -48,6 +48,19 @@ def load_json(text: bytes) -> Any:
         return json.loads(text)
 
 
+def unique_pairs(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    """Returns the object of pairs, as the `object_pairs_hook` of `json.loads`.
+
+    Raises:
+        ValueError: A key stands in it twice.
+    """
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
+    return unique
+
+
 def json_structure(text: str, *, allow_nan: bool = True) -> JsonObject | list[JsonValue] | None:
     """Returns the object or list that a text spells in JSON; None: it is any other text."""
     if text.lstrip()[:1] not in ("{", "["):

@@ -39,7 +39,6 @@ ALLOWED = {
     "ces_evaluation": {"transforms/decisions/targets.py"},
     "discovery_engine": {"transforms/formats/answers.py"},
     # Files and keys of that name, and the default of --output_format.
-    "avro": {"schemas/rows.py"},
     "store": {"pipeline/settings/extras.py", "pipeline/report/ending.py", "pipeline/cli/main.py"},
     "jsonl": {"pipeline/settings/options.py"},
     # Where the declaration of a tool comes from.

@@ -105,8 +105,7 @@ def bigquery_schema(columns: tuple[Column, ...]) -> "list[SchemaField]":
 def _prepare_stream(url: str) -> None:
     """Makes the tables to which streams append, and the views that show their present rows.
 
-    Raises:
-        ConfigError: They cannot be made, or tables of batches have the names of the views.
+    Raises ConfigError if they cannot be made, or tables of batches have the names of the views.
     """
     dataset = parse_dataset(url)
     with refused(url):
@@ -252,12 +251,7 @@ class BigQueryChanges:
     """
 
     def __init__(self, place: SinkPlace, patience: float = _PATIENCE_S) -> None:
-        """Creates a writer.
-
-        Args:
-            place: The run and the dataset.
-            patience: How long a service that does not answer is asked again, in seconds.
-        """
+        """Creates a writer; a service that does not answer is asked again for `patience` seconds."""
         self.stop = Event()
         self._url, self._patience = place.url, patience
         self._dataset, self._client = parse_dataset(place.url), open_writer()
@@ -308,13 +302,9 @@ class BigQueryChanges:
                 yield from self._append_batch(name, batch.take(kept))
 
     def _send(self, request: "AppendRowsRequest") -> dict[int, str]:
-        """Sends a request until it is answered.
+        """Sends a request until it is answered; raises OSError if it is refused, or not for a long time.
 
-        Returns:
-            Number of a row -> why it is refused; if there is one, no row was appended.
-
-        Raises:
-            OSError: It is refused, or is not answered for a long time.
+        Returns number of a row -> why it is refused; if there is one, no row was appended.
         """
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
@@ -323,7 +313,7 @@ class BigQueryChanges:
         waiting = Waiting(what, self._patience, self.stop)
         while True:
             try:
-                found = _refused_rows(self._answer(request))
+                refusals = _refused_rows(self._answer(request))
             except (GoogleAPIError, GoogleAuthError) as error:
                 if not _may_pass(error):
                     raise OSError(f"{what}: {told(error)}") from None
@@ -331,7 +321,7 @@ class BigQueryChanges:
                     raise OSError(waiting.gave_up(told(error))) from None
             else:
                 waiting.end()
-                return found
+                return refusals
 
     def _answer(self, request: "AppendRowsRequest") -> "AppendRowsResponse":
         from google.api_core.exceptions import ServiceUnavailable
@@ -467,13 +457,8 @@ def try_tables(place: SinkPlace) -> None:
 def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     """Loads the rows of a run into tables of their own, and puts them in place of an earlier run's at once.
 
-    It can be repeated: the rows of the run are replaced again.
-
-    Returns:
-        What was not written, one line each.
-
-    Raises:
-        OSError: Nothing of the run was written.
+    It can be repeated: the rows of the run are replaced again. Returns what was not written, one line each;
+    raises OSError if nothing of the run was written.
     """
     from google.api_core.exceptions import GoogleAPIError
     from google.auth.exceptions import GoogleAuthError
@@ -619,13 +604,7 @@ class Waiting:
     """The time in which one request is asked again."""
 
     def __init__(self, what: str, patience: float, stop: Event) -> None:
-        """Begins now.
-
-        Args:
-            what: What does not answer, for messages.
-            patience: Seconds in which it is asked again.
-            stop: If it is set, some seconds are left at most.
-        """
+        """Begins now, and lasts for `patience` seconds, or some if `stop` is set; `what` does not answer."""
         self._what, self._stop, self._pause = what, stop, 0.1
         self._start, self._began = time.monotonic(), datetime.now(UTC)
         self._deadline = self._start + patience

@@ -77,8 +77,7 @@ class RowsQuery(NamedTuple):
 def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
     """Returns the query of an address after a dry run, which costs nothing and reads no row.
 
-    Raises:
-        ConfigError: The address, the SQL text or the permissions are wrong, or the service does not answer.
+    Raises ConfigError if the address, the SQL or the permissions are wrong, or the service does not answer.
     """
     from google.cloud.bigquery import QueryJobConfig
 
@@ -152,10 +151,8 @@ def result_parts(query: RowsQuery, part_rows: int = PART_ROWS, patience: float =
 def part_records(part: RowsPart, limit: int, patience: float = _PATIENCE) -> Iterator[Record | Failure]:
     """Yields the rows of a part as records; their position is their 1-based number in the result.
 
-    A row of more than `limit` bytes is a failure.
-
-    Raises:
-        OSError: A page cannot be read, or rows are missing.
+    A row of more than `limit` bytes is a failure. Raises OSError if a page cannot be read, or rows are
+    missing.
     """
     last = part.start + part.number
     with one_line(f"{part.shown}: rows {part.start + 1} to {last}", OSError):
@@ -197,12 +194,7 @@ def _rows(part: RowsPart, patience: float) -> Iterator[JsonObject]:
 
 
 def query_records(path: str, limit: int) -> Iterator[Record | Failure]:
-    """Yields the rows of an address, one part after the other, for commands without a pipeline.
-
-    Raises:
-        ConfigError: The address, the SQL text or the permissions are wrong.
-        OSError: The query failed, or a page cannot be read.
-    """
+    """Yields the rows of an address, for commands without a pipeline; raises ConfigError or OSError."""
     for part in result_parts(prepare_query(path)):
         yield from part_records(part, limit)
 

@@ -51,11 +51,7 @@ def container(path: str, head: bytes) -> Callable[[str, Any, int], Texts] | None
 
 
 def check_container(path: str, head: bytes) -> bool:
-    """Returns whether a local file is a container.
-
-    Raises:
-        ValueError: It is a broken one, or a database without sessions.
-    """
+    """Returns whether a local file is a container; raises ValueError if it is a broken one."""
     opened = container(path, head)
     if opened is _zip_texts:
         with open(path, "rb") as file:

@@ -38,13 +38,8 @@ def prepare_dataset(place: SinkPlace) -> None:
 def complete_dataset(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     """Puts the files of a run into their partitions, in place of those of an earlier run with the same id.
 
-    It can be repeated after an error: files that are in their place stay there.
-
-    Returns:
-        What was not written, one line each.
-
-    Raises:
-        OSError: Files could not be written or removed.
+    It can be repeated after an error: files that are in their place stay there. Returns what was not written,
+    one line each; raises OSError if files could not be written or removed.
     """
     directory = staging_directory(place)
     try:

@@ -279,13 +279,9 @@ def locked(directory: str, run: RunInfo | None = None) -> Iterator[Owner | None]
     """Creates a local directory and locks it while the body runs. The lock ends with the process.
 
     On a filesystem without locks a file that only one process can create stands for one: it holds until it is
-    removed, or until the process that it names has ended, if that ran on this machine.
-
-    Yields:
-        The process that was killed while it held the lock before; None: none was.
-
-    Raises:
-        ConfigError: It cannot be created, or another run is writing to it.
+    removed, or until the process that it names has ended, if that ran on this machine. Yields the process
+    that was killed while it held the lock before, or None. Raises ConfigError if another run is writing to
+    it.
     """
     if not is_local(directory):
         yield None
@@ -607,8 +603,7 @@ class ShardSink:
             directory: Output directory.
             output_format: Format of the tables.
             service: Takes the tables as well.
-            folder: Name of the folder in it; None: it is chosen when the pipeline runs, so that no two
-                executions write into the same one.
+            folder: Its name; None: chosen when the pipeline runs, so that no two executions write into one.
             number: Shards of a lower number come first, in all tables alike.
             keeps_stored: Whether the end of the run needs what the service returns.
         """

@@ -15,7 +15,9 @@ from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.database import (
+    FAILURE_ROWS,
     LOCAL_APP,
+    RESULT_ROWS,
     close_shared_stores,
     open_store,
     shared_store,
@@ -28,8 +30,7 @@ from turnwise.pipeline.store.runs import (
     begin,
     break_off,
     complete,
-    count_results,
-    count_run_rows,
+    count_written,
     delete_superseded,
     delete_unread,
     is_current,
@@ -117,8 +118,7 @@ def begin_run(place: SinkPlace, document: JsonObject) -> None:
 def complete_run(place: SinkPlace, document: JsonObject) -> None:
     """Writes how a run ended, and removes its earlier executions.
 
-    Raises:
-        StoreError: That fails, or a later execution is complete: the rows of this one are removed then.
+    Raises StoreError if that fails, or a later execution is complete: the rows of this one are removed then.
     """
     store, execution = shared_store(place.url), _execution(place)
     try:
@@ -154,7 +154,9 @@ def left_in_store(place: SinkPlace) -> str:
         with closing(open_store(place.url, read_only=True)) as store:
             if not store.read(lambda connection: is_current(connection, execution)):
                 return f"the store keeps the earlier execution of run {run}"
-            count = store.read(lambda connection: count_run_rows(connection, execution))
+            count = store.read(
+                lambda connection: count_written(connection, execution, RESULT_ROWS, FAILURE_ROWS)
+            )
     except (ConfigError, StoreError):
         count = 0
     holds = f"holds at least {count}" if count else "may hold"
@@ -162,15 +164,11 @@ def left_in_store(place: SinkPlace) -> str:
 
 
 def replaced_in_store(place: SinkPlace, results: int) -> int | None:
-    """Returns how many of a run's results another result of the same run replaced, and writes it there.
-
-    Returns:
-        The number; None: unknown.
-    """
+    """Returns how many of a run's results another one of it replaced, and writes it there; None: unknown."""
     execution = _execution(place)
 
     def work(connection: Connection) -> int:
-        replaced = max(0, results - count_results(connection, execution))
+        replaced = max(0, results - count_written(connection, execution, RESULT_ROWS))
         if replaced:
             write_replaced(connection, execution, replaced, time_ns())
         return replaced
@@ -196,13 +194,7 @@ class StoreSource:
     """Reads the evaluations of stores, each in one transaction, and the records of another source."""
 
     def __init__(self, urls: Sequence[str], app: str, other: Source | None) -> None:
-        """Creates a source.
-
-        Args:
-            urls: URLs of the stores.
-            app: Read only the evaluations of this app; "": of all apps.
-            other: Another source to read.
-        """
+        """Creates a source of the evaluations of an app ("": of all apps) in stores, and of another one."""
         self._urls, self._app, self._other = list(urls), app, other
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:

@@ -44,7 +44,7 @@ from turnwise.pipeline.settings.run import (
     with_fail_on,
 )
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.config import ConfigError, EvalConfig, JudgeConfig
+from turnwise.schemas.config import STATUS, ConfigError, EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, plain_rows
@@ -67,11 +67,7 @@ from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import to_read
 from turnwise.transforms.scoring.config import build_criteria, judged_counts, parse_config
 from turnwise.transforms.scoring.conversation import decide
-from turnwise.transforms.scoring.evaluate import (
-    STATUS,
-    GuessCounts,
-    ScoredConversation,
-)
+from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.selection import Selection
 
@@ -626,7 +622,7 @@ class Collected:
         versions = [row for entry in sums for row in version_rows(entry, run_id)]
         turns = [row for entry in sums for row in turn_rows(entry, run_id)]
         slices = [row for entry in sums for row in slice_rows(entry, run_id)]
-        counted = self._counts | Counter(dict(self._guesses.items()))
+        counted = self._counts | self._guesses
         figures = figures_of(self._settings, counted, usage, versions)
         figures = figures._replace(
             to_read=to_read(self._conversations),

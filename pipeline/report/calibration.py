@@ -23,7 +23,7 @@ from turnwise.schemas.calibration import (
     parse_label,
 )
 from turnwise.schemas.comparison import Bounds
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.criteria.base import CRITERIA
@@ -34,7 +34,6 @@ from turnwise.transforms.decisions.calibration.labels import (
     judged_scores,
 )
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.scoring.evaluate import STATUS
 
 _NARROWEST = 40
 _GROUPS_SHOWN = 12

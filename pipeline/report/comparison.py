@@ -18,7 +18,7 @@ from turnwise.schemas.comparison import (
     Undecided,
     VersionDifference,
 )
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.gate import GATE_PROBLEM
 from turnwise.transforms.decisions.comparison.collect import compared_versions
 from turnwise.transforms.decisions.comparison.differences import compare
@@ -27,7 +27,6 @@ from turnwise.transforms.decisions.comparison.sentences import amount, decimals,
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes, run_places
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.text.cleaning import natural_order
 
 _GAP = "  "

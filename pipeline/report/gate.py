@@ -12,7 +12,7 @@ from turnwise.pipeline.report.comparison import sides_of_runs
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import RunSettings, read_config
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
-from turnwise.schemas.config import AllPassRule, ConfigError, GateConfig, NotWorseRule
+from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.gate import (
     GATE_PROBLEM,
     GateCheck,
@@ -40,7 +40,6 @@ from turnwise.transforms.decisions.gate.measured import (
 from turnwise.transforms.decisions.gate.rules import apply_rules
 from turnwise.transforms.decisions.run import Run, problems_of, read_versions
 from turnwise.transforms.review.problems import cluster_sizes, to_read
-from turnwise.transforms.scoring.evaluate import STATUS
 
 
 def gate_report(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.config import JudgeConfig
+from turnwise.schemas.config import STATUS, JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
@@ -26,15 +26,16 @@ from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 from turnwise.transforms.matching.sample import USED_CASE
 from turnwise.transforms.scoring.config import (
     INAPPLICABLE,
+    JOINT_CASCADE,
+    JOINT_PANEL,
+    JUDGED,
     LEFT_BY_BUDGET,
     VERDICTS,
-    cascade_counts,
+    by_criterion,
     cascade_figures,
-    panel_counts,
     panel_figures,
-    verdict_counts,
 )
-from turnwise.transforms.scoring.evaluate import GUESS, STATUS
+from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.panels import STAGE
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -229,18 +230,18 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
     config = settings.judge.config
     panels = {
         name: panel_figures(options[name].panel, found)
-        for name, found in panel_counts(counts).items()
+        for name, found in by_criterion(counts, JOINT_PANEL).items()
         if name in options
     }
     cascades = {
         name: cascade_figures(cascade.model, found, config.prices, config.candidates)
-        for name, found in cascade_counts(counts).items()
+        for name, found in by_criterion(counts, JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
     inapplicable = {
         name: {key: found[key] for key in (VERDICTS, INAPPLICABLE)}
         | {"share": found[INAPPLICABLE] / found[VERDICTS]}
-        for name, found in sorted(verdict_counts(counts).items())
+        for name, found in by_criterion(counts, JUDGED).items()
     }
     return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 

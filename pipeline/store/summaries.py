@@ -3,6 +3,7 @@
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, cast
@@ -107,26 +108,6 @@ def _text_of(summary: RunColumns | RunDetails) -> str:
     return f"{_checksum(content)}{content.decode()}"
 
 
-def read_columns(text: str) -> RunColumns:
-    """Returns columns of their text; raises ValueError if it was changed or has another version's form."""
-    return cast(RunColumns, _decoded(text, _COLUMNS))
-
-
-def read_details(text: str) -> RunDetails:
-    """Returns details of their text; raises ValueError if it was changed or has another version's form."""
-    return cast(RunDetails, _decoded(text, _DETAILS))
-
-
-def _decoded(text: str, decoder: Any) -> object:
-    content = text[_DIGITS:].encode()
-    if text[:_DIGITS] != _checksum(content):
-        raise ValueError("a summary has another checksum than it states")
-    try:
-        return decoder.decode(content)
-    except msgspec.MsgspecError as error:
-        raise ValueError(str(error)) from None
-
-
 def _checksum(content: bytes) -> str:
     return f"{crc32(content):0{_DIGITS}x}"
 
@@ -154,33 +135,42 @@ def counted_runs(connection: Connection, app: str) -> list[RunKey]:
     return [RunKey(*row) for row in connection.execute(query)]
 
 
-def kept_texts(connection: Connection, runs: Collection[RunKey], end: str) -> dict[RunKey, str]:
-    """Returns the texts of one kind that are in force for runs; those that have none are left out."""
+def kept_columns(connection: Connection, runs: Collection[RunKey]) -> dict[RunKey, RunColumns]:
+    """Returns the columns that are in force for runs; those that have none, or damaged ones, are left out."""
+    return _kept(connection, runs, COLUMNS_END, _COLUMNS)
+
+
+def kept_details(connection: Connection, runs: Collection[RunKey]) -> dict[RunKey, RunDetails]:
+    """Returns the details that are in force for runs, as `kept_columns` does."""
+    return _kept(connection, runs, DETAILS_END, _DETAILS)
+
+
+def _kept(connection: Connection, runs: Collection[RunKey], end: str, decoder: Any) -> dict[RunKey, Any]:
     columns = (RUN_SUMMARIES.c[name] for name in ("evaluation_run", "execution", "update_nanos", "content"))
     names = [f"{run.name}/{end}" for run in runs]
     rows = connection.execute(select(*columns).where(RUN_SUMMARIES.c.name.in_(names))) if names else ()
-    found = {RunKey(*key): text for *key, text in rows}
-    return {run: found[run] for run in runs if run in found}
+    kept = {}
+    for *key, text in rows:
+        content = text[_DIGITS:].encode()
+        # What was changed, or has the form of another version, is as good as missing.
+        if RunKey(*key) in runs and text[:_DIGITS] == _checksum(content):
+            with suppress(msgspec.MsgspecError, ValueError):
+                kept[RunKey(*key)] = decoder.decode(content)
+    return kept
 
 
 def keep_summaries(store: Store, app: str, names: Collection[str] | None = None) -> None:
-    """Writes the summaries of the runs of an app that have none, each in a transaction of its own.
-
-    Args:
-        store: The store.
-        app: Name of the app.
-        names: Names of the runs; None: all of the app.
-    """
-    for run in store.read(lambda connection: _without_summary(connection, app)):
-        if names is None or run.name in names:
-            _keep(store, app, run)
-
-
-def _without_summary(connection: Connection, app: str) -> list[RunKey]:
+    """Writes the summaries of the runs of an app (or some) that have none, each in its own transaction."""
     keys = RUN_SUMMARIES.c.evaluation_run, RUN_SUMMARIES.c.execution, RUN_SUMMARIES.c.update_nanos
     is_details = RUN_SUMMARIES.c.app == app, RUN_SUMMARIES.c.name.endswith(f"/{DETAILS_END}")
-    kept = {RunKey(*row) for row in connection.execute(select(*keys).where(*is_details))}
-    return [run for run in counted_runs(connection, app) if run not in kept]
+
+    def missing(connection: Connection) -> list[RunKey]:
+        kept = {RunKey(*row) for row in connection.execute(select(*keys).where(*is_details))}
+        return [run for run in counted_runs(connection, app) if run not in kept]
+
+    for run in store.read(missing):
+        if names is None or run.name in names:
+            _keep(store, app, run)
 
 
 def _keep(store: Store, app: str, run: RunKey) -> None:
@@ -216,7 +206,7 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
         nanos: Time of writing, nanoseconds since 1970.
         case: What identifies its case; "": nothing.
         verdict: PASS, FAIL or another text.
-        why: Why it should be read; "": no reason.
+        reason: Why it should be read; "": no reason.
         digest: Digest of what is expected; "": nothing; None: not known.
         task: What identifies the golden of a conversation without the name of a case; None: it has one.
         sampled_out: What a sample rate left out of it.
@@ -230,7 +220,7 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
     nanos: int
     case: str
     verdict: str
-    why: str = ""
+    reason: str = ""
     digest: str | None = None
     task: str | None = None
     sampled_out: Sequence[str] = ()
@@ -249,7 +239,7 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
             self.conversation,
             self.version or None,
             self.verdict if self.verdict in ("PASS", "FAIL") else None,
-            self.why or None,
+            self.reason or None,
             self.case or None,
             case_digest=self.digest,
             task=self.task,
@@ -369,15 +359,10 @@ def _scores(connection: Connection, run: str) -> Iterator[tuple[str, JsonObject]
     order = SCORES.c.conversation, SCORES.c.criterion, SCORES.c.turn_index.is_(None), SCORES.c.turn_index
     query = select(*columns).where(SCORES.c.evaluation_run == run).order_by(*order)
     for name, *values, content in connection.execute(query, execution_options={"yield_per": _AT_ONCE}):
-        yield name, dict(zip(SCORE_COLUMNS, values, strict=True)) | _content(name, content)
-
-
-def _content(conversation: str, text: str) -> JsonObject:
-    """Returns the JSON of a score; raises StoreError if it was damaged."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not found.keys() >= _SCORE_CONTENT:
-        raise StoreError(f"a score of {conversation} cannot be read; turnwise store check names it")
-    return found
+        try:
+            found = json.loads(content)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not found.keys() >= _SCORE_CONTENT:
+            raise StoreError(f"a score of {name} cannot be read; turnwise store check names it")
+        yield name, dict(zip(SCORE_COLUMNS, values, strict=True)) | found

@@ -51,11 +51,7 @@ class FileAlertSink:
         self._names: set[str] | None = None
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends the alerts that are not in the file, one at a time, and appends each.
-
-        Raises:
-            AlertError: An alert could not be sent, or the file cannot be written.
-        """
+        """Sends the alerts that are not in the file, one at a time, and appends each; raises AlertError."""
         try:
             if self._names is None:
                 self._names = self._read_names()
@@ -116,12 +112,10 @@ class WebhookAlertSink:
     """Sends each alert as one POST of its JSON object, with its name as `Idempotency-Key`."""
 
     def __init__(self, url: str, timeout: float = 5.0, pause: float = 0.5) -> None:
-        """Creates a sink for one endpoint.
+        """Creates a sink for an `http` or `https` URL, whose path and query may be secret and are not shown.
 
-        Args:
-            url: `http` or `https`. Its path and query may be secret and are never shown.
-            timeout: Seconds to wait for an answer.
-            pause: Seconds before the second attempt. Doubled before the third.
+        An answer is waited for `timeout` seconds; before the second attempt are `pause`, before the third
+        twice that.
         """
         parts = urlsplit(url)
         self._url, self._timeout, self._pause = url, timeout, pause
@@ -129,11 +123,7 @@ class WebhookAlertSink:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Posts each alert. Tries three times, unless the answer is 4xx other than 408 and 429.
-
-        Raises:
-            AlertError: An alert could not be sent.
-        """
+        """Posts each alert, thrice unless the answer is 4xx other than 408 and 429; raises AlertError."""
         for alert in alerts:
             _with_retries(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
 
@@ -167,9 +157,7 @@ class PubSubAlertSink:
     def __init__(self, topic: str, timeout: float = 30.0) -> None:
         """Opens a publisher; raises ConfigError if the library or the credentials are missing.
 
-        Args:
-            topic: `projects/P/topics/T`.
-            timeout: Seconds that publishing may take, retries included.
+        A topic is `projects/P/topics/T`. Publishing may take `timeout` seconds, retries included.
         """
         check_extra(f"--alerts pubsub:{topic}", "turnwise[gcp]")
         from google.auth.exceptions import GoogleAuthError
@@ -178,16 +166,12 @@ class PubSubAlertSink:
         try:
             self._publisher = PublisherClient()
         except GoogleAuthError as error:
-            said = " ".join(str(error).split())[:300]
-            raise ConfigError(f"alerts to {topic}: {said.rstrip('.')}; {HOW_TO}") from None
+            reason = " ".join(str(error).split())[:300]
+            raise ConfigError(f"alerts to {topic}: {reason.rstrip('.')}; {HOW_TO}") from None
         self._topic, self._timeout = topic, timeout
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Publishes alerts and waits until the service has accepted them.
-
-        Raises:
-            AlertError: At least one alert could not be sent.
-        """
+        """Publishes alerts and waits until the service has accepted them; raises AlertError."""
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
 
@@ -204,15 +188,11 @@ class PubSubAlertSink:
 
 
 def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
-    """Returns the sink for a URI.
+    """Returns the sink for a URI: a path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`.
 
-    Args:
-        uri: A path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`. None: the default path.
-        default_path: A file for alerts. With a webhook or a topic, it records which alerts were sent, so that
-            a restart does not send them again. None: no such file.
-
-    Raises:
-        ConfigError: The URI is invalid, or a package that it needs is missing. One line without secrets.
+    Without a URI it is the default path, a file for alerts. With a webhook or a topic, that file records
+    which alerts were sent, so that a restart does not send them again. Raises ConfigError if the URI is
+    invalid, or a package that it needs is missing, in one line without secrets.
     """
     if uri is None:
         if default_path is None:

@@ -70,16 +70,11 @@ def read_arrivals(
 ) -> "tuple[PCollection[Arrival], PCollection[Failure]]":
     """Reads a stream with Beam's connectors; raises ConfigError if an input cannot be read on this runner.
 
+    An input is `pubsub:…`, `kafka://…`, or a path on any filesystem that the runner supports: a glob, a file,
+    or a directory that ends in `/`. A file is read once, when it is first seen, so it must be complete when
+    it appears. Kafka needs Java on the machine that starts the pipeline.
+
     Returns the records, each at its event time, and the failures of reading.
-
-    A file is read once, when it is first seen, so it must be complete when it appears. Kafka needs Java on
-    the machine that starts the pipeline.
-
-    Args:
-        root: The pipeline.
-        inputs: `pubsub:…`, `kafka://…`, or paths on any filesystem that the runner supports: a glob, a file,
-            or a directory that ends in `/`.
-        options: Options of the connectors.
     """
     arrivals: list[PCollection[Arrival]] = []
     failures: list[PCollection[Failure]] = []
@@ -206,13 +201,9 @@ class KafkaArrivalsFn(_ArriveFn):
 
 
 def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
-    """Starts a stream with Beam's connectors. Most runners continue it until it is drained.
+    """Starts a stream with Beam's connectors, which most runners continue until it is drained; returns 0.
 
-    Returns:
-        Exit status 0.
-
-    Raises:
-        ConfigError: The options are wrong; nothing was run.
+    Raises ConfigError if the options are wrong; nothing was run.
     """
     stream = settings.stream
     if stream.stop_after is not None or stream.max_run_time is not None:
@@ -305,12 +296,8 @@ class SharedFiles:
     ) -> None:
         """Keeps where rows go.
 
-        Args:
-            directory: Output directory.
-            run_id: Id of the run.
-            place: The service.
-            in_bundles: Write at the end of each bundle, into more and smaller files. Prism needs it:
-                under load, rows that waited there for a timer were never written.
+        With `in_bundles` they are written at the end of each bundle, into more and smaller files. Prism needs
+        it: under load, rows that waited there for a timer were never written.
         """
         self._directory, self._run_id, self._place = directory, run_id, place
         self._in_bundles = in_bundles

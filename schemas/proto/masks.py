@@ -30,7 +30,6 @@ class MaskField(NamedTuple):
     """A field of a mask.
 
     Attributes:
-        name: JSON name.
         message: Message class of the field or its elements; None: a scalar.
         is_single: Whether it is neither a list nor a map.
     """
@@ -110,24 +109,19 @@ def update_fields(
     """
     updated = deepcopy(old)
     for path in paths:
-        is_set, value = _value_at(new, path)
-        if is_set:
-            _set(message, updated, path, value)
+        holder = _holder(new, path)
+        if path[-1] in holder:
+            _set(message, updated, path, holder[path[-1]])
         else:
-            _clear(updated, path)
+            _holder(updated, path).pop(path[-1], None)
     return updated
 
 
-def _value_at(value: JsonObject, path: FieldPath) -> tuple[bool, JsonValue]:
+def _holder(value: JsonObject, path: FieldPath) -> JsonObject:
+    """Returns the object that holds the last field of a path; an empty one: it is not there."""
     for name in path[:-1]:
         value = value.get(name, {})
-    return path[-1] in value, value.get(path[-1])
-
-
-def _clear(target: JsonObject, path: FieldPath) -> None:
-    for name in path[:-1]:
-        target = target.get(name, {})
-    target.pop(path[-1], None)
+    return value
 
 
 def _set(message: type[Message], target: JsonObject, path: FieldPath, value: JsonValue) -> None:
@@ -326,17 +320,14 @@ class _FilterParser:
         return parts[0] if len(parts) == 1 else Junction("OR", tuple(parts))
 
     def _term(self, depth: int) -> Condition:
-        if self._takes("word", "NOT") or self._takes("minus", "-"):
-            return Negation(self._term_after_not(depth))
-        return self._term_after_not(depth)
-
-    def _term_after_not(self, depth: int) -> Condition:
-        if not self._takes("paren", "("):
-            return self._comparison()
-        inner = self._all(depth + 1)
-        if not self._takes("paren", ")"):
-            raise FilterError("a closing parenthesis is missing")
-        return inner
+        is_negated = self._takes("word", "NOT") or self._takes("minus", "-")
+        if self._takes("paren", "("):
+            term = self._all(depth + 1)
+            if not self._takes("paren", ")"):
+                raise FilterError("a closing parenthesis is missing")
+        else:
+            term = self._comparison()
+        return Negation(term) if is_negated else term
 
     def _comparison(self) -> FieldComparison:
         kind, field = self._take()

@@ -12,7 +12,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 from msgspec.structs import replace
 
-from turnwise.schemas.config import Alert, AlertRule, ScoreLevel
+from turnwise.schemas.config import STATUS, Alert, AlertRule, ScoreLevel
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import MessagePackCoder
@@ -21,7 +21,6 @@ from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
 from turnwise.transforms.metrics.state import MetricsState, Tally, packed, unpacked
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.text.patterns import glob_matches
 
@@ -97,15 +96,15 @@ def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> M
     """Returns the sums of the last windows before one; None: there are none, or the rule needs none."""
     if rule.drop is None:
         return None
-    merged, found = MetricsState(), 0
+    merged, number = MetricsState(), 0
     for time in sorted((time for time in seen if time < start), reverse=True):
         state = unpacked(seen[time].sums)
         if state.conversations:
             merged.merge(state)
-            found += 1
-        if found == rule.drop.baseline:
+            number += 1
+        if number == rule.drop.baseline:
             break
-    return merged if found else None
+    return merged if number else None
 
 
 @beam.ptransform_fn
@@ -143,13 +142,9 @@ def evaluate_rule(
 ) -> Alert | None:
     """Returns the alert of a rule on a window; None: the rule does not hold, or there are too few values.
 
-    A drop is tested at every pane, by a test that is valid however often it is made.
-
-    Args:
-        rule: The rule.
-        window: The window's sums.
-        baseline: The sums of the windows before it that the rule's `drop` needs; None: there are none.
-        number: Position of the window among all windows of its app version, from 1.
+    A drop is tested at every pane, by a test that is valid however often it is made, against the sums of the
+    windows before that the rule's `drop` needs. `number` is the position of the window among all of its app
+    version, from 1.
     """
     if not glob_matches(rule.app_version, window.app_version):
         return None

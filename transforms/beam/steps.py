@@ -106,8 +106,8 @@ class InspectedDoFn(beam.DoFn):
 
     def __dir__(self) -> Set[str]:
         """Returns the names that are not those of `beam.DoFn`: its methods have neither state nor timers."""
-        own = (each for each in type(self).__mro__ if not issubclass(beam.DoFn, each))
-        return {*vars(self), *(name for each in own for name in vars(each))}
+        kinds = (kind for kind in type(self).__mro__ if not issubclass(beam.DoFn, kind))
+        return {*vars(self), *(name for kind in kinds for name in vars(kind))}
 
     def __getattr__(self, name: str) -> Callable[[], _Arguments]:
         """Returns the inspection of a method; called for what is no attribute of the object."""
@@ -187,13 +187,13 @@ class ParsingDoFn(CountingDoFn):
         Events are keyed by their conversation; those whose group names it are `GROUPED`, by group.
         """
         outputs: list[Any] = []
-        for found in parse_record(self._reader, record, self.counts):
-            if isinstance(found, ConversationEvent):
-                event = found._replace(watermark=watermark) if watermark else found
+        for content in parse_record(self._reader, record, self.counts):
+            if isinstance(content, ConversationEvent):
+                event = content._replace(watermark=watermark) if watermark else content
                 tag, key = (GROUPED, event.group) if event.group else (EVENTS, event.session_id)
                 outputs.append(beam.pvalue.TaggedOutput(tag, (key, event)))
             else:
-                outputs.append(found)
+                outputs.append(content)
         return outputs
 
 
@@ -210,8 +210,8 @@ def ParseConversations(records: "PCollection[Record]", reader: LogReader) -> DoO
     )
 
 
-def _tagged(found: Any) -> Any:
-    return beam.pvalue.TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found
+def _tagged(content: Any) -> Any:
+    return beam.pvalue.TaggedOutput(FAILURES, content) if isinstance(content, Failure) else content
 
 
 class _JoinFn(CountingDoFn):
@@ -264,11 +264,11 @@ class _ParseCaseFn(CountingDoFn):
         self._kept: defaultdict[int, list[CaseEntry]] = defaultdict(list)
 
     def process(self, record: Record) -> Iterator[Any]:
-        for found in parse_case(self._reader, record, self.counts):
-            if isinstance(found, Failure):
-                yield _tagged(found)
+        for content in parse_case(self._reader, record, self.counts):
+            if isinstance(content, Failure):
+                yield _tagged(content)
                 continue
-            entry = case_entry(*found)
+            entry = case_entry(*content)
             group = crc32(entry.key.text.encode("utf-8", "backslashreplace")) % _CASE_GROUPS
             kept = self._kept[group]
             kept.append(entry)
@@ -336,12 +336,12 @@ class _MatchFn(CountingDoFn):
         if cases is not self._cases:
             self._cases = cases
             self._index = CaseIndex(None if cases is None else chain.from_iterable(map(given_cases, cases)))
-        found = match_case(self._index, *logged, self.counts)
-        if isinstance(found, Failure):
-            return [beam.pvalue.TaggedOutput(FAILURES, found)]
-        if cases and found.eval_case is not None and self._index.has(found.eval_case.key):
-            self._used.add(found.eval_case.key)
-        return [found]
+        matched = match_case(self._index, *logged, self.counts)
+        if isinstance(matched, Failure):
+            return [beam.pvalue.TaggedOutput(FAILURES, matched)]
+        if cases and matched.eval_case is not None and self._index.has(matched.eval_case.key):
+            self._used.add(matched.eval_case.key)
+        return [matched]
 
 
 @beam.ptransform_fn

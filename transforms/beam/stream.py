@@ -51,13 +51,13 @@ class _Outcomes:
     def lost(self, failure: Failure) -> Any:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run_id))
 
-    def other(self, found: Failure | LostConversation | Ignored) -> Any:
+    def other(self, content: Failure | LostConversation | Ignored) -> Any:
         """Returns the outcome of what is no conversation."""
-        if isinstance(found, Failure):
-            return self.lost(found)
-        if isinstance(found, LostConversation):
-            return TaggedOutput(OUTCOMES, lost_outcome(found.record, found.failures, self._run_id))
-        return TaggedOutput(OUTCOMES, ignored_outcome(found.receipts))
+        if isinstance(content, Failure):
+            return self.lost(content)
+        if isinstance(content, LostConversation):
+            return TaggedOutput(OUTCOMES, lost_outcome(content.record, content.failures, self._run_id))
+        return TaggedOutput(OUTCOMES, ignored_outcome(content.receipts))
 
     def finish(self) -> list[Any]:
         return []
@@ -66,22 +66,22 @@ class _Outcomes:
 class _MeasureStreamFn(MeasuringDoFn):
     _emission: _Outcomes
 
-    def process(self, found: Any, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any]:
-        if isinstance(found, Sample):
-            return self.measured(found, timestamp)
-        return [self._emission.other(found)]
+    def process(self, content: Any, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any]:
+        if isinstance(content, Sample):
+            return self.measured(content, timestamp)
+        return [self._emission.other(content)]
 
 
 class _JudgeStreamFn(JudgeFn):
     _emission: _Outcomes
 
     def process(
-        self, found: Any, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
+        self, content: Any, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
     ) -> Iterator[Any]:
-        if isinstance(found, Sample):
-            yield from super().process(found, timestamp, window)
+        if isinstance(content, Sample):
+            yield from super().process(content, timestamp, window)
         else:
-            yield self._emission.other(found)
+            yield self._emission.other(content)
 
 
 @beam.ptransform_fn
@@ -181,10 +181,10 @@ class _MatchArrivalFn(CountingDoFn):
         super().start_bundle()
         self._current = self._lookup()
 
-    def process(self, found: RecordContent) -> list[Any]:
-        if isinstance(found, LoggedConversation):
-            return [match_case(self._current.cases, *found, self.counts)]
-        return [found]
+    def process(self, content: RecordContent) -> list[Any]:
+        if isinstance(content, LoggedConversation):
+            return [match_case(self._current.cases, *content, self.counts)]
+        return [content]
 
     def finish_bundle(self) -> Iterator[Any]:
         super().finish_bundle()

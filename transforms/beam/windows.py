@@ -294,13 +294,13 @@ def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[Sums
     return _counted(new), [taking_back, _change(new)]
 
 
-def _counted(found: Contribution) -> Counted:
-    statistics = packed(found.statistics)
-    return Counted(found.revision, found.digest, found.event_time, found.app_version, statistics)
+def _counted(new: Contribution) -> Counted:
+    statistics = packed(new.statistics)
+    return Counted(new.revision, new.digest, new.event_time, new.app_version, statistics)
 
 
-def _change(found: Contribution) -> SumsChange:
-    return SumsChange(1, found.event_time, found.app_version, found.statistics)
+def _change(new: Contribution) -> SumsChange:
+    return SumsChange(1, new.event_time, new.app_version, new.statistics)
 
 
 class _CountOnceFn(InspectedDoFn):

@@ -19,9 +19,8 @@ from turnwise.transforms.effects.catalog import (
 )
 from turnwise.transforms.text.words import word_set
 
-_ANSWERS = word_set("""
-    answer content explanation message output plan reason response result status success summary text thought
-""")
+_ANSWERS = word_set("""answer content explanation message output plan reason response result status success
+    summary text thought""")
 """Parameters of tools that give an answer or a plan."""
 
 _ACTION = re.compile(r"[\w.:/-]{1,80}(?: [\w.-]{1,80})?")
@@ -35,10 +34,8 @@ _SHELL = word_set("chmod chown cp kill mkdir mv rm rmdir shred touch unlink")
 """Commands of a shell that write; what another one does is unknown."""
 
 _CALLED_WITH = word_set("args arguments input inputs kwargs parameters params payload")
-_NOT_RUN = word_set("""
-    analyse analyze check checker dryrun estimate explain format formatter lint linter parse parser review
-    translate validate validator verify
-""")
+_NOT_RUN = word_set("""analyse analyze check checker dryrun estimate explain format formatter lint linter
+    parse parser review translate validate validator verify""")
 """Words of tools that look at a query and do not run it."""
 
 _OPERAND = re.compile(
@@ -46,10 +43,8 @@ _OPERAND = re.compile(
 )
 _SEARCHING = word_set("autocomplete browse faq find google search suggest")
 """Words of tools that are asked in everyday words, as for a `drop table lamp`."""
-_STORES_OF_QUERIES = word_set("""
-    bigquery clickhouse cypher database databases db duckdb mysql oracle postgres postgresql redshift
-    snowflake sql sqlite warehouse
-""")
+_STORES_OF_QUERIES = word_set("""bigquery clickhouse cypher database databases db duckdb mysql oracle postgres
+    postgresql redshift snowflake sql sqlite warehouse""")
 _NOT_CODE = re.compile(
     r"```(?:\w+(?=\s))?|--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*\"", re.DOTALL
 )
@@ -66,15 +61,14 @@ _IN_CAPITALS = re.compile(
     r"|TRUNCATE\s+[\w.]+\s*\Z|SELECT\s+[\w.]+\s*\("
 )
 _STATEMENT = re.compile(
-    r"delete\s+from\s+[\w.`\[\]]+\s*(?:\Z|(?:where|using|returning|limit|as)\b|\w+\s+where\b)"
-    r"|(?:drop|truncate)\s+(?:table|view|index|database|schema)\s+(?:if\s+exists\s+)?[\w.`\[\]]+\s*"
-    r"(?:\Z|,|cascade\b|restrict\b)"
-    r"|insert\s+(?:\w+\s+){0,2}into\s+\S+\s*(?:\(|values\b|select\b|set\b|default\b)"
-    r"|update\s+\S+(?:\s+\w+)?\s+set\s+[\w.`]+\s*=|(?:merge|replace|upsert)\s+into\s+\S+"
-    r"|(?:create|alter)\s+table\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|(?:add|alter|as|drop|rename)\b)"
-    r"|select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\([^()]*\))?(?:\s*,\s*[\w.*]+(?:\([^()]*\))?)*)\s+(?:from|into)\s"
-    r"|with\s+(?:recursive\s+)?\w+\s*(?:\([^()]*\)\s*)?as\s*\(|(?:optional\s+)?match\s*\("
-    r"|(?:create|merge)\s*\(\w*:|call\s+[\w.]+\(|exec(?:ute)?\s+\w+[_.]\w+",
+    r"delete\s+from\s+[\w.`\[\]]+\s*(?:\Z|(?:where|using|returning|limit|as)\b|\w+\s+where\b)|(?:drop"
+    r"|truncate)\s+(?:table|view|index|database|schema)\s+(?:if\s+exists\s+)?[\w.`\[\]]+\s*(?:\Z|,|cascade\b"
+    r"|restrict\b)|insert\s+(?:\w+\s+){0,2}into\s+\S+\s*(?:\(|values\b|select\b|set\b|default\b)"
+    r"|update\s+\S+(?:\s+\w+)?\s+set\s+[\w.`]+\s*=|(?:merge|replace|upsert)\s+into\s+\S+|(?:create"
+    r"|alter)\s+table\s+(?:if\s+not\s+exists\s+)?\S+\s*(?:\(|(?:add|alter|as|drop|rename)\b)"
+    r"|select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\([^()]*\))?(?:\s*,\s*[\w.*]+(?:\([^()]*\))?)*)\s+(?:from"
+    r"|into)\s|with\s+(?:recursive\s+)?\w+\s*(?:\([^()]*\)\s*)?as\s*\(|(?:optional\s+)?match\s*\(|(?:create"
+    r"|merge)\s*\(\w*:|call\s+[\w.]+\(|exec(?:ute)?\s+\w+[_.]\w+",
     re.IGNORECASE,
 )
 _DESTROYING = re.compile(
@@ -120,17 +114,17 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
     texts = list(_texts(args))
     asked = texts if _NOT_RUN.isdisjoint(words) else ()
     queries = [
-        found
+        query
         for key, text, _ in asked
-        if _MAY_BE_QUERY.match(text) and (found := _query_effect(text, {*words, *last_words(key)}))
+        if _MAY_BE_QUERY.match(text) and (query := _query_effect(text, {*words, *last_words(key)}))
     ]
     if queries:
         strongest = max(queries, key=_strength)
         return strongest if effect.effect != "write" else max(effect, strongest, key=_strength)
     actions = [
-        found
+        action
         for key, text, inner in texts
-        if (inner or text in _HTTP) and (found := _action_effect(key, text, args))
+        if (inner or text in _HTTP) and (action := _action_effect(key, text, args))
     ]
     if not actions:
         return effect

@@ -13,16 +13,13 @@ _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
 _PLACE = re.compile(r"\[\w*\]")
 _NAME_PARTS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 _LARGEST = 10**40
-CHANGING_WORDS = word_set(
-    "before after against since than between over under up down out off again all every each both either",
-    "one ones est cet same other others another only even more most much many about no nor not",
-    "vor nach über unter zwischen gegen mehr seit sehr aber oder or más muy entre depuis plus",
-)
+CHANGING_WORDS = word_set("""before after against since than between over under up down out off again all
+    every each both either one ones est cet same other others another only even more most much many about no
+    nor not vor nach über unter zwischen gegen mehr seit sehr aber oder or más muy entre depuis plus""")
 """Function words that change a value (`before 5`, `one more`)."""
 
-_PLAIN_WORDS = (FUNCTION_WORDS - CHANGING_WORDS) | word_set(
-    "no nr number mr mrs ms dr herr frau 을 를 이 가 은 는 에 로 으로 の に を へ は"
-)
+_PLAIN_WORDS = (FUNCTION_WORDS - CHANGING_WORDS) | word_set("""no nr number mr mrs ms dr herr frau 을 를 이 가
+    은 는 에 로 으로 の に を へ は""")
 
 ValueVerdict = Literal["same", "other", "not_compared"]
 
@@ -36,18 +33,18 @@ class CallValue(NamedTuple):
 
 def leaves(value: JsonValue) -> list[CallValue]:
     """Returns the scalars of a value with their paths, in order, without whole numbers of over 40 digits."""
-    found, left = [], [CallValue("", value)]
+    scalars, left = [], [CallValue("", value)]
     while left:
-        path, one = left.pop()
+        path, held = left.pop()
         inner: list[CallValue] = []
-        if isinstance(one, dict):
-            inner = [CallValue(f"{path}.{name}" if path else name, item) for name, item in one.items()]
-        elif isinstance(one, list):
-            inner = [CallValue(f"{path}[{place}]", item) for place, item in enumerate(one)]
-        elif not isinstance(one, int) or abs(one) < _LARGEST:
-            found.append(CallValue(path, one))
+        if isinstance(held, dict):
+            inner = [CallValue(f"{path}.{name}" if path else name, item) for name, item in held.items()]
+        elif isinstance(held, list):
+            inner = [CallValue(f"{path}[{i}]", item) for i, item in enumerate(held)]
+        elif not isinstance(held, int) or abs(held) < _LARGEST:
+            scalars.append(CallValue(path, held))
         left += reversed(inner)
-    return found
+    return scalars
 
 
 def argument_paths(args: JsonObject | None) -> list[str]:
@@ -64,11 +61,11 @@ def named(path: str, values: Sequence[CallValue]) -> list[CallValue]:
 def nearly_named(path: str, values: Sequence[CallValue]) -> list[CallValue]:
     """Returns the values that a path names with more before or behind (`args.amount`, `amount.value`)."""
     wanted = path.strip().lower()
-    return [
-        leaf
-        for leaf in values
-        if any(wanted.startswith(f"{own}.") or wanted.endswith(f".{own}") for own in _spellings(leaf.path))
-    ]
+
+    def is_near(path: str) -> bool:
+        return any(wanted.startswith(f"{p}.") or wanted.endswith(f".{p}") for p in _spellings(path))
+
+    return [leaf for leaf in values if is_near(leaf.path)]
 
 
 def _spellings(path: str) -> tuple[str, str]:
@@ -77,11 +74,11 @@ def _spellings(path: str) -> tuple[str, str]:
 
 def values_text(values: Iterable[CallValue]) -> str:
     """Returns the values as one text for searching; names of arguments that hold a digit are values, too."""
-    parts = (
-        (leaf.path if any(map(str.isdecimal, _PLACE.sub("", leaf.path))) else "", leaf.value)
-        for leaf in values
+    shown = (
+        f"{path if any(map(str.isdecimal, _PLACE.sub('', path))) else ''} | {plain(value)}"
+        for path, value in values
+        if not isinstance(value, bool)
     )
-    shown = (f"{path} | {plain(value)}" for path, value in parts if not isinstance(value, bool))
     return plain(" | ".join(shown))
 
 
@@ -104,17 +101,15 @@ def currency_of(path: str, values: Sequence[CallValue]) -> str | None:
     Returns:
         "": none is named; None: one is named, but cannot be read, or there are several.
     """
-    own = {code for word in path_words(path)[-1:] if (code := _code(word)) is not None}
-    if own:
-        return own.pop()
-    around = path
-    while around:
+    for code in map(_code, path_words(path)[-1:]):
+        if code is not None:
+            return code
+    around, codes = path, set[str | None]()
+    while around and not codes:
         around = around.rpartition(".")[0]
-        found = {_code(plain(leaf.value)) for leaf in values if _is_currency(leaf, around)}
-        if found:
-            return found.pop() if len(found) == 1 else None
-    found = {_code(plain(leaf.value)) for leaf in values if "currency" in leaf.path.lower()}
-    return "" if not found else found.pop() if len(found) == 1 else None
+        codes = {_code(plain(leaf.value)) for leaf in values if _is_currency(leaf, around)}
+    codes = codes or {_code(plain(leaf.value)) for leaf in values if "currency" in leaf.path.lower()}
+    return codes.pop() if len(codes) == 1 else None if codes else ""
 
 
 def currency_values(values: Sequence[CallValue]) -> list[CallValue]:

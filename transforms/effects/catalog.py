@@ -13,313 +13,194 @@ from turnwise.transforms.text.words import word_set
 
 # Lists words of tool names by effect: reading, writing, handing over, destructive.
 
-READING = word_set("""
-    analyse analyze approximate ask assess audit authenticate autocomplete benchmark browse calc
-    calculate cat categorize cd ceil check clarify classify collect compare compute consider convert
-    correlate cos count crawl debug decode describe detect determine df diagnose diff discover display
-    divide dot download du enumerate estimate evaluate examine exp explain extract factorize fetch
-    fetches filter find finds floor forecast format gather geocode get gets greet grep head help
-    identify inspect integrate interpolate interpret introspect investigate list lists ln load locate
-    log10 look lookup ls match max measure median min modulo monitor multiply navigate noop normalise
-    normalize observe paraphrase parse peek percentile ping plan poll pow predict preview probe pwd
-    quantify query random rank read reason recall recognise recognize recollect recommend reflect
-    retrieve reverse round say scan score scrape scroll search searches see segment show simulate sin
-    sleep solve sort sqrt standardize stat std stddev stdev stringify subtract suggest sum summarise
-    summarize tabulate tail tell test think tokenize track transcribe translate transliterate validate
-    verify view visualise visualize wait watch wc
-""")
-"""Verbs that change nothing, also calculations. The list is closed: other verbs are unknown."""
-
-IDEMPOTENT = word_set("""
-    abolish abort accept acknowledge activate adjust adopt align allow amend annotate annul anonymise
-    anonymize apply approve archive arm assign attach authorise authorize ban blacklist block cancel
-    cap censor change chmod chown clean cleanse clear close collapse commission complete configure
-    confirm connect correct customize dash deactivate decline decommission dedupe delete delist demote
-    deny deprecate deprovision deregister destroy detach disable disallow disarm discard disconnect
-    dismiss dispose dissolve downgrade drop edit eject eliminate enable enforce eradicate erase evict
-    exchange exclude expel expire expunge finalise finalize finish fix flag flush follow forfeit forget
-    freeze fulfil fulfill grant halt hide ignore impose install kick kill label leave like link
-    liquidate lock lower mark migrate mkdir modify mount move mute mv nuke nullify
-    obliterate open opt overwrite patch pause pin postpone prioritise prioritize prohibit promote prune
-    publish purge put quarantine quash raze reactivate reassign rebalance rebook reboot recategorize
-    reclassify reconcile reconfigure redirect reinstate reject relabel release relocate remap remove
-    rename reopen reorder replace reprice reprioritize reschedule rescind reset resolve restart restore
-    restrict resume retire reveal revert revise revoke rewrite rm rmdir rotate sanction save set settle
-    setup shred shut shutdown silence snooze spoof start stop strip submerge subscribe
-    substitute supersede suppress suspend swap switch tag terminate throttle touch trash truncate tune
-    turn unarchive unassign unban unblock uncomplete undelete undo unflag unfollow unfreeze unhide
-    uninstall unlike unlink unlock unmark unmount unmute unpause unpin unpublish unregister unset
-    unsubscribe unsuspend untag update upgrade upsert vacate void waive whitelist wipe withhold
-""")
-"""Verbs of idempotent writes."""
-
-REPEATABLE = word_set("""
-    accrue acquire add admit advance alert allocate announce apologise apologize appeal append appoint
-    assemble auction award backup begin bid bill book borrow broadcast build buy cable capture charge
-    checkin checkout claim click clone comment commit compensate complain contest contribute
-    copy cp create credit debit decrease decrement dedicate deduct deliver deploy deposit dial disburse
-    dispatch dispute distribute dm donate double downvote draw duplicate earn echo email emit
-    employ enqueue enrol enroll enter establish expand extend file fine fire forge fork forward found
-    fund gift hire import increase increment ingest initialise initialize initiate inject insert
-    instantiate invest invite invoice issue launch lease lend loan log mail make manufacture merge
-    message mint modernise modernize nominate note notify offer onboard order overdraft page pay
-    penalise penalize phone pick pickup place play pledge populate post prepay prescribe press print
-    procure produce provision purchase push queue raise rate rearrange recharge record recruit redeem
-    redeliver refill refuel refund register reimburse reissue remind remit renew rent repay replenish
-    reply report request requisition reseat resell resend reserve respond resubmit retry return review
-    reward roll scale schedule seed sell send serve share ship sign signup sms spawn spend split
-    sponsor spread stake stash store submit supply tap text tip toggle topup trade transact transfer
-    transmit trigger tweet unload upload upvote vest volunteer vote wager warn wire withdraw write
-""")
-"""Verbs of writes that are not idempotent."""
-
+# Verbs that change nothing, also calculations. The list is closed: other verbs are unknown.
+READING = word_set("""analyse analyze approximate ask assess audit authenticate autocomplete benchmark browse
+    calc calculate cat categorize cd ceil check clarify classify collect compare compute consider convert
+    correlate cos count crawl debug decode describe detect determine df diagnose diff discover display divide
+    dot download du enumerate estimate evaluate examine exp explain extract factorize fetch fetches filter
+    find finds floor forecast format gather geocode get gets greet grep head help identify inspect integrate
+    interpolate interpret introspect investigate list lists ln load locate log10 look lookup ls match max
+    measure median min modulo monitor multiply navigate noop normalise normalize observe paraphrase parse peek
+    percentile ping plan poll pow predict preview probe pwd quantify query random rank read reason recall
+    recognise recognize recollect recommend reflect retrieve reverse round say scan score scrape scroll search
+    searches see segment show simulate sin sleep solve sort sqrt standardize stat std stddev stdev stringify
+    subtract suggest sum summarise summarize tabulate tail tell test think tokenize track transcribe translate
+    transliterate validate verify view visualise visualize wait watch wc""")
+# Verbs of idempotent writes.
+IDEMPOTENT = word_set("""abolish abort accept acknowledge activate adjust adopt align allow amend annotate
+    annul anonymise anonymize apply approve archive arm assign attach authorise authorize ban blacklist block
+    cancel cap censor change chmod chown clean cleanse clear close collapse commission complete configure
+    confirm connect correct customize dash deactivate decline decommission dedupe delete delist demote deny
+    deprecate deprovision deregister destroy detach disable disallow disarm discard disconnect dismiss dispose
+    dissolve downgrade drop edit eject eliminate enable enforce eradicate erase evict exchange exclude expel
+    expire expunge finalise finalize finish fix flag flush follow forfeit forget freeze fulfil fulfill grant
+    halt hide ignore impose install kick kill label leave like link liquidate lock lower mark migrate mkdir
+    modify mount move mute mv nuke nullify obliterate open opt overwrite patch pause pin postpone prioritise
+    prioritize prohibit promote prune publish purge put quarantine quash raze reactivate reassign rebalance
+    rebook reboot recategorize reclassify reconcile reconfigure redirect reinstate reject relabel release
+    relocate remap remove rename reopen reorder replace reprice reprioritize reschedule rescind reset resolve
+    restart restore restrict resume retire reveal revert revise revoke rewrite rm rmdir rotate sanction save
+    set settle setup shred shut shutdown silence snooze spoof start stop strip submerge subscribe substitute
+    supersede suppress suspend swap switch tag terminate throttle touch trash truncate tune turn unarchive
+    unassign unban unblock uncomplete undelete undo unflag unfollow unfreeze unhide uninstall unlike unlink
+    unlock unmark unmount unmute unpause unpin unpublish unregister unset unsubscribe unsuspend untag update
+    upgrade upsert vacate void waive whitelist wipe withhold""")
+# Verbs of writes that are not idempotent.
+REPEATABLE = word_set("""accrue acquire add admit advance alert allocate announce apologise apologize appeal
+    append appoint assemble auction award backup begin bid bill book borrow broadcast build buy cable capture
+    charge checkin checkout claim click clone comment commit compensate complain contest contribute copy cp
+    create credit debit decrease decrement dedicate deduct deliver deploy deposit dial disburse dispatch
+    dispute distribute dm donate double downvote draw duplicate earn echo email emit employ enqueue enrol
+    enroll enter establish expand extend file fine fire forge fork forward found fund gift hire import
+    increase increment ingest initialise initialize initiate inject insert instantiate invest invite invoice
+    issue launch lease lend loan log mail make manufacture merge message mint modernise modernize nominate
+    note notify offer onboard order overdraft page pay penalise penalize phone pick pickup place play pledge
+    populate post prepay prescribe press print procure produce provision purchase push queue raise rate
+    rearrange recharge record recruit redeem redeliver refill refuel refund register reimburse reissue remind
+    remit renew rent repay replenish reply report request requisition reseat resell resend reserve respond
+    resubmit retry return review reward roll scale schedule seed sell send serve share ship sign signup sms
+    spawn spend split sponsor spread stake stash store submit supply tap text tip toggle topup trade transact
+    transfer transmit trigger tweet unload upload upvote vest volunteer vote wager warn wire withdraw
+    write""")
+# Verbs of writes that undo themselves when repeated.
 TOGGLING = word_set("toggle")
-"""Verbs of writes that undo themselves when repeated."""
-
+# Verbs that give something a value: the last call counts.
 SETTING = word_set("adjust change configure modify set switch turn update")
-"""Verbs that give something a value: the last call counts."""
-
-DESTRUCTIVE = word_set("""
-    abolish annul cancel clear decommission delete deprovision destroy discard dispose dissolve drop
-    eliminate eradicate erase evict expunge forfeit kill liquidate nuke nullify obliterate overwrite prune
-    purge quash raze remove rescind revoke rm rmdir shred terminate trash truncate uninstall void wipe
-""")
-"""Verbs that delete something irreversibly."""
-
+# Verbs that delete something irreversibly.
+DESTRUCTIVE = word_set("""abolish annul cancel clear decommission delete deprovision destroy discard dispose
+    dissolve drop eliminate eradicate erase evict expunge forfeit kill liquidate nuke nullify obliterate
+    overwrite prune purge quash raze remove rescind revoke rm rmdir shred terminate trash truncate uninstall
+    void wipe""")
+# Verbs that destroy what a store holds (`reset_database`, `restore_factory_settings`).
 RESETTING = word_set("flush reset reinitialise reinitialize restore")
-"""Verbs that destroy what a store holds (`reset_database`, `restore_factory_settings`)."""
-
-STORES = word_set("""
-    bucket cluster data database databases db disk drive environment everything factory namespace repo
-    repository schema server storage table tables warehouse
-""")
-"""Nouns for what is empty or new after a reset; `restore` takes them back, but for a factory's settings."""
-
-NOUNS_TOO = word_set("""
-    alert appeal approximate auction award backup benchmark bid bill book cable cap capture cat charge
-    check claim clean comment commission contest credit dash debit deposit df dispute dm dot double
-    du email exchange file fine finish fire fix flag floor forecast forge found fund gift head
-    help invoice issue label lease leave like link loan lock log mail message mint note offer open
-    order page phone pick pickup plan play post press queue random rate record refund register release
-    rent report request return reverse review reward roll round scale schedule seed segment setup share
-    shutdown sign sms split spread stake stat store sum supply switch tag tail tap test text tip touch
-    trade transfer view vote watch wc wire
-""")
-"""Verbs that are also nouns or other words: a writing one yields to another verb, a reading one must be the
-first word."""
-
-DEEDS = word_set("""
-    appeal auction backup cancellation charge check credit debit deposit dispute exchange fix fund lease link
-    loan pickup rate refund register release rent reserve return review reward sale shutdown trade transfer
-    vote
-""")
-"""Nouns for what is done: to process one is to do it (`process_refund`, not `process_order`)."""
-
-ATTRIBUTES = word_set("""
-    attachments author category content contents entries format genre items language length limit limits line
-    lines option options owner path priority rating rows score scores size subtotal tax thread threads title
-    titles type types value values width
-""")
-"""Nouns for parts and properties: after a noun, they name no deed (`order_items`, `file_path`)."""
-
-OPENED = word_set("""
-    app application browser chat document file folder image link page pdf photo site tab url video web
-    webpage website
-""")
-"""Nouns for what is opened to be looked at."""
-
+# Nouns for what is empty or new after a reset; `restore` takes them back, but for a factory's settings.
+STORES = word_set("""bucket cluster data database databases db disk drive environment everything factory
+    namespace repo repository schema server storage table tables warehouse""")
+# Verbs that are also nouns or other words: a writing one yields to another verb, a reading one must be the
+# first word.
+NOUNS_TOO = word_set("""alert appeal approximate auction award backup benchmark bid bill book cable cap
+    capture cat charge check claim clean comment commission contest credit dash debit deposit df dispute dm
+    dot double du email exchange file fine finish fire fix flag floor forecast forge found fund gift head help
+    invoice issue label lease leave like link loan lock log mail message mint note offer open order page phone
+    pick pickup plan play post press queue random rate record refund register release rent report request
+    return reverse review reward roll round scale schedule seed segment setup share shutdown sign sms split
+    spread stake stat store sum supply switch tag tail tap test text tip touch trade transfer view vote watch
+    wc wire""")
+# Nouns for what is done: to process one is to do it (`process_refund`, not `process_order`).
+DEEDS = word_set("""appeal auction backup cancellation charge check credit debit deposit dispute exchange fix
+    fund lease link loan pickup rate refund register release rent reserve return review reward sale shutdown
+    trade transfer vote""")
+# Nouns for parts and properties: after a noun, they name no deed (`order_items`, `file_path`).
+ATTRIBUTES = word_set("""attachments author category content contents entries format genre items language
+    length limit limits line lines option options owner path priority rating rows score scores size subtotal
+    tax thread threads title titles type types value values width""")
+# Nouns for what is opened to be looked at.
+OPENED = word_set("""app application browser chat document file folder image link page pdf photo site tab url
+    video web webpage website""")
+# Verbs that are also adjectives: before a plural the name is unclear (`open_tickets`).
 ADJECTIVES = word_set("double duplicate free live open")
-"""Verbs that are also adjectives: before a plural the name is unclear (`open_tickets`)."""
-
+# Nouns for what a function returns.
 RETURNED = word_set("answer data output reply response result results text value values")
-"""Nouns for what a function returns."""
-
-QUESTIONS = word_set("""
-    are can does has have how is know should what when where which who whom whose why
-""")
-"""Words that begin a question: they read as the first word of a name and say nothing in a description."""
-
-FILLERS = word_set("""
-    a action agent allow allows an api are be by call can does enable enables endpoint for function
-    help helps it let lets method please that the this to tool use used user will you your is should
-""")
-"""Words of a description before its verb (`This tool is used to`)."""
-
+# Words that begin a question: they read as the first word of a name and say nothing in a description.
+QUESTIONS = word_set("are can does has have how is know should what when where which who whom whose why")
+# Words of a description before its verb (`This tool is used to`).
+FILLERS = word_set("""a action agent allow allows an api are be by call can does enable enables endpoint for
+    function help helps it let lets method please that the this to tool use used user will you your is
+    should""")
+# Nouns for look-ups: a name that begins with one and ends in a writing verb writes (`search_delete`).
 ASKED = word_set("filter list log plan query report scan search test view")
-"""Nouns for look-ups: a name that begins with one and ends in a writing verb writes (`search_delete`)."""
-
-ACTIONS = word_set("""
-    activation cancellation cancelation creation deactivation deletion erasure removal revocation
-    termination
-""")
-"""Nouns for what writing verbs do; one decides as the last word (`account_deletion`)."""
-
+# Nouns for what writing verbs do; one decides as the last word (`account_deletion`).
+ACTIONS = word_set("""activation cancellation cancelation creation deactivation deletion erasure removal
+    revocation termination""")
+# Those of them that delete something irreversibly.
 DESTRUCTIVE_ACTIONS = word_set("cancellation cancelation deletion erasure removal revocation termination")
-"""Those of them that delete something irreversibly."""
-
+# Nouns for operands: what is done to them is a calculation (`add_numbers`).
 NUMBERS = word_set("decimals floats fractions integers ints matrices numbers polynomials vectors")
-"""Nouns for operands: what is done to them is a calculation (`add_numbers`)."""
-
-UNCLEAR = word_set("""
-    answer cache calibrate cleanup combine compile compose compress crop decrypt draft encrypt enhance
-    enrich export feed generate harvest index inform login logoff logon logout mine optimize organize pack
-    prepare process rebuild recalculate recompute redact refine refresh regenerate reindex render repair
-    rescore resize resync rework rollback sanitize select signin signout spin stage stream sync
-    synchronise synchronize train transform trim unpack unzip vacuum warm wash zip
-""")
-"""Verbs of calls that may change something or not: a name that begins with one names no information."""
-
-NO_VERBS = word_set("""
-    affiliate aggregate associate candidate certificate climate coordinate corporate delegate duplicate
-    enterprise estate exercise expertise franchise graduate merchandise premise private template
-""")
-"""Nouns that end as verbs do."""
-
+# Verbs of calls that may change something or not: a name that begins with one names no information.
+UNCLEAR = word_set("""answer cache calibrate cleanup combine compile compose compress crop decrypt draft
+    encrypt enhance enrich export feed generate harvest index inform login logoff logon logout mine optimize
+    organize pack prepare process rebuild recalculate recompute redact refine refresh regenerate reindex
+    render repair rescore resize resync rework rollback sanitize select signin signout spin stage stream sync
+    synchronise synchronize train transform trim unpack unzip vacuum warm wash zip""")
+# Nouns that end as verbs do.
+NO_VERBS = word_set("""affiliate aggregate associate candidate certificate climate coordinate corporate
+    delegate duplicate enterprise estate exercise expertise franchise graduate merchandise premise private
+    template""")
+# Verbs without an effect of their own; the next verb of the name decides.
 WEAK = word_set("call do exec execute handle invoke manage perform process run try use")
-"""Verbs without an effect of their own; the next verb of the name decides."""
-
+# Verbs that load a tool, which changes nothing.
 PREPARING = word_set("discover load select unlock")
-"""Verbs that load a tool, which changes nothing."""
-
+# Nouns for tools that are loaded.
 TOOLS = word_set("tool tools toolbox toolkit toolset toolsets")
-"""Nouns for tools that are loaded."""
-
+# Conjunctions; a verb after one of them counts too.
 JOINING = word_set("and or then")
-"""Conjunctions; a verb after one of them counts too."""
-
-PHRASES = {
-    ("call", "client"): "phone",
-    ("call", "customer"): "phone",
-    ("call", "patient"): "phone",
-    ("call", "taxi"): "phone",
-    ("collect", "payment"): "charge",
-    ("convert", "lead"): "update",
-    ("convert", "trial"): "update",
-    ("dry", "run"): "dryrun",
-    ("find", "replace"): "replace",
-    ("truncate", "message"): "summarize",
-    ("truncate", "number"): "round",
-    ("truncate", "string"): "summarize",
-    ("truncate", "text"): "summarize",
-    ("format", "disk"): "wipe",
-    ("format", "drive"): "wipe",
-    ("gather", "payment"): "charge",
-    ("get", "rid"): "delete",
-    ("load", "card"): "deposit",
-    ("load", "money"): "deposit",
-    ("solve", "ticket"): "resolve",
-    ("check", "in"): "checkin",
-    ("check", "out"): "checkout",
-    ("drop", "off"): "dropoff",
-    ("hand", "off"): "handoff",
-    ("hand", "over"): "handover",
-    ("hang", "up"): "hangup",
-    ("group", "by"): "sort",
-    ("log", "in"): "login",
-    ("log", "out"): "logout",
-    ("look", "up"): "lookup",
-    ("order", "by"): "sort",
-    ("pick", "up"): "pickup",
-    ("set", "difference"): "compute",
-    ("set", "intersection"): "compute",
-    ("set", "union"): "compute",
-    ("sign", "in"): "signin",
-    ("sign", "out"): "signout",
-    ("sign", "up"): "signup",
-    ("top", "up"): "topup",
-}
-"""Verbs of two words."""
-
-FACTS = word_set("""
-    amount analysis availability balance balances calculation calculator catalog catalogue checker
-    comparison conversion converter cost costs count cutoff date deadline detail details duration
-    eligibility eta fee fees finder history hours id ids info information locations number overview
-    policies policy price prices pricing rate rates reason retriever rules searcher speech statistics
-    stats status statuses summary terms time timetable total totals viewer
-""")
-"""Nouns for facts about a resource: `order_status` names its result, although `order` is a verb."""
-
-INFORMATION = FACTS | word_set("""
-    address addresses analysis average calculation calculator calendar caption catalog catalogue
-    checker comparison context conversion converter dashboard data database datastore db definition
-    deviation dictionary difference directions distance documentation encyclopedia estimate faq faqs
-    finder forecast glossary hours inventory kb knowledge leaderboard ledger list lists locations
-    logarithm lookup mean median menu metrics mode name names news now options percentage percentile
-    pricing quote quotes ratio reader receipt receipts recognition report reports result results
-    retriever root schedule schema search searcher settings state temperature timetable today
-    transactions transcript translation translator usage validation variance verification viewer
-    weather wiki wikipedia
-""")
-"""Nouns for information; a name without a verb that ends in one of them is a read."""
-
-STORED = word_set("""
-    address addresses calendar catalog catalogue data database datastore db inventory list lists menu
-    name names options schedule settings
-""")
-"""Those of them that can also be changed (`manage_settings`)."""
-
+# Verbs of two words, by the verb that they are.
+_OF_TWO_WORDS = {
+    **{phrase.replace("_", ""): phrase for phrase in word_set("""dry_run check_in check_out drop_off hand_off
+        hand_over hang_up log_in log_out look_up pick_up sign_in sign_out sign_up top_up""")},
+    **{"phone": "call_client call_customer call_patient call_taxi", "update": "convert_lead convert_trial"},
+    **{"charge": "collect_payment gather_payment", "replace": "find_replace", "round": "truncate_number"},
+    **{"summarize": "truncate_message truncate_string truncate_text", "wipe": "format_disk format_drive"},
+    **{"delete": "get_rid", "deposit": "load_card load_money", "resolve": "solve_ticket"},
+    **{"sort": "group_by order_by", "compute": "set_difference set_intersection set_union"},
+}  # fmt: skip
+PHRASES = {tuple(words.split("_")): verb for verb, some in _OF_TWO_WORDS.items() for words in some.split()}
+# Nouns for facts about a resource: `order_status` names its result, although `order` is a verb.
+FACTS = word_set("""amount analysis availability balance balances calculation calculator catalog catalogue
+    checker comparison conversion converter cost costs count cutoff date deadline detail details duration
+    eligibility eta fee fees finder history hours id ids info information locations number overview policies
+    policy price prices pricing rate rates reason retriever rules searcher speech statistics stats status
+    statuses summary terms time timetable total totals viewer""")
+# Nouns for information; a name without a verb that ends in one of them is a read.
+INFORMATION = FACTS | word_set("""address addresses analysis average calculation calculator calendar caption
+    catalog catalogue checker comparison context conversion converter dashboard data database datastore db
+    definition deviation dictionary difference directions distance documentation encyclopedia estimate faq
+    faqs finder forecast glossary hours inventory kb knowledge leaderboard ledger list lists locations
+    logarithm lookup mean median menu metrics mode name names news now options percentage percentile pricing
+    quote quotes ratio reader receipt receipts recognition report reports result results retriever root
+    schedule schema search searcher settings state temperature timetable today transactions transcript
+    translation translator usage validation variance verification viewer weather wiki wikipedia""")
+# Those of them that can also be changed (`manage_settings`).
+STORED = word_set("""address addresses calendar catalog catalogue data database datastore db inventory list
+    lists menu name names options schedule settings""")
+# Verbs that hand over, if a person or agent is named.
 PASSING = word_set("connect delegate forward redirect refer reroute route transfer")
-"""Verbs that hand over, if a person or agent is named."""
-
+# Nouns for humans.
 HUMANS = word_set("human humans")
-"""Nouns for humans."""
-
+# Verbs that involve a human.
 ASKING = word_set("ask call contact get need page request speak summon talk")
-"""Verbs that involve a human."""
-
+# Verbs that involve a person or agent.
 REACHING = word_set("contact page request speak summon talk")
-"""Verbs that involve a person or agent."""
-
+# Words that always mean a hand-off.
 HANDING = word_set("escalate escalation handoff handover hangup takeover")
-"""Words that always mean a hand-off."""
-
+# Verbs that end a conversation.
 ENDING = word_set("close end exit finish leave quit")
-"""Verbs that end a conversation."""
-
+# Nouns for conversations.
 CONVERSATION = word_set("call caller chat conversation dialog dialogue session")
-"""Nouns for conversations."""
-
-PERSONS = word_set("""
-    adviser advisor agent agents assistant colleague department desk expert experts helpdesk human
-    humans live manager operator operators person queue rep representative representatives reps
-    somebody someone specialist specialists staff subagent supervisor supervisors support team
-""")
-"""Nouns for those who take over."""
-
+# Nouns for those who take over.
+PERSONS = word_set("""adviser advisor agent agents assistant colleague department desk expert experts helpdesk
+    human humans live manager operator operators person queue rep representative representatives reps somebody
+    someone specialist specialists staff subagent supervisor supervisors support team""")
+# Nouns for what is looked up when it is resolved; a ticket is settled.
 RESOLVED = word_set("address addresses dns domain entity host hostname ip location name path place uri url")
-"""Nouns for what is looked up when it is resolved; a ticket is settled."""
-
-FRAMEWORK = word_set("""
-    adk_request_confirmation adk_request_credential adk_request_input ask_user_question attempt_completion
-    enter_plan_mode exit_loop exit_plan_mode final_answer manage_todo_list plan_mode_respond
-    request_confirmation request_credential request_user_input sequential_thinking sequentialthinking
-    set_model_response structured_output task_tracker todo_read todo_write write_todos
-""")
-"""Tools by which frameworks plan, ask the user and give the answer; nothing else changes."""
-
-ANSWERING = word_set("""
-    answer complete complete_task done end_turn finish finish_task respond submit submit_answer
-    task_complete update_plan
-""")
-"""Names of such tools that may also be those of a business; the arguments tell."""
-
+# Tools by which frameworks plan, ask the user and give the answer; nothing else changes.
+FRAMEWORK = word_set("""adk_request_confirmation adk_request_credential adk_request_input ask_user_question
+    attempt_completion enter_plan_mode exit_loop exit_plan_mode final_answer manage_todo_list
+    plan_mode_respond request_confirmation request_credential request_user_input sequential_thinking
+    sequentialthinking set_model_response structured_output task_tracker todo_read todo_write write_todos""")
+# Names of such tools that may also be those of a business; the arguments tell.
+ANSWERING = word_set("""answer complete complete_task done end_turn finish finish_task respond submit
+    submit_answer task_complete update_plan""")
+# Nouns for what a model thinks: writing it down changes nothing.
 THOUGHTS = word_set("reasoning scratchpad thinking thought thoughts")
-"""Nouns for what a model thinks: writing it down changes nothing."""
-
+# Nouns for what a framework or a calculation may write as well as a business, if one of `DRAFTING` does.
 DRAFTS = word_set("dict dicts memories memory plan progress string strings text todos")
-"""Nouns for what a framework or a calculation may write as well as a business, if one of `DRAFTING` does."""
-
-DRAFTING = word_set("""
-    add append create join log make merge record remove replace report save split store strip update write
-""")
-"""Verbs that write drafts."""
-
-MONEY = word_set("""
-    account accounts amount balance bank card cash checking credit fund funds money payment savings
-    wallet
-""")
-"""Nouns for money; a transfer of one of them is not a hand-off."""
-
+# Verbs that write drafts.
+DRAFTING = word_set("""add append create join log make merge record remove replace report save split store
+    strip update write""")
+# Nouns for money; a transfer of one of them is not a hand-off.
+MONEY = word_set("""account accounts amount balance bank card cash checking credit fund funds money payment
+    savings wallet""")
 
 _UNSPACED = "\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
@@ -468,50 +349,43 @@ def infer_effect(name: str, description: str | None = None) -> ToolEffect:
     return effect_of_verb(named or _described(description) or InferredVerb(UNKNOWN, ""), name)
 
 
-def effect_of_verb(found: InferredVerb, name: str) -> ToolEffect:
+def effect_of_verb(inferred: InferredVerb, name: str) -> ToolEffect:
     """Returns the effect of a tool by its deciding verb and its name."""
-    (effect, verb), words = found, lexicon()
-    is_idempotent = effect in ("read", "handoff") or verb in words.idempotent
-    destroys = (
-        verb in words.destructive
-        or (verb in _RESETTING and _names_store(verb, name))
-        or (verb in _CLOSING and not _ACCOUNTS.isdisjoint(words_of(name)))
-    )
+    (effect, verb), known = inferred, lexicon()
+    is_idempotent = effect in ("read", "handoff") or verb in known.idempotent
+    destroys = verb in known.destructive or (verb in _CLOSING and not _ACCOUNTS.isdisjoint(words_of(name)))
+    if verb in _RESETTING:
+        # What resets destroys a store of data.
+        tool = _PART.split(_plain(name))[-1]
+        words, unspaced = words_of(tool), (store in tool for store in _STORES if not store.isascii())
+        is_store = "factory" in words if verb == "restore" else not _STORES.isdisjoint(words) or any(unspaced)
+        destroys = destroys or is_store
     return ToolEffect(effect, is_idempotent, effect == "write" and destroys, GUESS)
-
-
-def _names_store(verb: str, name: str) -> bool:
-    """Returns whether a name that resets something says that it is a store of data."""
-    tool = _PART.split(_plain(name))[-1]
-    words = set(words_of(tool))
-    if verb == "restore":
-        return "factory" in words
-    return not words.isdisjoint(_STORES) or any(store in tool for store in _STORES if not store.isascii())
 
 
 @lru_cache(maxsize=4096)
 def is_toggle(name: str) -> bool:
     """Returns whether a tool toggles a state, by the verb of its name."""
-    found = verb_of_name(name)
-    return found is not None and found.verb in TOGGLING
+    verb = verb_of_name(name)
+    return verb is not None and verb.verb in TOGGLING
 
 
 @lru_cache(maxsize=4096)
 def sets_value(name: str) -> bool:
     """Returns whether a tool gives something a value, by the verb of its name."""
-    found = verb_of_name(name)
-    return found is not None and found.verb in _SETTING
+    verb = verb_of_name(name)
+    return verb is not None and verb.verb in _SETTING
 
 
 def verb_of_name(name: str) -> InferredVerb | None:
     """Returns the deciding verb of a name and what it does; None: nothing is known of it."""
     texts = _PART.split(_plain(name))
     parts = [words for text in texts if (words := _segmented(_without_initials(words_of(text))))]
-    found = _read(parts[-1]) if parts else None
-    if found is None and len(parts) > 1:
-        found = _read([word for words in parts for word in words])
-        found = found if found and found.verb == parts[0][0] else None
-    return found
+    verb = _read(parts[-1]) if parts else None
+    if verb is None and len(parts) > 1:
+        verb = _read([word for words in parts for word in words])
+        verb = verb if verb and verb.verb == parts[0][0] else None
+    return verb
 
 
 @lru_cache(maxsize=4096)
@@ -532,10 +406,8 @@ def words_of(name: str) -> list[str]:
     if not plain.isascii():
         camel = (f"_{c}" if c.isupper() and before.islower() else c for before, c in pairwise(f"_{plain}"))
         plain = "".join(camel)
-    words = [word.lower() for word in _WORD.findall(plain)]
-    words = [word for word in words if not _VERSION.fullmatch(word)]
     joined: list[str] = []
-    for word in words:
+    for word in (word for word in map(str.lower, _WORD.findall(plain)) if not _VERSION.fullmatch(word)):
         phrase = PHRASES.get((joined[-1], word)) if joined else None
         joined[-1:] = [phrase] if phrase else [*joined[-1:], word]
     return joined
@@ -549,11 +421,11 @@ def _segmented(words: Sequence[str]) -> Sequence[str]:
     """
     if all(map(str.isascii, words)):
         return words
-    found = []
+    segments = []
     for word in words:
         parts = _parts_of(word) if _UNSPACED_RUN.fullmatch(word) else [word]
-        found += [part for part in parts if part not in foreign.GRAMMAR] or parts
-    return found
+        segments += [part for part in parts if part not in foreign.GRAMMAR] or parts
+    return segments
 
 
 def _parts_of(run: str) -> list[str]:
@@ -588,8 +460,8 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
         rest = words[1:] if head in _WEAK else words[:-1]
         if len(rest) == 1 and rest[0] in NOUNS_TOO - DEEDS - known.reading:
             return None  # it is not known what is done to an order or a file
-        found = _read(rest)
-        return None if found == ("read", "") and last in STORED else found
+        inferred = _read(rest)
+        return None if inferred == ("read", "") and last in STORED else inferred
     verb = None if _names_thing(words) else _verb(words)
     if verb is None:
         return InferredVerb("read", "") if _names_information(words) else None

@@ -2,26 +2,22 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from math import isfinite
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.call_values import leaves
 from turnwise.transforms.effects.catalog import is_toggle, sets_value, words_of
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, key_of, nodes
-from turnwise.transforms.effects.failures import (
-    admits_failure,
-    changed_nothing,
-    has_failed,
-)
+from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches
-from turnwise.transforms.matching.calls import frozen, pair_responses, same_tool
+from turnwise.transforms.matching.calls import answered_calls, frozen, pair_responses, same_tool
 from turnwise.transforms.matching.expectations import same_agent, turn_texts
 from turnwise.transforms.text.sentences import single_spaced
 from turnwise.transforms.text.words import word_set
@@ -30,10 +26,9 @@ from turnwise.transforms.text.words import word_set
 
 Actor = Literal["agent", "user"]
 _STATES = ("on", "off", "enabled", "disabled", "active", "inactive")
-_THINGS = word_set("""
-    account attribute cell channel column customer device field file id ids index item key line order
-    parameter passenger path product property room row sensor setting sku ticket url user uuid variable zone
-""")
+_THINGS = word_set("""account attribute cell channel column customer device field file id ids index item key
+    line order parameter passenger path product property room row sensor setting sku ticket url user uuid
+    variable zone""")
 _VALUES = word_set("amount enabled level limit mode on quantity state status to value")
 _MOST_SET = 100_000
 _NAMES_OF_STATES = frozenset(("state", "status", "value", "on", "off", "to", "enable", "enabled", "active"))
@@ -56,8 +51,9 @@ def without_repeats(calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[Too
     seen: set[Hashable] = set()
     distinct = []
     for call in calls:
-        if catalog.effect_of(call).idempotent:
-            key = call_key(call, catalog.effect_of(call).effect == "handoff")
+        effect = catalog.effect_of(call)
+        if effect.idempotent:
+            key = call_key(call, effect.effect == "handoff")
             if key in seen:
                 continue
             seen.add(key)
@@ -113,9 +109,9 @@ def _is_toggle(call: ToolCall, catalog: ToolCatalog) -> bool:
     if not is_toggle(called_tool(call)) or tool.effect != "write" or tool.idempotent:
         return False
     names_state = any(word in _NAMES_OF_STATES for name in args for word in words_of(name))
+    values = args.values()
     return not names_state and not any(
-        isinstance(value, bool) or any(equivalent(state, value) for state in _STATES)
-        for value in args.values()
+        isinstance(value, bool) or any(equivalent(state, value) for state in _STATES) for value in values
     )
 
 
@@ -123,8 +119,7 @@ def _is_toggle(call: ToolCall, catalog: ToolCatalog) -> bool:
 
 _MOST_COMPARED = 250_000
 _TEXT_COST, _TEXT_LENGTH = 6, 50
-_FEW = 64
-"""Pairs of calls that are compared in less time than it takes to look for equal ones."""
+_FEW = 64  # pairs of calls that are compared in less time than it takes to look for equal ones
 _MOST_DESCRIBED = 256
 _OTHER_ACTOR_FACTOR = 0.5
 
@@ -192,7 +187,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
         partners = _in_place_of(wanted, calls, None if is_many else compare)
         for want, j in zip(wanted, partners, strict=True):
             if j is not None:
-                is_same = is_many and _may_be_same(compare, want, calls[j])
+                is_same = is_many and _may_be_same(compare, want.call, calls[j].call)
                 (matching.matched if is_same else matching.wrong).append(Pair(want, calls[j]))
         wanted, calls = _left(wanted, calls, partners)
         matching.missing.extend(wanted)
@@ -214,7 +209,15 @@ def _match_tool(
     is_many, are_some = _are_many(wanted, made), len(wanted) * len(made) > _FEW
     for key in (frozen, key_of) if is_many else (frozen,) if are_some else ():
         for by_actor in (True, False) if is_many else (True,):
-            partners = _partners_by_key(key, wanted, made, compare, by_actor)
+            # Of calls with equal keys, and of equal actors if `by_actor`, the equivalent ones are pairs.
+            sides = (
+                [(by_actor and c.actor, key(c.call.args or {})) for c in side] for side in (wanted, made)
+            )
+            pairs = list(zip(wanted, equal_matches(*sides), strict=True))
+            partners = [
+                j if j is not None and _is_same_change(compare, False, want, made[j]) else None
+                for want, j in pairs
+            ]
             wanted, made = _take(partners, wanted, made, matching)
     if not _are_many(wanted, made):
         of_one_actor: list[int | None] = []
@@ -236,11 +239,8 @@ def _take(
 
 
 def _are_many(wanted: list[ActorCall], made: list[ActorCall]) -> bool:
-    return _nodes(wanted) * _nodes(made) > _MOST_COMPARED
-
-
-def _nodes(made: list[ActorCall]) -> int:
-    return sum(comparison_cost(item.call) for item in made)
+    costs = [sum(comparison_cost(item.call) for item in side) for side in (wanted, made)]
+    return costs[0] * costs[1] > _MOST_COMPARED
 
 
 def comparison_cost(call: ToolCall) -> int:
@@ -263,32 +263,14 @@ def _is_same_change(compare: ArgumentComparison, by_actor: bool, want: ActorCall
     return same_tool(want.call, item.call) and not compare.differences(want.call, item.call)
 
 
-def _may_be_same(compare: ArgumentComparison, want: ActorCall, item: ActorCall) -> bool:
+def _may_be_same(compare: ArgumentComparison, want: ToolCall, made: ToolCall) -> bool:
     """Returns whether calls are the same, or may be in other words, where too many are left to compare."""
-    if not same_tool(want.call, item.call):
-        return False
-    differences = compare.differences(want.call, item.call)
-    return not differences or (
-        compare.undecided
-        and all(may_be_reworded(one.expected) and may_be_reworded(one.actual) for one in differences)
+    differences = compare.differences(want, made) if same_tool(want, made) else None
+    if not differences:
+        return differences is not None
+    return compare.undecided and all(
+        may_be_reworded(d.expected) and may_be_reworded(d.actual) for d in differences
     )
-
-
-def _partners_by_key(
-    key: Callable[[JsonValue], Hashable],
-    wanted: list[ActorCall],
-    made: list[ActorCall],
-    compare: ArgumentComparison,
-    by_actor: bool,
-) -> list[int | None]:
-    """Pairs calls with equal keys, and of equal actors if `by_actor`; keeps the equivalent pairs."""
-    keys = [
-        [(by_actor and item.actor, key(item.call.args or {})) for item in side] for side in (wanted, made)
-    ]
-    pairs = zip(wanted, equal_matches(*keys), strict=True)
-    return [
-        j if j is not None and _is_same_change(compare, False, want, made[j]) else None for want, j in pairs
-    ]
 
 
 def _in_place_of(
@@ -299,14 +281,14 @@ def _in_place_of(
         return [None] * len(wanted)
     if compare is None or len(wanted) * len(made) > _MOST_DESCRIBED:
         return [i if i < len(made) else None for i in range(len(wanted))]
-    return best_assignment([[_similarity(want, item, compare) for item in made] for want in wanted])
 
+    def similarity(want: ActorCall, item: ActorCall) -> float:
+        if not same_tool(want.call, item.call):
+            return 0.0
+        factor = 1.0 if want.actor == item.actor else _OTHER_ACTOR_FACTOR
+        return factor / (1 + len(compare.differences(want.call, item.call)))
 
-def _similarity(want: ActorCall, item: ActorCall, compare: ArgumentComparison) -> float:
-    if not same_tool(want.call, item.call):
-        return 0.0
-    similarity = 1.0 / (1 + len(compare.differences(want.call, item.call)))
-    return similarity if want.actor == item.actor else similarity * _OTHER_ACTOR_FACTOR
+    return best_assignment([[similarity(want, item) for item in made] for want in wanted])
 
 
 class _Applied(NamedTuple):
@@ -324,7 +306,7 @@ def _applied(pairs: Iterable[tuple[list[ToolCall], list[ToolResponse]]], catalog
     applied = _Applied([], [], [])
     for calls, responses in pairs:
         if _changing(calls, catalog):
-            for call, response in zip(calls, pair_responses(calls, responses), strict=True):
+            for call, response in _with_responses(calls, responses):
                 if catalog.effect_of(call).effect == "read":
                     continue
                 if has_failed(response, called_tool(call), call.args):
@@ -332,6 +314,12 @@ def _applied(pairs: Iterable[tuple[list[ToolCall], list[ToolResponse]]], catalog
                 else:
                     (applied.no_ops if changed_nothing(response) else applied.succeeded).append(call)
     return applied
+
+
+def _with_responses(
+    calls: Sequence[ToolCall], responses: Sequence[ToolResponse]
+) -> Iterable[tuple[ToolCall, ToolResponse | None]]:
+    return zip(calls, pair_responses(calls, responses), strict=True)
 
 
 def _changing(calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
@@ -427,15 +415,15 @@ def _last_set(
     wanted = [
         call for call in expected if sets_value(called_tool(call)) and catalog.effect_of(call).idempotent
     ]
-    found = []
-    for place, want in enumerate(wanted if len(wanted) * len(made) <= _MOST_SET else ()):
-        if any(_sets_the_same(want, other) for other in (*wanted[place + 1 :], *by_user)):
+    pairs = []
+    for i, want in enumerate(wanted if len(wanted) * len(made) <= _MOST_SET else ()):
+        if any(_sets_the_same(want, other) for other in (*wanted[i + 1 :], *by_user)):
             continue
         key = call_key(want)
         last = next((c for c in reversed(made) if call_key(c) == key or _sets_the_same(want, c)), None)
         if last is not None and call_key(last) != key:
-            found.append((want, last))
-    return found
+            pairs.append((want, last))
+    return pairs
 
 
 def _sets_the_same(call: ToolCall, other: ToolCall) -> bool:
@@ -478,12 +466,10 @@ def _failed_lookups(
     made = [
         (turn, call, has_failed(response, called_tool(call), call.args))
         for turn in (turns if reads else ())
-        for call, response in zip(
-            turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True
-        )
+        for call, response in answered_calls(turn)
         if catalog.effect_of(call).effect == "read"
     ]
-    found = {}
+    failed_ones = {}
     for want in reads if any(failed for *_, failed in made) else ():
         tried = [i for i, (_, call, _) in enumerate(made) if call.name == want.name]
         same = [i for i in tried if call_key(made[i][1]) == call_key(want)]
@@ -491,8 +477,8 @@ def _failed_lookups(
         if rest and all(made[i][2] for i in rest):
             turn, call, _ = made[(same or tried)[-1]]
             if not any(map(admits_failure, turn_texts(turn))):
-                found[id(call)] = call
-    return list(found.values())
+                failed_ones[id(call)] = call
+    return list(failed_ones.values())
 
 
 def match_changes(work: Changes, catalog: ToolCatalog, compare: ArgumentComparison) -> Matching:
@@ -505,28 +491,17 @@ def match_changes(work: Changes, catalog: ToolCatalog, compare: ArgumentComparis
         return Matching([], [], [], [])
     matching = match_same(work.expected, work.actual, compare)
     if matching.missing and work.no_ops:
-        found = match_same(matching.missing, work.no_ops, compare)
-        matching.matched.extend(found.matched)
-        matching.missing[:] = found.missing
-    _drop_repetitions(matching, catalog, compare)
-    if not work.counts_extra:
-        matching.extra[:] = [item for item in matching.extra if item.actor == "user"]
-    match_rest(matching, compare)
-    matching.extra[:] = [item for item in matching.extra if item.actor == "agent"]
-    if work.optional:
-        matching.extra[:] = match_calls(work.optional, matching.extra, compare).extra
-    return matching
-
-
-def _drop_repetitions(matching: Matching, catalog: ToolCatalog, compare: ArgumentComparison) -> None:
-    """Removes idempotent extra and missing calls that a matched call of the other actor repeats."""
+        without_effect = match_same(matching.missing, work.no_ops, compare)
+        matching.matched.extend(without_effect.matched)
+        matching.missing[:] = without_effect.missing
+    # An idempotent call that a matched one of the other actor repeats is neither extra nor missing.
+    pairs = matching.matched
 
     def repeats(item: ActorCall, other: ActorCall) -> bool:
         if item.actor == other.actor or item.call.name != other.call.name:
             return False
         return catalog.effect_of(item.call).idempotent and call_key(item.call) == call_key(other.call)
 
-    pairs = matching.matched
     matching.extra[:] = [
         item for item in matching.extra if not any(repeats(item, pair.actual) for pair in pairs)
     ]
@@ -538,11 +513,17 @@ def _drop_repetitions(matching: Matching, catalog: ToolCatalog, compare: Argumen
             for pair in pairs
         )
     ]
+    if not work.counts_extra:
+        matching.extra[:] = [item for item in matching.extra if item.actor == "user"]
+    match_rest(matching, compare)
+    matching.extra[:] = [item for item in matching.extra if item.actor == "agent"]
+    if work.optional:
+        matching.extra[:] = match_calls(work.optional, matching.extra, compare).extra
+    return matching
 
 
 # Renders calls and their differences as text for explanations and details.
 
-T = TypeVar("T")
 MOST_LISTED = 50
 _LONGEST_VALUE = 160
 _SHOWN = 3
@@ -589,11 +570,11 @@ def wrong_details(wrong: Sequence[Pair], compare: ArgumentComparison) -> list[Js
     """Returns the differences of the first 50 wrong pairs."""
     return [
         {
-            "expected": call_text(each.expected.call),
-            "actual": call_text(each.actual.call),
-            "arguments": [d._asdict() for d in compare.differences(each.expected.call, each.actual.call)],
+            "expected": call_text(want.call),
+            "actual": call_text(made.call),
+            "arguments": [d._asdict() for d in compare.differences(want.call, made.call)],
         }
-        for each in wrong[:MOST_LISTED]
+        for want, made in wrong[:MOST_LISTED]
     ]
 
 
@@ -652,7 +633,13 @@ def summary(
         parts = [f"{len(matching.matched)} of {changes}." if wanted else "No change was expected."]
     else:
         parts = [f"{changes}, and no other." if wanted else "Nothing was to be changed, and nothing was."]
-    wrong = [_wrong_text(compare, p) if i < _SHOWN else "" for i, p in enumerate(matching.wrong)]
+    wrong = [""] * len(matching.wrong)
+    for i, (want, made) in enumerate(matching.wrong[:_SHOWN]):
+        values = (
+            f"{d.parameter} is {value_text(d.actual)} instead of {value_text(d.expected)}"
+            for d in compare.differences(want.call, made.call)
+        )
+        wrong[i] = f"{made.call.name}: {', '.join(values)}"
     heads = {"Missing": matching.missing, "Not expected": matching.extra}
     parts += [_sentence(head, texts(calls)) for head, calls in heads.items()]
     parts += [_sentence("Wrong arguments", wrong)]
@@ -669,14 +656,6 @@ def _sentence(head: str, things: Sequence[str]) -> str:
     return f"{head}: {'; '.join(things[:_SHOWN])}{more}." if things else ""
 
 
-def _wrong_text(compare: ArgumentComparison, wrong: Pair) -> str:
-    found = (
-        f"{d.parameter} is {value_text(d.actual)} instead of {value_text(d.expected)}"
-        for d in compare.differences(wrong.expected.call, wrong.actual.call)
-    )
-    return f"{wrong.actual.call.name}: {', '.join(found)}"
-
-
 # Converts hand-offs that are recorded or expected without a tool call into equivalent calls.
 
 _TOOL, _PARAMETER = "transfer_to_agent", "agent_name"
@@ -691,28 +670,25 @@ def recorded_handoffs(turn: Turn, catalog: ToolCatalog, wanted: Iterable[ToolCal
         wanted: Expected calls; a hand-off to an agent that one of them names becomes that call.
     """
     agents = _without_called(turn.transfers, turn.tool_calls, catalog)
-    return [_as_wanted(_call(agent), wanted, catalog) for agent in agents]
+    single = [call for call in wanted if len(call.args or ()) == 1]
+    made = []
+    for call in map(_call, agents):
+        agent = (call.args or {})[_PARAMETER]
+        made.append(next((c for c in single if _names(c, agent) and _hands_over(c, catalog)), call))
+    return made
 
 
 def expected_handoffs(turn: ExpectedTurn, catalog: ToolCatalog) -> tuple[list[ToolCall], list[ToolCall]]:
     """Returns the required and the optional hand-offs of a golden turn, beside its calls."""
-    found = [each for each in turn.expectations if each.kind == "agent_transfer"]
-    wanted = [each.target_agent or "" for each in found if not each.skip]
-    free = [*(each.target_agent or "" for each in found if each.skip), *turn.scripted_transfers]
+    stated = [(e.target_agent or "", e.skip) for e in turn.expectations if e.kind == "agent_transfer"]
+    wanted = [agent for agent, is_optional in stated if not is_optional]
+    free = [*(agent for agent, is_optional in stated if is_optional), *turn.scripted_transfers]
     must = _without_called(wanted, turn.tool_calls or (), catalog)
     return [_call(agent) for agent in must], [_call(agent) for agent in free]
 
 
 def _call(agent: str) -> ToolCall:
     return ToolCall(_TOOL, {_PARAMETER: agent.rsplit("/", 1)[-1]})
-
-
-def _as_wanted(made: ToolCall, wanted: Iterable[ToolCall], catalog: ToolCatalog) -> ToolCall:
-    """Returns the expected call that hands over to the same agent and has no other argument, else `made`."""
-    agent = (made.args or {})[_PARAMETER]
-    return next(
-        (c for c in wanted if len(c.args or ()) == 1 and _names(c, agent) and _hands_over(c, catalog)), made
-    )
 
 
 def _without_called(agents: Sequence[str], calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[str]:

@@ -39,7 +39,7 @@ from turnwise.transforms.effects.prose_values import (
     read_given,
     without_codes,
 )
-from turnwise.transforms.matching.calls import pair_responses
+from turnwise.transforms.matching.calls import answered_calls
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import Amount, find_span, plain
 from turnwise.transforms.text.dates import WEEKDAY_IN_CHARACTERS, read_dates, weekdays_in
@@ -83,17 +83,20 @@ def compare_value(
         `not_compared` also where the argument is empty, a truth value, or prose with other words.
     """
     given = leaves(args or {})
-    own = named(value.argument, given) if value.argument else []
-    near = nearly_named(value.argument, given) if not own else []
-    if near:
-        return "same" if any(_compare(value.text, leaf, given) == "same" for leaf in near) else "not_compared"
-    if not own:
-        return "same" if _is_held(value.text, [*given, *held]) else "not_compared"
-    verdicts = [_compare(value.text, leaf, given) for leaf in own]
-    if len(own) == 1 or "same" in verdicts:
+    text, leaves_named = value.text, named(value.argument, given) if value.argument else []
+    if not leaves_named:
+        near = nearly_named(value.argument, given)
+        is_same = any(_compare(text, leaf, given) == "same" for leaf in near)
+        return "same" if is_same or (not near and _is_held(text, [*given, *held])) else "not_compared"
+    verdicts = [_compare(text, leaf, given) for leaf in leaves_named]
+    if len(leaves_named) == 1 or "same" in verdicts:
         return "same" if "same" in verdicts else verdicts[0]
-    together = _compare_list(value.text, own, given)
-    return "other" if together is None and set(verdicts) == {"other"} else together or "not_compared"
+    path, values = leaves_named[0].path, [leaf.value for leaf in leaves_named]
+    if numbers := read_given(values, path, currency_of(path, given)):
+        return compare_amounts(text, numbers)
+    joined = ", ".join(entry if isinstance(entry, str) else plain(entry) for entry in values)
+    together = _compare_kinds(text, joined, path, given) if _is_comparable(text, joined) else "not_compared"
+    return "other" if together == "not_compared" and set(verdicts) == {"other"} else together
 
 
 def _compare(text: str, leaf: CallValue, given: Sequence[CallValue]) -> ValueVerdict:
@@ -128,25 +131,14 @@ def _compare_kinds(text: str, argument: JsonValue, path: str, given: Sequence[Ca
     return compare_amounts(text, numbers) if numbers else compare_names(text, shown, path)
 
 
-def _compare_list(text: str, own: Sequence[CallValue], given: Sequence[CallValue]) -> ValueVerdict | None:
-    """Compares a text with all entries of a list together; None: they say no more than each for itself."""
-    path, values = own[0].path, [leaf.value for leaf in own]
-    numbers = read_given(values, path, currency_of(path, given))
-    if numbers:
-        return compare_amounts(text, numbers)
-    joined = ", ".join(value if isinstance(value, str) else plain(value) for value in values)
-    found = _compare_kinds(text, joined, path, given) if _is_comparable(text, joined) else "not_compared"
-    return None if found == "not_compared" else found
-
-
-def _is_held(said: str, values: Sequence[CallValue]) -> bool:
+def _is_held(text: str, values: Sequence[CallValue]) -> bool:
     """Returns whether one of a call's values is the same as a text, or the text is codes that they hold."""
     compared = [leaf for leaf in values if not isinstance(leaf.value, bool)][:_MOST_VALUES]
     currencies = currency_values(values)
-    if any(_compare(said, leaf, currencies) == "same" for leaf in compared):
+    if any(_compare(text, leaf, currencies) == "same" for leaf in compared):
         return True
-    codes, rest = codes_in(said), _WORD.findall(without_codes(said).lower())
-    if not codes or addresses_in(said) or not all(is_plain_word(word, "") for word in rest):
+    codes, rest = codes_in(text), _WORD.findall(without_codes(text).lower())
+    if not codes or addresses_in(text) or not all(is_plain_word(word, "") for word in rest):
         return False
     return set(codes) <= set(codes_in(values_text(values)))
 
@@ -228,32 +220,33 @@ class ActionClaim(Struct):
 
 def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]:
     """Returns the calls of the agent that are no look-ups, without repetitions of idempotent ones."""
-    found: list[Action] = []
-    for place, turn in enumerate(conversation.turns):
-        pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
-        own = [
-            _action(place, call, response)
-            for call, response in pairs
+    actions: list[Action] = []
+    for index, turn in enumerate(conversation.turns):
+        of_turn = [
+            _action(index, call, response)
+            for call, response in answered_calls(turn)
             if catalog.effect_of(call).effect != "read"
             and not has_failed(response, called_tool(call), call.args)
         ]
-        if not any(catalog.effect(action.tool).effect == "handoff" for action in own):
-            own += [_action(place, ToolCall(name=f"{_TRANSFER}{agent}"), None) for agent in turn.transfers]
-        found += own
-    for action in found:
+        if not any(catalog.effect(action.tool).effect == "handoff" for action in of_turn):
+            of_turn += [
+                _action(index, ToolCall(name=f"{_TRANSFER}{agent}"), None) for agent in turn.transfers
+            ]
+        actions += of_turn
+    for action in actions:
         action.is_change = catalog.effect(action.tool).effect != UNKNOWN
-    kept = {id(call) for call in without_repeats([action.call for action in found], catalog)}
-    return [action for action in found if id(action.call) in kept]
+    kept = {id(call) for call in without_repeats([action.call for action in actions], catalog)}
+    return [action for action in actions if id(action.call) in kept]
 
 
-def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action:
+def _action(turn: int, call: ToolCall, response: ToolResponse | None) -> Action:
     answer = response.response if response else None
-    read = json_structure(answer) if isinstance(answer, str) else None
-    values = leaves(call.args or {}) + leaves(answer if read is None else read)
+    structure = json_structure(answer) if isinstance(answer, str) else None
+    values = leaves(call.args or {}) + leaves(answer if structure is None else structure)
     tool = called_tool(call)
     if tool.startswith(_TRANSFER):
         values.append(CallValue("agent", tool.removeprefix(_TRANSFER)))
-    return Action(place, tool, call, values)
+    return Action(turn, tool, call, values)
 
 
 def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
@@ -261,9 +254,8 @@ def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRang
     turns = range(len(conversation.turns))
     for index in (*(i for i in turns if i == turn), *(i for i in turns if i != turn)):
         for message, text in enumerate(turn_texts(conversation.turns[index])):
-            found = find_span(quote, text)
-            if found is not None:
-                return MessageRange(index, message, *found)
+            if (span := find_span(quote, text)) is not None:
+                return MessageRange(index, message, *span)
     return None
 
 
@@ -276,9 +268,14 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     of a claim that has an action also get the numbers, codes, addresses and days of its quote that no action
     holds, amounts of money that no claim lists, and an identifier in words that no action holds.
     """
-    held = _held_values([value for action in actions for value in action.values])
+    values = [value for action in actions for value in action.values]
+    days = [reading.day for leaf in values for reading in read_dates(plain(leaf.value))]
+    text = values_text(values)
+    held = _HeldByActions(
+        text, _keys(words(text)), {day.weekday() for day in days if day} | weekdays_in(text)
+    )
     texts = {id(action): values_text(action.values) for action in actions}
-    said = [value.text for claim in claims for value in claim.values]
+    listed_money = {money for claim in claims for value in claim.values for money in _money_in(value.text)}
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
         of_tool = [action for action in actions if action.tool == claim.tool]
         name = claim.identifier
@@ -288,17 +285,17 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
         before = [action for action in fitting if action.turn <= claim.place.turn]
         if fitting:
             listed = [claim.identifier, *(value.text for value in claim.values)]
-            more = _unlisted_money(claim.quote, said) + _unlisted_numbers(claim.quote, listed, held)
-            words = [ClaimedValue("", claim.identifier)] if is_unheld else []
-            claim.values = [*claim.values, *more, *words]
+            money = _money_in(claim.quote).items()
+            more = [ClaimedValue("", text) for amount, text in money if amount not in listed_money]
+            more += _unlisted_numbers(claim.quote, listed, held)
+            more += [ClaimedValue("", claim.identifier)] if is_unheld else []
+            claim.values = [*claim.values, *more]
             claim.action = min(before or fitting, key=partial(_distance, claim))
             claim.action.is_claimed = True
             compared = claim.compared(claim.action)
             claim.verdict = "not_compared" if "not_compared" in compared else "done"
-            if "other" in compared:
-                claim.verdict = "other_values"
-            if not before:
-                claim.verdict = "too_early"
+            claim.verdict = "other_values" if "other" in compared else claim.verdict
+            claim.verdict = claim.verdict if before else "too_early"
 
 
 def _distance(claim: ActionClaim, action: Action) -> tuple[int, int, bool]:
@@ -323,30 +320,24 @@ class _HeldByActions(NamedTuple):
     """What all actions hold: their values as text, the keys of their numbers and days, and weekdays, 0..6."""
 
     text: str
-    keys: frozenset[str]
-    weekdays: frozenset[int]
-
-
-def _held_values(values: Sequence[CallValue]) -> _HeldByActions:
-    """Returns what the values of actions hold."""
-    text = values_text(values)
-    days = (reading.day for leaf in values for reading in read_dates(plain(leaf.value)))
-    weekdays = {day.weekday() for day in days if day} | weekdays_in(text)
-    return _HeldByActions(text, frozenset(_keys(words(text))), frozenset(weekdays))
+    keys: set[str]
+    weekdays: set[int]
 
 
 def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -> list[ClaimedValue]:
-    """Returns the numbers, codes, addresses and days that are neither listed nor held by an action.
+    """Returns the numbers, codes, addresses and days of a quote that are neither listed nor held.
 
-    Args:
-        quote: The agent's words.
-        listed: The values and the identifier that are compared.
-        held: What all actions hold.
+    A long number that ends with four digits or more of the quote holds these.
     """
     text = " | ".join(listed)
-    known, found = held.keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
-    missing = (word for word, own in _demands(found, quote) if not all(known.intersection(k) for k in own))
-    numbers = [word for word in dict.fromkeys(missing) if not _is_end(word, held.text)]
+    known, read = held.keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
+    missing = (word for word, keys in _demands(read, quote) if any(known.isdisjoint(k) for k in keys))
+    numbers = [
+        number
+        for number in dict.fromkeys(missing)
+        if not (number.isdecimal() and len(number) >= _LEAST_END)
+        or not re.search(rf"\d{{3,}}{number}(?!\d)", held.text)
+    ]
     known_codes = {*codes_in(text), *codes_in(held.text), *addresses_in(text), *addresses_in(held.text)}
     codes = [
         code
@@ -359,13 +350,7 @@ def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -
     days = weekdays_in(quote) - weekdays_in(text) - held.weekdays
     names = dict.fromkeys(match[0] for match in _WEEKDAY_OR_WORD.finditer(quote.lower()))
     weekdays = (name for name in names if weekdays_in(name) & days)
-    return [ClaimedValue("", one) for one in (*numbers, *codes, *weekdays)]
-
-
-def _is_end(number: str, text: str) -> bool:
-    """Returns whether a text holds a long number that ends with a number of four digits or more."""
-    is_long = number.isdecimal() and len(number) >= _LEAST_END
-    return is_long and re.search(rf"\d{{3,}}{number}(?!\d)", text) is not None
+    return [ClaimedValue("", value) for value in (*numbers, *codes, *weekdays)]
 
 
 def _demands(found: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Keys, ...]]]:
@@ -382,18 +367,10 @@ def _demands(found: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Key
             yield word.lower, ((month_key(word.month),),)
 
 
-def _unlisted_money(quote: str, listed: Sequence[str]) -> list[ClaimedValue]:
-    """Returns the amounts with a currency in a quote that no claim lists."""
-    known = {own for text in listed for own in _money_in(text)}
-    return [ClaimedValue("", text) for own, text in _money_in(quote).items() if own not in known]
-
-
 def _money_in(text: str) -> dict[Amount, str]:
     """Returns the amounts of money in a text, each with its words."""
-    found, plain_text = read_passage(text, None).mentions, normalized(text, None)
-    return {
-        one.amount: plain_text[one.start : one.end] for one in found if one.amount and one.amount.currency
-    }
+    mentions, shown = read_passage(text, None).mentions, normalized(text, None)
+    return {m.amount: shown[m.start : m.end] for m in mentions if m.amount and m.amount.currency}
 
 
 def _keys(found: Sequence[Word]) -> set[str]:

@@ -59,8 +59,7 @@ _LONGEST_MOMENT = 48
 _LETTERS, _DIGITS_OF_A_CODE = 3, 7
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _NO_VALUES = frozenset(("null", "none", "nil", "undefined", "nan", "n/a", "na", "-"))
-_NORWAY = "NO"
-"""In capitals it may be false or the code of a country."""
+_NORWAY = "NO"  # false, or the code of a country
 _CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
 _DECIMAL_COMMA = re.compile(r"(\D{0,4}\d{1,3}(?:[. '’]?\d{3})*),(\d\d)(\D{0,5})")
 Prose = Literal["unmet", "met", "ignored", "free"]
@@ -68,10 +67,8 @@ Prose = Literal["unmet", "met", "ignored", "free"]
 any other, but not commands, code and the like; free: these too."""
 FurtherKeys = Literal["free", "names", "none"]
 """Which keys beside the expected ones are ignored: all, those that describe an entry, or none."""
-_DESCRIBING = word_set(
-    "airline airport arrival author brand carrier city country departure description destination from label",
-    "name origin title to",
-)
+_DESCRIBING = word_set("""airline airport arrival author brand carrier city country departure description
+    destination from label name origin title to""")
 
 
 def equivalent(
@@ -99,11 +96,17 @@ def equivalent(
         return True
     left, right = _structure(expected, name), _structure(actual, name)
     if is_empty(left) or is_empty(right):
-        return _nothing_equals(left, right, prose)
+        if _is_nothing(left) and _is_nothing(right):
+            return prose != "unmet" or _NORWAY not in (left, right)
+        if all(is_empty(side) or _may_be_nothing(side) for side in (left, right)):
+            return prose != "unmet"
+        if not (may_be_reworded(left) or may_be_reworded(right)):
+            return False
+        return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
     if isinstance(left, dict) and isinstance(right, dict):
         keys = dict.fromkeys(left)
         if prose == "unmet" and further != "free":
-            # It may change what is written.
+            # What does not only describe an entry may change what is written.
             keys |= {key: None for key in right if further == "none" or not _describes(key, right[key])}
         inside: FurtherKeys = further if further == "free" else "none"
         return all(equivalent(left.get(key), right.get(key), prose, key, inside) for key in keys)
@@ -155,21 +158,6 @@ def _entries(value: JsonValue) -> list[JsonValue]:
     return [*re.split(r"\s*[,;]\s*", value.strip())] if isinstance(value, str) else [value]
 
 
-def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
-    """Compares two values of which one is empty, or null for an absent one.
-
-    Prose that stands where the case states nothing is unclear. Where the case states an empty text or prose,
-    one without the other is different.
-    """
-    if _is_nothing(left) and _is_nothing(right):
-        return prose != "unmet" or _NORWAY not in (left, right)
-    if all(is_empty(side) or _may_be_nothing(side) for side in (left, right)):
-        return prose != "unmet"
-    if not (may_be_reworded(left) or may_be_reworded(right)):
-        return False
-    return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
-
-
 def _is_nothing(value: JsonValue) -> bool:
     return is_empty(value) or (isinstance(value, str) and _TRUTHS.get(plain(value)) is False)
 
@@ -205,21 +193,18 @@ def pair_equivalent(
         for i, j in zip(rows, columns, strict=False):
             partners[i] = j if same(expected[i], actual[j]) else None
     elif size:
-        found = count_matches([expected[i] for i in rows], [actual[j] for j in columns], same)
-        for i, column in zip(rows, found, strict=True):
+        pairs = count_matches([expected[i] for i in rows], [actual[j] for j in columns], same)
+        for i, column in zip(rows, pairs, strict=True):
             partners[i] = None if column is None else columns[column]
     return partners
 
 
 def nodes(value: JsonValue) -> int:
     """Returns the number of nodes of a value; comparing two values costs at most their product."""
-    if isinstance(value, dict):
-        return 1 + sum(map(nodes, value.values()))
-    if isinstance(value, list):
-        return 1 + sum(map(nodes, value))
-    return (
-        1 + len(value) // _NODE_LENGTH if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else 1
-    )
+    if isinstance(value, dict | list):
+        return 1 + sum(map(nodes, value.values() if isinstance(value, dict) else value))
+    is_structure = isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
+    return 1 + len(str(value)) // _NODE_LENGTH if is_structure else 1
 
 
 def key_of(value: JsonValue, name: str = "") -> Hashable:
@@ -243,23 +228,21 @@ def key_of(value: JsonValue, name: str = "") -> Hashable:
     number = _amount(value)
     if number is not None:
         return number
-    return _key_of_text(value) if isinstance(value, str) else repr(value)
-
-
-def _key_of_text(text: str) -> Hashable:
-    if may_be_reworded(text) or _CAMEL_CASE.fullmatch(text):
-        return "prose", text
-    read = read_dates(plain(text))
-    return read[0].key if len(read) == 1 else plain(text)
+    if not isinstance(value, str):
+        return repr(value)
+    if may_be_reworded(value) or _CAMEL_CASE.fullmatch(value):
+        return "prose", value
+    dates = read_dates(plain(value))
+    return dates[0].key if len(dates) == 1 else plain(value)
 
 
 def _structure(value: JsonValue, name: str) -> JsonValue:
     """Returns the object or list that a text spells without a key twice, and other texts with plain signs."""
     if not isinstance(value, str):
         return value
-    found = json_structure(value)
-    if found is not None and not key_twice(value.encode(), found):
-        return found
+    structure = json_structure(value)
+    if structure is not None and not key_twice(value.encode(), structure):
+        return structure
     is_literal = value.isascii() or is_structured(value) or is_secret_or_pattern(name)
     return value if is_literal else with_plain_signs(value)
 
@@ -317,28 +300,24 @@ def _may_spell_moment(text: str) -> bool:
 
 
 def _spelled(text: str) -> str:
-    """Returns a short text in one spelling, with spaces between its words (`one_way`, `oneWay`)."""
+    """Returns a short text in one spelling.
+
+    It has spaces between its words (`one_way`, `oneWay`), and units, weekdays, months, ordinals and degrees
+    written in one way.
+    """
     parts = re.sub(r"(?<=[^\W\d_])[_-]+(?=[^\W\d_])|(?<=[a-z])(?=[A-Z][a-z])", " ", text)
-    return plain(_with_units(spell_alike(parts))).rstrip(".!,。！ ").strip('"“”„«»') or text
-
-
-def _with_units(text: str) -> str:
-    """Writes units, weekdays, months, ordinals and degrees of a short text in one way."""
+    parts = _DEGREE.sub(r" \1", spell_alike(parts))
     names: dict[str, str] = {}
-    text = _ORDINAL.sub(lambda found: _ORDINALS[found[0].lower()], _DEGREE.sub(r" \1", text))
-    text = mark_named_values(text, names)
+    marked = mark_named_values(_ORDINAL.sub(lambda word: _ORDINALS[word[0].lower()], parts), names)
     # A pound is a weight, too.
-    return _MONEY_TOKEN.sub(lambda found: names.get(found[0], found[0]).removesuffix("s"), text)
+    marked = _MONEY_TOKEN.sub(lambda token: names.get(token[0], token[0]).removesuffix("s"), marked)
+    return plain(marked).rstrip(".!,。！ ").strip('"“”„«»') or text
 
 
 _ORDINALS = {
-    "first": "1st",
-    "second": "2nd",
-    "third": "3rd",
-    "fifth": "5th",
-    "eighth": "8th",
-    "ninth": "9th",
-} | {f"{word}th": f"{number}th" for word, number in (("four", 4), ("six", 6), ("seven", 7), ("ten", 10))}
+    **{"first": "1st", "second": "2nd", "third": "3rd", "fourth": "4th", "fifth": "5th", "sixth": "6th"},
+    **{"seventh": "7th", "eighth": "8th", "ninth": "9th", "tenth": "10th"},
+}
 _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 _DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
 _MONEY_TOKEN = re.compile(r"zqunit0[0-5]")
@@ -367,17 +346,14 @@ def _may_be(value: JsonValue, number: Amount | None) -> bool:
     """Returns whether a text may state a number with words or other separators (`5 kg`, `1.250`)."""
     if number is None or not isinstance(value, str) or value.isdecimal() or len(value) > _LONGEST_MOMENT:
         return False
-    stated = [read_passage(value, language).mentions for language in (None, "de", "fr")]
-    return any(
-        len(found) == 1
-        and found[0].amount is not None
-        and not found[0].is_denied
-        and (
-            same_amount(found[0].amount, number)
-            or (found[0].is_share and same_amount(found[0].amount, Amount(100 * number.value, "")))
-        )
-        for found in stated
-    )
+    for mentions in (read_passage(value, language).mentions for language in (None, "de", "fr")):
+        if len(mentions) == 1 and (stated := mentions[0]).amount is not None and not stated.is_denied:
+            percent = Amount(100 * number.value, "")
+            if same_amount(stated.amount, number) or (
+                stated.is_share and same_amount(stated.amount, percent)
+            ):
+                return True
+    return False
 
 
 _MILLION_OR_THOUSAND = re.compile(r"\bmil\b", re.IGNORECASE)
@@ -396,8 +372,8 @@ def _code(text: str) -> str | None:
     if not is_code or read_dates(plain(text)):
         return None
     for piece in pieces:
-        has_digit = any(map(str.isdecimal, piece))
-        if not (piece.isascii() and piece.lstrip("+").isalnum() and (has_digit or len(piece) <= _LETTERS)):
+        may_be_part = len(piece) <= _LETTERS or any(map(str.isdecimal, piece))
+        if not (may_be_part and piece.isascii() and piece.lstrip("+").isalnum()):
             return None
     joins = any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(pieces))
     return None if joins and sum(map(str.isdecimal, text)) < _DIGITS_OF_A_CODE else "".join(pieces)
@@ -471,10 +447,10 @@ class ArgumentComparison(Struct, frozen=True):
             wanted = {name: wanted.get(name) for name in expected.compare_args}
             given = {name: value for name, value in given.items() if name in wanted}
         tool = expected.name or ""
-        found = self._compare(tool, wanted, given)
+        differences = self._compare(tool, wanted, given)
         if not self.answers:
-            return found
-        apart = {difference.parameter for difference in found}
+            return differences
+        apart = {difference.parameter for difference in differences}
         strict = structs.replace(self, undecided=False)._compare(tool, wanted, given)
         return [d for d in strict if not self.answers.get(_open_pair(tool, d), d.parameter not in apart)]
 
@@ -482,32 +458,25 @@ class ArgumentComparison(Struct, frozen=True):
         """Returns the arguments of two calls that only a judge can compare, where the case states any."""
         strict, lenient = (structs.replace(self, undecided=undecided) for undecided in (False, True))
         apart = {difference.parameter for difference in lenient.differences(expected, actual)}
-        found = strict.differences(expected, actual)
-        tool = expected.name or ""
-        return [_open_pair(tool, d) for d in found if d.parameter not in apart and d.expected is not None]
+        open_ones = [d for d in strict.differences(expected, actual) if d.parameter not in apart]
+        return [_open_pair(expected.name or "", d) for d in open_ones if d.expected is not None]
 
     def not_compared(self, expected: ToolCall, actual: ToolCall) -> list[str]:
         """Returns the parameters of two calls that are equal only because their prose is not compared."""
         strict = structs.replace(self, undecided=False, ignores_prose=False, free_tools=frozenset())
         apart = {difference.parameter for difference in self.differences(expected, actual)}
-        found = (difference.parameter for difference in strict.differences(expected, actual))
+        names = (difference.parameter for difference in strict.differences(expected, actual))
         wanted = expected.args or {}
-        return [name for name in found if name not in apart and not is_directive(wanted.get(name))]
-
-    def _prose(self, tool: str) -> Prose:
-        if tool in self.free_tools:
-            return "free"
-        if self.ignores_prose:
-            return "ignored"
-        return "met" if self.undecided else "unmet"
+        return [name for name in names if name not in apart and not is_directive(wanted.get(name))]
 
     def _compare(self, tool: str, wanted: JsonObject, given: JsonObject) -> list[Difference]:
         matchers = {**self.matchers.get(ANY_TOOL, {}), **self.matchers.get(tool, {})}
         ordered = {*self.ordered.get(ANY_TOOL, ()), *self.ordered.get(tool, ())}
         free = {name for name in wanted if name not in matchers and name not in ordered}
-        together = [group for group in _parallel_lists(wanted, free) if _all_lists(group, given)]
-        prose = self._prose(tool)
-        found = [diff for group in together for diff in _rows_differ(group, wanted, given, prose)]
+        together = _parallel_lists(wanted, given, free)
+        prose: Prose = "ignored" if self.ignores_prose else "met" if self.undecided else "unmet"
+        prose = "free" if tool in self.free_tools else prose
+        differences = [diff for group in together for diff in _rows_differ(group, wanted, given, prose)]
         done = {name for group in together for name in group}
         for name in (name for name in (*wanted, *(n for n in given if n not in wanted)) if name not in done):
             want, value = wanted.get(name), given.get(name)
@@ -517,15 +486,11 @@ class ArgumentComparison(Struct, frozen=True):
                     equivalent(*pair, prose, name, "names") for pair in zip(want, value, strict=True)
                 )
             if not (equivalent(want, value, prose, name, "none") if met is None else met):
-                found.append(Difference(name, want, value))
-        return found
+                differences.append(Difference(name, want, value))
+        return differences
 
     def _is_met(
-        self,
-        want: JsonValue,
-        value: JsonValue,
-        is_given: bool,
-        matcher: ArgumentMatcher | None,
+        self, want: JsonValue, value: JsonValue, is_given: bool, matcher: ArgumentMatcher | None
     ) -> bool | None:
         """Returns whether a matcher or directive is met; None: there is none."""
         if matcher is not None and matcher.match == "ignore":
@@ -544,22 +509,22 @@ def _open_pair(tool: str, difference: Difference) -> OpenPair:
     return OpenPair(f"{difference.parameter} of {tool}", text, plain_text(difference.actual))
 
 
-def _parallel_lists(wanted: JsonObject, names: set[str]) -> list[list[str]]:
-    """Groups lists of scalars of equal length (2 or more); entries at one index form a row."""
+def _parallel_lists(wanted: JsonObject, given: JsonObject, names: set[str]) -> list[list[str]]:
+    """Groups lists of scalars of equal length (2 or more) on both sides; entries at one index form a row."""
     by_length: dict[int, list[str]] = {}
     for name, value in wanted.items():
-        if name in names and _is_plain_list(value) and len(value) > 1 and order_of(name, value) != "fixed":
-            by_length.setdefault(len(value), []).append(name)
-    return [group for group in by_length.values() if len(group) > 1]
+        size = _size_of_list(value)
+        if name in names and size > 1 and order_of(name, value) != "fixed":
+            by_length.setdefault(size, []).append(name)
+    groups = [group for group in by_length.values() if len(group) > 1]
+    sizes = [{_size_of_list(given.get(name)) for name in group} for group in groups]
+    return [group for group, of in zip(groups, sizes, strict=True) if len(of) == 1 and -1 not in of]
 
 
-def _is_plain_list(value: JsonValue) -> bool:
-    return isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
-
-
-def _all_lists(group: Sequence[str], given: JsonObject) -> bool:
-    lengths = {len(given[name]) if _is_plain_list(given.get(name)) else -1 for name in group}
-    return len(lengths) == 1 and -1 not in lengths
+def _size_of_list(value: JsonValue) -> int:
+    """Returns the length of a list of scalars; -1: the value is none."""
+    is_list = isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
+    return len(value) if is_list else -1
 
 
 def _rows_differ(
@@ -567,15 +532,15 @@ def _rows_differ(
 ) -> list[Difference]:
     rows = [dict(zip(group, row, strict=True)) for row in zip(*(wanted[n] for n in group), strict=True)]
     made = [dict(zip(group, row, strict=True)) for row in zip(*(given[n] for n in group), strict=True)]
-    if prose == "unmet" and any(order_of(name, ()) == "open" for name in group):
-        is_same = len(rows) == len(made) and all(map(partial(equivalent, prose=prose), rows, made))
-    else:
-        is_same = len(rows) == len(made) and None not in pair_equivalent(rows, made, prose)
-    if is_same:
-        return []
-    alone = [
-        Difference(n, wanted[n], given[n]) for n in group if not equivalent(wanted[n], given[n], prose, n)
-    ]
+    if len(rows) == len(made):
+        if prose == "unmet" and any(order_of(name, ()) == "open" for name in group):
+            is_same = all(map(partial(equivalent, prose=prose), rows, made))
+        else:
+            is_same = None not in pair_equivalent(rows, made, prose)
+        if is_same:
+            return []
+    apart = [name for name in group if not equivalent(wanted[name], given[name], prose, name)]
+    alone = [Difference(name, wanted[name], given[name]) for name in apart]
     return alone or [Difference(" with ".join(group), rows, made)]
 
 
@@ -638,11 +603,11 @@ class SpokenText:
         if passage is None or not passage.mentions:
             return _has_words(self._all, _words(wanted), self._is_english)
         if not any(map(str.isalpha, "".join(passage.between))):
-            return any(_contains(said, passage, self._is_english) for said in self._values)
+            return any(_contains(stated, passage, self._is_english) for stated in self._values)
+        if any(_contains(stated, passage, self._is_english) for stated in self._passages):
+            return True
         in_digits = read_passage(wanted, self._language, False)
-        return any(_contains(said, passage, self._is_english) for said in self._passages) or any(
-            _contains(said, in_digits, self._is_english) for said in self._passages_in_digits
-        )
+        return any(_contains(stated, in_digits, self._is_english) for stated in self._passages_in_digits)
 
     def nearest_sentence(self, wanted: str) -> str:
         """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""
@@ -653,7 +618,8 @@ class SpokenText:
         likeness = [_likeness(wanted, part) for part in parts]
         best = max(likeness)
         last = len(parts) - 1 - likeness[::-1].index(best)
-        return _shortened(parts[last] if best else parts[-1])
+        line = " ".join((parts[last] if best else parts[-1]).split())
+        return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"
 
 
 def _words(text: str) -> str:
@@ -668,15 +634,9 @@ def _has_words(
 ) -> bool:
     """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
     last = _LAST_WORD.search(wanted)
-    ending = (
-        ""
-        if last is None
-        else "s?"
-        if not last[1]
-        else _ENDING
-        if is_english and last[0].isascii()
-        else _ANY_ENDING
-    )
+    ending = "" if last is None else "s?"
+    if last and last[1]:
+        ending = _ENDING if is_english and last[0].isascii() else _ANY_ENDING
     before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _UNPREFIXED.match(wanted) else ""
     after = r"\Z" if is_end else rf"{ending}(?!{SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
     return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
@@ -695,19 +655,19 @@ _NUMBER_ONE = re.compile(
 
 def _without_list_numbers(text: str) -> str:
     """Removes the numbers of list entries (`1.`, `2.`, ...)."""
-    numbers = [int(found[1]) for found in _LIST_NUMBER.finditer(text)]
+    numbers = list(map(int, _LIST_NUMBER.findall(text)))
     is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
     return _LIST_NUMBER.sub("", text) if is_list else text
 
 
-def _contains(said: Passage, wanted: Passage, is_english: bool) -> bool:
+def _contains(stated: Passage, wanted: Passage, is_english: bool) -> bool:
     size = len(wanted.mentions)
     return any(
-        all(map(Mention.means, wanted.mentions, said.mentions[i : i + size]))
-        and _has_words(said.between[i], wanted.between[0], is_english, is_end=True)
-        and said.between[i + 1 : i + size] == wanted.between[1:-1]
-        and _has_words(said.between[i + size], wanted.between[-1], is_english, is_start=True)
-        for i in range(len(said.mentions) - size + 1)
+        all(map(Mention.means, wanted.mentions, stated.mentions[i : i + size]))
+        and _has_words(stated.between[i], wanted.between[0], is_english, is_end=True)
+        and stated.between[i + 1 : i + size] == wanted.between[1:-1]
+        and _has_words(stated.between[i + size], wanted.between[-1], is_english, is_start=True)
+        for i in range(len(stated.mentions) - size + 1)
     )
 
 
@@ -717,8 +677,3 @@ def _likeness(wanted: str, part: str) -> float:
     shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
     both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
     return (shared + both_count / 2) / max(1, len(words))
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"

@@ -20,96 +20,72 @@ _TELLING_OF_WRITES = ("info", "answer", "warning", "reply")
 _STATUS = frozenset(("status", "state", "outcome"))
 _OPENING = re.compile(
     r"[\W_]*(?:(?:\w+ )?(?:errors?|failure)\b(?![ -]?(?:free|handling|reports?|reporting|logs?|logging"
-    r"|tracking)\b)|[\w.]*(?:error|exception)\b ?[:(]"
-    r"|exception\b|traceback \(|fail(?:ed|ure)?\b|fatal\b|invalid\b|forbidden\b|unauthori[sz]ed\b|bad request"
-    r"|(?:access|permission) denied|no such\b|not found\b|insufficient\b"
-    r"|not (?:allowed|permitted|possible|authori[sz]ed)\b|http\S* [45]\d\d\b"
-    r"|time ?out\b|connection (?:refused|reset|aborted|closed)|(?:service )?unavailable\b"
-    r"|internal server error\b|(?:http )?status(?: code)?[:=]? ?[45]\d\d$|bad gateway|gateway time-?out"
-    r"|oops\b"
-    r"|something went wrong|socket hang ?up|getaddrinfo|e(?:conn|notfound|timedout|acces|perm"
-    r"|hostunreach)[a-z]*\b"
-    r"|(?:unknown|invalid|unsupported|unrecognized) (?:\w+ )?(?:tool|function|method|command|action"
-    r"|argument|parameter"
-    r"|input|value|field|id|request|format)\b|no (?:tool|function)s? (?:named|called)|missing (?:\w+ ){0,4}"
-    r"(?:parameter|argument|field|property|value)s?\b|\d+ validation errors?|field required"
+    r"|tracking)\b)|[\w.]*(?:error|exception)\b ?[:(]|exception\b|traceback \(|fail(?:ed|ure)?\b|fatal\b"
+    r"|invalid\b|forbidden\b|unauthori[sz]ed\b|bad request|(?:access|permission) denied|no such\b|not found\b"
+    r"|insufficient\b|not (?:allowed|permitted|possible|authori[sz]ed)\b|http\S* [45]\d\d\b|time ?out\b"
+    r"|connection (?:refused|reset|aborted|closed)|(?:service )?unavailable\b|internal server error\b"
+    r"|(?:http )?status(?: code)?[:=]? ?[45]\d\d$|bad gateway|gateway time-?out|oops\b|something went wrong"
+    r"|socket hang ?up|getaddrinfo|e(?:conn|notfound|timedout|acces|perm|hostunreach)[a-z]*\b|(?:unknown"
+    r"|invalid|unsupported|unrecognized) (?:\w+ )?(?:tool|function|method|command|action|argument|parameter"
+    r"|input|value|field|id|request|format)\b|no (?:tool|function)s? (?:named|called)|missing "
+    r"(?:\w+ ){0,4}(?:parameter|argument|field|property|value)s?\b|\d+ validation errors?|field required"
     r"|(?:\w+ ){1,2}(?:is )?required$|<(?:!doctype|html)[^>]*>.*<title>\W*[45]\d\d\b"
-    r"|(?:\w+ ){0,3}(?:temporarily |currently )unavailable\b"
-    r"|(?:\w+ ){0,3}(?:limit|quota) (?:exceeded|reached)|rate limit|too many requests"
-    r"|(?:please )?(?:re)?try again\b"
-    r"|(?:http\S* |status(?: code)?:? ?)?[45]\d\d (?:[a-z-]+ ){0,3}"
-    r"(?:error|request|unauthori[sz]ed|forbidden|found|conflict|gone|unavailable|timeout|gateway|such)\b"
-    r"|(?:\w+ ){0,2}\w*fehler\b|erreur\b|échec\b|fallo\b|erro\b|errore\b|fout\b|błąd|hata\b|ошибка|خطأ|فشل"
-    r"|오류|실패|에러|エラー(?!報告|レポート|ログ)|失敗|错误|失败|錯誤)"
+    r"|(?:\w+ ){0,3}(?:temporarily |currently )unavailable\b|(?:\w+ ){0,3}(?:limit|quota) (?:exceeded"
+    r"|reached)|rate limit|too many requests|(?:please )?(?:re)?try again\b|(?:http\S* |status(?: "
+    r"code)?:? ?)?[45]\d\d (?:[a-z-]+ ){0,3}(?:error|request|unauthori[sz]ed|forbidden|found|conflict|gone"
+    r"|unavailable|timeout|gateway|such)\b|(?:\w+ ){0,2}\w*fehler\b|erreur\b|échec\b|fallo\b|erro\b|errore\b"
+    r"|fout\b|błąd|hata\b|ошибка|خطأ|فشل|오류|실패|에러|エラー(?!報告|レポート|ログ)|失敗|错误|失败|錯誤)"
 )
 _SAYING = re.compile(
-    r"\b(?:unable to|can ?not|can['’]t|could ?n['’]t|could not|not found(?! to\b)"
-    r"|does ?n['’]t exist|does not exist"
-    r"|(?:do|does|did)(?: not|n['’]t) have(?! to\b)"
-    r"|fehlgeschlagen|konnten? nicht|nicht möglich|fall(?:ó|aron|ado)|no se (?:pudo|puede)|échoué"
-    r"|n['’]a pas pu|não foi possível|falhou|non riuscit[oa]|fallit[oa]|mislukt"
-    r"|not (?:allowed|permitted|authori[sz]ed)|unsuccessful|timed out|is invalid|are invalid|not valid"
-    r"|not a valid|unexpected keyword argument|is a required|errors? (?:has |have )?occurred"
-    r"|responded with (?:status )?(?:code )?[45]\d\d"
-    r"|(?:tool|function|request|operation|command|action)(?: (?:use|call|execution))? (?:(?:was|has been) )?"
-    r"(?P<stopped>cancell?ed|interrupted|aborted|stopped|blocked)|interrupted by|does ?n['’]t want to proceed"
-    r"|(?:ist|sind) ein fehler|(?:nicht|niet) (?:gefunden|verfügbar|zulässig|erlaubt|gelukt|gevonden"
-    r"|beschikbaar)"
-    r"|ausgebucht|ungültige?[rsn]?|zeitüberschreitung|verweigert|gescheitert|abgebrochen|une erreur"
-    r"|introuvable"
-    r"|indisponible"
-    r"|(?:un|um) err(?:or|o|ore)|no (?:encontrad[oa]|disponible)|denegad[oa]|agotad[oa]|inválid[oa]"
-    r"|não (?:encontrad[oa]|disponível)|negad[oa]|esgotad[oa]|non (?:è stato possibile|trovat[oa]"
-    r"|disponibile)"
-    r"|esaurit[oa]|negat[oa]|een fout|geweigerd|uitverkocht|ongeldig|не (?:удалось|найден[ао]?)|отказано"
-    r"|недоступ\w+"
-    r"|nie (?:udało|znaleziono)|odmow[ay]|niedostępn\w+|başarısız|bulunamadı|reddedildi|geçersiz)\b"
+    r"\b(?:unable to|can ?not|can['’]t|could ?n['’]t|could not|not found(?! to\b)|does ?n['’]t exist|does "
+    r"not exist|(?:do|does|did)(?: not|n['’]t) have(?! to\b)|fehlgeschlagen|konnten? nicht|nicht möglich"
+    r"|fall(?:ó|aron|ado)|no se (?:pudo|puede)|échoué|n['’]a pas pu|não foi possível|falhou|non riuscit[oa]"
+    r"|fallit[oa]|mislukt|not (?:allowed|permitted|authori[sz]ed)|unsuccessful|timed out|is invalid|are "
+    r"invalid|not valid|not a valid|unexpected keyword argument|is a required|errors? (?:has |have )?occurred"
+    r"|responded with (?:status )?(?:code )?[45]\d\d|(?:tool|function|request|operation|command|action)(?: "
+    r"(?:use|call|execution))? (?:(?:was|has been) )?(?P<stopped>cancell?ed|interrupted|aborted|stopped"
+    r"|blocked)|interrupted by|does ?n['’]t want to proceed|(?:ist|sind) ein fehler|(?:nicht|niet) "
+    r"(?:gefunden|verfügbar|zulässig|erlaubt|gelukt|gevonden|beschikbaar)|ausgebucht|ungültige?[rsn]?"
+    r"|zeitüberschreitung|verweigert|gescheitert|abgebrochen|une erreur|introuvable|indisponible|(?:un|um) "
+    r"err(?:or|o|ore)|no (?:encontrad[oa]|disponible)|denegad[oa]|agotad[oa]|inválid[oa]|não (?:encontrad[oa]"
+    r"|disponível)|negad[oa]|esgotad[oa]|non (?:è stato possibile|trovat[oa]|disponibile)|esaurit[oa]"
+    r"|negat[oa]|een fout|geweigerd|uitverkocht|ongeldig|не (?:удалось|найден[ао]?)|отказано|недоступ\w+|nie "
+    r"(?:udało|znaleziono)|odmow[ay]|niedostępn\w+|başarısız|bulunamadı|reddedildi|geçersiz)\b"
     r"|\b(?P<state>failed|denied|declined|rejected|refused|refusée?s?)\b"
 )
-_BEFORE_ADJECTIVE = word_set(
-    "the a an your my our their his her its this that any all every each previous last der die das dein ihr"
-)
+_BEFORE_ADJECTIVE = word_set("""the a an your my our their his her its this that any all every each previous
+    last der die das dein ihr""")
 _NO_NOUN = word_set("to with because due by on in at for and or as since when while until again")
 _NOT = re.compile(r"(?:\b(?:not|never|can ?not|unable to|without|nicht)|n['’]t)(?: \w+){0,2} ?$")
 _WAS_NOT = re.compile(r"(?:(?<!can )\b(?:not|never)|(?<!ca)n['’]t)(?: \w+)? ?$")
 _SAYING_UNSPACED = re.compile(
-    r"失敗|できません(?:でした)?|満席|満室|見つかりません|タイムアウト|不足|拒否|無効|売り切れ|실패"
-    r"|할 수 없|찾을 수 없|매진|시간 초과"
-    r"|부족|거부|잘못된|失败|无法|無法|未找到|找不到|超时|无效|無效|拒绝|拒絕|售罄|已满|不存在|غير (?:متاح"
-    r"|موجود)|مرفوض"
+    r"失敗|できません(?:でした)?|満席|満室|見つかりません|タイムアウト|不足|拒否|無効|売り切れ|실패|할 수 없"
+    r"|찾을 수 없|매진|시간 초과|부족|거부|잘못된|失败|无法|無法|未找到|找不到|超时|无效|無效|拒绝|拒絕|售罄"
+    r"|已满|不存在|غير (?:متاح|موجود)|مرفوض"
 )
 _SUCCEEDING = re.compile(
-    r"\b(?:success(?:ful|fully)?|succeeded|completed|erfolgreich|abgeschlossen"
-    r"|(?:0|nothing|never|none) failed"
-    r"|(?:(?:did|has|have)(?: not|n['’]t)) fail(?:ed)?"
-    r"|(?:no|not any|0|zero|without(?: any)?)(?: \w+)? (?:errors?|failures?|exceptions?|problems?|issues?)"
-    r"|(?:errors|failures): (?:0|none)(?![^,;])"
-    r"|(?:keine?n?|ohne) (?:\w+ )?(?:fehler|probleme?)|(?:aucune?|sans) (?:erreurs?|problème|échec)"
-    r"|(?:sin|ning[úu]n) (?:error(?:es)?|fallos?|problemas?)|(?:sem|nenhum) (?:erros?|falhas?|problemas?)"
-    r"|(?:senza|nessun) (?:error[ei]|problem[ai])|(?:geen|zonder) (?:fout(?:en)?|probleem|problemen))\b"
-    r"|(?:エラー|失敗|問題)(?:は|が)?(?:なし|無し|ありません|ない)"
-    r"|(?:오류|에러|실패|문제)(?:가|는|이)? 없(?:음|습|이|었)"
-    r"|(?:没有|沒有|未发现|无)(?:任何)?(?:错误|錯誤|失败|问题|異常|异常)"
-    r"|完了(?!でき)|(?:予約|注文|登録|更新|変更|送信|作成|保存|削除|確定|設定|キャンセル)(?:しま|され|できま)した"
-    r"|已(?:成功|完成|创建|建立|取消|更新|发送|保存|删除|预订|提交|确认|修改|退款)|(?:预订|预定|创建|提交|操作)成功"
-    r"|완료|(?:예약|주문|취소|등록|변경|저장|삭제|전송|생성|확인)(?:되었|됐|했)습니다"
+    r"\b(?:success(?:ful|fully)?|succeeded|completed|erfolgreich|abgeschlossen|(?:0|nothing|never|none) "
+    r"failed|(?:(?:did|has|have)(?: not|n['’]t)) fail(?:ed)?|(?:no|not any|0|zero|without(?: any)?)(?: \w+)? "
+    r"(?:errors?|failures?|exceptions?|problems?|issues?)|(?:errors|failures): (?:0|none)(?![^,;])"
+    r"|(?:keine?n?|ohne) (?:\w+ )?(?:fehler|probleme?)|(?:aucune?|sans) (?:erreurs?|problème|échec)|(?:sin"
+    r"|ning[úu]n) (?:error(?:es)?|fallos?|problemas?)|(?:sem|nenhum) (?:erros?|falhas?|problemas?)|(?:senza"
+    r"|nessun) (?:error[ei]|problem[ai])|(?:geen|zonder) (?:fout(?:en)?|probleem|problemen))\b|(?:エラー|失敗"
+    r"|問題)(?:は|が)?(?:なし|無し|ありません|ない)|(?:오류|에러|실패|문제)(?:가|는|이)? 없(?:음|습|이|었)"
+    r"|(?:没有|沒有|未发现|无)(?:任何)?(?:错误|錯誤|失败|问题|異常|异常)|完了(?!でき)|(?:予約|注文|登録|更新"
+    r"|変更|送信|作成|保存|削除|確定|設定|キャンセル)(?:しま|され|できま)した|已(?:成功|完成|创建|建立|取消"
+    r"|更新|发送|保存|删除|预订|提交|确认|修改|退款)|(?:预订|预定|创建|提交|操作)成功|완료|(?:예약|주문|취소"
+    r"|등록|변경|저장|삭제|전송|생성|확인)(?:되었|됐|했)습니다"
 )
 _DONE = (
     "activated|added|adjusted|applied|approved|assigned|blocked|booked|cancell?ed|changed|charged|cleared"
-    "|closed"
-    "|confirmed|created|deactivated|deleted|disabled|enabled|extended|filed|fixed|increased|issued|logged"
-    "|marked|moved"
-    "|opened|ordered|paid|placed|posted|processed|purchased|recorded|reduced|refunded|registered|removed"
-    "|renamed"
-    "|reopened|replaced|reported|rescheduled|reserved|reset|resolved|restored|retried|saved|scheduled|sent"
-    "|set|shipped"
-    "|started|stored|submitted|unblocked|unlocked|updated|upgraded"
+    "|closed|confirmed|created|deactivated|deleted|disabled|enabled|extended|filed|fixed|increased|issued"
+    "|logged|marked|moved|opened|ordered|paid|placed|posted|processed|purchased|recorded|reduced|refunded"
+    "|registered|removed|renamed|reopened|replaced|reported|rescheduled|reserved|reset|resolved|restored"
+    "|retried|saved|scheduled|sent|set|shipped|started|stored|submitted|unblocked|unlocked|updated|upgraded"
     "|gebucht|bestätigt|erstellt|gespeichert|gesendet|behoben|aktualisiert|gelöscht|storniert|réservé"
-    "|confirmé|créé"
-    "|enregistré|envoyé|corrigé|corrigée|reservado|reservada|confirmado|confirmada|creado|creada|guardado"
-    "|enviado"
-    "|corregido|criado|salvo|prenotato|confermato|creato|salvato|inviato|geboekt|bevestigd|aangemaakt"
-    "|opgeslagen"
+    "|confirmé|créé|enregistré|envoyé|corrigé|corrigée|reservado|reservada|confirmado|confirmada|creado"
+    "|creada|guardado|enviado|corregido|criado|salvo|prenotato|confermato|creato|salvato|inviato|geboekt"
+    "|bevestigd|aangemaakt|opgeslagen"
 )
 _DONE_WORD = re.compile(rf"\b(?:{_DONE})\b")
 _DONE_FIRST = re.compile(rf"(?!(?:re)?set\b)(?:{_DONE})\b(?! ?[:,])(?!.*\bbut\b)")
@@ -123,22 +99,19 @@ _REPORTING = re.compile(
 _ENDED = word_set("blocked cancelled canceled closed deactivated disabled")
 """Of what may be done those that may also have happened to the call itself."""
 _UNDONE_STATUS = re.compile(
-    r"not[ _-](?!required|needed|applicable).*|(?:needs|requires|awaiting)[ _-].*|rate[ _-]?limited"
-    r"|throttled|conflict"
-    r"|unprocessable.*|wait[ _-]?listed|on[ _-]hold|blocked|expired|skipped|incomplete|partial(?:ly.*)?|no"
-    r"|terminated"
-    r"|interrupted|stopped"
+    r"not[ _-](?!required|needed|applicable).*|(?:needs|requires|awaiting)[ _-].*|rate[ _-]?limited|throttled"
+    r"|conflict|unprocessable.*|wait[ _-]?listed|on[ _-]hold|blocked|expired|skipped|incomplete"
+    r"|partial(?:ly.*)?|no|terminated|interrupted|stopped"
 )
 _REFUSING = re.compile(
     r"\bno (?:\w+ ){1,3}(?:is |are |was |were )?(?:available|left|found)\b|\bnot (?:available|possible)\b"
-    r"|\b(?:fully booked|sold out|out of stock|did(?: not|n['’]t) go through)\b|^there (?:is|are|was"
-    r"|were) no\b"
-    r"|\balready (?:exists?|taken|in use)\b|\b(?:is taken|(?:is|has|are|have) expired)\b|^\w+ expired$"
+    r"|\b(?:fully booked|sold out|out of stock|did(?: not|n['’]t) go through)\b|^there (?:is|are|was|were) "
+    r"no\b|\balready (?:exists?|taken|in use)\b|\b(?:is taken|(?:is|has|are|have) expired)\b|^\w+ expired$"
     r"|^nothing to \w+|\bnot enough\b|\bmust be \w+ed in\b|\balready (?:departed|expired|left|sold)\b"
 )
 _DONE_TO_NOUN = re.compile(
-    r"(?!.*[:(!])(?!s? \d)(?! ?(?:in|on|at|with|of)\b)"
-    r"(?!.*\b(?:no|not|never|unable|cannot|could|to|while|when|because"
+    r"(?!.*[:(!])(?!s? \d)(?! ?(?:in|on|at|with|of)\b)(?!.*\b(?:no|not|never|unable|cannot|could|to|while"
+    r"|when|because"
     rf"|before|during|until|unless|as|due|failed|\w+ing)\b.*\b(?:{_DONE})\b).*\b(?:{_DONE})\b"
 )
 """What follows a noun such as `error` in `Error report created`: something was done."""
@@ -148,14 +121,13 @@ _IN_GENERAL = re.compile(
 _LATER = re.compile(
     r"\b(?:later(?! than)|afterwards?|hereafter|in (?:the )?future|from (?:now|then) on|später|nachträglich"
     r"|danach|künftig|plus tard|ultérieurement|par la suite|más tarde|después|posteriormente|mais tarde"
-    r"|depois|più tardi|in seguito|achteraf|naderhand)\b"
-    r"|後で|あとで|今後|以降|後から|나중에|이후|향후|之后|之後|以后|以後|日后|稍后"
+    r"|depois|più tardi|in seguito|achteraf|naderhand)\b|後で|あとで|今後|以降|後から|나중에|이후|향후|之后"
+    r"|之後|以后|以後|日后|稍后"
 )
 _AGAIN = re.compile(
     r"\b(?:again|try|retry|wait|call|come|now|currently|yet|moment|today|erneut|versuchen|jetzt|derzeit"
-    r"|réessay\w*"
-    r"|maintenant|intent\w*|ahora|agora|tent\w*|riprov\w*|adesso|opnieuw|nu)\b"
-    r"|もう一度|再度|再試行|다시|지금|현재|再试|重试|现在|目前"
+    r"|réessay\w*|maintenant|intent\w*|ahora|agora|tent\w*|riprov\w*|adesso|opnieuw|nu)\b|もう一度|再度"
+    r"|再試行|다시|지금|현재|再试|重试|现在|目前"
 )
 _WARNING = re.compile(r"(?:can ?not|can['’]t) be (?:undone|reversed|reverted|recovered)\b")
 _TERM = re.compile(
@@ -163,25 +135,22 @@ _TERM = re.compile(
     r"|returned|transferred|withdrawn)\b"
 )
 _CREATING = word_set("add book buy create make order pay place purchase register reserve schedule")
-_HTTP_ERRORS = frozenset(
-    map(str, (400, 401, 403, 404, 405, 408, 409, 410, 422, 429, 500, 501, 502, 503, 504))
-)
+_HTTP_ERRORS = word_set("400 401 403 404 405 408 409 410 422 429 500 501 502 503 504")
 _STATE_WORDS = word_set("status state outcome availability stock")
 _LONG_CLAUSE = 4
-_WRITTEN = word_set(
-    "code content document email file files history log logs mail message messages page transcript"
-)
+_WRITTEN = word_set("""code content document email file files history log logs mail message messages page
+    transcript""")
 _EXITED = re.compile(
-    r"(?:[\w ]{0,40}\b)?exit(?:ed)?(?: with)?(?: an?)?(?: non-?zero)?(?: exit)? (?:code|status)(?: of)?"
-    r"[:=]? ?-?[1-9]\d*\.?"
+    r"(?:[\w ]{0,40}\b)?exit(?:ed)?(?: with)?(?: an?)?(?: non-?zero)?(?: exit)? (?:code|status)(?: "
+    r"of)?[:=]? ?-?[1-9]\d*\.?"
 )
 _CHANGED = "affected|changed|modified|updated|upserted|deleted|removed|inserted|matched"
 _NOTHING_DONE = re.compile(
     r"(?:query ok, )?(?:no|0|zero|none of the) (?:\w+ )?(?:rows?|records?|documents?|entries|items?|objects?"
-    r"|files?|lines?|orders?|bookings?|reservations?|users?|accounts?|changes?) "
-    r"(?:(?:were|was|ha(?:ve|s) been) )?"
-    rf"(?:{_CHANGED}|added|created|made|cancell?ed|saved|booked|sent)\b"
-    rf"|nothing (?:was |has been )?(?:{_CHANGED}|{_DONE}|done)\b|(?:update|delete|merge) 0$|insert 0 0$"
+    r"|files?|lines?|orders?|bookings?|reservations?|users?|accounts?|changes?) (?:(?:were|was|ha(?:ve|s) "
+    r"been) )?"
+    rf"(?:{_CHANGED}|added|created|made|cancell?ed|saved|booked|sent)\b|nothing (?:was |has "
+    rf"been )?(?:{_CHANGED}|{_DONE}|done)\b|(?:update|delete|merge) 0$|insert 0 0$"
 )
 _COUNT_KEY = re.compile(
     r"(?:num|number|total)?(?:of)?(?:rows?|records?|documents?|items?)?"
@@ -205,43 +174,38 @@ _SO_BEFORE = re.compile(r"(?:^(?:\w+ ){0,5}|\b(?:is|are|was|were|been) )already 
 _IDLE_KEYS = frozenset((*_HOLDING_KEYS, "status", "state"))
 _LOOKING = (
     "(?:access|check|confirm|connect|determin|fetch|find|found|get|load|locat|look|obtain|open|pull|reach"
-    "|read"
-    "|retriev|search|see|tell|verif|view)"
+    "|read|retriev|search|see|tell|verif|view)"
 )
 _LOOKING_ELSEWHERE = (
     r"[^.,;!?]{0,60}\b(?:abgerufen|abrufen|aufrufen|einsehen|ermitteln|erreichen|finden|gefunden|laden"
     r"|nachsehen"
     "|prüfen|zugreifen|trouv|retrouv|accéd|récupér|consult|vérifi|encontr|encuentr|localiz|acced|recuper"
-    "|verific"
-    "|comprob|acess|trov|controll|vinden|gevonden|ophalen|opgehaald|openen|controleren|bereiken|opzoeken)"
+    "|verific|comprob|acess|trov|controll|vinden|gevonden|ophalen|opgehaald|openen|controleren|bereiken"
+    "|opzoeken)"
 )
 _SYSTEM = r"(?:systems?|services?|tools?|databases?|servers?|search|look-?up|request|query|call|connection)"
 _ADMITTING = re.compile(
     r"\b(?:(?:could|can|was|were|am|are|is|do|did|have)(?:n?['’]t| ?not) (?:[a-z]+ ){0,3}"
     rf"(?:{_LOOKING}|have (?:access|any|information|a record))(?! (?:any )?(?:problem|issue|delay)s?\b)"
     rf"|(?:unable|not able|failed) to {_LOOKING}"
-    r"|(?:not|nothing|no (?:\w+ ){1,4}(?:was |were )?)(?: be)? ?found\b"
-    r"|(?:does|do)(?: ?n['’]t| not) (?:\w+ to )?exist\b|there(?: is| are| was| were|['’]s) no (?:\w+ ){1,3}"
-    r"(?:with|under|matching|named|associated|registered|linked|on file|in (?:the|our) system)\b"
+    r"|(?:not|nothing|no (?:\w+ ){1,4}(?:was |were )?)(?: be)? ?found\b|(?:does|do)(?: ?n['’]t| not) (?:\w+ "
+    r"to )?exist\b|there(?: is| are| was| were|['’]s) no (?:\w+ ){1,3}(?:with|under|matching|named|associated"
+    r"|registered|linked|on file|in (?:the|our) system)\b"
     rf"|{_SYSTEM} (?:\w+ )?(?:is|are|seems?|appears?)(?: to be)? (?:\w+ )?"
     r"(?:unavailable|unreachable|down|offline|not (?:available|responding))\b"
     rf"|{_SYSTEM} (?:\w+ )?(?:failed|timed out|(?:is|are)n['’]t (?:available|responding))\b"
-    r"|(?:an|system|technical|unexpected) (?:\w+ )?error\b|something went wrong"
-    r"|(?:be|is|seems|appears) invalid\b|technical (?:issue|problem|difficult|glitch)"
-    r"|having (?:some )?(?:trouble|problem|issue|difficult)"
+    r"|(?:an|system|technical|unexpected) (?:\w+ )?error\b|something went wrong|(?:be|is|seems|appears) "
+    r"invalid\b|technical (?:issue|problem|difficult|glitch)|having (?:some )?(?:trouble|problem|issue"
+    r"|difficult)"
     rf"|(?:(?:nicht|keine?n?|ne|no|não|non|niet|geen)\b|n['’]|imposs?ible d){_LOOKING_ELSEWHERE}"
-    r"|gibt (?:es )?keine?n? \w+ (?:mit|unter|zu) dies|introuvable\b"
-    r"|n['’]existe pas|no existe|não existe|non esiste|bestaat niet"
-    r"|(?:une?|eine?|een|um) (?:\w+ )?(?:fehler|erreur|error|erro|errore|fout)\b"
+    r"|gibt (?:es )?keine?n? \w+ (?:mit|unter|zu) dies|introuvable\b|n['’]existe pas|no existe|não existe"
+    r"|non esiste|bestaat niet|(?:une?|eine?|een|um) (?:\w+ )?(?:fehler|erreur|error|erro|errore|fout)\b"
     r"|technische\w* (?:problem|fehler|störung|storing)|problème technique|problema t[ée]cnico)"
     r"|見つかりません|見つけられ|見つからな|(?:確認|取得|アクセス|接続|照会|検索)でき(?:ません|なか)"
-    r"|存在しません"
-    r"|該当する[^。]{0,12}(?:ございません|ありません)|エラーが|障害が"
-    r"|찾을 수 없|찾지 못|(?:확인|조회|접속|접근)(?:할 수 없|하지 못)|해당[^.]{0,12}없습니다"
-    r"|존재하지 않|오류가|장애가"
-    r"|找不到|查不到|(?:未能?|没有?|沒有?)(?:找到|查到|查询到)|不存在|出错|查[询詢]失[败敗]"
-    r"|(?:无法|無法|不能)(?:查|找|访问|訪問|获取|獲取|连|連|确认|確認)|系[统統](?:出现|发生|出現"
-    r"|發生)?(?:故障|错误|錯誤)"
+    r"|存在しません|該当する[^。]{0,12}(?:ございません|ありません)|エラーが|障害が|찾을 수 없|찾지 못|(?:확인"
+    r"|조회|접속|접근)(?:할 수 없|하지 못)|해당[^.]{0,12}없습니다|존재하지 않|오류가|장애가|找不到|查不到"
+    r"|(?:未能?|没有?|沒有?)(?:找到|查到|查询到)|不存在|出错|查[询詢]失[败敗]|(?:无法|無法|不能)(?:查|找|访问"
+    r"|訪問|获取|獲取|连|連|确认|確認)|系[统統](?:出现|发生|出現|發生)?(?:故障|错误|錯誤)"
 )
 _ASKING = re.compile(r"(?:[^.!?。！？]*[?？])+")
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)|[。！？]")
@@ -259,11 +223,6 @@ class _Call(NamedTuple):
     words: tuple[str, ...]
     effect: str
     texts: frozenset[str] = frozenset()
-
-    @property
-    def is_creating(self) -> bool:
-        """Whether it makes something, whose terms its answer may state."""
-        return self.words[:1] != () and self.words[0] in _CREATING
 
 
 def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject | None = None) -> bool:
@@ -296,14 +255,11 @@ def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject |
     return not call.texts or _says_failure(response.response, _DEEPEST, call)
 
 
-_DENIED = dict(
-    zip(
-        ["deny", "reject", "refuse", "decline", "fail", "abort"],
-        ["denied", "rejected", "refused", "declined", "failed", "aborted"],
-        strict=True,
-    )
-)
-"""Verb of a tool -> the status of what it did."""
+# Verb of a tool -> the status of what it did.
+_DENIED = {
+    **{"deny": "denied", "reject": "rejected", "refuse": "refused", "decline": "declined"},
+    **{"fail": "failed", "abort": "aborted"},
+}
 
 
 @lru_cache(maxsize=4096)
@@ -329,7 +285,10 @@ def _says_idle(answer: JsonValue, depth: int) -> bool:
     read = json_structure(answer) if isinstance(answer, str) else answer
     if isinstance(read, dict) and depth:
         return any(_says_idle(held, depth - 1) for key, held in read.items() if plain_key(key) in _IDLE_KEYS)
-    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer.replace("_", " "))) is not None
+    if not isinstance(answer, str):
+        return False
+    clause = _CLAUSE_END.split(_plain(answer.replace("_", " ")), maxsplit=1)[0]
+    return _SO_BEFORE.search(clause) is not None
 
 
 def admits_failure(text: str) -> bool:
@@ -379,7 +338,7 @@ def _text_says_failure(text: str, call: _Call) -> bool:
         return False  # a log or a file that holds errors; one line of error is the call's own
     if call.effect == "write" and _reports(clause, call):
         return False
-    successes = [_NOT.search(clause[: found.start()]) for found in _SUCCEEDING.finditer(clause)]
+    successes = [_NOT.search(clause[: success.start()]) for success in _SUCCEEDING.finditer(clause)]
     if successes and not all(successes):
         return False
     opening = _OPENING.match(plain.replace("_", " "))
@@ -387,8 +346,8 @@ def _text_says_failure(text: str, call: _Call) -> bool:
         return True
     if successes and call.effect != "read" and " yet" not in clause:
         return True
-    said = [*_SAYING.finditer(clause), *(() if clause.isascii() else _SAYING_UNSPACED.finditer(clause))]
-    return any(found[0] not in call.texts and not _says_no_failure(clause, found, call) for found in said)
+    saying = [*_SAYING.finditer(clause), *(() if clause.isascii() else _SAYING_UNSPACED.finditer(clause))]
+    return any(words[0] not in call.texts and not _says_no_failure(clause, words, call) for words in saying)
 
 
 def _reports(clause: str, call: _Call) -> bool:
@@ -404,7 +363,7 @@ def _refuses(clause: str) -> bool:
     """Returns whether the answer of a write says that nothing was done, or why it cannot be done."""
     if _NOTHING_DONE.match(clause):
         return True
-    deeds = [(found.end(), _WAS_NOT.search(clause[: found.start()])) for found in _DONE_WORD.finditer(clause)]
+    deeds = [(deed.end(), _WAS_NOT.search(clause[: deed.start()])) for deed in _DONE_WORD.finditer(clause)]
     refusing = _REFUSING.search(clause)
     if refusing:
         return not any(end <= refusing.start() and not negated for end, negated in deeds)
@@ -419,35 +378,26 @@ def _says_no_failure(clause: str, said: re.Match[str], call: _Call) -> bool:
     They are the terms of what was done, or the state of a thing: `your failed payment was removed`, and in
     the answer of a read any longer sentence with `failed`.
     """
-    groups = said.groupdict()
+    groups, (start, end) = said.groupdict(), said.span()
     if groups.get("stopped") and any(word[:4] == groups["stopped"][:4] for word in call.words):
         return True
     if groups.get("state") or groups.get("stopped"):
-        before, after = clause[: said.start()].split(), clause[said.end() :].split()
+        before, after = clause[:start].split(), clause[end:].split()
         is_before_noun = bool(before and after) and after[0] not in _NO_NOUN
         is_adjective = is_before_noun and (before[-1] in _BEFORE_ADJECTIVE or bool(_DONE_FIRST.match(clause)))
-        is_told = call.effect == "read" and not clause.startswith(":", said.end())
+        is_told = call.effect == "read" and not clause.startswith(":", end)
         is_count = call.effect != "write" and bool(before) and before[-1].isdecimal()  # `2 failed, 10 passed`
         return is_adjective or is_count or (is_told and len(before) + len(after) >= _LONG_CLAUSE)
-    return _states_terms(clause, said, call)
-
-
-def _states_terms(clause: str, said: re.Match[str], call: _Call) -> bool:
-    """Returns whether a clause says what cannot be done later, and not what the call could not do."""
-    start, end = said.span()
-    if _WARNING.match(clause, start) or (call.is_creating and _TERM.match(clause, start)):
+    # The terms of what the call has made, or what cannot be done later, are not what it could not do.
+    is_creating = call.words[:1] != () and call.words[0] in _CREATING
+    if _WARNING.match(clause, start) or (is_creating and _TERM.match(clause, start)):
         return True
-    before, after = _PART_END.split(clause[:start])[-1], _PART_END.split(clause[end:], maxsplit=1)[0]
-    is_general = _IN_GENERAL.match(said[0]) is not None
-    return is_general and any(map(_LATER.search, (before, after))) and not _AGAIN.search(clause)
+    parts = _PART_END.split(clause[:start])[-1], _PART_END.split(clause[end:], maxsplit=1)[0]
+    return bool(_IN_GENERAL.match(said[0]) and any(map(_LATER.search, parts)) and not _AGAIN.search(clause))
 
 
 def _plain(text: str) -> str:
     return " ".join(text[:_LONGEST_TEXT].casefold().split())
-
-
-def _first_clause(text: str) -> str:
-    return _CLAUSE_END.split(_plain(text), maxsplit=1)[0]
 
 
 def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
@@ -460,7 +410,7 @@ def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
         return True
     inner = [json_structure(v) if isinstance(v, str) else v for v in map(answer.__getitem__, holding)]
     if marked is False:  # a server that answered with the failure of what it was asked for
-        return any(isinstance(each, dict) and states_failure(each, call.texts) for each in inner)
+        return any(isinstance(answer, dict) and states_failure(answer, call.texts) for answer in inner)
     if call.effect == "write":
         if _says_not_done(answer, depth, call):
             return True
@@ -496,8 +446,8 @@ def _says_not_done(answer: JsonObject, depth: int, call: _Call) -> bool:
             is_own = text[:3] != "not" and any(word[:4] in text for word in call.words if len(word) > 2)
             if key in _STATUS and _UNDONE_STATUS.fullmatch(text) and not is_own:
                 return True
-        elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-            if all(states_failure(each, call.texts) or each.keys() >= {"loc", "msg"} for each in value):
+        elif isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
+            if all(states_failure(entry, call.texts) or entry.keys() >= {"loc", "msg"} for entry in value):
                 return True
         elif isinstance(value, dict) and len(answer) == 1 and depth:
             return _object_says_failure(value, depth - 1, call)
@@ -522,7 +472,5 @@ def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str], 
     """
     plain = {plain_key(key): key for key in keys}
     meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
-    holding, further = (
-        [plain[n] for n in names if n in plain] for names in (_HOLDING_KEYS, _TELLING_OF_WRITES)
-    )
-    return holding, further, meta
+    holding = [plain[name] for name in _HOLDING_KEYS if name in plain]
+    return holding, [plain[name] for name in _TELLING_OF_WRITES if name in plain], meta

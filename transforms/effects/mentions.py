@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,14 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.transforms.effects.call_effects import effect_of_call
 from turnwise.transforms.effects.catalog import infer_effect, words_of
-from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
+from turnwise.transforms.text.cleaning import (
+    CURRENCIES,
+    CURRENCY_CODES,
+    CURRENCY_NAMES,
+    Amount,
+    plain,
+    same_amount,
+)
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
 from turnwise.transforms.text.patterns import glob_matches
@@ -31,12 +38,8 @@ _SIGNS = {
 }
 MONEY_NAMES = {
     **_SIGNS,
-    **dict.fromkeys(("dollar", "dollars", "us dollar", "us dollars", "bucks", "dólar", "dólares"), "usd"),
-    **dict.fromkeys(("달러", "ドル"), "usd"),
-    **dict.fromkeys(("euro", "euros", "유로", "ユーロ"), "eur"),
-    **dict.fromkeys(("pound", "pounds"), "gbp"),
-    **dict.fromkeys(("yen", "円"), "jpy"),
-    **dict.fromkeys(("won", "원"), "krw"),
+    **{name: code for code, names in CURRENCY_NAMES.items() for name in names.split()},
+    **dict.fromkeys(("us dollar", "us dollars", "bucks"), "usd"),
     **dict.fromkeys(("rupee", "rupees"), "inr"),
     **dict.fromkeys(("yuan", "元"), "cny"),
     **dict.fromkeys(("cent", "cents"), "cent"),
@@ -100,11 +103,7 @@ def _after() -> re.Pattern[str]:
     )
 
 
-@cache
-def _unit() -> re.Pattern[str]:
-    return re.compile(rf"-?{SPACED_LETTER}{{2,}}(?:[-_]{SPACED_LETTER}+)*")
-
-
+_unit = cache(lambda: re.compile(rf"-?{SPACED_LETTER}{{2,}}(?:[-_]{SPACED_LETTER}+)*"))
 _NOT = re.compile(
     rf"(?:^|\W)(?:{_any_of(NEGATIONS - {'no'})}|\w+n['’]t)"
     r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$"
@@ -120,16 +119,7 @@ _NOT_AFTER = re.compile(
 )
 _LONGEST_NOT = 32
 _MARKUP = re.compile(r"\*\*|__|`")
-_PRINTED = str.maketrans(
-    {
-        **dict.fromkeys("\u2010\u2011\u2012\u2212\ufe63\uff0d", "-"),
-        "’": "'",
-        "ʼ": "'",
-        "×": "x",
-        "⁄": "/",
-        "\u00ad": "",
-    }
-)
+_PRINTED = str.maketrans("\u2010\u2011\u2012\u2212\ufe63\uff0d’ʼ×⁄", "------''x/", "\u00ad")
 _JOINING_DASH = re.compile(r"(?<=\w)–(?=\w)|(?<!\w)–(?=\d)|(?<=\d:\d\d) ?[–—] ?(?=\d)")
 _DASHES = str.maketrans({"–": "-", "٫": ".", "٬": ","})
 _GROUPS = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
@@ -183,14 +173,17 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
         language: BCP 47 code, for reading `2,5` and `1.234`; None: read as tool arguments.
         with_words: False: a date in words (`May 20, 2024`) is read as a word and two numbers.
     """
-    text = normalized(text, language)
-    found = list(_mentions(text, language, _finder(with_words)))
-    bounds = [0, *(place for mention in found for place in (mention.start, mention.end)), len(text)]
-    between = [plain(text[a:b]) for a, b in zip(bounds[::2], bounds[1::2], strict=True)]
-    for i in range(1, len(found)):
-        if found[i - 1].dates and found[i].dates and between[i] in _BETWEEN_DAY_AND_TIME:
-            between[i] = ""
-    return Passage(between, found)
+    text, mentions, between, end = normalized(text, language), list[Mention](), list[str](), 0
+    finder = _finder(with_words)
+    while (match := finder.search(text, end)) is not None:
+        mention = _number(text, match, language) if match["core"] else _date(match, language)
+        mention = mention._replace(is_denied=is_denied(text, match.start(), mention.end))
+        gap = plain(text[end : mention.start])
+        is_one_moment = gap in _BETWEEN_DAY_AND_TIME and mention.dates and mentions and mentions[-1].dates
+        between.append("" if is_one_moment else gap)
+        mentions.append(mention)
+        end = mention.end
+    return Passage([*between, plain(text[end:])], mentions)
 
 
 def with_plain_signs(text: str) -> str:
@@ -209,45 +202,37 @@ def normalized(text: str, language: str | None) -> str:
     return text
 
 
-def _mentions(text: str, language: str | None, finder: re.Pattern[str]) -> Iterator[Mention]:
-    place = 0
-    while (found := finder.search(text, place)) is not None:
-        mention = _number(text, found, language) if found["core"] else _date(found, language)
-        yield mention._replace(is_denied=is_denied(text, found.start(), mention.end))
-        place = mention.end
-
-
 def is_denied(text: str, start: int, end: int) -> bool:
     """Returns whether the words beside a value negate it."""
     before = text[max(0, start - _LONGEST_NOT) : start]
     return _NOT.search(before) is not None or _NOT_AFTER.match(text, end) is not None
 
 
-def _date(found: re.Match[str], language: str | None) -> Mention:
+def _date(match: re.Match[str], language: str | None) -> Mention:
     """Reads a date or a time of day, with both readings where the language leaves day and month open."""
-    readings = read_dates(plain(found[0]))
+    readings = read_dates(plain(match[0]))
     first = first_of_day_and_month(language) if len(readings) > 1 else None
     if first is not None:
         readings = readings[:1] if first == "month" else readings[1:]
-    return Mention(*found.span(), dates=readings, code="" if readings else plain(found[0]))
+    return Mention(*match.span(), dates=readings, code="" if readings else plain(match[0]))
 
 
-def _number(text: str, found: re.Match[str], language: str | None) -> Mention:
+def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
     """Reads a number with its sign, scale and currency, or else an identifier."""
-    identifier = Mention(*found.span(), code=plain(found[0]))
-    core = _DIGITS.fullmatch(found["core"])
+    identifier = Mention(*match.span(), code=plain(match[0]))
+    core = _DIGITS.fullmatch(match["core"])
     value = read_number(core[1], language) if core else None
-    if core is None or value is None or not _may_follow(core[2]) or (found["sign"] and found["inner"]):
+    if core is None or value is None or not _may_follow(core[2]) or (match["sign"] and match["inner"]):
         return identifier
-    after = _after().match(text, found.start("core") + core.end(1))
+    after = _after().match(text, match.start("core") + core.end(1))
     if after is None or (len(core[2]) == 1 and not after["scale"]):
         return identifier
-    value *= 10 ** _SCALES[plain(after["scale"] or "")] if after["scale"] else 1
-    marks = {MONEY_NAMES.get(plain(m), plain(m)) for m in (found["before"], after["money"]) if m}
+    value *= 10 ** _SCALES[plain(after["scale"])] if after["scale"] else 1
+    marks = {MONEY_NAMES.get(plain(m), plain(m)) for m in (match["before"], after["money"]) if m}
     if len(marks) > 1:
         return identifier
-    amount = Amount(-value if found["sign"] or found["inner"] else value, next(iter(marks), ""))
-    return Mention(found.start(), after.end(), amount, is_share=after["share"] is not None)
+    amount = Amount(-value if match["sign"] or match["inner"] else value, next(iter(marks), ""))
+    return Mention(match.start(), after.end(), amount, is_share=after["share"] is not None)
 
 
 def _may_follow(letters: str) -> bool:
@@ -268,12 +253,7 @@ _GLOB_MARKS = frozenset("*?[")
 
 
 class ToolSettings(NamedTuple):
-    """Tool settings of the config.
-
-    Attributes:
-        names: Settings by full name.
-        globs: Settings by glob, in the order of the config.
-    """
+    """Tool settings of the config, by full name and by glob, in its order."""
 
     names: Mapping[str, ToolSetting]
     globs: tuple[tuple[str, ToolSetting], ...]
@@ -307,10 +287,9 @@ class ToolCatalog:
 
     def effect(self, name: str) -> ToolEffect:
         """Returns the effect of a tool."""
-        known = self._known.get(name)
-        if known is None:
-            known = self._known[name] = self._look_up(name)
-        return known
+        if name not in self._known:
+            self._known[name] = self._stated(name, self._inferred(name))
+        return self._known[name]
 
     def effect_of(self, call: ToolCall) -> ToolEffect:
         """Returns the effect of a call; a tool that calls another tool has the effect of that tool.
@@ -327,29 +306,26 @@ class ToolCatalog:
 
     def guesses(self, calls: Iterable[ToolCall]) -> dict[str, str]:
         """Returns the called tools whose effect is inferred, with it; unknown if it is of any call."""
-        found: dict[str, str] = {}
+        guesses: dict[str, str] = {}
         for call in calls:
             name, tool = called_tool(call), self.effect_of(call)
-            if tool.is_guess and (tool.effect != "read" or name not in found) and found.get(name) != UNKNOWN:
-                found[name] = tool.effect
-        return found
-
-    def _look_up(self, name: str) -> ToolEffect:
-        return self._stated(name, self._inferred(name))
+            is_telling = tool.effect != "read" or name not in guesses
+            if tool.is_guess and is_telling and guesses.get(name) != UNKNOWN:
+                guesses[name] = tool.effect
+        return guesses
 
     def _inferred(self, name: str) -> ToolEffect:
         declared = self._declared.get(name)
         return infer_effect(name, declared.description if declared else None)
 
     def _stated(self, name: str, effect: ToolEffect) -> ToolEffect:
-        declared = self._declared.get(name)
-        setting = self._settings.names.get(name) or self._glob(name)
+        declared, setting = self._declared.get(name), self._settings.names.get(name)
         if declared is not None:
             effect = _overridden(effect, declared, declared.origin)
+        if setting is None:
+            by_glob = (tool for glob, tool in self._settings.globs if glob_matches(glob, name))
+            setting = next(by_glob, None)
         return effect if setting is None else _overridden(effect, setting, CONFIG)
-
-    def _glob(self, name: str) -> ToolSetting | None:
-        return next((tool for glob, tool in self._settings.globs if glob_matches(glob, name)), None)
 
 
 def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source: str) -> ToolEffect:
@@ -405,9 +381,8 @@ def calls_tools(name: str) -> bool:
 GROUPED_BY_SPACE = word_set("be bg cs et fi fr hu hy ka kk lt lv nb nn no pl pt ru sk sv uk uz")
 """Languages that put a space between groups of three digits."""
 
-_WITH_COMMA = GROUPED_BY_SPACE | word_set(
-    "af az bs ca da de el es eu fo gl hr id is it lb mk nl ro sl sq sr tr vi"
-)
+_WITH_COMMA = GROUPED_BY_SPACE | word_set("""af az bs ca da de el es eu fo gl hr id is it lb mk nl ro sl sq sr
+    tr vi""")
 _WITH_POINT_THERE = re.compile(r"(?:de|fr|it)-(?:ch|li)|es-(?:mx|us|pr|gt|hn|ni|pa|pe|do|sv|419)")
 _POINT = re.compile(r"(?:[1-9]\d{0,2}(?:[,'’]\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}|[1-9]\d*|0)(?:\.\d+)?|\.\d+")
 _COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:[.'’]\d{3})+|[1-9]\d*|0)(?:,\d+)?")

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache, partial
-from itertools import groupby
+from string import ascii_lowercase
 from typing import Literal, NamedTuple
 from unicodedata import combining, normalize
 
@@ -65,18 +65,15 @@ def is_prose(value: object) -> bool:
     """
     if not isinstance(value, str):
         return False
-    found = value.split()
+    parts = value.split()
     if not value.isascii():
-        found = [
-            word[i : i + 4]
-            for word in found
-            for i in range(0, len(word), 4 if _RUNS.search(word) else len(word))
-        ]
-    return len(found) >= _PROSE_WORDS and _are_small(found)
+        steps = [(word, 4 if _RUNS.search(word) else len(word)) for word in parts]
+        parts = [word[i : i + step] for word, step in steps for i in range(0, len(word), step)]
+    return len(parts) >= _PROSE_WORDS and _are_small(parts)
 
 
-def _are_small(found: Sequence[str]) -> bool:
-    return 2 * sum(word[0].isalpha() and not word[0].isupper() for word in found) > len(found)
+def _are_small(parts: Sequence[str]) -> bool:
+    return 2 * sum(word[0].isalpha() and not word[0].isupper() for word in parts) > len(parts)
 
 
 def may_be_reworded(value: object) -> bool:
@@ -90,48 +87,36 @@ def may_be_reworded(value: object) -> bool:
         return False
     if is_prose(value) or (not value.isascii() and _LONG_RUN.search(value)):
         return True
-    found = [word.strip(".,;:!?") for word in value.split() if word[0].isalpha()]
-    found = [word for word in found if word]
-    if len(found) < _PHRASE_WORDS or not (_are_small(found) or _is_german(value, found)):
+    names = [name for word in value.split() if word[0].isalpha() and (name := word.strip(".,;:!?"))]
+    is_long = len(names) >= _SENTENCE_WORDS
+    if len(names) < _PHRASE_WORDS:
         return False
+    if not _are_small(names):
+        # In a German sentence nouns are in capitals.
+        some_are_small = is_long and 4 * sum(not word[0].isupper() for word in names) >= len(names)
+        if not some_are_small or guessed_language(value) != "de":
+            return False
     if _HANGUL.search(value):
-        return 2 * sum(word[-1:] in KOREAN_GRAMMAR for word in found) >= len(found)
-    lower = {word.lower() for word in found}
-    return len(found) >= _SENTENCE_WORDS or not lower.isdisjoint(_PHRASE)
-
-
-def _is_german(text: str, found: Sequence[str]) -> bool:
-    """Returns whether a text is a German sentence, in which nouns are in capitals."""
-    small = sum(not word[0].isupper() for word in found)
-    return len(found) >= _SENTENCE_WORDS and 4 * small >= len(found) and guessed_language(text) == "de"
+        return 2 * sum(word[-1:] in KOREAN_GRAMMAR for word in names) >= len(names)
+    return is_long or not _PHRASE.isdisjoint(map(str.lower, names))
 
 
 _PHRASE = FUNCTION_WORDS | NUMBERS_IN_WORDS.keys() | {"no", "not", "nicht", "kein", "keine"}
 
-_EXACT_NAMES = word_set(
-    "bucket cmd column command cron expr expression field file filename filepath formula handle hash id",
-    "identifier key login namespace passphrase passwd password path pattern regex regexp repo repository",
-    "script secret selector shell slug sql token uri url username variable xpath",
-)
+_EXACT_NAMES = word_set("""bucket cmd column command cron expr expression field file filename filepath formula
+    handle hash id identifier key login namespace passphrase passwd password path pattern regex regexp repo
+    repository script secret selector shell slug sql token uri url username variable xpath""")
 _CODE_NAMES = word_set("code snippet source")
-_IN_ORDER = word_set(
-    "arg argv argument cmd command direction instruction procedure queue ranking route sequence stage step",
-    "waypoint",
-)
-_MAY_BE_IN_ORDER = word_set(
-    "action axe column coordinate dimension event key leg level move operand phase priority range segment",
-    "stop task value vertice",
-)
-"""Singulars of what often has an order: it is open."""
-_SETS = word_set(
-    "basket bcc cart cast cc children collection crew criteria data equipment exclude family group include",
-    "indices list media people selection set staff team to",
-) | {""}
+_IN_ORDER = word_set("""arg argv argument cmd command direction instruction procedure queue ranking route
+    sequence stage step waypoint""")
+# Singulars of what often has an order: it is open.
+_MAY_BE_IN_ORDER = word_set("""action axe column coordinate dimension event key leg level move operand phase
+    priority range segment stop task value vertice""")
+_SETS = word_set("""basket bcc cart cast cc children collection crew criteria data equipment exclude family
+    group include indices list media people selection set staff team to""") | {""}
 """Names without a plural `s` that are sets as well."""
-_IN_ANY_ORDER = word_set(
-    "account category code day floor hour id index indices item line member month number option order page",
-    "port product quantity room row seat size slot table tag user weekday year",
-)
+_IN_ANY_ORDER = word_set("""account category code day floor hour id index indices item line member month
+    number option order page port product quantity room row seat size slot table tag user weekday year""")
 _SQL = re.compile(
     r"\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
     r"(?:\s*,\s*[\w.*]+(?:\s*\([^()]*\))?)*)"
@@ -143,14 +128,10 @@ _SQL = re.compile(
     r"|with\s+\w+\s+as\s*\()",
     re.IGNORECASE,
 )
-_COMMANDS = word_set(
-    "apt apt-get awk aws bash chmod chown cp curl docker gcloud git grep kubectl ls mkdir mv mysql npm npx",
-    "pip psql python python3 rm rmdir rsync scp ssh sudo systemctl terraform wget",
-)
-_MAY_BE_COMMANDS = _COMMANDS | word_set(
-    "ansible cat cd class def echo export find for from helm import kill let ln make node sed service sh tar",
-    "touch var while yarn",
-)
+_COMMANDS = word_set("""apt apt-get awk aws bash chmod chown cp curl docker gcloud git grep kubectl ls mkdir
+    mv mysql npm npx pip psql python python3 rm rmdir rsync scp ssh sudo systemctl terraform wget""")
+_MAY_BE_COMMANDS = _COMMANDS | word_set("""ansible cat cd class def echo export find for from helm import kill
+    let ln make node sed service sh tar touch var while yarn""")
 _PROSE_SIGN = re.compile(
     r"^--?[a-z][\w-]*(?:=.*)?$|^(?:\*|[=<>+*|&/]{2,})$|[!=<>]=|[-=]>|&&|\|\||[{}\\^|]|^~/|\w=\w|=$|^=|\$[{(]"
     r"|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]"
@@ -165,6 +146,10 @@ _PATH = re.compile(
     r"|--?[a-z][\w-]*(?:=\S*)?",
     re.IGNORECASE,
 )
+_LIST_ENTRY = re.compile(r"[\w.-]+")
+_MATTERING_SPACE = re.compile(r"\n[ \t]|[\"'`]")
+_QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
+_NO_ADDRESS = re.compile(r"\S{300,}")
 _LONGEST_PATH = 1_000
 _MOST_VALUES, _MOST_COMPARED = 100, 1_000
 _SIGNS_IN_CODE = 0.25
@@ -183,17 +168,13 @@ def order_of(name: str, values: Sequence[object]) -> Literal["fixed", "open", "f
         return "fixed"
     if word in _MAY_BE_IN_ORDER or (word == last and (word not in _SETS or "from" in name.lower())):
         return "open"
-    return "open" if word not in _IN_ANY_ORDER and any(map(_may_count, values)) else "free"
-
-
-def _may_count(value: object) -> bool:
-    """Returns whether the place of an entry may count, whatever the list is called."""
-    is_number = isinstance(value, float) or type(value) is int
-    return (
-        is_number
-        or isinstance(value, list)
+    are_ordered = any(
+        isinstance(value, float | list)
+        or type(value) is int
         or (isinstance(value, str) and (amount(value) is not None or may_be_reworded(value)))
+        for value in values
     )
+    return "open" if word not in _IN_ANY_ORDER and are_ordered else "free"
 
 
 def is_version(name: str) -> bool:
@@ -240,9 +221,6 @@ def _addresses(text: str) -> list[str]:
     return addresses_in(_NO_ADDRESS.sub(" ", text))
 
 
-_NO_ADDRESS = re.compile(r"\S{300,}")
-
-
 def _last_word(name: str) -> str:
     """Returns the last word of a name, and the one before in `field_name`."""
     parts = [part.lower() for part in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name) if part]
@@ -272,19 +250,10 @@ def compare_structured(expected: str, actual: str) -> Likeness:
     return "unclear" if signs[0] == signs[1] or (ends[0] == ends[1] and " " not in ends[0]) else "different"
 
 
-_LIST_ENTRY = re.compile(r"[\w.-]+")
-_MATTERING_SPACE = re.compile(r"\n[ \t]|[\"'`]")
-
-
 def _without_spaces(query: str) -> str:
     """Returns a query without white space and case, but for what it quotes."""
     parts = _QUOTED.split(query.strip().rstrip(";"))
-    return "".join(
-        part if place % 2 else "".join(part.casefold().split()) for place, part in enumerate(parts)
-    )
-
-
-_QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
+    return "".join(part if i % 2 else "".join(part.casefold().split()) for i, part in enumerate(parts))
 
 
 @lru_cache(maxsize=256)
@@ -350,8 +319,8 @@ def may_be_forms(expected: str, actual: str) -> bool:
     if not _DENYING.isdisjoint(set(left) ^ set(right)):
         return False
     are_names = len(left) == len(right) == 1 and expected.istitle() and actual.istitle()
-    for one, others in ((left, right), (right, left)):
-        if len(one) == 1 and any(_is_in(word, one[0], are_names) for word in others):
+    for compound, others in ((left, right), (right, left)):
+        if len(compound) == 1 and any(_is_in(word, compound[0], are_names) for word in others):
             return True
     if are_names:
         return False
@@ -369,8 +338,15 @@ def may_be_one_name(expected: str, actual: str) -> bool:
     As `Zurich` and `Zürich`, `business` and `business class`, `USA` and `United States of America`.
     """
     left, right = (_bare(text) for text in (expected, actual))
-    if left == right or _may_be_one_phone(expected, actual):
+    if left == right:
         return True
+    if all(map(_PHONE.fullmatch, (expected.strip(), actual.strip()))):
+        # Only one of two numbers may have the code of its country.
+        codes = [re.match(r"\s*(?:\+|00)", text) is not None for text in (expected, actual)]
+        digits = ("".join(filter(str.isdecimal, text)).lstrip("0") for text in (expected, actual))
+        fewer, more = sorted(digits, key=len)
+        if codes[0] != codes[1] and len(fewer) >= _LEAST_LONG and more.endswith(fewer):
+            return True
     (short, name), (long, _) = sorted(((left, expected), (right, actual)), key=lambda side: len(side[0]))
     first, words_of = re.findall(r"[^\W_]+", short), re.findall(r"[^\W_]+", long)
     has_digit = any(map(str.isdecimal, short))
@@ -383,8 +359,8 @@ def may_be_one_name(expected: str, actual: str) -> bool:
     if not (name.strip().isupper() and _ABBREVIATION.fullmatch(short)):
         return False
     initials = [
-        "".join(word[0] for word in found)
-        for found in (words_of, [word for word in words_of if word not in FUNCTION_WORDS])
+        "".join(word[0] for word in some)
+        for some in (words_of, [word for word in words_of if word not in FUNCTION_WORDS])
     ]
     is_word = long.isalpha() and (len(long) > _SHORT_NAME or len(long) == len(short) + 1 > 2)
     return (is_word and long.startswith(short)) or (len(words_of) > 1 and short in initials)
@@ -406,40 +382,24 @@ _BARE = re.compile(
 )
 
 
-def _may_be_one_phone(expected: str, actual: str) -> bool:
-    """Returns whether only one of two phone numbers has the code of its country."""
-    if not all(map(_PHONE.fullmatch, (expected.strip(), actual.strip()))):
-        return False
-    codes = [re.match(r"\s*(?:\+|00)", text) is not None for text in (expected, actual)]
-    digits = ("".join(filter(str.isdecimal, text)).lstrip("0") for text in (expected, actual))
-    short, long = sorted(digits, key=len)
-    return codes[0] != codes[1] and len(short) >= _LEAST_LONG and long.endswith(short)
-
-
 _PHONE = re.compile(r"[+\d(][\d ()./-]{6,30}")
-
-
 _ONLY_WORDS = re.compile(r"(?:[^\W\d]|[ ,'’-]){1,200}")
+_OPPOSING = word_set("anti counter inter over super trans ultra under unter über gegen rück sobre contre")
+_DENYING = NEGATIONS | {"non"}
 
 
 def _is_in(word: str, compound: str, is_whole: bool) -> bool:
     """Returns whether a compound holds a word or its stem behind another word, or begins with it."""
     stem = word if is_whole else word[: max(4, math.ceil(0.6 * len(word)))]
-    place = compound.find(stem)
-    is_behind = place >= 4 and compound[:place] not in _OPPOSING
-    return len(word) >= 4 and len(compound) >= len(stem) + 4 and (place == 0 or is_behind)
+    start = compound.find(stem)
+    is_behind = start >= 4 and compound[:start] not in _OPPOSING
+    return len(word) >= 4 and len(compound) >= len(stem) + 4 and (start == 0 or is_behind)
 
 
-_OPPOSING = word_set("anti counter inter over super trans ultra under unter über gegen rück sobre contre")
-
-
-_DENYING = NEGATIONS | {"non"}
-
-
-def _are_forms(one: str, other: str) -> bool:
+def _are_forms(word: str, other: str) -> bool:
     """Returns whether two words are equal, or begin alike, as forms of a word do."""
-    size = max(4, math.ceil(0.6 * min(len(one), len(other))))
-    return one == other or (len(one) >= size and one[:size] == other[:size])
+    size = max(4, math.ceil(0.6 * min(len(word), len(other))))
+    return word == other or (len(word) >= size and word[:size] == other[:size])
 
 
 def common_content(expected: str, actual: str) -> float:
@@ -485,18 +445,15 @@ _CASES: dict[object, str] = {
 }
 _DETERMINERS = {
     "en": word_set("this that these those my your his her its our their please kindly also very really"),
-    "de": word_set(
-        "mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen seinem",
-        "seiner unser unsere unseren diese dieser dieses diesen diesem bitte",
-    ),
+    "de": word_set("""mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen
+        seinem seiner unser unsere unseren diese dieser dieses diesen diesem bitte"""),
     "fr": word_set("ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs"),
     "es": word_set("este esta estos estas mi mis tu tus su sus nuestro nuestra"),
     "pt": word_set("este esta seu sua seus suas"),
 }
 """Language -> determiners and polite words, which change nothing where one text leaves them out."""
 _DROPPED = re.compile(
-    r"(?<=[^\W\d_])-(?=[^\W_])"
-    r"|[.,;:!¿¡…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
+    r"(?<=[^\W\d_])-(?=[^\W_])|[.,;:!¿¡…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
 )
 _CHARACTER = f"[{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
 _PROSE_TOKEN = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})[^\W_])+(?:['’][^\W_]+)*|[^\w\s]|_")
@@ -537,14 +494,11 @@ class _TextValue(NamedTuple):
             return False
         if "code" in (self.kind, other.kind):
             short, long = sorted((compact(self.spelled), compact(other.spelled)), key=len)
-            in_parts = sorted(self.parts) == sorted(other.parts)
             is_end = long.endswith(short) or ("number" in (self.kind, other.kind) and long.startswith(short))
-            is_part = (len(short) > 2 and is_end) or short.lstrip("0") == long.rstrip(
-                "abcdefghijklmnopqrstuvwxyz"
-            )
-            return (
-                is_part or (in_parts and {self.kind, other.kind} != {"code"}) or bool(self.days & other.days)
-            )
+            if (len(short) > 2 and is_end) or short.lstrip("0") == long.rstrip(ascii_lowercase):
+                return True
+            if self.kind != other.kind and sorted(self.parts) == sorted(other.parts):
+                return True
         return bool(self.days & other.days)
 
     @property
@@ -557,18 +511,11 @@ class _TextValue(NamedTuple):
         """Numbers that may stand for it: of a date its parts, of a time the hour, else its own."""
         if not self.mention.dates:
             return set(self.parts) if len(self.parts) < 4 else set()
-        found: set[int] = set()
-        for reading in self.mention.dates:
-            if reading.day is not None:
-                found |= {reading.day.year, reading.day.month, reading.day.day}
-            if reading.clock is not None:
-                found |= {reading.clock.hour, reading.clock.hour % 12 or 12}
-        return found
-
-
-def _version(found: re.Match[str]) -> str:
-    """Returns a version as an identifier: 2.1 and 2.10 are two of them."""
-    return f"{found[1]}v{found[2].replace('.', '_')}"
+        numbers: set[int] = set()
+        for day, clock, _ in self.mention.dates:
+            numbers |= {day.year, day.month, day.day} if day else set()
+            numbers |= {clock.hour, clock.hour % 12 or 12} if clock else set()
+        return numbers
 
 
 _VERSION = re.compile(
@@ -582,23 +529,18 @@ class _TextReading:
 
     def __init__(self, text: str, language: str | None) -> None:
         self.text, self.words, self.language = text, words(text), language or "en"
-        spelled = _VERSION.sub(_version, spell_alike(text))
+        # As identifiers, the versions 2.1 and 2.10 are two.
+        spelled = _VERSION.sub(lambda match: f"{match[1]}v{match[2].replace('.', '_')}", spell_alike(text))
         # English alone does not tell whether the month or the day comes first in 05/06/2024.
         region = None if language == "en" else language
         passage, shown = read_passage(spelled, region), normalized(spelled, region)
         self.values = [_value(mention, shown[mention.start : mention.end]) for mention in passage.mentions]
         self.tokens: list[object] = []
-        for place, part in enumerate(passage.between):
+        for i, part in enumerate(passage.between):
             self.tokens += _PROSE_TOKEN.findall(_DROPPED.sub(" ", part))
-            if place < len(self.values):
-                self.tokens.append(self.values[place].key)
-        self.is_german = _language(text) in ("de", None)
-        names: dict[str, str] = {}
-        self.named = {
-            token
-            for token in _PROSE_TOKEN.findall(mark_named_values(spelled, names).lower())
-            if _MARKED.fullmatch(token)
-        }
+            self.tokens += [value.key for value in self.values[i : i + 1]]
+        marked = _PROSE_TOKEN.findall(mark_named_values(spelled, {}).lower())
+        self.named = {token for token in marked if _MARKED.fullmatch(token)}
 
     @cached_property
     def apart(self) -> tuple[list[object], list[list[object]]]:
@@ -623,10 +565,11 @@ class _TextReading:
 
     def names(self) -> set[str]:
         """Capitalised words inside sentences, where the language does not write all nouns so."""
-        found = set() if self.is_german else set(_NAME.findall(self.text))
         marked: dict[str, str] = {}
         mark_named_values(self.text, marked)
-        return {name for name in found if name.casefold() not in _NO_NAMES | set(marked.values())}
+        no_names = _NO_NAMES | set(marked.values())
+        capitalized = () if _language(self.text) in ("de", None) else _NAME.findall(self.text)
+        return {name for name in capitalized if name.casefold() not in no_names}
 
 
 _read_text = lru_cache(maxsize=_MOST_READ)(_TextReading)
@@ -650,7 +593,7 @@ def _are_same(wanted: _TextReading, made: _TextReading) -> bool:
     (left, gaps), (right, others) = wanted.apart, made.apart
     if not left or left != right:
         return False
-    return all(not one or not other or one == other for one, other in zip(gaps, others, strict=True))
+    return all(not gap or not other or gap == other for gap, other in zip(gaps, others, strict=True))
 
 
 def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
@@ -678,39 +621,31 @@ def _is_value(token: object) -> bool:
 
 def _values_differ(wanted: _TextReading, made: _TextReading) -> bool:
     """Returns whether each side states a value of a kind, an address or a name that the other lacks."""
-    missing, extra = (
-        _without_partner(wanted.values, made.values),
-        _without_partner(made.values, wanted.values),
+    missing = _without_partner(wanted.values, made.values)
+    extra = _without_partner(made.values, wanted.values)
+    # Weekdays, months and units that only one text names.
+    named, others = (
+        {token[2:-2] for token in tokens} for tokens in (wanted.named - made.named, made.named - wanted.named)
     )
-    units, others = (_unmatched(*sides) for sides in ((wanted.named, made.named), (made.named, wanted.named)))
-    kinds = {one.kind for one in missing} & {one.kind for one in extra}
+    kinds = {value.kind for value in missing} & {value.kind for value in extra}
     # `2 days` may be `48 hours`: where number and unit differ, the value may be the same.
-    if (
-        units.get("unit")
-        and others.get("unit")
-        and not any(one.mention.amount and one.mention.amount.currency for one in missing)
-    ):
+    is_money = any(value.mention.amount and value.mention.amount.currency for value in missing)
+    if "unit" in named & others and not is_money:
         kinds.discard("number")
         if not (missing or extra):
             return True
-    if kinds or any(kind in others for kind in units if kind != "unit"):
+    if kinds or (named & others) - {"unit"}:
         return True
-    sides = [set(_addresses(reading.text)) for reading in (wanted, made)]
-    return bool(sides[0] - sides[1] and sides[1] - sides[0]) or _names_differ(wanted, made)
+    ours, theirs = (set(_addresses(reading.text)) for reading in (wanted, made))
+    return bool(ours - theirs and theirs - ours) or _names_differ(wanted, made)
 
 
 def _without_partner(values: Sequence[_TextValue], others: Sequence[_TextValue]) -> list[_TextValue]:
     """Returns the values that the other text does not state; of hundreds, only the first are compared."""
-    known = {one.key for one in others}
-    left = list({one.key: one for one in values if one.key not in known}.values())[:_MOST_VALUES]
-    rest = list({one.key: one for one in others}.values())[:_MOST_COMPARED]
-    return [one for one in left if not any(map(one.may_be, rest))]
-
-
-def _unmatched(tokens: set[str], others: set[str]) -> dict[str, list[str]]:
-    """Returns the weekdays, months and units that only one text names, by kind."""
-    found = sorted(tokens - others)
-    return {kind: list(group) for kind, group in groupby(found, lambda token: token[2:-2])}
+    known = {other.key: other for other in others}
+    left = list({value.key: value for value in values if value.key not in known}.values())[:_MOST_VALUES]
+    rest = list(known.values())[:_MOST_COMPARED]
+    return [value for value in left if not any(map(value.may_be, rest))]
 
 
 def _names_differ(wanted: _TextReading, made: _TextReading) -> bool:
@@ -725,12 +660,8 @@ def _names_differ(wanted: _TextReading, made: _TextReading) -> bool:
     short = [[name for name in side if name.isupper()] for side in (missing, extra)]
     if bool(short[0]) != bool(short[1]):
         return False
-    return not any(_may_shorten(one, other) for one in missing for other in extra)
-
-
-def _may_shorten(one: str, other: str) -> bool:
-    short, long = sorted((_bare(one), _bare(other)), key=len)
-    return long.startswith(short) or long[:4] == short[:4]
+    pairs = (sorted((_bare(name), _bare(other)), key=len) for name in missing for other in extra)
+    return not any(long.startswith(shorter) or long[:4] == shorter[:4] for shorter, long in pairs)
 
 
 # Compares the names and other words that an agent states with those of an argument.
@@ -747,9 +678,8 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _UNSAID_NUMBER = re.compile(r"(?<=_)\d{4,}\b")
 _LONGEST_SHORT, _ENDINGS = 4, frozenset(("s", "es", "n", "en", "e"))
 _TITLE = re.compile(r"(?:mrs?|ms|dr|prof|herrn?|frau|madame|monsieur|señora?)\b\.?\s", re.IGNORECASE)
-_PERSONS = word_set(
-    "guest passenger customer person recipient attendee patient contact user client surname first last full"
-)
+_PERSONS = word_set("""guest passenger customer person recipient attendee patient contact user client surname
+    first last full""")
 _KINDS = word_set("ending class room seat size shipping delivery color colour meal")
 _LEAST_SUFFIX, _LEAST_LONG = 4, 7
 
@@ -774,82 +704,67 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
         return verdict
     if _SIGN.findall(text) != _SIGN.findall(argument):
         return "not_compared"
-    said, given = _parts(text), _parts(argument)
-    words = [word for word in said.words if not any(_is_alike(word, other) for other in given.words)]
+    stated, given = _parts(text), _parts(argument)
+    words = [word for word in stated.words if not any(_is_alike(word, other) for other in given.words)]
     words = [word for word in words if word not in _KINDS and word.removesuffix("s") not in path_words(path)]
-    numbers = [one for one in said.numbers if not any(map(partial(_is_number, one), given.numbers))]
-    unsaid = [word for word in given.words if not any(_is_alike(word, other) for other in said.words)]
+    numbers = [one for one in stated.numbers if not any(map(partial(_is_number, one), given.numbers))]
+    unstated = [word for word in given.words if not any(_is_alike(word, other) for other in stated.words)]
     if numbers:
-        is_number_alone = not words and bool(said.words or not given.words)
-        return "other" if is_number_alone and _are_other(numbers, given.numbers, argument) else "not_compared"
+        is_number_alone = not words and bool(stated.words or not given.words)
+        if not is_number_alone or not all(map(str.isdecimal, (*numbers, *given.numbers))):
+            return "not_compared"
+        # `7` may be `007`, and 452 stands in `LH452`.
+        is_part = any(number in code for number in numbers for code in codes_in(argument))
+        is_open = is_part or not given.numbers or set(map(int, numbers)) & set(map(int, given.numbers))
+        return "not_compared" if is_open else "other"
     if words:
-        return _compare_unheld(words, unsaid, said.words, f"{text} {argument}", argument)
-    if not (said.words or said.numbers or codes_in(text)):
+        may_be_alike = any(_may_be_alike(word, other) for word in words for other in unstated)
+        if not unstated or len(words) == len(stated.words) or may_be_alike:
+            return "not_compared"
+        if not {word.lower() for word in _CODES.findall(argument)}.isdisjoint(unstated):
+            return "not_compared"
+        capitals = {_folded(word) for word in _WORD.findall(f"{text} {argument}") if word[0].isupper()}
+        return "other" if capitals.issuperset((*words, *unstated)) else "not_compared"
+    if not (stated.words or stated.numbers or codes_in(text)):
         return "not_compared"
-    return "same" if _may_leave_out(text, argument, path, said) else "not_compared"
-
-
-def _compare_unheld(
-    words: Sequence[str], unsaid: Sequence[str], said: Sequence[str], both: str, argument: str
-) -> ValueVerdict:
-    if not unsaid or len(words) == len(said) or any(_may_be_alike(a, b) for a in words for b in unsaid):
-        return "not_compared"
-    if {word.lower() for word in _CODES.findall(argument)}.intersection(unsaid):
-        return "not_compared"
-    capitals = {_folded(word) for word in _WORD.findall(both) if word[0].isupper()}
-    return "other" if capitals.issuperset((*words, *unsaid)) else "not_compared"
+    if _PERSONS.intersection(path_words(path)) or _TITLE.match(text):
+        return "same"
+    # All parts of the argument must be stated; those left out are details of it.
+    parts = [_is_stated(part, text, stated) for part in _SEGMENT.split(_UNSAID_NUMBER.sub("", argument))]
+    return "same" if True in parts and False not in parts else "not_compared"
 
 
 def _parts(text: str) -> _WordsAndNumbers:
     """Returns the words and numbers of a text; function words in lower case are left out."""
     rest = without_codes(normalize("NFKC", text).replace("_", " "))
-    found = _WORD.findall(rest)
-    found = [word for word in found if not _is_function_word(word, "")]
-    numbers = [str(NUMBERS_IN_WORDS[word.lower()]) for word in found if word.lower() in NUMBERS_IN_WORDS]
-    words = [_folded(word) for word in found if word.lower() not in NUMBERS_IN_WORDS]
+    read = [word for word in _WORD.findall(rest) if not _is_function_word(word, "")]
+    numbers = [str(NUMBERS_IN_WORDS[word.lower()]) for word in read if word.lower() in NUMBERS_IN_WORDS]
+    words = [_folded(word) for word in read if word.lower() not in NUMBERS_IN_WORDS]
     words = [word for word in words if not _TITLE.fullmatch(f"{word} ")]
     return _WordsAndNumbers(words, [*_NUMBER.findall(rest), *numbers])
 
 
-def _may_leave_out(text: str, argument: str, path: str, said: _WordsAndNumbers) -> bool:
-    """Returns whether all parts of an argument are stated, or those left out are details of it."""
-    if _PERSONS.intersection(path_words(path)) or _TITLE.match(text):
-        return True
-    kept = _UNSAID_NUMBER.sub("", argument)
-    stated = [_is_said(segment, text, said) for segment in _SEGMENT.split(kept)]
-    return True in stated and False not in stated
-
-
-def _is_said(segment: str, text: str, said: _WordsAndNumbers) -> bool | None:
+def _is_stated(segment: str, text: str, stated: _WordsAndNumbers) -> bool | None:
     """Returns whether a segment is stated as a whole; None: nothing of it is."""
-    own, codes = _parts(segment), codes_in(segment)
+    words, numbers = _parts(segment)
     held = [
-        *(any(_is_alike(word, other) for other in said.words) for word in own.words),
-        *(any(_is_number(other, one) for other in said.numbers) for one in own.numbers),
-        *(code in codes_in(text) for code in codes),
+        *(any(_is_alike(word, other) for other in stated.words) for word in words),
+        *(any(_is_number(other, number) for other in stated.numbers) for number in numbers),
+        *(code in codes_in(text) for code in codes_in(segment)),
     ]
     return None if not any(held) else all(held)
 
 
-def _is_number(said: str, given: str) -> bool:
+def _is_number(stated: str, given: str) -> bool:
     """Returns whether numbers are equal, or one has the last digits of a long one."""
-    is_end = len(said) >= _LEAST_SUFFIX and len(given) >= _LEAST_LONG and given.isdecimal()
-    return said == given or (is_end and given.endswith(said))
-
-
-def _are_other(numbers: Sequence[str], given: Sequence[str], argument: str) -> bool:
-    """Returns whether whole numbers are shown to differ: `7` may be `007`, and 452 stands in `LH452`."""
-    if not given or not all(map(str.isdecimal, (*numbers, *given))):
-        return False
-    codes = codes_in(argument)
-    is_part = any(number in code for number in numbers for code in codes)
-    return not is_part and not set(map(int, numbers)).intersection(map(int, given))
+    is_end = len(stated) >= _LEAST_SUFFIX and len(given) >= _LEAST_LONG and given.isdecimal()
+    return stated == given or (is_end and given.endswith(stated))
 
 
 def _joined(text: str, path: str) -> str:
     """Returns the words of a text without those of the argument's name, and without gaps beside digits."""
-    found = (plain(word) for word in _TOKEN.findall(text) if not _is_function_word(word, path))
-    return _LETTER_DIGIT.sub("", _HYPHEN.sub(" ", " ".join(found)))
+    tokens = (plain(token) for token in _TOKEN.findall(text) if not _is_function_word(token, path))
+    return _LETTER_DIGIT.sub("", _HYPHEN.sub(" ", " ".join(tokens)))
 
 
 def _is_function_word(word: str, path: str) -> bool:
@@ -864,11 +779,9 @@ def _folded(word: str) -> str:
 
 def _is_alike(left: str, right: str) -> bool:
     """Returns whether two words are equal, with `ue` for `ü` and `st` for `street`."""
-    return STREETS.get(left, left) == STREETS.get(right, right) or _plain(left) == _plain(right)
-
-
-def _plain(word: str) -> str:
-    return re.sub(r"([aou])e", r"\1", word)
+    if STREETS.get(left, left) == STREETS.get(right, right):
+        return True
+    return re.sub(r"([aou])e", r"\1", left) == re.sub(r"([aou])e", r"\1", right)
 
 
 def _may_be_alike(left: str, right: str) -> bool:

@@ -1,4 +1,4 @@
-"""Compares the dates, weekdays and times of day that an agent states with those of a call."""
+"""Reads dates, times, codes, addresses and numbers in prose, and compares those of an agent with a call's."""
 
 import re
 import unicodedata
@@ -24,16 +24,15 @@ from turnwise.transforms.text.dates import (
     with_noon_in_digits,
 )
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
-from turnwise.transforms.text.words import MONTHS, NUMBER_WORDS, word_set
+from turnwise.transforms.text.words import MONTHS, NUMBER_WORDS, by_place, word_set
 
-_SHORT_WEEKDAYS = (
-    *("mon tue wed thu fri sat sun", "- tues - thur - - -", "- - - thurs - - -"),
-    *("mo di mi do fr sa so", "lun - mer jeu ven sam dim", "- - mié jue vie sáb dom"),
-)
 _WEEKDAYS = {
     **WEEKDAYS,
     **WEEKDAY_CHARACTERS,
-    **{name: day for names in _SHORT_WEEKDAYS for day, name in enumerate(names.split()) if name != "-"},
+    **by_place(
+        *("mon tue wed thu fri sat sun", "- tues - thur - - -", "- - - thurs - - -"),
+        *("mo di mi do fr sa so", "lun - mer jeu ven sam dim", "- - mié jue vie sáb dom"),
+    ),
 }
 _MONTH = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
 _AFTER_NOON = ("p", "午後", "下午", "오후")
@@ -64,6 +63,7 @@ _TIMES = [
         r"(?<![\d:.])(?P<h>\d{1,2})\s?h(?:\s?(?P<n>\d\d))?\b",
     )
 ]
+_LONGEST_GAP, _LONGEST_CALENDAR = 12, 80
 _REST = re.compile(r"[^\W\d_]+|\d+|[^\s\w.,:;!?'\"“”’()·*-]")
 _BESIDE = word_set("next this coming nächsten kommenden day date time o'clock today's uhr el le la om in at")
 
@@ -95,10 +95,11 @@ def read_moment(text: str, path: str = "") -> Moment:
     years, days = _day(day)
     minutes = _minutes(clock)
     left, weekdays = _REST.findall(rest), weekdays_in(rest)
-    if any(one for _, one in days):
+    if any(number for _, number in days):
         weekdays |= {_WEEKDAYS[word] for word in left if word in _WEEKDAYS}
+    left = [word for word in left if not (word in _BESIDE or is_plain_word(word, path))]
     is_read = all(
-        word in _BESIDE or is_plain_word(word, path) or bool(weekdays and _is_weekday(word)) for word in left
+        weekdays and (word in _WEEKDAYS or re.fullmatch(WEEKDAY_IN_CHARACTERS, word)) for word in left
     )
     is_valid = bool(days or not day) and bool(minutes or not clock) and len(weekdays) < 2
     return Moment(years, days, minutes, frozenset(weekdays), is_read and is_valid)
@@ -115,45 +116,36 @@ def states_moment(text: str, wanted: str) -> bool:
         return False
     minutes = moment.minutes[:1] if _H_CLOCK.search(wanted) else moment.minutes
     days, clocks = list[re.Match[str]](), list[re.Match[str]]()
-    for found in _matches(text, _DATES):
-        years, stated = _day({name: value for name, value in found.groupdict().items() if value})
+    for match in _matches(text, _DATES):
+        years, stated = _day(_groups(match))
         if stated == moment.days and set(moment.years) <= set(years):
-            days.append(found)
-    for found in _matches(text, _TIMES):
-        if set(_minutes({name: value for name, value in found.groupdict().items() if value})[:1]) & set(
-            minutes
-        ):
-            clocks.append(found)
+            days.append(match)
+    for match in _matches(text, _TIMES):
+        if set(_minutes(_groups(match))[:1]) & set(minutes):
+            clocks.append(match)
     if not (is_day and minutes):
         return bool(days or clocks)
     gaps = (max(day.start() - clock.end(), clock.start() - day.end()) for day in days for clock in clocks)
     return any(gap <= _LONGEST_GAP for gap in gaps)
 
 
-_LONGEST_GAP = 12
-
-
 def _matches(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[re.Match[str]]:
-    """Yields what the patterns find and nothing denies; what an earlier one has found is no one else's."""
+    """Yields what the patterns match and nothing denies; what an earlier one has matched is no one else's."""
     taken: set[int] = set()
-    for found in (found for pattern in patterns for found in pattern.finditer(text)):
-        if taken.isdisjoint(range(*found.span())) and not is_denied(text, *found.span()):
-            yield found
-        taken.update(range(*found.span()))
+    for match in (match for pattern in patterns for match in pattern.finditer(text)):
+        if taken.isdisjoint(range(*match.span())) and not is_denied(text, *match.span()):
+            yield match
+        taken.update(range(*match.span()))
 
 
-def _is_weekday(word: str) -> bool:
-    return word in _WEEKDAYS or re.fullmatch(WEEKDAY_IN_CHARACTERS, word) is not None
+def _groups(match: re.Match[str]) -> dict[str, str]:
+    return {name: value for name, value in match.groupdict().items() if value}
 
 
 def _cut(text: str, patterns: list[re.Pattern[str]]) -> tuple[dict[str, str], str]:
-    """Returns the groups of the first pattern that is found, and the text without it."""
-    for pattern in patterns:
-        found = pattern.search(text)
-        if found:
-            groups = {name: value for name, value in found.groupdict().items() if value}
-            return groups, f"{text[: found.start()]} {text[found.end() :]}"
-    return {}, text
+    """Returns the groups of the first pattern that matches, and the text without it."""
+    match = next((match for pattern in patterns if (match := pattern.search(text))), None)
+    return (_groups(match), f"{text[: match.start()]} {text[match.end() :]}") if match else ({}, text)
 
 
 def _day(found: dict[str, str]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
@@ -180,36 +172,34 @@ def _minutes(found: dict[str, str]) -> tuple[int, ...]:
         return ()
     if half:
         return ((hour % 12 + 12 * half.startswith(_AFTER_NOON)) * 60 + minute,)
-    own = hour * 60 + minute
     other = ((hour + 12) % 24 * 60 + minute,) if 1 <= hour <= 12 and not found["h"].startswith("0") else ()
-    return (own, *other)
+    return (hour * 60 + minute, *other)
 
 
 def given_moments(argument: str) -> list[Moment]:
     """Returns the readings of an argument that is a date, a time or both; empty: it is neither."""
-    readings = read_dates(plain(argument))
-    found = [
-        Moment(
-            (reading.day.year,) if reading.day else (),
-            ((reading.day.month, reading.day.day),) if reading.day else (),
-            (reading.clock.hour * 60 + reading.clock.minute,) if reading.clock else (),
-            frozenset((reading.day.weekday(),)) if reading.day else frozenset(),
-            is_whole=True,
-            has_offset=reading.offset is not None,
-        )
-        for reading in readings
+    moments = [
+        _moment_of(day, (clock.hour * 60 + clock.minute,) if clock else (), offset is not None)
+        for day, clock, offset in read_dates(plain(argument))
     ]
-    if found:
-        return found
-    own = read_moment(argument)
-    return [own] if own.is_whole and (own.days or own.minutes) else []
+    if moments:
+        return moments
+    moment = read_moment(argument)
+    return [moment] if moment.is_whole and (moment.days or moment.minutes) else []
+
+
+def _moment_of(day: date | None, minutes: tuple[int, ...], has_offset: bool) -> Moment:
+    if day is None:
+        return Moment((), (), minutes, frozenset(), True, has_offset)
+    weekdays = frozenset((day.weekday(),))
+    return Moment((day.year,), ((day.month, day.day),), minutes, weekdays, True, has_offset)
 
 
 _ALL_DAYS = {f"{name}s" for name in WEEKDAYS}
 _CALENDAR = {
     **{name: ("weekday", day) for name, day in _WEEKDAYS.items() if name not in _ALL_DAYS},
     **{name: ("month", month) for name, month in MONTHS.items()},
-    **dict.fromkeys(("to", "bis", "through", "till", "until", "–"), ("-", 0)),
+    **dict.fromkeys(("to", "bis", "through", "till", "until", "–", "-"), ("-", 0)),
 }
 _CALENDAR_WORD = re.compile(r"[^\W\d_]+|[^\s.,]")
 
@@ -222,14 +212,11 @@ def likeness_of_calendar_names(expected: str, actual: str) -> Likeness | None:
     if max(len(expected), len(actual)) > _LONGEST_CALENDAR:
         return None
     words = [_CALENDAR_WORD.findall(text.lower()) for text in (expected, actual)]
-    sides = [[_CALENDAR.get(word, ("-", 0) if word == "-" else None) for word in found] for found in words]
+    sides = [[_CALENDAR.get(word) for word in side] for side in words]
     if words[0] == words[1] or any(not side or None in side for side in sides):
         return None
-    is_sure = all(len(word) > 2 for found in words for word in found if _CALENDAR.get(word, ("-", 0))[1])
+    is_sure = all(len(word) > 2 for side in words for word in side if _CALENDAR[word][1])
     return "different" if sides[0] != sides[1] else "same" if is_sure else "unclear"
-
-
-_LONGEST_CALENDAR = 80
 
 
 @lru_cache(maxsize=4096)
@@ -241,26 +228,26 @@ def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
     """
     ends = [_RANGE_OF_MOMENTS.fullmatch(text.strip()) for text in (expected, actual)]
     if ends[0] and ends[1]:
-        found_ends = {likeness_of_moments(ends[0][place], ends[1][place]) for place in (1, 2)}
-        return next((one for one in (None, "different", "unclear") if one in found_ends), "same")
+        of_ends = {likeness_of_moments(ends[0][end], ends[1][end]) for end in (1, 2)}
+        return next((likeness for likeness in (None, "different", "unclear") if likeness in of_ends), "same")
     dates = [read_dates(plain(text)) for text in (expected, actual)]
     if all(dates):
         return likeness_of_dates(*dates)
     left, right = _moments(expected), _moments(actual)
-    found = set(map(_same, left, right) if len(left) == len(right) else starmap(_same, product(left, right)))
-    if not found:
+    same = set(map(_same, left, right) if len(left) == len(right) else starmap(_same, product(left, right)))
+    if not same:
         return None
-    return "same" if found == {True} else "different" if found == {False} else "unclear"
+    return "same" if same == {True} else "different" if same == {False} else "unclear"
 
 
 @lru_cache(maxsize=4096)
 def _moments(text: str) -> Sequence[Moment]:
     """Returns the moments that a text may spell, one for every reading of day and month."""
     text = _POINT_IN_CLOCK.sub(":", _HOUR_WORD.sub(lambda word: "h" if word[1] else " uhr", text))
-    found = given_moments(text)
+    moments = given_moments(text)
     if _H_CLOCK.search(text):
-        found = [one._replace(minutes=one.minutes[:1]) for one in found]
-    return [one._replace(days=(day,)) for one in found for day in one.days] or found
+        moments = [moment._replace(minutes=moment.minutes[:1]) for moment in moments]
+    return [moment._replace(days=(day,)) for moment in moments for day in moment.days] or moments
 
 
 _RANGE_OF_MOMENTS = re.compile(
@@ -287,47 +274,37 @@ def compare_moments(text: str, given: list[Moment], path: str) -> ValueVerdict:
     stated = read_moment(text, path)
     if not stated.is_whole:
         return "not_compared"
-    verdicts = {verdict for own in given for verdict in _readings(stated, own)}
+    verdicts = {verdict for moment in given for verdict in _verdicts(stated, moment)}
     if verdicts == {"other"}:
-        near = [_shifted(own, days) for own in given for days in (-1, 0, 1) if own.has_offset and own.days]
-        verdicts |= {verdict for own in near for verdict in _readings(stated._replace(minutes=()), own)}
+        # Another zone may have the day before or after.
+        days = [
+            date(moment.years[0], *moment.days[0]) for moment in given if moment.has_offset and moment.days
+        ]
+        near = [_moment_of(day + timedelta(shift), (), False) for day in days for shift in (-1, 0, 1)]
+        stated = stated._replace(minutes=())
+        verdicts |= {verdict for moment in near for verdict in _verdicts(stated, moment)}
     return verdicts.pop() if len(verdicts) == 1 else "not_compared"
 
 
-def _shifted(moment: Moment, days: int) -> Moment:
-    """Returns the day that another zone may have at a moment."""
-    day = date(moment.years[0], *moment.days[0]) + timedelta(days)
-    weekdays = frozenset((day.weekday(),))
-    return Moment((day.year,), ((day.month, day.day),), (), weekdays, is_whole=True)
-
-
-def _readings(stated: Moment, given: Moment) -> Iterator[ValueVerdict]:
-    """Yields the verdict of every reading of both."""
-    clock = _same_time(stated.minutes, given.minutes)
-    weekday = next(iter(given.weekdays), None)
-    for said, own in product(stated.days or [(0, 0)], given.days or [(0, 0)]):
-        years = [(year, next(iter(given.years), None)) for year in stated.years]
-        days = [(one, other or None) for one, other in zip(said, own, strict=True) if one]
-        yield _together_prose_values([*years, *days, *((one, weekday) for one in stated.weekdays)], clock)
-
-
-def _together_prose_values(pairs: list[tuple[int, int | None]], clock: ValueVerdict | None) -> ValueVerdict:
-    """Returns the verdict of parts, each as it is stated and given; None: it is not given."""
-    if clock == "other" or any(had is not None and said != had for said, had in pairs):
-        return "other"
-    is_open = clock == "not_compared" or any(had is None for _, had in pairs) or not (pairs or clock)
-    return "not_compared" if is_open else "same"
-
-
-def _same_time(stated: tuple[int, ...], given: tuple[int, ...]) -> ValueVerdict | None:
-    """Compares times; None: none is stated. `7:00` may be 19:00, but is not shown to be."""
-    if not stated:
-        return None
-    if not given:
-        return "not_compared"
-    if stated[0] == given[0]:
-        return "same"
-    return "not_compared" if set(stated).intersection(given) else "other"
+def _verdicts(stated: Moment, given: Moment) -> Iterator[ValueVerdict]:
+    """Yields the verdict of every reading of both; what is stated, but not given, is open."""
+    is_other, is_open = False, False
+    if stated.minutes and not given.minutes:
+        is_open = True
+    elif stated.minutes and stated.minutes[0] != given.minutes[0]:
+        # `7:00` may be 19:00, but is not shown to be.
+        is_open = not set(stated.minutes).isdisjoint(given.minutes)
+        is_other = not is_open
+    weekday, year = next(iter(given.weekdays), None), next(iter(given.years), None)
+    for ours, theirs in product(stated.days or [(0, 0)], given.days or [(0, 0)]):
+        days = [(part, other or None) for part, other in zip(ours, theirs, strict=True) if part]
+        pairs = [*((one, year) for one in stated.years), *days, *((one, weekday) for one in stated.weekdays)]
+        if is_other or any(other is not None and part != other for part, other in pairs):
+            yield "other"
+        elif is_open or any(other is None for _, other in pairs) or not (pairs or stated.minutes):
+            yield "not_compared"
+        else:
+            yield "same"
 
 
 # Compares addresses of the internet and codes of letters and digits, which are equal as a whole only.
@@ -340,56 +317,52 @@ _CODE = re.compile(r"(?<![^\W_])[^\W_]+(?:-[^\W_]+)*", re.ASCII)
 _AROUND = "#$€£¥₩.,:;()[]\"'“”"
 _LAST_DIGITS = 4
 _IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9_/.-]*")
-_PLACE_MARKS = ".,:;!?)]'\"/"
+_AFTER_ADDRESS = ".,:;!?)]'\"/"
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def addresses_in(text: str) -> list[str]:
     """Returns the e-mail and web addresses of a text, in lower case, without `https://www.`."""
-    found = (address.rstrip(_PLACE_MARKS) for address in _ADDRESS.findall(plain(text)))
-    return [re.sub(r"^(?:mailto:)?(?:https?://)?(?:www\.)?", "", address) for address in found]
+    addresses = (address.rstrip(_AFTER_ADDRESS) for address in _ADDRESS.findall(plain(text)))
+    return [re.sub(r"^(?:mailto:)?(?:https?://)?(?:www\.)?", "", address) for address in addresses]
 
 
 def codes_in(text: str) -> list[str]:
     """Returns the codes of a text, of ASCII letters and digits, in lower case and without hyphens."""
-    rest = _ADDRESS.sub(" ", plain(text))
-    found = (code.replace("-", "") for code in _CODE.findall(rest))
-    return [code for code in found if not code.isdecimal() and any(map(str.isdecimal, code))]
+    codes = (code.replace("-", "") for code in _CODE.findall(_ADDRESS.sub(" ", plain(text))))
+    return [code for code in codes if not code.isdecimal() and any(map(str.isdecimal, code))]
 
 
 def without_codes(text: str) -> str:
     """Returns a text without its codes."""
-    return _CODE.sub(lambda found: " " if codes_in(found[0]) else found[0], text)
+    return _CODE.sub(lambda code: " " if codes_in(code[0]) else code[0], text)
 
 
 def compare_addresses(text: str, argument: str, path: str) -> ValueVerdict | None:
     """Compares addresses as a whole; None: neither side has one."""
-    said, given = addresses_in(text), addresses_in(argument)
-    if not said and not given:
-        return None
-    unheld = set(said).difference(given)
-    if not said or not given:
-        return "not_compared"
-    if not unheld:
+    stated, given = addresses_in(text), addresses_in(argument)
+    if not stated or not given:
+        return "not_compared" if stated or given else None
+    if set(stated) <= set(given):
         rest = _WORD.findall(_ADDRESS.sub(" ", plain(text)))
         return "same" if all(is_plain_word(word, path) for word in rest) else "not_compared"
-    if len(said) > 1 or any(_is_part(said[0], one) for one in given):
+    first = stated[0]
+    is_part = "@" not in first and any(first.startswith(one) or one.startswith(first) for one in given)
+    if len(stated) > 1 or is_part:
         return "not_compared"
-    return "other" if all("@" in one or "/" in one for one in (*said, *given)) else "not_compared"
-
-
-def _is_part(left: str, right: str) -> bool:
-    return "@" not in left and (left.startswith(right) or right.startswith(left))
+    return (
+        "other" if all("@" in address or "/" in address for address in (*stated, *given)) else "not_compared"
+    )
 
 
 def compare_codes(text: str, argument: str) -> ValueVerdict | None:
     """Compares codes; None: all that are stated are held, and other words remain to be compared."""
-    said, given = set(codes_in(text)), set(codes_in(argument))
-    unheld, unsaid = said - given, given - said
-    if not unheld:
+    stated, given = set(codes_in(text)), set(codes_in(argument))
+    if stated <= given:
         return None
-    is_part = any(one in code or code in one for one in unheld for code in unsaid)
-    return "other" if unsaid and not is_part else "not_compared"
+    unstated = given - stated
+    is_part = any(one in code or code in one for one in stated - given for code in unstated)
+    return "other" if unstated and not is_part else "not_compared"
 
 
 def is_named(identifier: str, text: str) -> bool:
@@ -404,9 +377,9 @@ def is_named(identifier: str, text: str) -> bool:
         return any(wanted == value.strip(_AROUND) for value in text.split(" | "))
     if re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
         return True
-    found = set(map(compact, _IDENTIFIER.findall(text)))
+    stated = set(map(compact, _IDENTIFIER.findall(text)))
     codes = codes_in(wanted) if " " in wanted else []
-    return compact(wanted) in found or (bool(codes) and found.issuperset(codes))
+    return compact(wanted) in stated or (bool(codes) and stated.issuperset(codes))
 
 
 def compact(text: str) -> str:
@@ -421,10 +394,9 @@ _ENTRY = re.compile(r",\s+|;|&|\b(?:and|und|et|y)\b")
 _LETTER = re.compile(r"\b[A-Z] \d")
 _INNER = re.compile(r"(?<=\w)-(?=\w)|\w")
 _SHARE_NAMES = frozenset(("percent", "percentage", "pct", "rate", "share"))
-_MONEY_NAMES = word_set(
-    "amount price fee cost total subtotal sum refund payment balance charge budget deposit value tip fare",
-    "bill donation credit debit money paid salary wage rent tax premium limit discount due income revenue",
-)
+_MONEY_NAMES = word_set("""amount price fee cost total subtotal sum refund payment balance charge budget
+    deposit value tip fare bill donation credit debit money paid salary wage rent tax premium limit discount
+    due income revenue""")
 _COUNT_NAMES = frozenset(("count", "quantity", "qty"))
 _SMALL_UNITS = frozenset(("cent", "minor", "pence", "penny"))
 _SUMS = word_set("refund amount total sum price fee cost payment charge value")
@@ -435,9 +407,8 @@ _US = re.compile(r"\bU\.?S\b|US\$|\bUSD", re.IGNORECASE)
 _LONG_NUMBER, _ENDING_DIGITS = 7, 4
 _DECIMALS, _NO_PART = re.compile(r"[.,]\d{1,2}$"), re.compile(r"[^\d\s().,+#*…•·–-]")
 _LONG_DIGITS = re.compile(r"\+?[\d\s().-]{7,}")
-_ENDINGS = word_set(
-    "ending ends endet endend endung auf in last digits card phone number termina terminant par en"
-)
+_ENDINGS = word_set("""ending ends endet endend endung auf in last digits card phone number termina terminant
+    par en""")
 
 
 class Given(NamedTuple):
@@ -462,17 +433,17 @@ class Given(NamedTuple):
 
 def read_given(arguments: Sequence[JsonValue], path: str, currency: str | None) -> Given | None:
     """Reads the numbers of an argument, of all entries if it is a list; None: one is no number."""
-    read = [_read(argument) for argument in arguments]
-    found = [one.amount for one in read if one is not None and one.amount is not None]
-    if not found or len(found) < len(arguments):
+    read = list(map(_read, arguments))
+    amounts = [mention.amount for mention in read if mention is not None and mention.amount is not None]
+    if not amounts or len(amounts) < len(arguments):
         return None
-    is_share = any(one is not None and one.is_share for one in read)
+    is_share = any(mention is not None and mention.is_share for mention in read)
     return Given(
-        tuple(own if own.currency else Amount(own.value, currency or "") for own in found),
+        tuple(number if number.currency else Amount(number.value, currency or "") for number in amounts),
         is_share or bool(_SHARE_NAMES.intersection(path_words(path))),
         currency is None,
         path,
-        _is_money_name(path) or any(own.currency for own in found),
+        _is_money_name(path) or any(number.currency for number in amounts),
     )
 
 
@@ -501,53 +472,42 @@ def compare_amounts(text: str, given: Given) -> ValueVerdict:
     if _LETTER.search(text):
         return "not_compared"
     if len(given.amounts) > 1 and len(parts := _ENTRY.split(text)) > 1:
-        found = [compare_amounts(part, given) for part in parts if part.strip()]
-        return _together(found, given)
+        return _together([compare_amounts(part, given) for part in parts if part.strip()], given)
     verdicts = {_compare_in(language, text, given) for language in (None, "de", "fr")}
     if "same" in verdicts and "other" in verdicts:
-        verdicts = {_compare_grouped(text, given), "not_compared"}
-    return next((one for one in ("same", "other") if one in verdicts), "not_compared")
-
-
-def _compare_grouped(text: str, given: Given) -> ValueVerdict:
-    """Compares a number with three digits behind its only separator as thousands, if they are shown to be."""
-    mentions, _ = _parts(text, None)
-    is_money = any(mention.amount and mention.amount.currency for mention in mentions)
-    has_point = _THREE_AFTER_POINT.search(text) is not None
-    found = _compare_in("de" if has_point else None, text, given)
-    return found if found == "same" and (is_money or not has_point) else "not_compared"
+        # Three digits behind the only separator are thousands, if they are shown to be.
+        mentions, _ = _parts(text, None)
+        is_money = any(mention.amount and mention.amount.currency for mention in mentions)
+        has_point = _THREE_AFTER_POINT.search(text) is not None
+        verdict = _compare_in("de" if has_point else None, text, given)
+        return verdict if verdict == "same" and (is_money or not has_point) else "not_compared"
+    return "same" if "same" in verdicts else "other" if "other" in verdicts else "not_compared"
 
 
 def _compare_in(language: str | None, text: str, given: Given) -> ValueVerdict:
     mentions, rest = _parts(text, language)
     if not mentions:
-        return _compare_words(text, given)
+        value, rest = number_in_words(text)
+        money = {MONEY_NAMES[word] for word in _WORD.findall(rest) if word in MONEY_NAMES}
+        rest = " ".join(word for word in rest.split() if word not in MONEY_NAMES)
+        are_whole = all(float(number.value).is_integer() for number in given.amounts)
+        if value is None or not are_whole or len(money) > 1 or _NO_WORD.search(_INNER.sub("", text)):
+            return "not_compared"
+        if not _is_read(rest, given.path, True):
+            return "not_compared"
+        return _together([_compare_one(Amount(value, next(iter(money), "")), False, given)], given)
     if any(mention.amount is None or mention.is_denied for mention in mentions):
         return "not_compared"
     if not _is_read(rest, given.path, bool(re.search(r"\|.*\w", rest))):
         return "not_compared"
     given = given._replace(is_us=_US.search(text) is not None)
-    found = [_compare_one(mention.amount, mention.is_share, given) for mention in mentions if mention.amount]
-    return _together(found, given)
+    return _together([_compare_one(m.amount, m.is_share, given) for m in mentions if m.amount], given)
 
 
-def _compare_words(text: str, given: Given) -> ValueVerdict:
-    value, rest = number_in_words(text)
-    if _NO_WORD.search(_INNER.sub("", text)):
+def _together(verdicts: Sequence[ValueVerdict], given: Given) -> ValueVerdict:
+    if not verdicts or len(verdicts) > len(given.amounts) or "not_compared" in verdicts:
         return "not_compared"
-    money = {code for word in _WORD.findall(rest) if (code := MONEY_NAMES.get(word)) is not None}
-    rest = " ".join(word for word in rest.split() if word not in MONEY_NAMES)
-    if value is None or len(money) > 1 or not _is_read(rest, given.path, True):
-        return "not_compared"
-    if not all(isinstance(one.value, int) or one.value.is_integer() for one in given.amounts):
-        return "not_compared"
-    return _together([_compare_one(Amount(value, next(iter(money), "")), False, given)], given)
-
-
-def _together(found: Sequence[ValueVerdict], given: Given) -> ValueVerdict:
-    if not found or len(found) > len(given.amounts) or "not_compared" in found:
-        return "not_compared"
-    return "other" if "other" in found else "same"
+    return "other" if "other" in verdicts else "same"
 
 
 def _is_read(rest: str, path: str, may_count: bool) -> bool:
@@ -556,20 +516,17 @@ def _is_read(rest: str, path: str, may_count: bool) -> bool:
         return False
     names = path_words(path)
     counts = may_count and (bool(_COUNT_NAMES.intersection(names[-1:])) or names[:1] == ["num"])
-    left = [
-        word for word in _WORD.findall(plain(rest)) if not is_plain_word(word, path) and word not in _SUMS
-    ]
-    return not left or (counts and all(map(may_be_counted, left)))
+    left = {word for word in _WORD.findall(plain(rest)) if not is_plain_word(word, path)} - _SUMS
+    return not left or (
+        counts and not any(word in _NO_COUNTS or _NUMERALS.intersection(word) for word in left)
+    )
 
 
 def _compare_one(stated: Amount, is_share: bool, given: Given) -> ValueVerdict:
     """Compares one number; money must be compared with money, and a share with a share."""
     is_money = stated.currency != ""
-    if stated.currency == "cent":
-        return "not_compared"
-    if is_money and (given.is_share or not given.is_money):
-        return "not_compared"
-    if is_share != given.is_share and (is_share or is_money):
+    is_another_kind = is_money and (given.is_share or not given.is_money)
+    if stated.currency == "cent" or is_another_kind or (is_share and not given.is_share):
         return "not_compared"
     for passed in given.amounts:
         if passed.currency in _OTHERS_OF_THE_NAME.get(stated.currency, ()) and not given.is_us:
@@ -601,23 +558,18 @@ def compare_digits(text: str, argument: str, path: str) -> ValueVerdict | None:
     """Compares phone and card numbers, whose last digits may stand for all; None: the argument is none."""
     if not _LONG_DIGITS.fullmatch(plain(argument)) or _DECIMALS.search(argument) or _is_money_name(path):
         return None
-    said, given = ("".join(filter(str.isdecimal, plain(side))).lstrip("0") for side in (text, argument))
+    stated, given = ("".join(filter(str.isdecimal, plain(side))).lstrip("0") for side in (text, argument))
     left = {word for word in _WORD.findall(plain(text)) if not is_plain_word(word, path)}
-    is_short = len(given) < _LONG_NUMBER or len(said) < _ENDING_DIGITS
+    is_short = len(given) < _LONG_NUMBER or len(stated) < _ENDING_DIGITS
     if is_short or left - _ENDINGS or _NO_PART.search(_WORD.sub("", text)):
         return "not_compared"
-    if given.endswith(said):
+    if given.endswith(stated):
         return "same"
-    is_other = said[-_LONG_NUMBER:] != given[-_LONG_NUMBER:] and (len(said) >= _LONG_NUMBER or left)
+    is_other = stated[-_LONG_NUMBER:] != given[-_LONG_NUMBER:] and (len(stated) >= _LONG_NUMBER or left)
     return "other" if is_other else "not_compared"
 
 
 # Reads whole numbers that are written as words.
-
-
-def _by_word(words: str, factor: int) -> dict[str, int]:
-    """Maps words to their places times a factor; `-` skips a place."""
-    return {word: factor * place for place, word in enumerate(words.split()) if word != "-"}
 
 
 _TEENS = (
@@ -632,11 +584,10 @@ _TENS = (
     "vingt trente quarante cinquante soixante",
     "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
 )
-_TWENTIES = (
-    "veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve"
-)
+_TWENTIES = """veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho
+    veintinueve"""
 _ORDINALS = word_set("first second third fourth fifth")
-_GERMAN_UNITS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
+_GERMAN_UNITS = by_place("- ein zwei drei vier fünf sechs sieben acht neun")
 NUMBERS_IN_WORDS = {
     **{word: int(value) for word, value in NUMBER_WORDS.items() if word not in _ORDINALS},
     **{word: value for words in _TEENS for value, word in enumerate(words.split(), 13)},
@@ -644,9 +595,9 @@ NUMBERS_IN_WORDS = {
     **{
         f"{unit}und{ten}": 10 * tens + ones
         for tens, ten in enumerate(_TENS[1].split(), 2)
-        for ones, unit in enumerate(_GERMAN_UNITS, 1)
+        for unit, ones in _GERMAN_UNITS.items()
     },
-    **{f"{unit}hundert": 100 * value for value, unit in enumerate(_GERMAN_UNITS, 1)},
+    **{f"{unit}hundert": 100 * value for unit, value in _GERMAN_UNITS.items()},
     **{word: value for value, word in enumerate(_TWENTIES.split(), 21)},
     "veintiún": 21,
     "one": 1,
@@ -656,22 +607,18 @@ NUMBERS_IN_WORDS = {
 
 _LARGE = {
     **{word: 10**power for word, power in SCALES.items() if len(word) > 1},
-    "hundred": 100,
-    "lakh": 10**5,
-    "crore": 10**7,
+    **{"hundred": 100, "lakh": 10**5, "crore": 10**7},
 }
+# Words that are not counted things, but change the number, belong to it or are its unit.
 _NO_COUNTS = (
     NUMBERS_IN_WORDS.keys()
     | _LARGE.keys()
-    | word_set(
-        "hundreds thousands millions billions lakhs crores hundert cent cien",
-        "dozen dozens dutzend douzaine docena",
-        "pair pairs paar half halves quarter twice double triple minus negative percent prozent per each",
-        "second seconds minute minutes hour hours day days week weeks month months year years night nights",
-    )
+    | CHANGING_WORDS
+    | word_set("""hundreds thousands millions billions lakhs crores hundert cent cien dozen dozens dutzend
+        douzaine docena pair pairs paar half halves quarter twice double triple minus negative percent prozent
+        per each second seconds minute minutes hour hours day days week weeks month months year years night
+        nights""")
 )
-"""Words that are not counted things, but belong to the number or are its unit."""
-
 _ANY = "|".join(sorted(NUMBERS_IN_WORDS.keys() | _LARGE.keys(), key=len, reverse=True))
 _FIRST = "|".join(sorted(NUMBERS_IN_WORDS, key=len, reverse=True))
 _RUN = re.compile(
@@ -682,15 +629,13 @@ _RUN = re.compile(
 _JOIN = re.compile(r"[ -](?:et|y)[ -]", re.IGNORECASE)
 _BETWEEN = re.compile(r"( (?:and|et|y) )", re.IGNORECASE)
 
-_HAN = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "兩": 2}
-_HAN_TENS = {"十": 10, "百": 100, "千": 1_000}
-_HAN_LARGE = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8}
-_HANGUL = {char: value for value, char in enumerate("영일이삼사오육칠팔구")}
-_HANGUL_TENS = {"십": 10, "백": 100, "천": 1_000}
-_HANGUL_LARGE = {"만": 10**4, "억": 10**8}
-_VALUES = _HAN | _HAN_TENS | _HAN_LARGE | _HANGUL | _HANGUL_TENS | _HANGUL_LARGE
-_NATIVE_TENS = _by_word("- 열 스물 서른 마흔 쉰 예순 일흔 여든 아흔", 10) | {"스무": 20}
-_NATIVE = _by_word("- 한 두 세 네 다섯 여섯 일곱 여덟 아홉", 1) | {"하나": 1, "둘": 2, "셋": 3, "넷": 4}
+_VALUES = {
+    **by_place("〇 一 二 三 四 五 六 七 八 九", "零 - 两", "- - 兩", "영 일 이 삼 사 오 육 칠 팔 구"),
+    **{"十": 10, "百": 100, "千": 1_000, "십": 10, "백": 100, "천": 1_000},
+    **{"万": 10**4, "萬": 10**4, "만": 10**4, "億": 10**8, "亿": 10**8, "억": 10**8},
+}
+_NATIVE_TENS = by_place("- 열 스물 서른 마흔 쉰 예순 일흔 여든 아흔", "- - 스무")
+_NATIVE = by_place("- 한 두 세 네 다섯 여섯 일곱 여덟 아홉", "- 하나 둘 셋 넷")
 _COUNTED = (
     "개월|시간|주일|사람|가지|마리|차례|캡슐|방울|유로|달러|퍼센트|프로|그램|미터|정|알|개|명|번|시|살|병|잔|장|대|권|달|분|건"
     "|포|곳|일|회|주|월|년|초|원|층|호|인|매|박|석|통|줄|끼|조각"
@@ -706,11 +651,6 @@ _GROUP = "(?:u?h)?(?:Tu|[Ttu])?"
 _VALID = re.compile(rf"(?:{_GROUP}m)?{_GROUP}")
 
 
-def may_be_counted(word: str) -> bool:
-    """Returns whether a word beside a number may be the thing that is counted."""
-    return word not in _NO_COUNTS and word not in CHANGING_WORDS and not _NUMERALS.intersection(word)
-
-
 def with_digits(text: str) -> str:
     """Writes the whole numbers of a text in digits: `twenty-one`, `zweihundert`, `三十`, `이십 정`.
 
@@ -721,19 +661,19 @@ def with_digits(text: str) -> str:
 
 
 def _digits_of_run(run: re.Match[str]) -> str:
-    said = run[0][: run.start("one") - run.start()] + " one" if run["one"] else run[0]
-    value, rest = number_in_words(_JOIN.sub(" ", said))
+    text = run[0][: run.start("one") - run.start()] + " one" if run["one"] else run[0]
+    value, rest = number_in_words(_JOIN.sub(" ", text))
     if value is not None and not rest:
         return str(value)
     parts = _BETWEEN.split(run[0])
     return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
 
 
-def _digits_of_characters(found: re.Match[str]) -> str:
-    if found["tens"] or found["ones"]:
-        return str(_NATIVE_TENS.get(found["tens"] or "", 0) + _NATIVE.get(found["ones"] or "", 0))
+def _digits_of_characters(run: re.Match[str]) -> str:
+    if run["tens"] or run["ones"]:
+        return str(10 * _NATIVE_TENS.get(run["tens"] or "", 0) + _NATIVE.get(run["ones"] or "", 0))
     total = group = digit = 0
-    for char in found[0]:
+    for char in run[0]:
         value = _VALUES[char]
         if value >= 10_000:
             total, group, digit = total + max(1, group + digit) * value, 0, 0
@@ -741,7 +681,7 @@ def _digits_of_characters(found: re.Match[str]) -> str:
             group, digit = group + max(1, digit) * value, 0
         else:
             digit = 10 * digit + value
-    return str(total + group + digit) if found[0] else ""
+    return str(total + group + digit) if run[0] else ""
 
 
 def number_in_words(text: str) -> tuple[int | None, str]:
@@ -752,14 +692,24 @@ def number_in_words(text: str) -> tuple[int | None, str]:
     Returns:
         None as number if there is none, several, or one that is not read.
     """
-    found = _WORD.findall(text.lower())
-    places = [place for place, word in enumerate(found) if word in NUMBERS_IN_WORDS or word in _LARGE]
-    if not places:
-        return None, " ".join(found)
-    inside = [word for word in found[places[0] : places[-1] + 1] if word != "and"]
-    rest = " ".join([*found[: places[0]], *found[places[-1] + 1 :]])
-    kinds = "".join(map(_kind, inside))
-    return (_value(inside) if kinds and _VALID.fullmatch(kinds) else None), rest
+    read = _WORD.findall(text.lower())
+    numbers = [i for i, word in enumerate(read) if word in NUMBERS_IN_WORDS or word in _LARGE]
+    if not numbers:
+        return None, " ".join(read)
+    inside = [word for word in read[numbers[0] : numbers[-1] + 1] if word != "and"]
+    rest = " ".join([*read[: numbers[0]], *read[numbers[-1] + 1 :]])
+    if not _VALID.fullmatch("".join(map(_kind, inside))):
+        return None, rest
+    total = current = 0
+    for word in inside:
+        large = _LARGE.get(word, 0)
+        if large == 100:
+            current = max(1, current) * large
+        elif large:
+            total, current = total + max(1, current) * large, 0
+        else:
+            current += NUMBERS_IN_WORDS[word]
+    return total + current, rest
 
 
 def _kind(word: str) -> str:
@@ -769,19 +719,6 @@ def _kind(word: str) -> str:
     if word not in NUMBERS_IN_WORDS:
         return "?"
     return "u" if value < 10 else "T" if value % 10 == 0 and value > 10 else "t"
-
-
-def _value(words: list[str]) -> int:
-    total = current = 0
-    for word in words:
-        large = _LARGE.get(word, 0)
-        if large == 100:
-            current = max(1, current) * large
-        elif large:
-            total, current = total + max(1, current) * large, 0
-        else:
-            current += NUMBERS_IN_WORDS[word]
-    return total + current
 
 
 # Writes texts that may be spelled in several ways in one of them.
@@ -865,24 +802,23 @@ def spell_alike(text: str) -> str:
     text = with_noon_in_digits(_PHONE.sub(_without_gaps, text))
     for pattern in (_TIMES[0], _TIMES[3]):
         text = pattern.sub(_clock, text)
-    for found, written in _SPELLINGS:
-        text = found.sub(written, text)
-    text = _STREET.sub(lambda found: STREETS[found[1].lower()], text)
-    return _RANGE.sub(lambda found: f"{found[1]} to " if int(found[1]) < int(found[2]) else found[0], text)
+    for spelling, written in _SPELLINGS:
+        text = spelling.sub(written, text)
+    text = _STREET.sub(lambda street: STREETS[street[1].lower()], text)
+    return _RANGE.sub(lambda ends: f"{ends[1]} to " if int(ends[1]) < int(ends[2]) else ends[0], text)
 
 
-def _clock(found: re.Match[str]) -> str:
+def _clock(time: re.Match[str]) -> str:
     """Writes a time after noon, or of which half of the day it is in, as `14:00`; `2 Uhr` may be another."""
-    groups = {name: value for name, value in found.groupdict().items() if value}
+    groups = _groups(time)
     minutes = _minutes(groups)
     is_sure = minutes and ("half" in groups or minutes[0] >= 720)
-    return f" {minutes[0] // 60}:{minutes[0] % 60:02} " if is_sure else found[0]
+    return f" {minutes[0] // 60}:{minutes[0] % 60:02} " if is_sure else time[0]
 
 
-def _without_gaps(found: re.Match[str]) -> str:
-    number = found[0]
-    is_one = number.startswith(("+", "0", "(0")) or _US_PHONE.fullmatch(number)
-    is_other = _DECIMALS_OR_DATE.match(number)
-    return (
-        re.sub(r"^00(?=[1-9])", "+", re.sub(r"[ ()./-]", "", number)) if is_one and not is_other else number
-    )
+def _without_gaps(phone: re.Match[str]) -> str:
+    number = phone[0]
+    is_phone = number.startswith(("+", "0", "(0")) or _US_PHONE.fullmatch(number)
+    if not is_phone or _DECIMALS_OR_DATE.match(number):
+        return number
+    return re.sub(r"^00(?=[1-9])", "+", re.sub(r"[ ()./-]", "", number))

@@ -21,6 +21,7 @@ from turnwise.transforms.formats.endings import (
     record_end,
     spelt,
     stated_end,
+    text_of,
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, check_calls, gaps
 from turnwise.transforms.formats.messages.streams import as_object, key_set, stated
@@ -78,8 +79,8 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         source="ces",
         app_version=message.app_version or None,
         language=message.language_code or None,
-        eval_id=label(value, "evaluation") or label(value, "eval_id"),
-        eval_set_id=label(value, "eval_set_id"),
+        eval_id=text_of(value, "evaluation") or text_of(value, "eval_id"),
+        eval_set_id=text_of(value, "eval_set_id"),
         start_time=message.start_time,
         turns=made,
         ended=end.ended,
@@ -278,12 +279,6 @@ def _count(attributes: JsonObject, key: str) -> int | None:
     return int(value) if isinstance(value, int | float) else None
 
 
-def label(labels: JsonObject, name: str) -> str | None:
-    """Returns a non-empty text of a record; None: there is none."""
-    value: JsonValue = labels.get(name)
-    return value if isinstance(value, str) and value else None
-
-
 _LARGEST_INDEX = 2**31 - 1
 _PAYLOAD_KEYS = _spellings(SessionOutput) - {"tool_calls", "toolCalls"}
 _OUTPUT_KEYS = (SessionOutput.model_fields.keys() | {"turnCompleted", "diagnosticInfo"}) - {"turn_index"}
@@ -357,10 +352,10 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     return canonical.Conversation(
         conversation_id=session_id,
         source="ces",
-        app_version=label(labels, "app_version"),
-        language=label(labels, "language_code"),
-        eval_id=label(labels, "evaluation") or label(labels, "eval_id"),
-        eval_set_id=label(labels, "eval_set_id"),
+        app_version=text_of(labels, "app_version"),
+        language=text_of(labels, "language_code"),
+        eval_id=text_of(labels, "evaluation") or text_of(labels, "eval_id"),
+        eval_set_id=text_of(labels, "eval_set_id"),
         start_time=next((e["timestamp"] for e in entries if isinstance(e.get("timestamp"), str)), None),
         turns=made,
         ended=end.ended,

@@ -268,8 +268,7 @@ _TALK = (
     r"(?:as|so) far as i(?: know| can tell| remember| recall| ?'m aware| am aware)",
     r"(?:from )?what i(?: have| ?'ve)? (?:know|heard|read|understand|remember|can tell|gather"
     r"|learned)(?: is that)?",
-    r"if i (?:remember|recall)(?: (?:correctly|right|rightly|well))?|if i(?: ?'m| am) not (?:mistaken"
-    r"|wrong)",
+    r"if i (?:remember|recall)(?: (?:correctly|right|rightly|well))?|if i(?: ?'m| am) not (?:mistaken|wrong)",
     r"to (?:be honest|my knowledge|tell you the truth)|in my opinion|believe it or not|i'?m told(?: that)?",
     r"of course|for (?:example|instance)|by the way|as a matter of fact|in fact|let me tell you|speaking "
     r"of which|in case you (?:didn't know|wondered|were wondering|are interested)|(?:kind|sort) of(?= \w)"
@@ -303,11 +302,10 @@ _TALK = (
 )
 _TALK_IN_CHARACTERS = (
     _TOLD_IN_CHARACTERS,
-    r"제 ?생각(?:에는|엔|으로는|에)|(?:제가 ?)?(?:알기로는?|아는 ?한|듣기로는?)|예를 ?들(?:어|면|자면)"
-    r"|참고로|혹시|아시다시피|사실은?(?= )|정말로?|아마도?(?= )|(?:다|라)고 ?(?:알고 ?있(?:어요|습니다)"
-    r"|들었(?:어요|습니다)|생각(?:해요|합니다)|해요|합니다|하네요|하더라고요|알려져 ?있(?:어요|습니다))"
-    r"|(?:잖아요|거든요|답니다|랍니다|래요|대요|다네요|라네요)(?=\W*$)|(?:는 |은 |ㄴ |인 )?것 같(?:아요"
-    r"|습니다)",
+    r"제 ?생각(?:에는|엔|으로는|에)|(?:제가 ?)?(?:알기로는?|아는 ?한|듣기로는?)|예를 ?들(?:어|면|자면)|참고로"
+    r"|혹시|아시다시피|사실은?(?= )|정말로?|아마도?(?= )|(?:다|라)고 ?(?:알고 ?있(?:어요|습니다)|들었(?:어요"
+    r"|습니다)|생각(?:해요|합니다)|해요|합니다|하네요|하더라고요|알려져 ?있(?:어요|습니다))|(?:잖아요|거든요"
+    r"|답니다|랍니다|래요|대요|다네요|라네요)(?=\W*$)|(?:는 |은 |ㄴ |인 )?것 같(?:아요|습니다)",
     r"実は|ちなみに|たとえば|例えば|(?:[私僕]の)?知る限り(?:では)?|ご存[じ知]かもしれませんが|確か(?=[、 "
     r"])|たしか|たぶん|多分|おそらく|意外かもしれませんが|(?:だ|だった)?(?:と|って)(?:思い(?:ます|ました)"
     r"|思う|聞(?:いたことがあります|きました|いています)|言われてい(?:ます|る))|(?:な?ん)?(?:だ)?そうです"
@@ -325,8 +323,7 @@ _REACTIONS = (
     r"go for it|well done|way to go|same here|me (?:too|neither)|who doesn't|lucky you|sounds like fun"
     r"|you(?: ?'re| are) not alone|you(?: ?'re| are) (?:so )?right|i (?:sure |certainly |really )?(?:do"
     r"|did|am|have|would)(?: too| as well)?|i (?:don't|didn't|haven't|can't|wouldn't|couldn't)(?: either)?",
-    r"(?:(?:oh )?no,? )?(?:i(?:'m| am) )?(?:so |very |really )?sorry(?: (?:to hear|about)"
-    r" (?:that|it|this))?",
+    r"(?:(?:oh )?no,? )?(?:i(?:'m| am) )?(?:so |very |really )?sorry(?: (?:to hear|about) (?:that|it|this))?",
     r"(?:thanks|thank you) for (?:what you do|sharing(?: that| this)?|letting me know|your service)",
     r"(?:but )?i(?:'d| would) (?:love|like)(?: to)?(?: (?:try|see|visit|go|have|learn|do))?"
     r"(?: (?:a|an|one|it|that|there))?(?: [a-z]+)?(?: (?:some ?day|one day|too|as well))?",
@@ -364,11 +361,10 @@ _IS_TOLD = re.compile(rf"(?<!\w)(?:{_spaced([_TOLD])})|{_spaced([_TOLD_IN_CHARAC
 _SAID_AROUND = re.compile(rf"(?<!\w)(?:{_spaced(_TALK)})(?!\w)", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]+")
 # Most sentences have no talk. Only one with a word of the patterns that is not a frequent one is searched.
-_OF_TALK = frozenset(_LETTERS.findall(" ".join(_TALK))) - word_set(
-    "a i s t m d w b it that is was the one an as so from what if have am to in of for by do did can may "
-    "might would should will be or not and they people some he she there this are you me us him her them "
-    "how who when where why which about das es der die ich du sie ihr an je qu en he no por la les un"
-)
+_OF_TALK = frozenset(_LETTERS.findall(" ".join(_TALK))) - word_set("""a i s t m d w b it that is was the one
+    an as so from what if have am to in of for by do did can may might would should will be or not and they
+    people some he she there this are you me us him her them how who when where why which about das es der die
+    ich du sie ihr an je qu en he no por la les un""")
 _SAID_AROUND_IN_CHARACTERS = re.compile(_spaced(_TALK_IN_CHARACTERS))
 _REACTION = re.compile(rf"(?:{_spaced(_REACTIONS)})(?:[\s,、.!！。]+(?:{_spaced(_REACTIONS)}))*")
 

@@ -180,10 +180,8 @@ _ADVERBS = (
     " grundsätzlich generell malheureusement actuellement lamentablemente desafortunadamente actualmente"
 )
 _FILLERS = (
-    word_set(
-        "a an the there do does did any some is are was were be been well oh also ein eine einen einem einer"
-        " eines der die das es zu le la les un une des el los las una"
-    )
+    word_set("""a an the there do does did any some is are was were be been well oh also ein eine einen einem
+        einer eines der die das es zu le la les un une des el los las una""")
     | {BREAK, END, COLON}
     | frozenset("ますしたでるだはがもをにいうくんれらっ")
     | PRONOUNS
@@ -229,7 +227,12 @@ class AlignedText:
 
     def __init__(self, text: str) -> None:
         self.names: dict[str, str] = {}
-        marked = words_words(_marked(text, self.names))
+        text = _BRACKETS.sub(" ", replace_idioms(with_single_negations(text), f" {_IDIOM} "))
+        text = _CONTRACTED.sub(" not", _CANNOT.sub("can not", text))
+        text = mark_named_values(text, self.names)
+        text = text if text.isascii() else NEGATING.sub(f" {NOT} ", text)
+        text = _ENDS.sub(f" {END} ", _COLONS.sub(f" {COLON} ", text))
+        marked = words_words(_PUNCTUATION.sub(f" {BREAK} ", text))
         self.tokens = [token for word in marked for token in _tokens(word)]
         self.names |= {word.keys[0]: word.lower for word in marked if word.lower in NUMBER_WORDS}
         self.values = {(token.kind, token.value) for token in self.tokens if token.value}
@@ -242,15 +245,6 @@ class AlignedText:
         kinds, others = ({kind for kind, _ in text.values} for text in (self, other))
         counts = Counter(kind for kind, _ in self.values | other.values)
         return any(counts[kind] > 1 for kind in kinds & others)
-
-
-def _marked(text: str, names: dict[str, str]) -> str:
-    text = _BRACKETS.sub(" ", replace_idioms(with_single_negations(text), f" {_IDIOM} "))
-    text = _CONTRACTED.sub(" not", _CANNOT.sub("can not", text))
-    text = mark_named_values(text, names)
-    text = text if text.isascii() else NEGATING.sub(f" {NOT} ", text)
-    text = _ENDS.sub(f" {END} ", _COLONS.sub(f" {COLON} ", text))
-    return _PUNCTUATION.sub(f" {BREAK} ", text)
 
 
 def _tokens(word: Word) -> Sequence[AlignedToken]:
@@ -421,9 +415,8 @@ def _other_value(pairs: Sequence[_Pair], claim: AlignedText, evidence: AlignedTe
 
 
 _SIDES = {"zqunit": (-1,), "zqhalf": (-1, 1), NUMBER: (1, 2)}
-_REFERS = PRONOUNS | word_set(
-    "this that these those there also too again auch dies diese dieser dieses ebenfalls wieder aussi también"
-)
+_REFERS = PRONOUNS | word_set("""this that these those there also too again auch dies diese dieser dieses
+    ebenfalls wieder aussi también""")
 
 
 def is_held(

@@ -55,15 +55,15 @@ europe european | travel trip journey | price cost fee | beautiful pretty lovely
 sick ill illness | doctor physician | lawyer attorney | cop police | food meal dish | student pupil
 metre meter | kilometre kilometer | centimetre centimeter | centre center | colour color
 favourite favorite | theatre theater | perform performance play | last final | elderly old older oldest
-recommend suggest | odds chance probability | stay remain continue | rent hire
-friend buddy | money cash | repair fix | error mistake | vacation holiday | autumn fall | apartment flat
-elevator lift | soccer football | amount quantity | destroy damage | injure injury hurt wound | kill murder
-quit resign | cure heal | discover discovery | describe explain | own possess owner
-length long lengthy longer longest | height high tall higher highest | depth deep | width wide broad
-strength strong | weigh weight heavy | danger dangerous risk | health healthy | success successful succeed
-inspire inspiration | compete competition | decide decision | describe description | marry marriage wed
-paint painter painting | invent inventor invention | attract attraction | music musician | dad father
-mom mother | battle war | ocean sea | stone rock | forest wood
+recommend suggest | odds chance probability | stay remain continue | rent hire | friend buddy | money cash
+repair fix | error mistake | vacation holiday | autumn fall | apartment flat | elevator lift
+soccer football | amount quantity | destroy damage | injure injury hurt wound | kill murder | quit resign
+cure heal | discover discovery | describe explain | own possess owner | length long lengthy longer longest
+height high tall higher highest | depth deep | width wide broad | strength strong | weigh weight heavy
+danger dangerous risk | health healthy | success successful succeed | inspire inspiration
+compete competition | decide decision | describe description | marry marriage wed | paint painter painting
+invent inventor invention | attract attraction | music musician | dad father | mom mother | battle war
+ocean sea | stone rock | forest wood
 """
 _GERMAN = """
 beginnen begann begonnen anfangen fing starten beginn anfang | enden ende endete beenden schluss
@@ -106,23 +106,20 @@ _CHARACTERS = """
 センチメートル センチ | 売 販売 | 買 購入
 """
 # Words of which other words can take the place, and units, beside which the number decides.
-LIGHT = word_set(
-    """
-get got gets take took taken make made makes go went gone going come came put set give gave given let say
-said tell told see saw look looked find think use used want need seem become became happen happened mean
-means thing things stuff way lot lots bit kind sort type part time place one new able around back sometimes
-usually often actually together already early later first last next called named name started start began
-show work consider considered include included including especially mostly mainly today nowadays feel try
-almost nearly located simply hold held stand stands stood spend spends spent cost costs bring brought keep
-kept several times machen gemacht gibt geben geht gehen gegangen kommen kommt kam sagen sagt nennen nennt
-heißt liegen liegt steht stehen ganz oft manchmal damals heute erst schon etwa fast ungefähr rund besonders
-zuerst oben unten dort bekommen bekommt kosten kostet lassen lässt bringen bringt dürfen durfte durften sache
-sachen ding dinge mehrere einige faire fait font aller va vont venir vient mettre mis trouver trouve dire dit
-chose choses souvent environ presque encore toujours quelques plusieurs coûte coûtent hacer hace hacen hizo
-ir van tener tiene tienen poner pone dar da dan decir dice encontrar encuentra cosa cosas siempre casi
-algunos varios cuesta cuestan euro euros dollar dollars yen pound pounds percent prozent
-"""
-)
+LIGHT = word_set("""get got gets take took taken make made makes go went gone going come came put set give
+    gave given let say said tell told see saw look looked find think use used want need seem become became
+    happen happened mean means thing things stuff way lot lots bit kind sort type part time place one new able
+    around back sometimes usually often actually together already early later first last next called named
+    name started start began show work consider considered include included including especially mostly mainly
+    today nowadays feel try almost nearly located simply hold held stand stands stood spend spends spent cost
+    costs bring brought keep kept several times machen gemacht gibt geben geht gehen gegangen kommen kommt kam
+    sagen sagt nennen nennt heißt liegen liegt steht stehen ganz oft manchmal damals heute erst schon etwa
+    fast ungefähr rund besonders zuerst oben unten dort bekommen bekommt kosten kostet lassen lässt bringen
+    bringt dürfen durfte durften sache sachen ding dinge mehrere einige faire fait font aller va vont venir
+    vient mettre mis trouver trouve dire dit chose choses souvent environ presque encore toujours quelques
+    plusieurs coûte coûtent hacer hace hacen hizo ir van tener tiene tienen poner pone dar da dan decir dice
+    encontrar encuentra cosa cosas siempre casi algunos varios cuesta cuestan euro euros dollar dollars yen
+    pound pounds percent prozent""")
 """Words that weigh half, and nothing where evidence lacks them."""
 _LIGHT_SHARE = 0.5
 _ENDINGS = re.compile(

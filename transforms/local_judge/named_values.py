@@ -7,53 +7,38 @@ from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import is_half_known
 from turnwise.transforms.local_judge.meanings import words
+from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES
 from turnwise.transforms.text.dates import WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
 from turnwise.transforms.text.words import MONTHS, NEGATING, Word, is_negated, weigh, word_set
 
+_FURTHER_NAMES = {"gbp": " libra libras lb lbs pfund ポンド 파운드", "jpy": " 엔", "krw": " ウォン"}
+_SIGNS_OF = {code: sign for sign, code in CURRENCIES.items()}
 _CURRENCIES = (
-    "euro euros eur € ユーロ 유로",
-    "dollar dollars dólar dólares usd $ ドル 달러",
-    "pound pounds libra libras gbp £ lb lbs pfund ポンド 파운드",
-    "yen jpy ¥ 円 엔",
-    "won krw ₩ 원 ウォン",
+    *(
+        f"{names} {code} {_SIGNS_OF[code]}{_FURTHER_NAMES.get(code, '')}"
+        for code, names in CURRENCY_NAMES.items()
+    ),
     "franc francs franken chf",
 )
-_UNITS = (
-    *_CURRENCIES,
-    "percent prozent pourcent % ％ パーセント 퍼센트",
-    "s sec second seconds sekunde sekunden seconde secondes segundo segundos 秒 초",
-    "min mins minute minutes minuten minuto minutos 分間 분간",
-    "h hr hrs hour hours std stunde stunden heure heures hora horas 時間 시간",
-    "day days tag tage tagen jour jours día días 日間 일간",
-    "week weeks woche wochen semaine semaines semana semanas 週間 주간",
-    "month months monat monate monaten mois mes meses か月 ヶ月 개월",
-    "year years jahr jahre jahren ans année années año años 年間 년간",
-    "kg kilo kilos kilogram kilograms kilogramm キロ 킬로",
-    "g gram grams gramm グラム 그램",
-    "mg milligram milligrams milligramm",
-    "ton tons tonne tonnes tonnen トン 톤",
-    "kb kilobyte kilobytes",
-    "mb megabyte megabytes",
-    "gb gigabyte gigabytes",
-    "tb terabyte terabytes",
-    "km kilometer kilometers kilometre kilometres kilometern",
-    "mile miles meile meilen マイル 마일",
-    "km/h kmh kph",
-    "mph",
-    "m/s",
-    "m meter meters metre metres metern メートル 미터",
-    "cm centimeter centimeters centimetre centimetres zentimeter",
-    "mm millimeter millimeters millimetre millimetres",
-    "ft foot feet",
-    "inch inches zoll インチ 인치",
-    "liter liters litre litres litern リットル 리터",
-    "ml milliliter milliliters millilitre millilitres",
-    "µg μg mcg microgram micrograms mikrogramm",
-    "oz ounce ounces",
-    "night nights nacht nächte nächten nuit nuits noche noches",
-    "celsius °c ℃",
-    "fahrenheit °f ℉",
-)
+# One unit a line, or between bars.
+_UNITS = """percent prozent pourcent % ％ パーセント 퍼센트
+    s sec second seconds sekunde sekunden seconde secondes segundo segundos 秒 초
+    min mins minute minutes minuten minuto minutos 分間 분간
+    h hr hrs hour hours std stunde stunden heure heures hora horas 時間 시간
+    day days tag tage tagen jour jours día días 日間 일간
+    week weeks woche wochen semaine semaines semana semanas 週間 주간
+    month months monat monate monaten mois mes meses か月 ヶ月 개월
+    year years jahr jahre jahren ans année années año años 年間 년간
+    kg kilo kilos kilogram kilograms kilogramm キロ 킬로 | g gram grams gramm グラム 그램
+    mg milligram milligrams milligramm | ton tons tonne tonnes tonnen トン 톤 | kb kilobyte kilobytes
+    mb megabyte megabytes | gb gigabyte gigabytes | tb terabyte terabytes
+    km kilometer kilometers kilometre kilometres kilometern | mile miles meile meilen マイル 마일
+    km/h kmh kph | mph | m/s | m meter meters metre metres metern メートル 미터
+    cm centimeter centimeters centimetre centimetres zentimeter
+    mm millimeter millimeters millimetre millimetres | ft foot feet | inch inches zoll インチ 인치
+    liter liters litre litres litern リットル 리터 | ml milliliter milliliters millilitre millilitres
+    µg μg mcg microgram micrograms mikrogramm | oz ounce ounces
+    night nights nacht nächte nächten nuit nuits noche noches | celsius °c ℃ | fahrenheit °f ℉"""
 _WEIGHTS = ("pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드")
 _HALVES = ("am a.m 午前 오전", "pm p.m 午後 오후")
 
@@ -65,8 +50,8 @@ class NamedValue(NamedTuple):
     number: int
 
 
-def _named(kind: str, names: tuple[str, ...]) -> dict[str, NamedValue]:
-    return {name: NamedValue(kind, number) for number, row in enumerate(names) for name in row.split()}
+def _named(kind: str, rows: Iterable[str]) -> dict[str, NamedValue]:
+    return {name: NamedValue(kind, number) for number, row in enumerate(rows) for name in row.split()}
 
 
 _WORDS = {
@@ -74,7 +59,7 @@ _WORDS = {
     **{name: NamedValue("weekday", day) for name, day in WEEKDAYS.items()},
 }
 _DAYS = {char: NamedValue("weekday", day) for char, day in WEEKDAY_CHARACTERS.items()}
-_OF_NUMBERS = _named("unit", _UNITS) | _named("half", _HALVES)
+_OF_NUMBERS = _named("unit", (*_CURRENCIES, *re.split(r"[|\n]", _UNITS))) | _named("half", _HALVES)
 _SIGNS = re.compile(r"([€$£¥₩])\s?(\d(?:[\d.,]{0,20}\d)?)")
 _LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
 _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
@@ -124,18 +109,17 @@ def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None
 
 # Negations in idioms that deny nothing, such as `not only` and `no later than`, do not count.
 _IDIOMS = re.compile(
-    r"\b(?:not|no|n['’]t)\s+(?:only|just|merely|simply|solely|more|less|fewer|later|earlier|sooner|doubt|wonder"
-    r"|matter|problem|worries|until|before|unless|(?:un|im|in|ir)[a-z]{4,}(?:ble|ly|ual))\b"
-    r"|\bnothing (?:but|less|more)\b|\b(?:cannot|can['’]t) (?:but|wait)\b|\bif not\b|\bunless\b"
-    r"|\bdo(?:n['’]t| not) (?:forget|hesitate|worry|miss)\b"
-    r"|\bnicht\s+(?:nur|bloß|allein|zuletzt|später|früher|mehr als|weniger|selten|vergessen|un[a-zäöüß]+)\b"
-    r"|\bkeine?\s+(?:zweifel|problem|sorge)\b|\bvergessen sie nicht\b|\bes sei denn\b|\bohne weiteres\b"
-    r"|\bn(?:e\s+|['’])(?:[^\W\d_]+\s+){1,4}?qu(?:e\b|['’])|\bpas\s+(?:seulement|uniquement|plus|moins)\b"
-    r"|\bsans (?:doute|souci|problème)\b|\bhésitez pas\b"
-    r"|\bno\s+(?:s[oó]lo|obstante|más|menos|dude|olvide)\b|\bsin (?:duda|problemas?)\b"
-    r"|だけで(?:は)?なく|だけじゃなく|のみならず|に過ぎない|なければなら?な?りません|なければならない"
-    r"|かもしれ(?:ない|ません)|ない限り|なければ|ないと|問題(?:は)?(?:ない|ありません)"
-    r"|뿐(?:만)?\s?아니라|뿐만이?\s?아니|지\s?않으면|않는\s?한|문제\s?없|틀림없|빠짐없|상관없",
+    r"\b(?:not|no|n['’]t)\s+(?:only|just|merely|simply|solely|more|less|fewer|later|earlier|sooner|doubt"
+    r"|wonder|matter|problem|worries|until|before|unless|(?:un|im|in|ir)[a-z]{4,}(?:ble|ly|ual))\b|\bnothing "
+    r"(?:but|less|more)\b|\b(?:cannot|can['’]t) (?:but|wait)\b|\bif not\b|\bunless\b|\bdo(?:n['’]t| not) "
+    r"(?:forget|hesitate|worry|miss)\b|\bnicht\s+(?:nur|bloß|allein|zuletzt|später|früher|mehr als|weniger"
+    r"|selten|vergessen|un[a-zäöüß]+)\b|\bkeine?\s+(?:zweifel|problem|sorge)\b|\bvergessen sie nicht\b|\bes "
+    r"sei denn\b|\bohne weiteres\b|\bn(?:e\s+|['’])(?:[^\W\d_]+\s+){1,4}?qu(?:e\b|['’])|\bpas\s+(?:seulement"
+    r"|uniquement|plus|moins)\b|\bsans (?:doute|souci|problème)\b|\bhésitez pas\b|\bno\s+(?:s[oó]lo|obstante"
+    r"|más|menos|dude|olvide)\b|\bsin (?:duda|problemas?)\b|だけで(?:は)?なく|だけじゃなく|のみならず"
+    r"|に過ぎない|なければなら?な?りません|なければならない|かもしれ(?:ない|ません)|ない限り|なければ|ないと"
+    r"|問題(?:は)?(?:ない|ありません)|뿐(?:만)?\s?아니라|뿐만이?\s?아니|지\s?않으면|않는\s?한|문제\s?없"
+    r"|틀림없|빠짐없|상관없",
     re.IGNORECASE,
 )
 

@@ -39,16 +39,12 @@ _MEANINGS = {
     **dict.fromkeys(("0", "0.0", "0.00"), "0"),
 }
 _CLAUSES = re.compile(r"[,;]?\s(?:but|aber|jedoch|sondern)\s|けど、|ですが、|지만\s", re.IGNORECASE)
-_LESS = word_set(
-    "false null zero 0 free empty unknown missing off only hardly barely rarely kostenlos gratis leer"
-    " unbekannt lack lacks lacking without non out excluded prohibited forbidden banned unavailable fehlt"
-    " fehlen ohne verboten untersagt ausgeschlossen nur kaum"
-)
-_MODALS = word_set(
-    "will would shall should can could may might must soon if once when whether until unless werden wird"
-    " cannot can't couldn't won't wouldn't shouldn't mustn't kann können"
-    " könnte muss müssen sollte falls wenn sobald ob bis"
-)
+_LESS = word_set("""false null zero 0 free empty unknown missing off only hardly barely rarely kostenlos
+    gratis leer unbekannt lack lacks lacking without non out excluded prohibited forbidden banned unavailable
+    fehlt fehlen ohne verboten untersagt ausgeschlossen nur kaum""")
+_MODALS = word_set("""will would shall should can could may might must soon if once when whether until unless
+    werden wird cannot can't couldn't won't wouldn't shouldn't mustn't kann können könnte muss müssen sollte
+    falls wenn sobald ob bis""")
 _OPEN = re.compile(r"\b(?:to be|yet to|noch zu|ist zu|sind zu)\b", re.IGNORECASE)
 _CERTAIN = re.compile(r"\bthere (?:will|shall) be\b", re.IGNORECASE)
 _SAYING_LITTLE = (

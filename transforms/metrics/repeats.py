@@ -132,21 +132,16 @@ def slices_of(sample: Sample, wanted: Sequence[str]) -> dict[str, frozenset[int]
     """
     if not wanted:
         return {}
-    turns = _labelled_turns(sample)
+    turns: dict[str, list[int]] = {}
+    for pair in sample.pairs:
+        answer = pair.actual.grounded if pair.actual is not None else None
+        for label in answer.tags if answer is not None else ():
+            turns.setdefault(label, []).append(pair.index)
     found: dict[str, frozenset[int] | None] = {tag: None for tag in sample.tags}
     found |= {tag: frozenset(places) for tag, places in turns.items()}
     slices = {tag: places for tag, places in found.items() if is_wanted(tag, wanted)}
     language = sample.conversation.language
     return slices | {f"{LANGUAGE}:{language}": None} if LANGUAGE in wanted and language else slices
-
-
-def _labelled_turns(sample: Sample) -> dict[str, list[int]]:
-    turns: dict[str, list[int]] = {}
-    for pair in sample.pairs:
-        answer = pair.actual.grounded if pair.actual is not None else None
-        for tag in answer.tags if answer is not None else ():
-            turns.setdefault(tag, []).append(pair.index)
-    return turns
 
 
 def is_wanted(tag: str, wanted: Iterable[str]) -> bool:

@@ -8,6 +8,7 @@ from itertools import chain, groupby
 from typing import NamedTuple
 from unicodedata import normalize
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.rows import ConversationRow
@@ -29,7 +30,7 @@ from turnwise.transforms.matching.sample import (
     unanswered_state,
 )
 from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
-from turnwise.transforms.scoring.evaluate import STATUS, CriterionScores, ScoredConversation, Verdict
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
 from turnwise.transforms.scoring.panels import conversation_gap
 from turnwise.transforms.text.dates import time_seconds
 from turnwise.transforms.text.sentences import single_spaced
@@ -39,11 +40,9 @@ class ReviewProblem(NamedTuple):
     """One reason to read a conversation.
 
     Attributes:
-        term: Kind of harm.
         gap: Distance from the threshold as a share of the criterion's range, 0..1.
         criterion: Criterion that failed; None: none did.
         turn: 0-based turn of the score; None: the whole conversation.
-        score: The failed score; None: there is none.
         text: Why, where no score says it.
         label: Kind of the failure and the tool, where no score says it.
         compares_calls: Whether the criterion compares calls with expected ones.
@@ -74,24 +73,28 @@ def problems_of(
     if conversation.ended is not None and broke_off(conversation):
         found.append(ReviewProblem("expectations", 1.0, text=end_text(conversation)))
     if verdict.status is None and STATUS not in scored.sampled_out:
-        found.append(ReviewProblem("undecided", 0.0, text=_joined(verdict) or "no verdict"))
+        found.append(ReviewProblem("undecided", 0.0, text="; ".join(verdict.reasons) or "no verdict"))
     for entry in scored.scores:
-        if entry.overall is not None and entry.overall.outcome == "FAIL":
-            found.append(_failed(entry, entry.overall))
+        criterion, overall = entry.criterion, entry.overall
+        if overall is not None and overall.outcome == "FAIL":
+            place, rests_on_calls = _worst(entry, overall), criterion.needs_expected_calls
+            gap = gap_of(criterion, overall)
+            found.append(
+                ReviewProblem(criterion.harm, gap, criterion.name, *place, compares_calls=rests_on_calls)
+            )
     if effects is not None:
         found += _destructive(scored, effects)
     if not found and verdict.status == "FAIL":
         return [_unmet(scored, verdict)]
-    return sorted(found, key=_severity) if len(found) > 1 else found
-
-
-def _severity(problem: ReviewProblem) -> tuple[int, float]:
-    return HARM_TERMS.index(problem.term), -problem.gap
+    return sorted(found, key=lambda problem: (HARM_TERMS.index(problem.term), -problem.gap))
 
 
 def _unmet(scored: ScoredConversation, verdict: Verdict) -> ReviewProblem:
     """Returns the first expectation that is not met, of a case that decides by rules of its own."""
-    sample, problem = scored.sample, ReviewProblem("expectations", 1.0, text=_joined(verdict) or None)
+    sample, problem = (
+        scored.sample,
+        ReviewProblem("expectations", 1.0, text="; ".join(verdict.reasons) or None),
+    )
     if verdict.reasons or sample.eval_case is None:
         return problem
     for pair in sample.pairs:
@@ -119,17 +122,6 @@ def _first_unjustified(scored: ScoredConversation) -> ReviewProblem | None:
                 problem = ReviewProblem(Hallucination.harm, 1.0, Hallucination.name, turn)
                 return problem._replace(text=unjustified_text(score), label=(score.label or "", ""))
     return None
-
-
-def _joined(verdict: Verdict) -> str:
-    return "; ".join(verdict.reasons)
-
-
-def _failed(entry: CriterionScores, overall: Score) -> ReviewProblem:
-    """Returns the problem of a failed criterion."""
-    criterion, (turn, score) = entry.criterion, _worst(entry, overall)
-    gap, compares_calls = gap_of(criterion, overall), criterion.needs_expected_calls
-    return ReviewProblem(criterion.harm, gap, criterion.name, turn, score, compares_calls=compares_calls)
 
 
 def _worst(entry: CriterionScores, overall: Score) -> tuple[int | None, Score]:
@@ -257,7 +249,7 @@ def _is_compared(sample: Sample, pair: TurnPair) -> bool:
         return False
     if pair.expected is not None and pair.expected.tool_calls is not None:
         return True
-    return pair.label == EXTRA_TURN and states_calls(sample)
+    return pair.label == EXTRA_TURN and states_calls(sample.eval_case.turns if sample.eval_case else ())
 
 
 def _has_expected_calls(sample: Sample, pair: TurnPair) -> bool:
@@ -290,16 +282,13 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallE
         tried += len(same) * comparison_cost(call) ** 2
         if tried > _MOST_COMPARED:
             return [*found, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
-        place = next((i for i, one in enumerate(same) if _is_same(one, call)), None)
+        alike = (same_tool(want, call) and not _COMPARE.differences(want, call) for want in same)
+        place = next((i for i, is_alike in enumerate(alike) if is_alike), None)
         if place is None:
             found.append(call)
         elif not effects.of(call).idempotent:
             del same[place]
     return found
-
-
-def _is_same(wanted: ToolCall, call: ToolCall) -> bool:
-    return same_tool(wanted, call) and not _COMPARE.differences(wanted, call)
 
 
 def _not_equal(made: list[ToolCall], wanted: Iterable[ToolCall], effects: CallEffects) -> list[ToolCall]:
@@ -325,8 +314,6 @@ class CallProblem(NamedTuple):
 
     Attributes:
         kind: `missing`, `wrong arguments`, `not expected` or `destructive`.
-        tool: Name of the tool.
-        text: The problem in one line.
     """
 
     kind: str
@@ -486,7 +473,9 @@ def _kind_and_tool(problem: ReviewProblem, calls: CallProblem | None) -> tuple[s
     if calls is not None:
         return calls.kind, calls.tool
     if score is None:
-        return problem.label or (_without_numbers(problem.text or ""), "")
+        # Without its place and numbers, so that equal reasons are equal.
+        text = _NUMBER.sub("N", _without_place(problem.text or ""))
+        return problem.label or (one_line(text, _MOST_KIND), "")
     if score.label is not None:
         return score.label, ""
     checks = (score.details or {}).get("checks")
@@ -506,11 +495,6 @@ def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
     if told.startswith(f"Turn {problem.turn} "):
         return f"t{told[1:]}"
     return f"{problem.criterion}: {told}" if told else f"{problem.criterion} failed"
-
-
-def _without_numbers(text: str) -> str:
-    """Returns a text without its place and its numbers, so that equal reasons are equal."""
-    return one_line(_NUMBER.sub("N", _without_place(text)), _MOST_KIND)
 
 
 def _without_place(text: str) -> str:
@@ -541,11 +525,6 @@ def reading_key(row: ConversationRow) -> tuple[float, float, str, str, str]:
     return (-row["harm"], -time, row["conversation_id"], row["app_version"] or "", row["eval_id"] or "")
 
 
-def by_harm(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
-    """Returns all rows in the order of reading."""
-    return sorted(rows, key=reading_key)
-
-
 def to_read(
     rows: Iterable[ConversationRow], most: int = MOST_READ, of_a_cluster: int = MOST_OF_A_CLUSTER
 ) -> list[ConversationRow]:
@@ -560,7 +539,7 @@ def to_read(
     """
     rounds: list[list[ConversationRow]] = [[] for _ in range(of_a_cluster)]
     taken: Counter[str | None] = Counter()
-    for row in by_harm(row for row in rows if row["harm"] > 0):
+    for row in sorted((row for row in rows if row["harm"] > 0), key=reading_key):
         number = taken[row["cluster"]]
         if number < of_a_cluster:
             rounds[number].append(row)

@@ -201,12 +201,20 @@ def _shown_quotes(text: str) -> str:
 _LONGEST_NUMBER = 40
 _LONGEST_KEPT = 256
 _NUMBER = re.compile(
-    r"([+-]?)(?P<before>[$€£¥₩₹]|[a-z]{3} ?)?([+-]?)"
-    r"(?P<digits>(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)(?:\.\d+)?|\.\d+)"
-    r"(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
+    r"([+-]?)(?P<before>[$€£¥₩₹]|[a-z]{3} ?)?([+-]?)(?P<digits>(?:0|[1-9]\d{0,2}(?:,\d{3})+"
+    r"|[1-9]\d*)(?:\.\d+)?|\.\d+)(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
 )
 CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
 """Sign of a currency -> its code."""
+CURRENCY_NAMES = {
+    **{
+        "eur": "euro euros ユーロ 유로",
+        "usd": "dollar dollars dólar dólares ドル 달러",
+        "gbp": "pound pounds",
+    },
+    **{"jpy": "yen 円", "krw": "won 원"},
+}
+"""Code of a currency -> its names."""
 CURRENCY_CODES = re.compile(
     "aed|ars|aud|bgn|brl|cad|chf|clp|cny|cop|czk|dkk|egp|eur|gbp|hkd|huf|idr|ils|inr|isk|jpy|krw|mxn|myr"
     "|nok|nzd|php|pln|qar|ron|rub|sar|sek|sgd|thb|try|twd|uah|usd|vnd|zar"

@@ -55,9 +55,8 @@ _BAD_STATUS = re.compile(
 _BAD_CODE = re.compile(r"[45]\d\d\b.*")
 _BAD_TYPE = re.compile(r"(?i:error|exception|failure)|[\w.#:/]*(?:Error|Exception|Fault)")
 _BAD_STATE = re.compile(
-    r"(?:[^\W_]+[ _-]){0,3}"
-    r"(?:fail(?:s|ed|ing|ure)?|declined|rejected|refused|denied|aborted|crashed|unsuccessful"
-    r"|out[ _-]of[ _-]stock|sold[ _-]out|(?:not[ _-]|un)available|insufficient.*)"
+    r"(?:[^\W_]+[ _-]){0,3}(?:fail(?:s|ed|ing|ure)?|declined|rejected|refused|denied|aborted|crashed"
+    r"|unsuccessful|out[ _-]of[ _-]stock|sold[ _-]out|(?:not[ _-]|un)available|insufficient.*)"
 )
 """Of the statuses of failure those that a thing may have, such as a payment that is looked up."""
 _RPC_CODES = range(1, 17)

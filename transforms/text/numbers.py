@@ -22,8 +22,7 @@ SCALES = {
 }
 """Scale word -> power of ten."""
 TIME_OF_A_HALF = (
-    r"(?:午前|午後|上午|下午|오전|오후)\s?\d{1,2}"
-    r"(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
+    r"(?:午前|午後|上午|下午|오전|오후)\s?\d{1,2}(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
 )
 """Regular expression of times such as `午後3時`, which `read_numeral` reads as well."""
 _AFTER_NOON = ("午後", "下午", "오후")
@@ -80,10 +79,15 @@ def read_numeral(token: str) -> Numeral:
         return _read_clock(_clock(groups))
     if "月" in text or "월" in text:
         return _date([tuple(map(int, groups[-2:]))], groups[:-2])
-    if text.endswith("."):
-        return _read_short_date(text, groups)
-    if _DATE_IN_DIGITS.fullmatch(text):
-        return _read_date_in_digits(text)
+    if text.endswith("."):  # `05.03.` may also be a number at the end of a sentence
+        number, day = _read_number(text[:-1]), _date([(int(groups[1]), int(groups[0]))], [])
+        if not _is_day(int(groups[1]), int(groups[0])):
+            return number
+        return Numeral(((*day.demands[0], *number.keys),), day.keys + number.keys, day.parts)
+    if _DATE_IN_DIGITS.fullmatch(text):  # `20260314` may also be a number
+        number, date = _read_number(text), _date([(int(text[4:6]), int(text[6:]))], [text[:4]])
+        demands = tuple((*keys, *number.keys) for keys in date.demands)
+        return Numeral(demands, number.keys + date.keys, number.parts)
     days, years = _days(text, groups)
     return _date(days, years) if days else _read_number(text)
 
@@ -112,21 +116,6 @@ def _read_clock(text: str) -> Numeral:
     late = (f"#t{minutes + _MINUTES_OF_HALF_A_DAY}",) if not half and text[0] != "0" and 0 < hour < 12 else ()
     said = (f"#{int(clock[1])}",) if minute == 0 else ()
     return Numeral(((exact, *late, *hours),), (exact, *dict.fromkeys(hours + said)), (exact,))
-
-
-def _read_short_date(text: str, groups: list[str]) -> Numeral:
-    """Reads `05.03.`, which may also be a number at the end of a sentence."""
-    number, day = _read_number(text[:-1]), _date([(int(groups[1]), int(groups[0]))], [])
-    if not _is_day(int(groups[1]), int(groups[0])):
-        return number
-    return Numeral(((*day.demands[0], *number.keys),), day.keys + number.keys, day.parts)
-
-
-def _read_date_in_digits(text: str) -> Numeral:
-    """Reads `20260314`, which may also be a number."""
-    number, date = _read_number(text), _date([(int(text[4:6]), int(text[6:]))], [text[:4]])
-    demands = tuple((*keys, *number.keys) for keys in date.demands)
-    return Numeral(demands, number.keys + date.keys, number.parts)
 
 
 def _days(text: str, groups: list[str]) -> tuple[list[tuple[int, ...]], list[str]]:

@@ -116,22 +116,6 @@ def rouge_score(matches: int, reference_size: int, candidate_size: int) -> Rouge
     return RougeScore(precision, recall, 2 * precision * recall / both if both > 0 else 0.0)
 
 
-def _common_count(reference: dict[Gram, int], candidate: Sequence[Gram]) -> int:
-    left, common = reference.copy(), 0
-    for gram in candidate:
-        if gram in left and (count := left[gram]):
-            left[gram] = count - 1
-            common += 1
-    return common
-
-
-def _common_in_order(reference: Sequence[str], candidate: Sequence[str]) -> int:
-    places: dict[str, int] = {}
-    for place, token in enumerate(reference):
-        places[token] = places.get(token, 0) | 1 << place
-    return common_subsequence((places.get(token, 0) for token in candidate), len(reference))
-
-
 def has_tokens(text: str) -> bool:
     """Returns whether a text has any token."""
     return _reference_counts(text, "rouge1")[1] > 0
@@ -150,10 +134,19 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
     """
     if rouge_type == "rougeL":
         wanted, spoken = rouge_tokens(reference), rouge_tokens(candidate)
-        return rouge_score(_common_in_order(wanted, spoken), len(wanted), len(spoken))
+        masks: dict[str, int] = {}
+        for i, token in enumerate(wanted):
+            masks[token] = masks.get(token, 0) | 1 << i
+        common = common_subsequence((masks.get(token, 0) for token in spoken), len(wanted))
+        return rouge_score(common, len(wanted), len(spoken))
     counts, reference_size = _reference_counts(reference, rouge_type)
-    said = _grams(candidate, rouge_type)
-    return rouge_score(_common_count(counts, said), reference_size, len(said))
+    grams = _grams(candidate, rouge_type)
+    left, common = counts.copy(), 0
+    for gram in grams:
+        if gram in left and (count := left[gram]):
+            left[gram] = count - 1
+            common += 1
+    return rouge_score(common, reference_size, len(grams))
 
 
 # Computes the longest common subsequence.

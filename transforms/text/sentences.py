@@ -164,53 +164,34 @@ _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")
 
 FUNCTION_WORDS_BY_LANGUAGE: Mapping[str, frozenset[str]] = {
-    "cs": word_set(
-        "a nebo ale je jsou byl byla není my vy se pro s v na do od po to ten že pokud prosím děkuji jste"
-    ),
-    "da": word_set(
-        "og eller men er var har ikke jeg vi du din deres for med på af fra til i det den en et som at tak"
-    ),
-    "de": word_set(
-        """der die das den dem des ein eine einen einem einer und oder aber ist sind war wird werden wurde
-        hat haben habe hatte kann können nicht kein keine keinen ich wir sie ihr ihre ihren ihnen es er mit
-        für auf von vom zum zur im am um bei beim aus nach bis auch noch nur wie wenn dann dass bitte danke
-        gern gerne uns mir mich so in an zu dieser diese dieses vielen möchten wann was wo alle als
-        ab seit vor gemäß laut siehe"""
-    ),
-    "en": word_set(
-        """the a an and or but is are was were be been has have had will can could would should not no i we
-        you he she it they his her your our their my with for on of from to at by this that these those
-        there what when if please thanks thank me us am may do does did in as so then never"""
-    ),
-    "es": word_set(
-        """el la los las un una y o pero es son fue ha no yo usted ustedes su sus nuestro para con en por de
-        del al este esta que si gracias se lo"""
-    ),
+    "cs": word_set("""a nebo ale je jsou byl byla není my vy se pro s v na do od po to ten že pokud prosím
+        děkuji jste"""),
+    "da": word_set("""og eller men er var har ikke jeg vi du din deres for med på af fra til i det den en et
+        som at tak"""),
+    "de": word_set("""der die das den dem des ein eine einen einem einer und oder aber ist sind war wird
+        werden wurde hat haben habe hatte kann können nicht kein keine keinen ich wir sie ihr ihre ihren ihnen
+        es er mit für auf von vom zum zur im am um bei beim aus nach bis auch noch nur wie wenn dann dass
+        bitte danke gern gerne uns mir mich so in an zu dieser diese dieses vielen möchten wann was wo alle
+        als ab seit vor gemäß laut siehe"""),
+    "en": word_set("""the a an and or but is are was were be been has have had will can could would should not
+        no i we you he she it they his her your our their my with for on of from to at by this that these
+        those there what when if please thanks thank me us am may do does did in as so then never"""),
+    "es": word_set("""el la los las un una y o pero es son fue ha no yo usted ustedes su sus nuestro para con
+        en por de del al este esta que si gracias se lo"""),
     "fi": word_set("ja tai mutta on ovat oli ei minä me te sinun teidän se että jos kiitos kun myös"),
-    "fr": word_set(
-        """le la les des un une et ou mais est sont a ont pas ne je nous vous il elle ils votre vos notre
-        pour avec dans sur par de du au aux ce cette que qui si merci"""
-    ),
-    "it": word_set(
-        """il lo la gli le un una e o ma è sono ha non io noi lei suo sua per con in di del della da al alla
-        questo che se grazie si"""
-    ),
-    "nl": word_set(
-        """de het een en of maar is zijn was heeft niet geen ik wij we u uw je jouw voor met op van naar bij
-        in dat die dit als dank ook nog om"""
-    ),
-    "pl": word_set(
-        """i lub ale jest są nie my pan pani się dla z w na do od po to ten ta że jeśli proszę dziękuję o"""
-    ),
-    "pt": word_set(
-        """o a os as um uma e ou mas é são foi não eu você seu sua para com em por de do da no na este que
-        se"""
-    ),
+    "fr": word_set("""le la les des un une et ou mais est sont a ont pas ne je nous vous il elle ils votre vos
+        notre pour avec dans sur par de du au aux ce cette que qui si merci"""),
+    "it": word_set("""il lo la gli le un una e o ma è sono ha non io noi lei suo sua per con in di del della
+        da al alla questo che se grazie si"""),
+    "nl": word_set("""de het een en of maar is zijn was heeft niet geen ik wij we u uw je jouw voor met op van
+        naar bij in dat die dit als dank ook nog om"""),
+    "pl": word_set("""i lub ale jest są nie my pan pani się dla z w na do od po to ten ta że jeśli proszę
+        dziękuję o"""),
+    "pt": word_set("""o a os as um uma e ou mas é são foi não eu você seu sua para com em por de do da no na
+        este que se"""),
     "ru": word_set("и в на не что вы мы для с по от до это если пожалуйста спасибо к о у за из ваш как"),
-    "sv": word_set(
-        """och eller men är var har inte jag vi du ni din er för med på av från till i det den en ett som
-        att"""
-    ),
+    "sv": word_set("""och eller men är var har inte jag vi du ni din er för med på av från till i det den en
+        ett som att"""),
 }
 """Language -> frequent function words, in lower case."""
 
@@ -221,11 +202,9 @@ for _language, _words in FUNCTION_WORDS_BY_LANGUAGE.items():
 
 ABBREVIATIONS: Mapping[str, frozenset[str]] = {
     "da": word_set("bl.a f.eks inkl ekskl tlf"),
-    "de": word_set(
-        """abs abzgl allg art.-nr aufl bd bes best.-nr bspw bzw ca d.h dipl einschl entspr evtl exkl fa geb
-        gem gest ggf hr hrn inkl insb insbes kap kto max mind nr nrn rd sog tel tel.-nr tgl u.a urspr versch
-        vgl vorauss z.b zzgl"""
-    ),
+    "de": word_set("""abs abzgl allg art.-nr aufl bd bes best.-nr bspw bzw ca d.h dipl einschl entspr evtl
+        exkl fa geb gem gest ggf hr hrn inkl insb insbes kap kto max mind nr nrn rd sog tel tel.-nr tgl u.a
+        urspr versch vgl vorauss z.b zzgl"""),
     "en": word_set("approx excl incl mr mrs ms"),
     "es": word_set("aprox avda núm pág sr sra"),
     "fi": word_set("esim klo ks nro puh"),
@@ -239,9 +218,8 @@ ABBREVIATIONS: Mapping[str, frozenset[str]] = {
 }
 """Language -> abbreviations that do not end a sentence, in lower case, without their last dot."""
 
-ANY_ABBREVIATION = frozenset().union(*ABBREVIATIONS.values()) - word_set(
-    "abs art av bd env fa gem kap m max mind sig"
-)
+ANY_ABBREVIATION = frozenset().union(*ABBREVIATIONS.values()) - word_set("""abs art av bd env fa gem kap m max
+    mind sig""")
 """Abbreviations of all languages, except those that may end an English sentence."""
 
 _HALVES = word_set("a.m max min p.m qty tel")
@@ -255,11 +233,9 @@ ABBREVIATIONS_OF_FIGURES: Mapping[str | None, frozenset[str]] = {
 ORDINAL_DOTS = word_set("bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr")
 """Languages that write ordinals as a number with a dot."""
 
-BEFORE_ORDINALS = word_set(
-    """ab am beim bis das dein deine deinem deinen deiner dem den der des die ein eine einem einen einer erste
-    ersten im ihr ihre ihrem ihren ihrer jede jedem jeden jeder jedes mein meine oder seit sowie und unser
-    unsere unserem unseren vom vor zum zur zweite zweiten"""
-)
+BEFORE_ORDINALS = word_set("""ab am beim bis das dein deine deinem deinen deiner dem den der des die ein eine
+    einem einen einer erste ersten im ihr ihre ihrem ihren ihrer jede jedem jeden jeder jedes mein meine oder
+    seit sowie und unser unsere unserem unseren vom vor zum zur zweite zweiten""")
 """German words before an ordinal."""
 
 GERMAN_MONTHS = word_set("januar jänner februar märz mai juni juli oktober dezember")

@@ -166,9 +166,7 @@ class TableSink(Protocol):
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the steps that write lists of rows; `part` distinguishes several writers of one table.
 
-        Returns:
-            A collection that is complete when the rows are written: the run ends after it. None: the end of
-            the run does not wait for this table.
+        Returns what is complete when the rows are written; None: the end of the run does not wait for it.
         """
 
 

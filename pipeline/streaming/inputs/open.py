@@ -6,14 +6,14 @@ from typing import NamedTuple, TypeAlias
 
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
+from turnwise.pipeline.streaming.inputs.files import LinesSource
 from turnwise.schemas.config import ConfigError
 
 
 def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     """Opens all inputs as one source: each that is of a kind of `INPUT_KINDS`, and all paths together.
 
-    Raises:
-        ConfigError: An input cannot be read. Sources that were opened before it are closed.
+    If one cannot be read, closes those that were opened before it and raises ConfigError.
     """
     for kind in INPUT_KINDS:
         if kind.is_single and sum(input_kind(name) is kind for name in inputs) > 1:
@@ -24,8 +24,8 @@ def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Chec
         if paths:
             sources.append(DirectorySource(paths, checkpoints, options.max_record_bytes))
         for name in dict.fromkeys(inputs):
-            if found := input_kind(name):
-                sources.append(found.open(name, options, checkpoints))
+            if kind_of_name := input_kind(name):
+                sources.append(kind_of_name.open(name, options, checkpoints))
     except BaseException:
         for source in sources:
             source.close()
@@ -36,16 +36,10 @@ def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Chec
 def left_before(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> list[str]:
     """Returns what earlier processes of a stream could not use of kinds of inputs that are not named now.
 
-    Raises:
-        ConfigError: Something that they received waits to be read.
+    Raises ConfigError if something that they received waits to be read.
     """
-    named = {input_kind(name) for name in inputs}
-    return [
-        line
-        for kind in INPUT_KINDS
-        if kind.left and kind not in named
-        for line in kind.left(options, checkpoints)
-    ]
+    left = [kind.left for kind in INPUT_KINDS if kind not in set(map(input_kind, inputs))]
+    return [line for lines in left if lines for line in lines(options, checkpoints)]
 
 
 class CompositeSource(StreamSource):
@@ -126,8 +120,6 @@ class InputKind(NamedTuple):
 
 
 def _open_standard_input(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
-    from turnwise.pipeline.streaming.inputs.files import LinesSource
-
     return LinesSource(sys.stdin.buffer, "stdin", checkpoints, options.max_record_bytes)
 
 
@@ -159,14 +151,7 @@ INPUT_KINDS = (
     InputKind("-", "- (standard input)", _open_standard_input, is_local=True, is_single=True),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
     InputKind("kafka:", "kafka://HOST:PORT/TOPIC?group=G", _open_kafka),
-    InputKind(
-        "otlp:",
-        "otlp://HOST:PORT (receives OTLP/HTTP)",
-        _open_otlp,
-        is_local=True,
-        is_single=True,
-        left=_left_by_receiver,
-    ),
+    InputKind("otlp:", "otlp://HOST:PORT (receives OTLP/HTTP)", _open_otlp, True, True, _left_by_receiver),
 )
 
 

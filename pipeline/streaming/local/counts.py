@@ -30,8 +30,8 @@ class WindowSums:
         self._connection, self._window = connection, window
         self._changes: dict[tuple[float, str], MetricsState] = {}
         self.totals: dict[str, MetricsState] = {}
-        for one in self.all():
-            self._add_to_total(one.app_version, one.state)
+        for entry in self.all():
+            self._add_to_total(entry.app_version, entry.state)
 
     def add(self, event_time: float, app_version: str, statistics: MetricsState, sign: int = 1) -> None:
         """Adds statistics to the window of a time, or subtracts them (`sign` -1), until `write`."""
@@ -40,19 +40,16 @@ class WindowSums:
 
     def write(self) -> None:
         """Writes the changes. The caller holds a transaction."""
+        execute, of_key = self._connection.execute, "FROM sums WHERE start = ? AND app_version = ?"
         for key, change in self._changes.items():
-            found = self._connection.execute(
-                "SELECT statistics FROM sums WHERE start = ? AND app_version = ?", key
-            ).fetchone()
-            state = unpacked(found[0]) if found else MetricsState()
+            row = execute(f"SELECT statistics {of_key}", key).fetchone()
+            state = unpacked(row[0]) if row else MetricsState()
             state.merge(change)
             self._add_to_total(key[1], change)
             if state.conversations:
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO sums VALUES (?, ?, ?)", (*key, packed(state))
-                )
+                execute("INSERT OR REPLACE INTO sums VALUES (?, ?, ?)", (*key, packed(state)))
             else:
-                self._connection.execute("DELETE FROM sums WHERE start = ? AND app_version = ?", key)
+                execute(f"DELETE {of_key}", key)
         self._changes = {}
 
     def _add_to_total(self, app_version: str, change: MetricsState) -> None:
@@ -75,38 +72,38 @@ def stream_counts(counts: Mapping[str, int]) -> RunCounts:
     number = Counter(counts)
     number["parsed_records"] = number["records"] - number["lost_records"]
     number["conversations"] = number["results"] + number["lost_conversations"]
-    found = run_counts(number)
-    found["replaced"], found["repeated"] = number["replaced"], number["repeated"]
-    found["cases"] = found["unused_cases"] = None
-    del found["joined_entries"], found["unread_files"]  # of batches
-    return found
+    figures = run_counts(number)
+    figures["replaced"], figures["repeated"] = number["replaced"], number["repeated"]
+    figures["cases"] = figures["unused_cases"] = None
+    del figures["joined_entries"], figures["unread_files"]  # of batches
+    return figures
 
 
 def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
     """Returns what a conversation adds to the counts: a result or a loss, its failures and findings."""
-    found = _failure_counts(outcome.failures)
-    found["results" if outcome.results else "lost_conversations"] += 1
-    found.update(f"{GUESS}{guess}" for guess in outcome.guesses)
-    found.update(dict(outcome.judged))
-    return found
+    counts = _failure_counts(outcome.failures)
+    counts["results" if outcome.results else "lost_conversations"] += 1
+    counts.update(f"{GUESS}{guess}" for guess in outcome.guesses)
+    counts.update(dict(outcome.judged))
+    return counts
 
 
 def loss_counts(outcome: RecordOutcome) -> Counter[str]:
     """Returns what a record without a conversation adds to the counts."""
-    found = _failure_counts(outcome.failures)
+    counts = _failure_counts(outcome.failures)
     for row in outcome.failures:
         if row["stage"] not in (STAGE, "alert", "parse_case"):
-            found["lost_records" if row["stage"] in _READING else "lost_conversations"] += 1
-    return found
+            counts["lost_records" if row["stage"] in _READING else "lost_conversations"] += 1
+    return counts
 
 
 def _failure_counts(rows: Iterable[FailureRow]) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in rows:
-        found.update(failure_counters(row))
+        counts.update(failure_counters(row))
         if row["stage"] == "parse_case":
-            found["lost_cases"] += 1
-    return found
+            counts["lost_cases"] += 1
+    return counts
 
 
 _SLACK = 5.0
@@ -125,13 +122,7 @@ class Watermark:
     def __init__(
         self, now: Callable[[], float] = time, clock: Callable[[], float] = monotonic, patience: float = 600.0
     ) -> None:
-        """Creates a watermark at 0.
-
-        Args:
-            now: Returns seconds since the epoch.
-            clock: Returns monotonic seconds.
-            patience: Seconds after which records without an event time count at their arrival.
-        """
+        """Creates a watermark at 0; `now` returns seconds since the epoch, `clock` monotonic ones."""
         self._patience, self._now, self._clock = patience, now, clock
         self._latest: float | None = None
         self._newest = 0.0
@@ -140,14 +131,7 @@ class Watermark:
         self.value = 0.0
 
     def see(self, event_time: float | None) -> float:
-        """Registers a record.
-
-        Args:
-            event_time: The record's own time, seconds since the epoch; None: it has none.
-
-        Returns:
-            The time at which the record counts: its own, or now.
-        """
+        """Registers a record; returns the time at which it counts: its event time, or now if it has none."""
         now = self._now()
         if event_time is None or event_time > now + _SKEW:
             if self._undated_since is None:
@@ -168,11 +152,8 @@ class Watermark:
         if self._latest is None:
             return False
         idle = self._clock() - self._seen_at
-        found = min(self._latest + idle, self._now()) - _SLACK
-        if found <= self.value:
-            return False
-        self.value = found
-        return True
+        before, self.value = self.value, max(self.value, min(self._latest + idle, self._now()) - _SLACK)
+        return self.value > before
 
     @property
     def micros(self) -> int:

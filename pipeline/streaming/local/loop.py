@@ -89,7 +89,7 @@ class CountedOnce:
     def forget(self, watermark: float) -> None:
         """Removes contributions whose windows cannot change any more."""
         if watermark >= self._forget_at:
-            self._known = {name: one for name, one in self._known.items() if self._end(one) > watermark}
+            self._known = {name: c for name, c in self._known.items() if self._end(c) > watermark}
             self._forget_at = min(map(self._end, self._known.values()), default=inf)
 
     def _end(self, known: Counted) -> float:
@@ -128,8 +128,8 @@ class Windows:
         self._clock, self._watermark = 0.0, -inf
         self._changed: set[tuple[float, str]] = set()
         self._next_end = inf
-        for one in earlier:
-            self._add(window_start(one.start, self._length), one.app_version, one.state, 1)
+        for start, version, state in earlier:
+            self._add(window_start(start, self._length), version, state, 1)
 
     def add(self, changes: Iterable[SumsChange]) -> None:
         """Adds what contributions change; dropped where the lateness of a window is over."""
@@ -171,9 +171,8 @@ class Windows:
                 del self._windows[start, version]
         if are_ending:
             ends = ((start + self._length, window) for (start, _), window in self._windows.items())
-            self._next_end = min(
-                (end + self._lateness if one.is_over else end for end, one in ends), default=inf
-            )
+            closing = (end + self._lateness if window.is_over else end for end, window in ends)
+            self._next_end = min(closing, default=inf)
 
     def _pane(self, start: float, version: str, window: _OpenWindow, timing: str) -> WindowMetrics:
         sums = MetricsState()
@@ -261,7 +260,7 @@ class StreamLoop:
     def _add(self, sessions: Sessions, event: ConversationEvent, timestamp: Timestamp) -> None:
         earlier = self._runtime.store.earlier
         lookup = earlier.group if sessions is self._groups else earlier.session
-        held, rejected = sessions.admit(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
+        held, rejected = sessions.add(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
         self._held += held
         if rejected is not None:
             self._score(rejected, timestamp)

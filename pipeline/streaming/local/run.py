@@ -50,12 +50,9 @@ from turnwise.transforms.metrics.rows import version_rows
 
 
 def run_stream(settings: RunSettings) -> int:
-    """Scores conversations as they arrive, until a limit or a signal ends the stream.
+    """Scores conversations as they arrive, until a limit or a signal ends the stream; returns an exit status.
 
     A stream in the output directory is continued where it stopped.
-
-    Returns:
-        Exit status: 0, or 1 if a gate was missed.
 
     Raises:
         ConfigError: The options or inputs are wrong; nothing was run.
@@ -132,11 +129,11 @@ def _opened_store(settings: RunSettings, stack: ExitStack) -> StreamStorage:
 def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
     """Returns the settings with the run id and time of the stream's first process; raises ConfigError."""
     text = settings.config.model_dump_json(exclude={"gate"}) + repr(settings.stream.rules.window)
-    own = sha256(text.encode()).hexdigest(), shown_url(settings.store)
-    digest, _, address = store.meta("config", " ".join(own).strip()).partition(" ")
-    if (digest, address) != own:
+    present = sha256(text.encode()).hexdigest(), shown_url(settings.store)
+    digest, _, address = store.meta("config", " ".join(present).strip()).partition(" ")
+    if (digest, address) != present:
         what = f"holds a stream with --store {address}" if address else "holds a stream without --store"
-        if digest != own[0]:
+        if digest != present[0]:
             what = "holds a stream of another config or window"
         raise ConfigError(f"--output {settings.output}: {what}; --overwrite replaces it")
     run_id = store.meta("run_id", settings.run.run_id)
@@ -147,8 +144,7 @@ def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
 def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event) -> int:
     """Runs the stream to its end; raises the error that ended it early.
 
-    Returns:
-        The number of conversations that came too late for the panes of their windows.
+    Returns how many conversations came too late for the panes of their windows.
     """
     stream, directory = settings.stream, Path(settings.output)
     in_flight = InFlightRecords(source.settle)
@@ -207,13 +203,11 @@ class Snapshot(Struct, frozen=True):
         seconds: Seconds since the start.
         rates: Conversations and turns per second, since the last snapshot.
         scored: Conversations so far, over all processes.
-        waiting: Records in flight.
-        held: Of these, events in open sessions.
+        waiting: Records in flight, of which `held` are events in open sessions.
         backlog: Records or bytes that wait at the source; None: unknown.
         asking: Judge calls in flight.
         rows: Metrics by app version of the newest window.
-        failures: App version -> number of failures.
-        lost: Number of all failures.
+        failures: App version -> number of failures, of which `lost` is the sum.
     """
 
     seconds: float

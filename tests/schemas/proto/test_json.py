@@ -57,15 +57,11 @@ def recorded_cases():
 
 
 class RunSummary(Message):
-    PACKAGE = "tests"
-
     passed_count: Int32 = 0
 
 
 class EvaluationRun(Message):
     """The fields of an EvaluationRun that the recorded cases have."""
-
-    PACKAGE = "tests"
 
     evaluation_run_summaries: Map[RunSummary] = Field(default_factory=dict)
 

@@ -160,11 +160,11 @@ def test_a_late_span_without_the_id_belongs_to_the_conversation_of_an_earlier_pr
     reader, groups, sessions = LogReader(), Sessions(), Sessions()
     (late,) = reader.read(Record("log", 2, exported(tool)))
     assert isinstance(late, ConversationEvent)
-    groups.admit(late._replace(session_id=late.group), T, reader, RULES, of_an_earlier_process)
+    groups.add(late._replace(session_id=late.group), T, reader, RULES, of_an_earlier_process)
     ((name, group),) = groups.take_due(T + 2000, RULES)
     ((event,), failures) = groups.named(name, group, RULES, Counter())
     assert failures == []
-    sessions.admit(event, T, reader, RULES, of_an_earlier_process)
+    sessions.add(event, T, reader, RULES, of_an_earlier_process)
     ((name, session),) = sessions.take_due(T + 2000, RULES)
     content = sessions.joined(name, session, RULES)
     assert isinstance(content, LoggedConversation)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import FailureRow, ScoreRow
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.text.cleaning import natural_order
 
 # Chooses the two app versions of a run that are compared.

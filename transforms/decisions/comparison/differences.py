@@ -19,7 +19,7 @@ from turnwise.schemas.comparison import (
     SliceDifference,
     TurnDifference,
 )
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.transforms.decisions.comparison.estimates import (
     CompareOptions,
     Estimate,
@@ -50,7 +50,6 @@ from turnwise.transforms.decisions.comparison.values import (
 )
 from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, ruler_changes
 from turnwise.transforms.metrics.repeats import LANGUAGE, TAG, is_wanted
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
 

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from turnwise.schemas.comparison import ComparedMeasure, PairedBy, Pairing
+from turnwise.schemas.config import STATUS
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sides import (
@@ -27,7 +28,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     empty_column,
     rows_by_case,
 )
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import Numbers
 
 _EXACT = 2.0**53

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from turnwise.schemas.comparison import Flip, FlipKind, RulerChange, Side
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.sentences import counted
@@ -20,7 +21,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     ConversationColumns,
     distinct_pairs,
 )
-from turnwise.transforms.scoring.evaluate import STATUS
 
 _NAMES_SHOWN = 5
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.case import CaseKey
 from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison
-from turnwise.schemas.config import AllPassRule, BoundRule, ConfigError, GateConfig
+from turnwise.schemas.config import STATUS, AllPassRule, BoundRule, ConfigError, GateConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
@@ -19,7 +19,6 @@ from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.side_values import scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
-from turnwise.transforms.scoring.evaluate import STATUS
 
 _LOST_RECORDS = (
     ("lost_records", "record", "lost"),

@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import (
+    STATUS,
     AllPassRule,
     BoundRule,
     CoverageRule,
@@ -27,7 +28,6 @@ from turnwise.transforms.decisions.gate.measured import (
     without_score,
     without_text,
 )
-from turnwise.transforms.scoring.evaluate import STATUS
 
 _MOST_NAMES = 20
 _DESTRUCTIVE = "destructive"

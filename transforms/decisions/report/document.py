@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     Conversations,
     Detail,
@@ -44,7 +45,6 @@ from turnwise.transforms.decisions.report.figures import (
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.matching.calls import parameter_score
 from turnwise.transforms.review.problems import reading_key, to_read
-from turnwise.transforms.scoring.evaluate import STATUS
 
 
 class PlacedChunks(Struct, frozen=True):

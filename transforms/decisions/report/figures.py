@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     CriterionFigure,
     CriterionRow,
@@ -32,7 +33,6 @@ from turnwise.transforms.decisions.report.collect import (
 )
 from turnwise.transforms.decisions.run import Run, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
 from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p, shrink

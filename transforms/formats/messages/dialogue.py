@@ -19,14 +19,17 @@ from turnwise.transforms.formats.endings import (
     reasons_end,
     record_end,
     stated_reason,
+    token_counts,
     users_end,
     wrong_tokens,
 )
 from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, Unread, check_calls, gaps
-from turnwise.transforms.matching.calls import pair_responses
+from turnwise.transforms.formats.messages.streams import as_object
+from turnwise.transforms.matching.calls import answered_calls, pair_responses
 
 OPEN_CALL = "CallWithoutResult"
-HANDOFF = "transfer_to_"
+TRANSFER = "transfer_to_"
+"""How names of calls begin that hand over to another agent."""
 _TARGET = re.compile(r"""\{\s*['"]assistant['"]\s*:\s*['"](.*)['"]\s*\}""", re.DOTALL)
 
 
@@ -162,12 +165,13 @@ class Dialogue:
         """Adds an agent that took over."""
         self.turn.transfers = [*self.turn.transfers, agent]
 
-    def usage(self, fields: JsonObject) -> None:
+    def usage(self, report: JsonValue) -> None:
         """Adds tokens to the turn that is open; where a report has a negative count, they are unknown."""
-        if wrong_tokens(fields):
+        counts = token_counts(as_object(report))
+        if wrong_tokens(report) or wrong_tokens(counts):
             self.uncounted.add(len(self.turns) - 1)
         elif self.turns:
-            self.turn.usage = counted(self.turn.usage, fields)
+            self.turn.usage = counted(self.turn.usage, counts)
 
     def _step(self, kind: str, *what: Any) -> None:
         self.steps.append((kind, *what))
@@ -276,7 +280,7 @@ def added(one: Usage | None, other: Usage | None) -> Usage | None:
 def _name(turn: Turn) -> None:
     """Gives results the names of their calls, and adds the hand-offs that results state."""
     pairs = (
-        *zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True),
+        *answered_calls(turn),
         *zip(
             turn.user_tool_calls, pair_responses(turn.user_tool_calls, turn.user_tool_responses), strict=True
         ),
@@ -284,7 +288,7 @@ def _name(turn: Turn) -> None:
     for call, response in pairs:
         if response is not None and response.name is None:
             response.name = call.name
-        if response is not None and (call.name or "").startswith(HANDOFF):
+        if response is not None and (call.name or "").startswith(TRANSFER):
             target = _target(response.response)
             if target and target not in turn.transfers:
                 turn.transfers = [*turn.transfers, target]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import call_results, message_calls
-from turnwise.transforms.formats.endings import as_text, failure_mark, own_result, usage_fields
+from turnwise.transforms.formats.endings import as_text, failure_mark, own_result
 from turnwise.transforms.formats.messages.anthropic import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import (
@@ -32,6 +32,7 @@ from turnwise.transforms.formats.messages.streams import (
     kind_of,
     listed,
     objects,
+    objects_in,
     stated,
     text_at,
 )
@@ -122,34 +123,34 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
     bad = list(objects(message.get("invalid_tool_calls"), "invalid_tool_calls"))
     for call in bad:
         log.call(call.get("name"), call.get("args"), call.get("id"))
-        log.unread.add(
-            "InvalidCall", f"the arguments of a call could not be read: {str(call.get('error'))[:100]}"
-        )
-    content = message.get("content")
-    blocks = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+        error = str(call.get("error"))[:100]
+        log.unread.add("InvalidCall", f"the arguments of a call could not be read: {error}")
+    blocks, has_none = objects_in(message.get("content")), not calls and not bad
     for block in blocks:
-        _block(block, log, not calls and not bad)
+        # A call or result of a server, or a call that `tool_calls` does not repeat.
+        kind = kind_of(block)
+        if kind == "server_tool_call":
+            log.call(block.get("name"), block.get("args"), block.get("id"))
+        elif kind == "server_tool_result":
+            log.result(block.get("output"), block.get("tool_call_id"), error=failure_mark(block))
+        elif is_block(block) and kind != "tool_use":
+            read_block(block, log)
+        elif kind in ("tool_use", "tool_call", "function_call") and has_none:
+            args = next((block[key] for key in ("input", "args", "arguments") if key in block), None)
+            log.call(block.get("name"), args, block.get("call_id") or block.get("id"))
     extra = message.get("additional_kwargs")
-    if isinstance(extra, dict) and not calls and not bad and not any(kind_of(b) in _CALLS for b in blocks):
+    if isinstance(extra, dict) and has_none and not any(kind_of(block) in _CALLS for block in blocks):
         for made, own in zip(message_calls(extra), call_results(extra), strict=True):
             log.call(made.name, made.args, made.id, own=own)
-    _add_usage(message, log)
+    # Older versions keep the tokens in the metadata of the response.
+    about = as_object(message.get("response_metadata"))
+    log.usage(
+        as_object(message.get("usage_metadata"))
+        or as_object(about.get("token_usage"))
+        or as_object(about.get("usage"))
+    )
     log.finish = finish_reason(message)
     log.said(message)
-
-
-def _block(block: JsonObject, log: Dialogue, has_none: bool) -> None:
-    """Adds the call or result of a block: a server's, or one that `tool_calls` does not repeat."""
-    kind = kind_of(block)
-    if kind == "server_tool_call":
-        log.call(block.get("name"), block.get("args"), block.get("id"))
-    elif kind == "server_tool_result":
-        log.result(block.get("output"), block.get("tool_call_id"), error=failure_mark(block))
-    elif is_block(block) and kind != "tool_use":
-        read_block(block, log)
-    elif kind in ("tool_use", "tool_call", "function_call") and has_none:
-        args = next((block[key] for key in ("input", "args", "arguments") if key in block), None)
-        log.call(block.get("name"), args, block.get("call_id") or block.get("id"))
 
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
@@ -183,8 +184,8 @@ def _whose(message: JsonObject) -> str:
     kind = str(message.get("type") or "")
     if kind.lower() in ("remove", "removemessage"):
         return "remove"
-    stated = str(message.get("role") or kind)
-    return role_of(kind) or role_of(stated) or stated
+    role = str(message.get("role") or kind)
+    return role_of(kind) or role_of(role) or role
 
 
 def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
@@ -205,24 +206,26 @@ def _is_chunk(message: JsonObject) -> bool:
 
 def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
     """Returns two chunks as one: texts and arguments continued, other keys of the later one."""
-    pieces = [each for message in (one, other) for each in objects(message.get("tool_call_chunks"), "chunks")]
-    stated = {key: value for key, value in other.items() if value not in (None, "", [], {})}
+    pieces = [piece for chunk in (one, other) for piece in objects(chunk.get("tool_call_chunks"), "chunks")]
+    later = {key: value for key, value in other.items() if value not in (None, "", [], {})}
     content = [*_parts(one.get("content")), *_parts(other.get("content"))]
-    return {**one, **stated, "content": content, "tool_call_chunks": pieces, "tool_calls": _calls(pieces)}
-
-
-def _parts(content: JsonValue) -> list[JsonValue]:
-    return content if isinstance(content, list) else [content] if content else []
-
-
-def _calls(pieces: list[JsonObject]) -> list[JsonValue]:
-    """Returns the calls whose names, ids and JSON texts come in pieces, by the index of each."""
-    calls: dict[JsonValue, dict[str, str]] = {}
+    # Names, ids and JSON texts of calls come in pieces, by the index of each.
+    calls: dict[JsonValue, JsonObject] = {}
     for piece in pieces:
         call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
         for key in call:
             call[key] += piece[key] if isinstance(piece.get(key), str) else ""
-    return [dict(call) for call in calls.values()]
+    return {
+        **one,
+        **later,
+        "content": content,
+        "tool_call_chunks": pieces,
+        "tool_calls": [dict(call) for call in calls.values()],
+    }
+
+
+def _parts(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else [content] if content else []
 
 
 def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
@@ -242,22 +245,6 @@ def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject
 
 
 _REASONS = ("finish_reason", "stop_reason", "stopReason")
-
-
-def _add_usage(message: JsonObject, log: Dialogue) -> None:
-    """Adds the tokens of a message, which older versions keep in the metadata of the response."""
-    usage, about = as_object(message.get("usage_metadata")), as_object(message.get("response_metadata"))
-    older = as_object(about.get("token_usage") or about.get("usage"))
-    if not usage and older:
-        log.usage(usage_fields(older))
-        return
-    log.usage(
-        {
-            **{name: usage.get(name) for name in ("input_tokens", "output_tokens")},
-            "cached_tokens": as_object(usage.get("input_token_details")).get("cache_read"),
-            "reasoning_tokens": as_object(usage.get("output_token_details")).get("reasoning"),
-        }
-    )
 
 
 def finish_reason(message: JsonObject) -> str | None:
@@ -329,10 +316,7 @@ def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str
     if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
         log.general.add("OtherBranch", _BRANCH, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
-    tasks = snapshot.get("tasks")
-    errors = (
-        (task.get("error") for task in tasks if isinstance(task, dict)) if isinstance(tasks, list) else ()
-    )
+    errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
     log.failure = next(filter(None, errors), None)
     return conversation(LANGCHAIN, log, snapshot, name)
 

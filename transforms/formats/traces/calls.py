@@ -10,9 +10,9 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
+from turnwise.transforms.formats.messages.dialogue import TRANSFER
 from turnwise.transforms.formats.messages.kinds import AGENT
 from turnwise.transforms.formats.messages.parts import (
-    TRANSFER,
     MessageCall,
     MessageResult,
     SpanMessage,

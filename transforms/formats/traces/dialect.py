@@ -194,15 +194,15 @@ def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     return found
 
 
-def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
-    """Returns tokens by the keys of each field of `Usage`; None: none are stated."""
-    found: dict[str, int] = {}
-    for field, keys in fields.items():
+def usage_at(report: JsonValue, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
+    """Returns tokens by the keys of each field of `Usage`; None: none are stated, or it is no object."""
+    counts: dict[str, int] = {}
+    for field, keys in fields.items() if isinstance(report, dict) else ():
         for key in keys:
-            if key in attributes and (count := as_count(attributes[key])) is not None:
-                found[field] = count
+            if key in report and (count := as_count(report[key])) is not None:
+                counts[field] = count
                 break
-    return Usage(**found) if found else None
+    return Usage(**counts) if counts else None
 
 
 def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[SpanMessage] | None:

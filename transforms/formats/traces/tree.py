@@ -9,11 +9,11 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from turnwise.transforms.formats.messages.dialogue import TRANSFER
 from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
 from turnwise.transforms.formats.messages.parts import (
     AGAIN,
     HIDDEN_TEXT,
-    TRANSFER,
     SpanMessage,
     is_spoken,
     new_user,
