@@ -161,13 +161,13 @@ def _comparison(
 
 
 def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObject:
-    own = [found for found in figures.values() if version in found.versions]
+    own = [evaluation for evaluation in figures.values() if version in evaluation.versions]
     sums: Sums = {}
-    for found in own:
-        add_sums(sums, found.versions[version].sums)
-    passes = sum(found.versions[version].passes for found in own)
-    fails = sum(found.versions[version].fails for found in own)
-    undecided = sum(found.undecided.get(version, 0) for found in own)
+    for evaluation in own:
+        add_sums(sums, evaluation.versions[version].sums)
+    passes = sum(evaluation.versions[version].passes for evaluation in own)
+    fails = sum(evaluation.versions[version].fails for evaluation in own)
+    undecided = sum(evaluation.undecided.get(version, 0) for evaluation in own)
     counts = {
         "evaluationCount": len(own),
         "passCount": passes,

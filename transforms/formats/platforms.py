@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
-from turnwise.transforms.formats.endings import End, as_text
+from turnwise.transforms.formats.endings import UNKNOWN, End, as_text
 from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, add_leap
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import snake
@@ -137,7 +137,7 @@ def _place(value: JsonObject) -> tuple[str, int]:
 
 
 def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    log, end = Dialogue(), End()
+    log, end = Dialogue(), UNKNOWN
     leaps: list[tuple[int, int, int]] = []
     last: int | None = None
     for row in values:

@@ -8,6 +8,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import KEYS as OF_CHATS
 from turnwise.transforms.formats.endings import stated_reason
 from turnwise.transforms.formats.fields import may_hold_work
+from turnwise.transforms.formats.messages import messages_base
 from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import (
@@ -22,12 +23,6 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
 from turnwise.transforms.formats.messages.langchain import finish_reason
-from turnwise.transforms.formats.messages.messages_base import (
-    ATTRIBUTES,
-    Dialect,
-    messages_in,
-    register_dialect,
-)
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
 from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS
@@ -505,8 +500,8 @@ def _fits(message: JsonObject) -> bool:
 def _outputs(record: JsonObject) -> JsonValue:
     """Returns the messages that a model answered with; None: they do not stand beside the others."""
     held = [record.get(key) for key in _OUTPUTS]
-    if messages_in(record)[0] == ATTRIBUTES[0]:
-        held.append(decoded(record.get(ATTRIBUTES[1])))
+    if messages_base.messages_in(record)[0] == messages_base.ATTRIBUTES[0]:
+        held.append(decoded(record.get(messages_base.ATTRIBUTES[1])))
     return next((messages for messages in held if any(map(_fits, objects_in(messages)))), None)
 
 
@@ -555,8 +550,8 @@ def _add(message: SpanMessage, log: Dialogue) -> None:
 
 
 # For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="genai_messages",
         keys=(("input_messages", "output_messages"),),
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
