@@ -13,8 +13,8 @@ from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url, shown
 
 _MODULES = {
     "turnwise[gcp]": (
-        *("google.cloud.storage", "google.cloud.pubsub_v1", "google.cloud.bigquery"),
-        "google.cloud.bigquery_storage",
+        *("google.cloud.storage", "google.cloud.pubsub_v1"),
+        *("google.cloud.bigquery", "google.cloud.bigquery_storage"),
     ),
     "turnwise[kafka]": ("confluent_kafka",),
     "turnwise[otlp]": ("opentelemetry.proto", "starlette", "uvicorn"),
