@@ -1,6 +1,7 @@
 """Matches an agent's claims about actions with the actions that it performed."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
@@ -34,7 +35,6 @@ from turnwise.transforms.effects.prose_values import (
     compare_digits,
     compare_moments,
     given_moments,
-    is_fraction,
     is_named,
     read_given,
     without_codes,
@@ -113,7 +113,9 @@ def _compare(text: str, leaf: CallValue, given: Sequence[CallValue]) -> ValueVer
 
 
 def _is_comparable(text: str, argument: JsonValue) -> bool:
-    if is_prose(argument) or is_fraction(text) or len(plain(argument)) > _LONGEST:
+    # Fractions and raised digits are not read.
+    has_fraction = any(unicodedata.category(char) == "No" for char in text)
+    if is_prose(argument) or has_fraction or len(plain(argument)) > _LONGEST:
         return False
     is_denied = any(mention.is_denied for mention in read_passage(text, None).mentions)
     return not is_denied and is_negated(words(text)) == is_negated(words(plain(argument)))
