@@ -71,16 +71,11 @@ def compare_value(
 
     A value is the `same` only if all of its words are read and equal the argument, `other` only if it is
     shown to differ. Numbers, amounts of money, dates and times are compared by value, in any spelling; codes
-    and addresses as a whole; other words with those of the argument.
+    and addresses as a whole; other words with those of the argument. An argument that is empty, a truth value
+    or prose with other words is `not_compared`.
 
-    Args:
-        value: The stated value.
-        args: Arguments of the call.
-        held: All values of the call and of its response. A value of an argument that the call does not have
-            is the `same` if one of them is.
-
-    Returns:
-        `not_compared` also where the argument is empty, a truth value, or prose with other words.
+    A value of an argument that the call does not have is the `same` if one of `held` is, the values of the
+    call and of its response.
     """
     given = leaves(args or {})
     text, leaves_named = value.text, named(value.argument, given) if value.argument else []

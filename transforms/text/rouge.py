@@ -110,15 +110,10 @@ def has_tokens(text: str) -> bool:
 
 
 def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> RougeScore:
-    """Scores a candidate text against a reference text.
+    """Scores a candidate (actual) text against a reference (expected) text.
 
-    Args:
-        reference: The expected text.
-        candidate: The actual text.
-        rouge_type: `rouge1` (words), `rouge2` (word pairs) or `rougeL` (longest common subsequence).
-
-    Returns:
-        Precision, recall and F. Two texts without any token score 0.0, as in rouge-score.
+    `rouge1` counts words, `rouge2` word pairs, `rougeL` the longest common subsequence. Two texts without any
+    token score 0.0, as in rouge-score.
     """
     if rouge_type == "rougeL":
         wanted, spoken = rouge_tokens(reference), rouge_tokens(candidate)
