@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.figures import Found, Row, Table, run_benchmark
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.statistics.agreement import Confusion
 from turnwise.transforms.statistics.corrected import (
     SampleDesign,
@@ -19,7 +20,7 @@ from turnwise.transforms.statistics.corrected import (
     corrected_rate,
     rogan_gladen,
 )
-from turnwise.transforms.statistics.tests import Interval, wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 Bools = npt.NDArray[np.bool_]
 
@@ -75,7 +76,7 @@ def coverage(setting: Setting, runs: int) -> Coverage:
     return Coverage(float(corrected), float(judge_alone), float(width))
 
 
-Intervals = tuple[Interval | None, Interval | None]
+Intervals = tuple[Bounds | None, Bounds | None]
 
 
 def _outcomes(setting: Setting, generator: np.random.Generator) -> tuple[Bools, Bools]:
@@ -125,7 +126,7 @@ def _mean(setting: Setting, generator: np.random.Generator, seed: int) -> Interv
     judge = people + setting.error + generator.normal(0, 0.15, len(people))
     found = corrected_mean(list(people[:n]), list(judge[:n]), list(judge[n:]), _design(setting))
     half = 1.96 * judge.std() / np.sqrt(len(judge))
-    return found.interval, Interval(float(judge.mean() - half), float(judge.mean() + half))
+    return found.interval, Bounds(float(judge.mean() - half), float(judge.mean() + half))
 
 
 def _rogan_gladen(setting: Setting, generator: np.random.Generator, seed: int) -> Intervals:

@@ -1,12 +1,13 @@
 """Writes the files that are made from declarations: `python docs/generate.py`.
 
-criteria-reference.md is made from the classes of the criteria, columns.md from those of the rows,
-deploy/template_metadata.json from the options of `turnwise run`.
+criteria-reference.md is made from the classes of the criteria, columns.md and schemas/avro from those of
+the rows, deploy/template_metadata.json from the options of `turnwise run`.
 """
 
 import inspect
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -14,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from turnwise.pipeline.cli.arguments import command_parser
 from turnwise.pipeline.io.bigquery_sink import BIGQUERY_TYPES
-from turnwise.schemas.rows import ARROW_TYPES, TABLES, MetricRow
+from turnwise.schemas.rows import ARROW_TYPES, TABLES, MetricRow, avro_schema
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion
 
 _COMMON = {"threshold", "judge_model_options", "sample_rate", "tools"}
@@ -115,14 +116,17 @@ def _types_table() -> str:
 
 
 def _columns_section(title: str, kind: type, common: set[str]) -> str:
-    text = read_docstring(kind)
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     shared = common <= hints.keys()
     own = [name for name in hints if not (shared and name in common)]
     more = " It has the columns of [all metrics](#metrics), and:" if shared and common else ""
-    rows = [f"| `{name}` | {_type(hints[name])} | {text.fields[name]} |\n" for name in own]
+    rows = [
+        f"| `{name}` | {_type(hint)} | {meaning} |\n"
+        for name in own
+        for hint, meaning in [get_args(hints[name])]
+    ]
     head = "| column | type | meaning |\n|---|---|---|\n"
-    return f"## {title}\n\n{' '.join(text.description)}{more}\n\n{head}{''.join(rows)}"
+    return f"## {title}\n\n{' '.join(read_docstring(kind).description)}{more}\n\n{head}{''.join(rows)}"
 
 
 def criteria_page() -> str:
@@ -216,10 +220,16 @@ def template_metadata() -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
+def avro_text(table: str) -> str:
+    """Returns the Avro schema of a table."""
+    return json.dumps(avro_schema(table), indent=2, ensure_ascii=False) + "\n"
+
+
 FILES = {
     "docs/criteria-reference.md": criteria_page,
     "docs/columns.md": columns_page,
     "deploy/template_metadata.json": template_metadata,
+    **{f"schemas/avro/{table}.avsc": partial(avro_text, table) for table in TABLES},
 }
 """Path of a file -> the function that makes it."""
 

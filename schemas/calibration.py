@@ -12,14 +12,7 @@ from turnwise.schemas.comparison import Bounds
 MeasuredLevel = Literal["turn", "conversation"]
 CalibrationGroup = Literal["all", "app_version", "slice"]
 LabelProblemKind = Literal[
-    "unknown",
-    "ambiguous",
-    "contradiction",
-    "mixed",
-    "off_scale",
-    "repeated",
-    "no_label",
-    "after_end",
+    "unknown", "ambiguous", "contradiction", "mixed", "off_scale", "repeated", "no_label", "after_end"
 ]
 
 
@@ -29,10 +22,8 @@ class LabelProblem(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         kind: `unknown`: the run has no such score; `ambiguous`: several scores fit; `contradiction`: one
             rater gave a score different labels; `mixed`: numbers and PASS or FAIL for one criterion;
-            `off_scale`: no value of the criterion;
-            `repeated`: the same label again, which counts once; `no_label`: the line has none; `after_end`:
-            drawn, but after the last label in the order of drawing.
-        count: Number of lines.
+            `off_scale`: no value of the criterion; `repeated`: the same label again, which counts once;
+            `no_label`: the line has none; `after_end`: drawn, but after the last label in that order.
         names: The first of them, such as `c1 turn 2 safety_v1 (line 7)`.
     """
 
@@ -42,14 +33,7 @@ class LabelProblem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure with its interval at 95 %.
-
-    Attributes:
-        value: The figure; None: not defined.
-        interval: Its interval; None: not defined.
-        count: Scores that it is of.
-        reason: Why there is no value, or no interval.
-    """
+    """A figure with its interval at 95 %, of so many scores; None: not defined, and `reason` says why."""
 
     value: float | None
     count: int
@@ -73,13 +57,7 @@ class OutcomeAgreement(msgspec.Struct, frozen=True, kw_only=True):
         confusion: Counts; of several raters the majority decides.
         tied: Scores whose raters are equally divided; they are not in the counts.
         undecided_pass: Scores that the criterion leaves undecided and people pass; not in the counts.
-        undecided_fail: Those that people fail.
-        agreement: Share of equal outcomes.
-        kappa: Cohen's kappa.
         precision: Of what the criterion passes, the share that people pass.
-        recall: Of what people pass, the share that the criterion passes.
-        fail_precision: Of what the criterion fails, the share that people fail.
-        fail_recall: Of what people fail, the share that the criterion fails.
     """
 
     confusion: ConfusionCounts
@@ -114,14 +92,11 @@ class ThresholdAdvice(msgspec.Struct, frozen=True, kw_only=True):
     """The threshold with the lowest cost of errors on the labels.
 
     Attributes:
-        threshold: The threshold.
         range: Where it lies in 95 % of bootstrap samples of the cases.
         labels: Labelled scores that it rests on.
-        cases: Their cases.
         cost: Mean cost of a score on the same labels, which is too low.
         validated_cost: Mean cost in ten-fold cross-validation over cases.
         present: The threshold of the run; None: it has none.
-        present_cost: Its mean cost.
         saving: Mean cost of the present threshold minus the validated cost.
         word: What may be said.
     """
@@ -139,21 +114,17 @@ class ThresholdAdvice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Corrected(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure of all scores of a group, without the judge's bias.
+    """A figure of all scores of a group, without the judge's bias; intervals are at 95 %.
 
     Attributes:
         group: `all`, `app_version` or `slice`.
         name: Version or slice; None: all, or a version that the logs do not state.
         covers: What the figure is of: `all` scores, or, where no label is of an undecided one, the
             `decided` alone, which is not what was drawn from.
-        scores: Scores of the group.
         undecided: Those without an outcome (of means: without a value).
-        labels: Labelled scores that it rests on.
-        cases: Cases of the labelled scores.
         missing: Drawn scores without a usable label; the interval holds whatever they are.
         raw: The figure of the run, of what it decided.
         value: The corrected figure; None: it is not corrected.
-        interval: Its interval at 95 %.
         rogan_gladen: Rogan and Gladen's interval, a second opinion; None: not defined, or the scores are not
             independent.
         reason: Why it is not corrected.
@@ -187,23 +158,19 @@ class CriterionCalibration(msgspec.Struct, frozen=True, kw_only=True):
     """One criterion, at one level, against its labels.
 
     Attributes:
-        criterion: Name of the criterion; `evaluation_status`: the verdicts.
         level: MeasuredLevel of its scores and labels.
         kind: Whether the labels are outcomes or numbers.
         scores: Scores of the run.
         unscored: Those without a value and an outcome; a sample holds them, too.
         labelled: Scores with at least one usable label.
         cases: Their cases: eval cases, or conversations without one.
-        raters: Number of raters.
         random: Labelled scores of a random sample.
-        hand_picked: The others.
         outcomes: Agreement of outcomes; None: the labels are numbers, or there is no outcome.
         numbers: Agreement of numbers; None: the labels are outcomes.
         between_people: Krippendorff's alpha between raters; None: no score has labels of two raters.
         threshold: The threshold to take; None: see `no_threshold`.
         no_threshold: Why none is suggested.
         slices: Agreement by app version and slice.
-        measure: What is corrected.
         corrected: Corrected figures: all scores first, then app versions and slices.
         not_corrected: Why nothing is corrected.
     """
@@ -233,13 +200,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     """The criteria of a run against human labels.
 
     Attributes:
-        run_id: Id of the run.
         labels: Paths of the label files, those of criteria kept from earlier calibrations included.
         lines: Lines of the last calibration with a label, or of a drawn score.
         problems: Lines that are not used, by kind.
-        false_pass_cost: Cost of a pass that people fail.
-        false_fail_cost: Cost of a fail that people pass.
-        criteria: One entry per criterion and level that has labels.
     """
 
     run_id: str
@@ -265,7 +228,6 @@ class LabelDraw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     of what a filter shows is `hand-picked`.
 
     Attributes:
-        seed: Seed of the random numbers.
         size: How many were drawn, each with the same probability and without replacement.
         of: From how many: all scores of the criterion at that level in the run, unscored ones included, or
             all conversations that have such scores.
@@ -287,14 +249,11 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What one person says of one score. Every line stands for itself: files may be joined.
 
     Attributes:
-        conversation_id: Id of the conversation.
         turn_index: 0-based turn; None: the whole conversation.
-        criterion: Name of the criterion; `evaluation_status`: the verdict.
         score_id: Id of the score, as in the table of scores; None: found by the three columns above.
         app_version: Version of the agent; needed where a run has the same conversation id in several.
         label: An answer, or a number on the scale of the criterion. None: the score was drawn, and has no
             label (yet). A sample has a line for everything drawn.
-        comment: Free text.
         rater: Who labelled; None: one person.
         chosen: How the score was chosen: `random` needs `draw` or `weight`.
         draw: The random sample it was drawn in.
@@ -352,11 +311,7 @@ class CheckFigure(msgspec.Struct, frozen=True, kw_only=True):
     """The verdicts of one criterion under one perturbation.
 
     Attributes:
-        questions: Questions that it applies to.
-        verdicts: Verdicts that were measured.
         changed: Those of them that changed.
-        share: Their share; None: nothing was measured.
-        interval: Its 95 % interval, over conversations; None: nothing was measured.
         unmeasured: Reason -> verdicts that were not measured; a question of which nothing is known counts as
             one.
     """
@@ -373,7 +328,6 @@ class CheckedCriterion(msgspec.Struct, frozen=True, kw_only=True):
     """One judged criterion.
 
     Attributes:
-        criterion: Its name.
         conversations: Conversations of the sample about which it asks.
         questions: Its questions about them.
         errors: How often it failed with an error, so that questions are missing.
@@ -395,9 +349,7 @@ class CheckCost(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of a check, estimated or made.
 
     Attributes:
-        calls: Number of calls.
         tokens_in: Prompt tokens; None: a model did not state them.
-        tokens_out: Answer tokens; None: a model did not state them.
         cost: Cost at the prices of the config; None: a model has no price, or did not state its tokens.
     """
 
@@ -413,13 +365,7 @@ class JudgeCheck(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         model: The models that are asked, as the config names them, with commas between them.
         votes: How often each question was asked in each form.
-        sample: Conversations that were asked for.
-        seed: Seed of the draw.
-        conversations: Conversations that were drawn.
         records_lost: Records and conversations that could not be read, parsed or matched.
-        estimate: Calls that were estimated before anything was asked.
-        used: Calls that were made; None: nothing was asked.
-        criteria: The judged criteria.
         problems: Why the exit status is 1, one line each.
     """
 

@@ -73,21 +73,14 @@ class EvalCase(CanonicalModel, dict=True):
         eval_id: Name that conversations refer to.
         eval_set_id: Eval set of the case; names are unique within a set. None: none is stated.
         dialect: Rules that decide the verdict.
-        turns: Expected turns of a golden case.
         actions: Calls that the agent must make by the end; None: not stated.
         user_actions: Calls that the user must make by the end with their own tools.
         outputs: Texts that the agent must say by the end.
         expectations: Expectations that must be met anywhere in a scenario's conversation.
         evaluation_expectations: Statements (or names of them) about the whole conversation, for a judge.
         user_goal: Expected outcome of a scenario's user goal.
-        user_goal_enabled: Whether the user goal is judged.
         user_behaviors: Instructions for a scenario's simulated user.
-        similarity_enabled: Whether semantic similarity is evaluated.
-        tool_correctness_enabled: Whether the tools of turns are checked.
         step_tool_correctness_enabled: Whether the parameters of calls are checked.
-        session_state: Initial session state.
-        final_session_state: Expected session state at the end.
-        tools: Tools that the case declares.
         etag: Etag of the case where it was read; None: not stated.
         unread: Further expectations that are not read; None: none.
         not_found: Why the case that a record names was not found; the case then holds only the expectations
@@ -190,14 +183,14 @@ def _rubrics(rubrics: Iterable[Rubric]) -> list[Any]:
 
 
 def _stated(expectations: Iterable[Expectation]) -> list[Any]:
-    found = []
-    for own in expectations:
-        call, answer = own.tool_call, own.tool_response
-        parts: list[Any] = [own.kind, own.text, own.target_agent, own.variables, own.comparison, own.skip]
-        parts += [own.parameter_threshold, None if call is None else _calls([call])]
+    stated = []
+    for item in expectations:
+        call, answer = item.tool_call, item.tool_response
+        parts: list[Any] = [item.kind, item.text, item.target_agent, item.variables, item.comparison]
+        parts += [item.skip, item.parameter_threshold, None if call is None else _calls([call])]
         parts += [None if answer is None else (answer.name, answer.response, answer.error, answer.resource)]
-        found.append(parts)
-    return found
+        stated.append(parts)
+    return stated
 
 
 def _json(content: tuple[Any, ...]) -> bytes:

@@ -1,40 +1,37 @@
 """The result of comparing two versions: what `compare.json` holds.
 
-A is the base, B the candidate; see `turnwise.schemas.difference` for what the figures are.
+A is the base, B the candidate; what is said of one side (`value_a`) holds of the other. Every difference is B
+minus A. Shares and differences of shares are 0..1 and -1..1; other values are in the unit of their criterion.
+None: not known, or not defined.
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
-
-# One difference between two versions, and what is said about it: parts of a comparison.
-#
-# A is the base, B the candidate. Every difference is B minus A. Shares and differences of shares are 0..1 and
-# -1..1; other values are in the unit of their criterion. None: not known, or not defined.
 
 ComparisonWord = Literal["better", "worse", "not worse", "same", "cannot tell", "differs"]
 """What may be said of B against A; `differs`: a difference of a criterion that has no better side."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """An interval of confidence."""
+    """An interval of confidence: a lower and an upper bound, which unpack as such."""
 
     low: float
     high: float
 
+    def __iter__(self) -> Iterator[float]:
+        """Yields both."""
+        return iter((self.low, self.high))
 
-class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
+
+class VersionDifference(msgspec.Struct, frozen=True):
     """One difference and what may be said about it.
 
     Attributes:
         pairs: Cases with a value on both sides; for unpaired groups 0.
         count_a: Conversations of A with a value behind it.
-        count_b: The same of B.
         value_a: Share or mean of A: over the pairs, or over all of A if unpaired.
-        value_b: The same of B.
-        difference: B minus A.
-        interval: Its interval at the level 1 - alpha.
-        p: Two-sided p-value.
         word: What may be said, whatever the undecided would have been.
         detectable: Smallest difference that would have been seen with a power of 80 %; None: not known, or
             more than the whole scale.
@@ -67,17 +64,7 @@ class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UndecidedReading(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference under one reading of what is undecided.
-
-    Attributes:
-        pairs: Cases that count.
-        value_a: Share of A.
-        value_b: Share of B.
-        difference: B minus A.
-        interval: Its interval.
-        p: Two-sided p-value, adjusted as that of the criterion.
-        word: What may be said.
-    """
+    """The difference under one reading of what is undecided; `p` is adjusted as that of the criterion."""
 
     pairs: int
     value_a: float | None
@@ -94,7 +81,6 @@ class Undecided(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         undecided_a: Conversations of A without a value: the criterion was not decided or raised an error,
             or only the other side of their case has a score of it.
-        undecided_b: The same of B.
         left_out: They do not count.
         worst_for_b: What is undecided passes in A and fails in B.
         best_for_b: What is undecided fails in A and passes in B.
@@ -115,10 +101,7 @@ class QuantileRatio(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         quantile: 0.5, 0.9 or 0.99.
-        value_a: Quantile of A.
-        value_b: Quantile of B.
         ratio: B's divided by A's; None: A's is 0.
-        interval: Bootstrap interval of the ratio.
     """
 
     quantile: float
@@ -129,15 +112,10 @@ class QuantileRatio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference between two sides whose figures are corrected by human labels.
+    """The difference of all conversations between two sides whose figures are corrected by human labels.
 
-    Attributes:
-        labels_a: Labels behind the figure of A.
-        labels_b: The same of B.
-        value_a: Corrected share or mean of all conversations of A.
-        value_b: The same of B.
-        difference: B minus A.
-        interval: Its interval at 95 %.
+    The interval is at 95 %.
+
     """
 
     labels_a: int
@@ -163,11 +141,9 @@ class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference at one turn index.
+    """The difference at one 0-based turn index.
 
     Attributes:
-        turn_index: 0-based.
-        difference: The difference.
         q: p-value adjusted by Benjamini and Hochberg over all slices and turn indices.
         stands_out: q is below the level.
     """
@@ -189,13 +165,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: How texts call it: the app version, or the directory where both have the same one.
         source: Directory of the run, or address of the store.
-        run_ids: Ids of its runs.
         app_versions: Its app versions; None: the logs do not state it.
-        conversations: Scored conversations.
         cases: Units of the comparison: cases, or conversations that name none.
         repeated_cases: Cases with more than one conversation.
-        passed: Conversations with the verdict PASS.
-        failed: Conversations with the verdict FAIL.
         undecided: Conversations without a verdict.
         problems: Why its run ended with exit status 1, one line each. Of a store: its runs that have not
             ended or broke off, unless all that is compared was measured later.
@@ -225,14 +197,10 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         by: What identifies a case in both.
-        pairs: Cases on both sides that are compared.
         only_a: Cases of A alone.
-        only_b: Cases of B alone.
         changed: Cases on both sides that do not expect the same in A and in B; they are not compared.
         unidentified_a: Conversations of A without an id to pair them by.
-        unidentified_b: The same of B.
         only_a_names: The first names of the cases of A alone.
-        only_b_names: The same of B.
         changed_names: The first names of the cases that changed.
     """
 
@@ -252,32 +220,23 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
     """One criterion in both versions.
 
     Attributes:
-        criterion: Name of the criterion; `evaluation_status`: the verdicts.
         measure: `pass_rate`: outcomes are compared; `mean`: values.
         unit: Unit of the values: `score`, `seconds` or `count`.
         better_is: Which side is better; `neither`: a value without a better side.
         threshold: Threshold of the outcomes; None: none, or not the same everywhere.
-        overall: The difference.
         p_adjusted: p-value adjusted by Holm over the criteria that decide; the word rests on it.
         mid_p: McNemar's mid-p; None: another test.
         effect: Size of the effect, of B against A: Cohen's h of shares; of means, the mean difference divided
             by the standard deviation of the differences (paired) or the pooled one (Cohen's d).
         effect_kind: `h`, `d_z` (paired) or `d`.
         gained: Paired cases that failed in A and pass in B.
-        lost: Paired cases that passed in A and fail in B.
-        both_pass: Paired cases that pass in both.
-        both_fail: Paired cases that fail in both.
         only_a: Cases with a value in A alone.
-        only_b: Cases with a value in B alone.
         unpaired: The same criterion over all conversations, pairs or not; None: it is the overall difference.
         mean: VersionDifference of the mean values beside that of the outcomes; None: the values say no more.
         undecided: What is undecided, in three ways; None: nothing is.
         quantiles: Of latencies and counts.
-        turns: By turn index, where turns have scores of their own.
-        judge: Noise of the judge; None: it is measured.
         corrected: Difference without the judge's bias, where both sides are calibrated by human labels; the
             word does not rest on it.
-        sentence: What may be said, as one sentence.
     """
 
     criterion: str
@@ -311,8 +270,6 @@ class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         slice: Name of the slice, such as `language:ko`.
-        criterion: Name of the criterion.
-        difference: The difference.
         shrunk: The difference pulled towards the overall one, by its own noise (empirical Bayes).
         q: p-value adjusted by Benjamini and Hochberg over all slices and turn indices.
         stands_out: q is below the level.
@@ -330,14 +287,11 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     """A case whose outcome differs between A and B.
 
     Attributes:
-        criterion: Name of the criterion.
         kind: `gained`: fails in A, passes in B; `lost`: the reverse; `newly_undecided`: decided in A,
             undecided in B; `newly_decided`: the reverse.
         case: What pairs the two.
         conversations_a: Ids of the conversations in A.
-        conversations_b: The same of B.
         share_a: Share of A's runs that pass; None: undecided.
-        share_b: The same of B.
         turn_index: First failing or undecided turn (0-based), of the side that the reason is of; None: the
             conversation as a whole.
         reason: Why it fails, or is undecided, on the side that is worse.
@@ -363,9 +317,6 @@ class RulerChange(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         what: Path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
-        a: Its value for A.
-        b: Its value for B.
-        criteria: The criteria it concerns.
     """
 
     what: str
@@ -378,9 +329,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """A compared with B.
 
     Attributes:
-        a: The base.
-        b: The candidate.
-        pairing: How conversations were paired.
         margin: Largest difference of shares and scores (0..1 of their scale) that does not matter.
         alpha: Level of significance of what decides.
         q: Level of the false discovery rate of what points.

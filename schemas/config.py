@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -23,8 +22,8 @@ from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.ces.evaluation import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
-from turnwise.schemas.conversation import ToolSetting
-from turnwise.schemas.jsonio import JsonObject, no_items, short_repr
+from turnwise.schemas.conversation import Settings, ToolSetting
+from turnwise.schemas.jsonio import JsonObject, no_items, short_repr, unique_pairs
 
 _SHOWN = 200
 
@@ -73,7 +72,7 @@ Path = Annotated[str, AfterValidator(_checked)]
 """A JMESPath expression, such as `meta.id` or `lines[*].{user: asked, agent: said}`."""
 
 
-class MappingConfig(BaseModel):
+class MappingConfig(Settings):
     """Where the fields of conversations stand in records of any form, as JMESPath expressions.
 
     Exactly one of `turns`, `messages`, `turn` and `message` is set. With one of the last two, a record is a
@@ -81,17 +80,12 @@ class MappingConfig(BaseModel):
 
     Attributes:
         when: Only records for which this is true; None: those that no format recognises.
-        conversation_id: Id of the conversation.
         turns: List of turns with the fields of canonical ones.
         messages: List of messages in any format that is read.
-        turn: The turn that the record is.
-        message: The message that the record is.
         ignored: Lists and objects that hold neither calls nor words.
         order: Number or text by which the records of a conversation are ordered, as numbers if all are
             numbers or texts of numbers; None: by time, then place.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     when: Path | None = None
     conversation_id: Path | None = None
@@ -138,8 +132,8 @@ def named_keys(mapping: MappingConfig) -> frozenset[str]:
     """Returns all keys that the expressions of a mapping name."""
     import jmespath
 
-    stated = (each for each in mapping.model_dump().values() if isinstance(each, str))
-    nodes = (node for each in stated for node in _nodes(jmespath.compile(each).parsed))
+    stated = (path for path in mapping.model_dump().values() if isinstance(path, str))
+    nodes = (node for path in stated for node in _nodes(jmespath.compile(path).parsed))
     return frozenset(node["value"] for node in nodes if node["type"] == "field")
 
 
@@ -164,19 +158,10 @@ PromptGeneration: TypeAlias = Literal["first", "second"]
 """The judge's prompts: `first` are those of the release before."""
 
 _NOT_SETTINGS = {
-    "automatic_function_calling",
-    "cached_content",
-    "candidate_count",
-    "http_options",
-    "response_json_schema",
-    "response_mime_type",
-    "response_modalities",
-    "response_schema",
-    "should_return_http_response",
-    "system_instruction",
-    "tool_config",
-    "tools",
-}
+    "automatic_function_calling", "cached_content", "candidate_count", "http_options", "response_json_schema",
+    "response_mime_type", "response_modalities", "response_schema", "should_return_http_response",
+    "system_instruction", "tool_config", "tools",
+}  # fmt: skip
 
 
 def generation_settings(value: JsonObject) -> JsonObject:
@@ -211,15 +196,12 @@ def _plain_url(value: str) -> str:
 _SECRET_FORM = r"^projects/[^/\s]+(/locations/[^/\s]+)?/secrets/[^/\s]+/versions/[^/\s]+$"
 
 
-class TokenPrices(BaseModel):
+class TokenPrices(Settings):
     """Prices of a model, in any currency.
 
     Attributes:
-        input_per_million: Price of a million prompt tokens.
         output_per_million: Price of a million answer tokens, including thoughts.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     input_per_million: float = Field(ge=0)
     output_per_million: float = Field(ge=0)
@@ -245,30 +227,24 @@ def _panel(models: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Panel: TypeAlias = Annotated[
-    tuple[ModelName, ...],
-    BeforeValidator(_named_one_by_one),
-    AfterValidator(_panel),
-    Field(max_length=9),
+    tuple[ModelName, ...], BeforeValidator(_named_one_by_one), AfterValidator(_panel), Field(max_length=9)
 ]
 """Models that vote on each question, two to nine; (): there is no panel."""
 
 
-class Cascade(BaseModel):
+class Cascade(Settings):
     """A cheap judge that is asked first; where it is unsure, the question goes on.
 
     It is unsure if it gives no verdict, if its answers are too few, cannot all be used or do not all have the
     same verdict, or if it states less confidence than is needed.
 
     Attributes:
-        model: The model that is asked first.
         num_samples: Number of its samples per question.
         min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it is not asked
             to state one.
     """
 
-    model_config = ConfigDict(
-        defer_build=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     model: ModelName
     num_samples: int = Field(default=3, ge=1, strict=True)
@@ -281,37 +257,30 @@ class Cascade(BaseModel):
         return self
 
 
-class JudgeConfig(BaseModel):
+class JudgeConfig(Settings):
     """Settings of the judge. API keys come only from the environment, or from Secret Manager.
 
     Attributes:
         backend: Name of a judge; None: the first that has credentials, else `none`.
         model: Default model of all criteria.
-        panel: Models that vote on each question, in place of `model`.
-        cascade: A cheap judge that is asked first; None: there is none.
         project: Google Cloud project; makes the Gemini backend use Vertex AI.
         location: Vertex AI location; None: the environment's, else `global`.
         base_url: URL of the API; None: Google's.
         api_key_secret: Secret of Google's Secret Manager that holds the API key, read by every worker with
             its own identity: `projects/P/secrets/S/versions/V`. None: the key is in the environment.
-        generation_config: Generation settings in google-genai's JSON, such as `{"temperature": 0}`.
         requests_per_minute: Rate of requests, retries included; None: no limit.
         timeout_s: Maximum seconds of a call, with retries, without the wait for the rate limit.
         max_attempts: Maximum number of attempts per request; None: until `timeout_s`.
         retry_delay_s: Approximate seconds between the first and second attempt; the delay doubles with every
             attempt, up to 10 s. A longer delay requested by the server is respected.
-        max_calls: Maximum number of calls of a run; None: no limit.
         max_tokens: Maximum number of prompt and answer tokens of a run; None: no limit.
         max_cost: Maximum cost of a run, in the currency of `prices`; None: no limit.
         candidates: Whether to request several samples as candidates of one call, if the model supports it.
         prompts: Which prompts ask: `second`, or for this release still `first`.
         cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
-        prices: Model -> prices, for reporting costs.
     """
 
-    model_config = ConfigDict(
-        defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=()
-    )
+    model_config = ConfigDict(protected_namespaces=())
 
     backend: str | None = Field(default=None, min_length=1)
     model: ModelName = DEFAULT_MODEL
@@ -338,25 +307,18 @@ class JudgeConfig(BaseModel):
 
 
 STATUS = "evaluation_status"
+"""Stands in the place of a criterion's name where verdicts are counted."""
 _Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 _Number = Annotated[float, Field(strict=True)]
 
 
-class _Rule(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class BoundRule(_Rule):
+class BoundRule(Settings):
     """A bound on a pass rate or a mean over conversations.
 
     Attributes:
-        rule: `bound`.
-        criterion: A criterion of the config, or `evaluation_status`.
         measure: `pass_rate`: share of PASS in the outcomes, 0..1; `mean`: mean of the values.
         side: What is held against the bound: the `lower` or `upper` bound of the 95 % interval, or the
             `estimate`.
-        at_least: Lowest value that passes.
-        at_most: Highest value that passes.
     """
 
     rule: Literal["bound"]
@@ -376,13 +338,12 @@ class BoundRule(_Rule):
         return self
 
 
-class NotWorseRule(_Rule):
+class NotWorseRule(Settings):
     """The run is not worse than a baseline by more than a margin.
 
     It passes if the whole interval of the difference lies above the margin, and fails if it lies below.
 
     Attributes:
-        rule: `not_worse`.
         margin: Largest loss that does not matter, as a share of the criterion's scale, 0..1; 0.02 of a pass
             rate are 2 points.
         criterion: A criterion, or `evaluation_status`; None: each of the `primary` ones.
@@ -393,26 +354,20 @@ class NotWorseRule(_Rule):
     criterion: str | None = Field(default=None, min_length=1)
 
 
-class DestructiveRule(_Rule):
-    """No conversation has a destructive call that was not expected.
-
-    Attributes:
-        rule: `no_destructive_calls`.
-    """
+class DestructiveRule(Settings):
+    """No conversation has a destructive call that was not expected."""
 
     rule: Literal["no_destructive_calls"]
 
 
-class CoverageRule(_Rule):
+class CoverageRule(Settings):
     """At least a share of everything was decided.
 
     What was lost counts as not decided: records and conversations that failed, eval cases that could not be
     read or have no recording.
 
     Attributes:
-        rule: `coverage`.
         at_least: The share, 0..1.
-        criterion: A criterion of the config, or `evaluation_status`.
     """
 
     rule: Literal["coverage"]
@@ -420,7 +375,7 @@ class CoverageRule(_Rule):
     criterion: str = Field(default=STATUS, min_length=1)
 
 
-class AllPassRule(_Rule):
+class AllPassRule(Settings):
     """Every conversation of the run passes a criterion: none fails, and none is undecided.
 
     It is applied to the run as a whole. What was lost leaves it undecided: records and conversations that
@@ -428,7 +383,6 @@ class AllPassRule(_Rule):
     recording.
 
     Attributes:
-        rule: `all_pass`.
         criterion: A criterion of the config with a threshold, or `evaluation_status`.
     """
 
@@ -439,11 +393,9 @@ class AllPassRule(_Rule):
 GateRule = Annotated[
     BoundRule | NotWorseRule | DestructiveRule | CoverageRule | AllPassRule, Field(discriminator="rule")
 ]
-GATE_RULES = (BoundRule, NotWorseRule, DestructiveRule, CoverageRule, AllPassRule)
-"""The kinds of rules."""
 
 
-class GateConfig(BaseModel):
+class GateConfig(Settings):
     """The rules; all of them must pass.
 
     Attributes:
@@ -451,15 +403,13 @@ class GateConfig(BaseModel):
         rules: The rules; empty: there is no gate.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
     primary: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(STATUS,), min_length=1)
     rules: tuple[GateRule, ...] = ()
 
     def with_all_pass(self, criteria: Iterable[str]) -> "GateConfig":
         """Returns these rules, and for each of the criteria that all conversations pass it."""
-        own = (AllPassRule(rule="all_pass", criterion=name) for name in criteria)
-        return self.model_copy(update={"rules": tuple(dict.fromkeys((*self.rules, *own)))})
+        added = (AllPassRule(rule="all_pass", criterion=name) for name in criteria)
+        return self.model_copy(update={"rules": tuple(dict.fromkeys((*self.rules, *added)))})
 
 
 ScoreLevel = Literal["conversation", "turn"]
@@ -467,7 +417,7 @@ Measure = Literal["mean", "pass_rate", "unscored_rate", "p50", "p90", "p99", "co
 RATES = ("pass_rate", "unscored_rate")
 
 
-class Drop(BaseModel):
+class Drop(Settings):
     """A significant drop against earlier windows; tested whenever a window gives figures.
 
     Attributes:
@@ -476,18 +426,14 @@ class Drop(BaseModel):
             changes, however often windows are looked at; between 0 and 1, exclusive.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
     baseline: int = Field(default=1, ge=1, le=1000)
     significance: float = Field(default=0.05, gt=0, lt=1)
 
 
-class AlertRule(BaseModel):
+class AlertRule(Settings):
     """A condition under which a window of an app version raises an alert.
 
     Attributes:
-        name: Unique name.
-        criterion: A criterion of the config, or `evaluation_status`.
         level: Scores of whole conversations or of turns; None: conversations if there are any.
         app_version: Glob of app versions; `*` also matches an unknown one.
         measure: Tested metric. `pass_rate`: share of passes among passes and fails; `unscored_rate`: share of
@@ -498,8 +444,6 @@ class AlertRule(BaseModel):
         drop: Alert if `mean` or `pass_rate` is significantly worse than in the windows before.
         min_count: Minimum number of values in the window and its baseline; not with `count`.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str = Field(min_length=1, max_length=200)
     criterion: str
@@ -530,14 +474,9 @@ class Alert(Struct, frozen=True):
 
     Attributes:
         name: Unique for a rule, window and app version.
-        rule: Name of the rule.
         window_start: RFC 3339.
         window_end: RFC 3339, exclusive.
         app_version: None: unknown.
-        criterion: Criterion of the metric.
-        level: Level of the scores, conversations or turns.
-        measure: Name of the metric.
-        value: Value of the metric.
         count: Number of scores behind the value.
         kind: `below`, `above` or `drop`.
         threshold: Exceeded bound; for a drop, the significance.
@@ -590,16 +529,13 @@ class ConfigError(ValueError):
     """
 
 
-class CesConfig(BaseModel):
+class CesConfig(Settings):
     """Settings of CES cases that neither the case nor the API defines.
 
     Attributes:
         evaluation_metrics_thresholds: The app's EvaluationMetricsThresholds in proto3 JSON; a case overrides
             single fields.
-        unexpected_response: Effect of an answer in a golden turn that expects none.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     evaluation_metrics_thresholds: JsonObject = Field(default_factory=dict)
     unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
@@ -611,22 +547,19 @@ class CesConfig(BaseModel):
         return value
 
 
-class DiscoveryEngineConfig(BaseModel):
+class DiscoveryEngineConfig(Settings):
     """Conversion of a search engine's answers to conversations.
 
     Attributes:
         app_version_field: Path of the app version in a record, keys separated by dots (a number is a list
             index); None: the engine is the app version.
-        tool_name: Name of the search tool.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     app_version_field: str | None = None
     tool_name: str = Field(default="search", min_length=1)
 
 
-class TracesConfig(BaseModel):
+class TracesConfig(Settings):
     """Conversion of spans to conversations.
 
     Attributes:
@@ -634,38 +567,32 @@ class TracesConfig(BaseModel):
             what spans say, else `service.version`.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
     app_version_attribute: str | None = Field(default=None, min_length=1)
 
 
-class CodeConfig(BaseModel):
+class CodeConfig(Settings):
     """Reference to a function, in google-adk's form.
 
     Attributes:
         name: Full name, such as `my_metrics.politeness`.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
     name: str = Field(min_length=1)
 
 
-class CustomMetricConfig(BaseModel):
+class CustomMetricConfig(Settings):
     """A custom metric of google-adk; unknown keys are ignored.
 
     Attributes:
         code_config: Function that computes it; it is not run.
     """
 
-    model_config = ConfigDict(
-        defer_build=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
     code_config: CodeConfig
 
 
-class EvalConfig(BaseModel):
+class EvalConfig(Settings):
     """The parsed config file.
 
     Attributes:
@@ -673,12 +600,8 @@ class EvalConfig(BaseModel):
         custom_metrics: google-adk's custom metrics by name; those named in `criteria` are unscored.
         adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose; with no `criteria`,
             only google-adk's default ones have thresholds.
-        ces: Settings of CES cases.
-        judge: Settings of the judge.
         alerts: Rules on the windows of a stream; ignored in a batch run.
         tools: Effects of tools: name or glob -> effect or ToolSetting.
-        discovery_engine: Settings for answers of a search engine.
-        traces: Settings for spans.
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
@@ -692,8 +615,6 @@ class EvalConfig(BaseModel):
     >>> turnwise.evaluate(log, config=config).status is None  # nothing was expected, so nothing is scored
     True
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     criteria: JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
     custom_metrics: dict[str, CustomMetricConfig] = Field(default_factory=dict)
@@ -726,17 +647,9 @@ def load_json_object(text: str, name: str) -> JsonObject:
         ConfigError: It is any other value, or a key stands in it twice.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates)
+        value = json.loads(text, object_pairs_hook=unique_pairs)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}: {error}") from None
     if not isinstance(value, dict):
         raise ConfigError(f"{name}: must hold a JSON object, not {type(value).__name__}")
-    return value
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> JsonObject:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"duplicate key {next(n for n in names if names.count(n) > 1)!r}")
     return value

@@ -59,14 +59,18 @@ class ToolDeclaration(msgspec.Struct, omit_defaults=True):
     origin: str = "declared"
 
 
-class ToolSetting(BaseModel):
+class Settings(BaseModel):
+    """Base of what a config holds: unknown keys are errors, and numbers are finite."""
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ToolSetting(Settings):
     """Setting of a tool in the config; None: declared or inferred.
 
     Attributes:
         source: Origin as written by `turnwise tools`; accepted and not used.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     effect: Effect | None = None
     idempotent: bool | None = None
@@ -83,12 +87,8 @@ class Receipt(NamedTuple):
     """One part of a record of a stream; the record is settled when the outcomes of all parts are stored.
 
     Attributes:
-        source: Source of the record.
-        position: Position of the record.
         part: 0-based index.
-        parts: Number of parts.
         piece: 0-based index of the piece of that part, if conversations share it.
-        pieces: Number of its pieces.
     """
 
     source: str
@@ -103,7 +103,6 @@ class Closing(NamedTuple):
     """Closing of a conversation that a joined record of a stream represents.
 
     Attributes:
-        session_id: Id of the conversation.
         revision: 0-based; higher for a later closing, or equal if this one yields no conversation.
         time: Time of the last event, seconds since the epoch.
         closed_at: Event time of the closing, seconds since the epoch.
@@ -211,8 +210,6 @@ class Reference(msgspec.Struct, omit_defaults=True):
     """A source of the answer.
 
     Attributes:
-        texts: Retrieved texts.
-        data: Fields or metadata.
         relevance: Relevance to the query, 0..1: the highest of its texts; None: a text has none.
     """
 
@@ -229,7 +226,6 @@ class GroundedStep(msgspec.Struct, omit_defaults=True):
 
     Attributes:
         state: SUCCEEDED, FAILED or IN_PROGRESS; None: not stated.
-        actions: Number of its actions.
         observed: Number of its actions with an observation.
     """
 
@@ -263,7 +259,6 @@ class Problem(msgspec.Struct, omit_defaults=True):
     Attributes:
         kind: Type of the problem, such as `UnreadableField`.
         message: Path and description, one line.
-        count: Number of problems of this kind.
 
     >>> import turnwise
     >>> finding = turnwise.Problem("UnreadPart", "exchanges[0].attachment: a picture")
@@ -289,12 +284,6 @@ class GroundedAnswer(msgspec.Struct, omit_defaults=True):
     Attributes:
         state: SUCCEEDED, FAILED, IN_PROGRESS or STREAMING; None: not stated.
         grounding_score: Support of the whole answer by the references, 0..1; None: not checked.
-        claims: Claims; empty: the engine states none.
-        skipped_reasons: Reasons for a refusal in place of an answer.
-        query_classes: Classes of the query (ADVERSARIAL_QUERY ...).
-        problems: Problems found while reading.
-        related_questions: Further questions that the engine suggests; empty: it states none.
-        steps: Steps on the way to the answer; empty: it states none.
         unread: Parts of the answer of which something could not be read, such as `citations.sources`.
     """
 
@@ -362,7 +351,6 @@ class ToolCall(CanonicalModel, forbid_unknown_fields=True):
         args: Arguments; None: the log states none.
         id: Id that links the call with its response; may repeat in a conversation.
         resource: Full resource name (a toolset tool: `{toolset}/tools/{toolId}`); None: unknown.
-        display_name: Name of the tool for people; None: not stated.
         compare_args: For an expected call: the arguments to compare (tau2's field); None: all.
 
     >>> import turnwise
@@ -384,7 +372,6 @@ class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
 
     Attributes:
         error: Error mark of the log: true, or the error message.
-        display_name: Name of the tool for people; None: not stated.
 
     >>> import turnwise
     >>> turnwise.ToolResponse("book_slot", id="1", error="the slot is taken").error
@@ -403,12 +390,10 @@ class TimedSpan(CanonicalModel):
     """A timed step inside a turn.
 
     Attributes:
-        type: Kind of the step.
         name: Display name of the tool, model, callback stage or guardrail.
         resource: Full resource name; None: unknown.
         start_time: RFC 3339 text, as in the log.
         end_time: RFC 3339 text, as in the log.
-        seconds: Duration.
 
     >>> import turnwise
     >>> turnwise.TimedSpan("TOOL", "book_slot", seconds=0.4).seconds
@@ -464,21 +449,14 @@ class Expectation(CanonicalModel, forbid_unknown_fields=True):
         target_agent: Agent that must take over (`agent_transfer`).
         variables: Session variables that the agent must update in the turn, with their values
             (`updated_variables`).
-        comparison: How `text` is compared.
-        skip: Whether it is skipped, with outcome SKIPPED.
         parameter_threshold: Threshold of this call's parameter correctness, 0..1; None: the case's.
         wire: Original CES message in canonical proto3 JSON; None: another format.
     """
 
     kind: Literal[
-        "tool_call",
-        "tool_response",
-        "agent_response",
-        "agent_transfer",
-        "updated_variables",
-        "mock_tool_response",
-        "no_tool_calls",
-    ]
+        "tool_call", "tool_response", "agent_response", "agent_transfer", "updated_variables",
+        "mock_tool_response", "no_tool_calls",
+    ]  # fmt: skip
     tool_call: ToolCall | None = None
     tool_response: ToolResponse | None = None
     text: str | None = None
@@ -494,11 +472,9 @@ class ExpectedTurn(CanonicalModel, forbid_unknown_fields=True):
     """Expected turn of a golden case.
 
     Attributes:
-        user: Scripted message of the user.
         response: Expected final response; None: not stated.
         tool_calls: Expected calls in order; empty: no call may happen; None: not stated.
         intermediate_responses: Expected texts before the final response.
-        scripted_transfers: Agents that the script hands over to.
         expectations: CES expectations in step order; empty for other formats.
         adk_text: Final response as google-adk reads it, with thought parts; None: same as `response`.
         adk_reads: Whether google-adk reads the turn without an error, so that `unread` is nothing to it.
@@ -535,13 +511,9 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         agent_messages: All texts of the agent in order, with the final response; empty: only the final
             response is logged.
         transfers: Agents that took over in this turn, in order.
-        variables: Session variables that changed in this turn.
-        given_variables: Those of them that the user's message or a default set, not the agent.
-        payloads: Custom payloads of the agent.
+        given_variables: Those `variables` that the user's message or a default set, not the agent.
         timestamp: Start of the turn: RFC 3339 text or seconds since the epoch.
         latency_ms: From the user's message to the end of the turn, in milliseconds.
-        model_ms: Time in model calls, in milliseconds.
-        tool_ms: Time in tool calls, in milliseconds.
         inference_calls: Number of model calls; None: not logged.
         expected: Golden turn contained in the record.
         adk_text: Final response as google-adk reads it, with thought parts; None: same as `agent`.
@@ -551,7 +523,6 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         unknown_calls: Why calls, responses or hand-offs may be missing; None: complete.
         unknown_words: Why texts of the agent may be missing; None: complete.
         unknown_latency: Why the logged `latency_ms` could not be read; None: no problem.
-        findings: Problems found while reading.
 
     >>> import turnwise
     >>> turnwise.Turn(user="Hi", agent="Hello").tool_calls
@@ -592,10 +563,8 @@ class ExpectedOutcome(CanonicalModel, forbid_unknown_fields=True):
 
     Attributes:
         actions: Calls that the agent must make by the end; None: not stated.
-        outputs: Texts that the agent must say.
         rubric: Statements about the conversation, for a judge.
         user_actions: Calls that the user must make by the end with their own tools.
-        final_session_state: Expected session state at the end.
         unread: Further expectations that are not read; None: none.
 
     >>> import turnwise
@@ -623,22 +592,14 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
     """One recorded conversation.
 
     Attributes:
-        conversation_id: Unique id.
         source: Format or system of the log.
         app_version: Version of the agent; None, empty or blank: unknown (a draft).
         language: BCP 47 code.
-        eval_id: Eval case of the conversation; None: not stated.
-        eval_set_id: Eval set of the case; None: not stated.
-        user_id: Id of the user; None: the log does not state it.
         start_time: RFC 3339 text.
         state: Session state at the end, if logged.
-        expected: Expected outcome of the whole conversation.
-        tools: Tools that the record declares.
         labels: Verdicts of the log (a reward, a rating).
-        meta: Other data of the log.
         revision: 0-based version of a conversation that changed after it was scored.
         ended: How it ended; None: unknown, or (with a detail) an unknown word.
-        ended_detail: Description of the end in the log.
 
     >>> import turnwise
     >>> turn = turnwise.Turn(user="Hi", agent="Hello")

@@ -1,8 +1,5 @@
 """Discovery Engine's answers, and the sessions that hold them."""
 
-from pydantic import Field
-
-from turnwise.schemas.jsonio import no_items
 from turnwise.schemas.proto.message import (
     Bool,
     Bytes,
@@ -17,95 +14,73 @@ from turnwise.schemas.proto.message import (
     Struct,
     Text,
     Timestamp,
+    field,
 )
 
 
-class AnswerMessage(Message):
-    """Base of the messages of Discovery Engine."""
-
-    PACKAGE = "google.cloud.discoveryengine.v1beta"
-
-
-class ChunkContent(AnswerMessage):
+class ChunkContent(Message, proto="Answer.Reference.UnstructuredDocumentInfo.ChunkContent"):
     """A cited chunk."""
 
-    PROTO = "Answer.Reference.UnstructuredDocumentInfo.ChunkContent"
-
-    content: Text = ""
-    page_identifier: Text = ""
-    relevance_score: Float32 | None = None
-    """0..1."""
-    blob_attachment_indexes: Repeated[Int64] = Field(default_factory=no_items)
-    """Into `blob_attachments`."""
+    content: Text = field()
+    page_identifier: Text = field()
+    relevance_score: Float32 | None = field("0..1.")
+    blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
 
 
-class UnstructuredDocumentInfo(AnswerMessage):
+class UnstructuredDocumentInfo(Message, proto="Answer.Reference.UnstructuredDocumentInfo"):
     """A document as a source."""
 
-    PROTO = "Answer.Reference.UnstructuredDocumentInfo"
-
-    document: Text = ""
-    uri: Text = ""
-    title: Text = ""
-    chunk_contents: Repeated[ChunkContent] = Field(default_factory=no_items)
-    struct_data: Struct | None = None
+    document: Text = field()
+    uri: Text = field()
+    title: Text = field()
+    chunk_contents: Repeated[ChunkContent] = field()
+    struct_data: Struct | None = field()
 
 
-class DocumentMetadata(AnswerMessage):
+class DocumentMetadata(Message, proto="Answer.Reference.ChunkInfo.DocumentMetadata"):
     """The document of a chunk."""
 
-    PROTO = "Answer.Reference.ChunkInfo.DocumentMetadata"
-
-    document: Text = ""
-    uri: Text = ""
-    title: Text = ""
-    page_identifier: Text = ""
-    struct_data: Struct | None = None
+    document: Text = field()
+    uri: Text = field()
+    title: Text = field()
+    page_identifier: Text = field()
+    struct_data: Struct | None = field()
 
 
-class ReferenceChunkInfo(AnswerMessage):
+class ReferenceChunkInfo(Message, proto="Answer.Reference.ChunkInfo"):
     """A chunk of a document as a source."""
 
-    PROTO = "Answer.Reference.ChunkInfo"
-
-    chunk: Text = ""
-    content: Text = ""
-    relevance_score: Float32 | None = None
-    """0..1."""
-    document_metadata: DocumentMetadata | None = None
-    blob_attachment_indexes: Repeated[Int64] = Field(default_factory=no_items)
-    """Into `blob_attachments`."""
+    chunk: Text = field()
+    content: Text = field()
+    relevance_score: Float32 | None = field("0..1.")
+    document_metadata: DocumentMetadata | None = field()
+    blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
 
 
-class StructuredDocumentInfo(AnswerMessage):
+class StructuredDocumentInfo(Message, proto="Answer.Reference.StructuredDocumentInfo"):
     """A record as a source."""
 
-    PROTO = "Answer.Reference.StructuredDocumentInfo"
-
-    document: Text = ""
-    struct_data: Struct | None = None
-    title: Text = ""
-    uri: Text = ""
+    document: Text = field()
+    struct_data: Struct | None = field()
+    title: Text = field()
+    uri: Text = field()
 
 
-class AnswerReference(AnswerMessage):
+class AnswerReference(Message, proto="Answer.Reference"):
     """One source."""
 
-    PROTO = "Answer.Reference"
     ONEOFS = (("unstructured_document_info", "chunk_info", "structured_document_info"),)
 
-    unstructured_document_info: UnstructuredDocumentInfo | None = None
-    chunk_info: ReferenceChunkInfo | None = None
-    structured_document_info: StructuredDocumentInfo | None = None
+    unstructured_document_info: UnstructuredDocumentInfo | None = field()
+    chunk_info: ReferenceChunkInfo | None = field()
+    structured_document_info: StructuredDocumentInfo | None = field()
 
 
-class AttachedBlob(AnswerMessage):
+class AttachedBlob(Message, proto="Answer.BlobAttachment.Blob"):
     """Type and bytes of a blob."""
 
-    PROTO = "Answer.BlobAttachment.Blob"
-
-    mime_type: Text = ""
-    data: Bytes = ""
+    mime_type: Text = field()
+    data: Bytes = field()
 
 
 class AttributionType(OpenEnum):
@@ -116,13 +91,11 @@ class AttributionType(OpenEnum):
     GENERATED = 2
 
 
-class BlobAttachment(AnswerMessage):
+class BlobAttachment(Message, proto="Answer.BlobAttachment"):
     """A binary that belongs to an answer."""
 
-    PROTO = "Answer.BlobAttachment"
-
-    data: AttachedBlob | None = None
-    attribution_type: Implicit[AttributionType] = AttributionType(0)
+    data: AttachedBlob | None = field()
+    attribution_type: Implicit[AttributionType] = field()
 
 
 class StepState(OpenEnum):
@@ -134,73 +107,60 @@ class StepState(OpenEnum):
     SUCCEEDED = 3
 
 
-class SearchAction(AnswerMessage):
+class SearchAction(Message, proto="Answer.Step.Action.SearchAction"):
     """A search."""
 
-    PROTO = "Answer.Step.Action.SearchAction"
-
-    query: Text = ""
+    query: Text = field()
 
 
-class SnippetInfo(AnswerMessage):
+class SnippetInfo(Message, proto="Answer.Step.Action.Observation.SearchResult.SnippetInfo"):
     """A snippet that was found."""
 
-    PROTO = "Answer.Step.Action.Observation.SearchResult.SnippetInfo"
-
-    snippet: Text = ""
-    snippet_status: Text = ""
+    snippet: Text = field()
+    snippet_status: Text = field()
 
 
-class SearchResultChunkInfo(AnswerMessage):
+class SearchResultChunkInfo(Message, proto="Answer.Step.Action.Observation.SearchResult.ChunkInfo"):
     """A chunk that was found."""
 
-    PROTO = "Answer.Step.Action.Observation.SearchResult.ChunkInfo"
-
-    chunk: Text = ""
-    content: Text = ""
-    relevance_score: Float32 | None = None
+    chunk: Text = field()
+    content: Text = field()
+    relevance_score: Float32 | None = field()
 
 
-class SearchResult(AnswerMessage):
+class SearchResult(Message, proto="Answer.Step.Action.Observation.SearchResult"):
     """One search result."""
 
-    PROTO = "Answer.Step.Action.Observation.SearchResult"
-
-    document: Text = ""
-    uri: Text = ""
-    title: Text = ""
-    snippet_info: Repeated[SnippetInfo] = Field(default_factory=no_items)
-    chunk_info: Repeated[SearchResultChunkInfo] = Field(default_factory=no_items)
-    struct_data: Struct | None = None
+    document: Text = field()
+    uri: Text = field()
+    title: Text = field()
+    snippet_info: Repeated[SnippetInfo] = field()
+    chunk_info: Repeated[SearchResultChunkInfo] = field()
+    struct_data: Struct | None = field()
 
 
-class Observation(AnswerMessage):
+class Observation(Message, proto="Answer.Step.Action.Observation"):
     """Results of a search."""
 
-    PROTO = "Answer.Step.Action.Observation"
-
-    search_results: Repeated[SearchResult] = Field(default_factory=no_items)
+    search_results: Repeated[SearchResult] = field()
 
 
-class StepAction(AnswerMessage):
+class StepAction(Message, proto="Answer.Step.Action"):
     """An action with its result."""
 
-    PROTO = "Answer.Step.Action"
     ONEOFS = (("search_action",),)
 
-    search_action: SearchAction | None = None
-    observation: Observation | None = None
+    search_action: SearchAction | None = field()
+    observation: Observation | None = field()
 
 
-class AnswerStep(AnswerMessage):
+class AnswerStep(Message, proto="Answer.Step"):
     """A step on the way to an answer."""
 
-    PROTO = "Answer.Step"
-
-    state: Implicit[StepState] = StepState(0)
-    description: Text = ""
-    thought: Text = ""
-    actions: Repeated[StepAction] = Field(default_factory=no_items)
+    state: Implicit[StepState] = field()
+    description: Text = field()
+    thought: Text = field()
+    actions: Repeated[StepAction] = field()
 
 
 class HarmCategory(OpenEnum):
@@ -234,18 +194,15 @@ class HarmSeverity(OpenEnum):
     HARM_SEVERITY_HIGH = 4
 
 
-class AnswerSafetyRating(AnswerMessage):
+class AnswerSafetyRating(Message, proto="SafetyRating"):
     """Rating of one kind of harm."""
 
-    PROTO = "SafetyRating"
-
-    category: Implicit[HarmCategory] = HarmCategory(0)
-    probability: Implicit[HarmProbability] = HarmProbability(0)
-    probability_score: Float32 = 0.0
-    severity: Implicit[HarmSeverity] = HarmSeverity(0)
-    severity_score: Float32 = 0.0
-    blocked: Bool = False
-    """The text was withheld because of this rating."""
+    category: Implicit[HarmCategory] = field()
+    probability: Implicit[HarmProbability] = field()
+    probability_score: Float32 = field()
+    severity: Implicit[HarmSeverity] = field()
+    severity_score: Float32 = field()
+    blocked: Bool = field("The text was withheld because of this rating.")
 
 
 class AnswerState(OpenEnum):
@@ -286,106 +243,83 @@ class QueryType(OpenEnum):
     USER_DEFINED_CLASSIFICATION_QUERY = 5
 
 
-class QueryClassificationInfo(AnswerMessage):
+class QueryClassificationInfo(Message, proto="Answer.QueryUnderstandingInfo.QueryClassificationInfo"):
     """Result of one query classifier."""
 
-    PROTO = "Answer.QueryUnderstandingInfo.QueryClassificationInfo"
-
-    type: Implicit[QueryType] = QueryType(0)
-    positive: Bool = False
+    type: Implicit[QueryType] = field()
+    positive: Bool = field()
 
 
-class QueryUnderstandingInfo(AnswerMessage):
+class QueryUnderstandingInfo(Message, proto="Answer.QueryUnderstandingInfo"):
     """Classification of the query."""
 
-    PROTO = "Answer.QueryUnderstandingInfo"
-
-    query_classification_info: Repeated[QueryClassificationInfo] = Field(default_factory=no_items)
+    query_classification_info: Repeated[QueryClassificationInfo] = field()
 
 
-class CitationSource(AnswerMessage):
+class CitationSource(Message, proto="Answer.CitationSource"):
     """A pointer into the references."""
 
-    PROTO = "Answer.CitationSource"
-
-    reference_id: Text = ""
-    """Index into `references`, as a decimal."""
+    reference_id: Text = field("Index into `references`, as a decimal.")
 
 
-class AnswerCitation(AnswerMessage):
+class AnswerCitation(Message, proto="Answer.Citation"):
     """A segment of the text and its sources."""
 
-    PROTO = "Answer.Citation"
-
-    start_index: Int64 = 0
-    """First byte of `answer_text`."""
-    end_index: Int64 = 0
-    """The byte after the last."""
-    sources: Repeated[CitationSource] = Field(default_factory=no_items)
+    start_index: Int64 = field("First byte of `answer_text`.")
+    end_index: Int64 = field("The byte after the last.")
+    sources: Repeated[CitationSource] = field()
 
 
-class GroundingSupport(AnswerMessage):
+class GroundingSupport(Message, proto="Answer.GroundingSupport"):
     """A claim of the text and its evidence."""
 
-    PROTO = "Answer.GroundingSupport"
-
-    start_index: Int64 = 0
-    """First byte of `answer_text`."""
-    end_index: Int64 = 0
-    """The byte after the last."""
-    grounding_score: Double | None = None
-    """0..1; absent: no check was needed."""
-    grounding_check_required: Bool | None = None
-    """False: neither score nor sources are given."""
-    sources: Repeated[CitationSource] = Field(default_factory=no_items)
+    start_index: Int64 = field("First byte of `answer_text`.")
+    end_index: Int64 = field("The byte after the last.")
+    grounding_score: Double | None = field("0..1; absent: no check was needed.")
+    grounding_check_required: Bool | None = field("False: neither score nor sources are given.")
+    sources: Repeated[CitationSource] = field()
 
 
-class Answer(AnswerMessage):
+class Answer(Message):
     """The answer to one query of a session."""
 
-    name: Text = ""
-    state: Implicit[AnswerState] = AnswerState(0)
-    answer_text: Text = ""
-    """All byte offsets refer to its UTF-8 encoding."""
-    grounding_score: Double | None = None
-    """0..1; absent: no grounding check ran."""
-    citations: Repeated[AnswerCitation] = Field(default_factory=no_items)
-    grounding_supports: Repeated[GroundingSupport] = Field(default_factory=no_items)
-    references: Repeated[AnswerReference] = Field(default_factory=no_items)
-    blob_attachments: Repeated[BlobAttachment] = Field(default_factory=no_items)
-    related_questions: Repeated[Text] = Field(default_factory=no_items)
-    steps: Repeated[AnswerStep] = Field(default_factory=no_items)
-    query_understanding_info: QueryUnderstandingInfo | None = None
-    answer_skipped_reasons: Repeated[AnswerSkippedReason] = Field(default_factory=no_items)
-    """Empty when there is a real answer."""
-    create_time: Timestamp | None = None
-    complete_time: Timestamp | None = None
-    safety_ratings: Repeated[AnswerSafetyRating] = Field(default_factory=no_items)
+    name: Text = field()
+    state: Implicit[AnswerState] = field()
+    answer_text: Text = field("All byte offsets refer to its UTF-8 encoding.")
+    grounding_score: Double | None = field("0..1; absent: no grounding check ran.")
+    citations: Repeated[AnswerCitation] = field()
+    grounding_supports: Repeated[GroundingSupport] = field()
+    references: Repeated[AnswerReference] = field()
+    blob_attachments: Repeated[BlobAttachment] = field()
+    related_questions: Repeated[Text] = field()
+    steps: Repeated[AnswerStep] = field()
+    query_understanding_info: QueryUnderstandingInfo | None = field()
+    answer_skipped_reasons: Repeated[AnswerSkippedReason] = field("Empty when there is a real answer.")
+    create_time: Timestamp | None = field()
+    complete_time: Timestamp | None = field()
+    safety_ratings: Repeated[AnswerSafetyRating] = field()
 
 
-class Query(AnswerMessage):
+class Query(Message):
     """A question of a user."""
 
     ONEOFS = (("text",),)
 
-    text: Text | None = None
-    query_id: Text = ""
+    text: Text | None = field()
+    query_id: Text = field()
 
 
-class SessionTurn(AnswerMessage):
+class SessionTurn(Message, proto="Session.Turn"):
     """A question and its answer."""
 
-    PROTO = "Session.Turn"
-
-    query: Query | None = None
-    answer: Text = ""
-    """Name of the Answer."""
-    detailed_answer: Answer | None = None
-    """The Answer itself; only where the session was read with its answers."""
-    detailed_assist_answer: Struct | None = None
-    """An AssistAnswer, kept as an object."""
-    query_config: Map[Text] = Field(default_factory=dict)
-    live: Bool = False
+    query: Query | None = field()
+    answer: Text = field("Name of the Answer.")
+    detailed_answer: Answer | None = field(
+        "The Answer itself; only where the session was read with its answers."
+    )
+    detailed_assist_answer: Struct | None = field("An AssistAnswer, kept as an object.")
+    query_config: Map[Text] = field()
+    live: Bool = field()
 
 
 class SessionState(OpenEnum):
@@ -395,26 +329,24 @@ class SessionState(OpenEnum):
     IN_PROGRESS = 1
 
 
-class AnswerSession(AnswerMessage):
+class AnswerSession(Message, proto="Session"):
     """Questions and answers of one conversation."""
 
-    PROTO = "Session"
-
-    name: Text = ""
-    display_name: Text = ""
-    state: Implicit[SessionState] = SessionState(0)
-    user_pseudo_id: Text = ""
-    turns: Repeated[SessionTurn] = Field(default_factory=no_items)
-    labels: Repeated[Text] = Field(default_factory=no_items)
-    start_time: Timestamp | None = None
-    end_time: Timestamp | None = None
-    is_pinned: Bool = False
-    pending_async_assist_operation_id: Text = ""
+    name: Text = field()
+    display_name: Text = field()
+    state: Implicit[SessionState] = field()
+    user_pseudo_id: Text = field()
+    turns: Repeated[SessionTurn] = field()
+    labels: Repeated[Text] = field()
+    start_time: Timestamp | None = field()
+    end_time: Timestamp | None = field()
+    is_pinned: Bool = field()
+    pending_async_assist_operation_id: Text = field()
 
 
-class AnswerQueryResponse(AnswerMessage):
+class AnswerQueryResponse(Message):
     """Reply of the service to a question."""
 
-    answer: Answer | None = None
-    session: AnswerSession | None = None
-    answer_query_token: Text = ""
+    answer: Answer | None = field()
+    session: AnswerSession | None = field()
+    answer_query_token: Text = field()

@@ -15,14 +15,11 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one rule, for one app version.
 
     Attributes:
-        rule: The rule in words.
         status: `undecided` does not pass.
         app_version: Version that it was applied to; None: the log does not state it, or the whole run.
         value: What was held against the bound; None: it is not known.
-        interval: Interval of that value.
         why: What was seen, in one line.
         conversations: Conversations that it rests on: those that miss it, at most 20.
-        more: How many others there are.
         lost: What was lost and leaves it undecided, at most 20: source and position of records, eval cases
             without a recording.
         more_lost: How many others are known by name.
@@ -44,13 +41,8 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One criterion on one conversation.
 
     Attributes:
-        conversation_id: Id of the conversation.
-        app_version: Version of the agent; None: the log does not state it.
-        eval_id: Its eval case; None: there is none.
         criterion: A criterion with a threshold, or `evaluation_status`.
         status: `undecided`: it has no outcome.
-        value: Value; None: it has none.
-        threshold: Threshold; None: there is none.
         turn_index: 0-based turn that `why` is of; None: the whole conversation.
         why: Why it is not passed, in one line.
     """
@@ -70,13 +62,8 @@ class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation to read first.
 
     Attributes:
-        conversation_id: Id of the conversation.
-        app_version: Version of the agent.
-        verdict: PASS, FAIL or None.
-        why: Why it should be read.
         cluster_label: Kind of its problem.
         alike: Number of conversations with the same kind of problem, with itself.
-        source: File of the record.
         position: 1-based line or index.
     """
 
@@ -91,12 +78,7 @@ class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LostRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record or conversation that was lost before it could be scored.
-
-    Attributes:
-        place: File, and line or index.
-        message: Why, in one line.
-    """
+    """A record or conversation that was lost before it could be scored: file and line or index, and why."""
 
     place: str
     message: str
@@ -107,14 +89,10 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         status: `failed`: a rule failed; `undecided`: none failed, and one could not be decided.
-        output: Directory of the run.
-        run_id: Id of the run.
         baseline: Directory of the baseline; None: there is none.
         rules: The rules, each for each app version.
-        checks: Conversations by criteria, in the order of the run.
         problems: Why the run itself failed, one line each, as in `run.json`.
         lost: Records, conversations and eval cases that were lost.
-        to_read: The conversations to read first.
         comparison: The comparison with the baseline; None: there is none.
     """
 

@@ -18,7 +18,6 @@ class Noted(msgspec.Struct):
     Attributes:
         what: The kind: an error, or the kind of a finding.
         message: The first message, one line.
-        count: How often.
         source: File of the first one.
         position: 1-based line or index of the first one in that file; 0: the file as a whole.
     """
@@ -34,7 +33,6 @@ class CriterionUse(msgspec.Struct):
     """Whether a criterion would score conversations.
 
     Attributes:
-        criterion: Name of the criterion.
         applies: What it needs beside the logs.
         conversations: Number of the tried conversations to which this applies.
         why: Why it is not scored; null: it is, or its judge would be asked.
@@ -50,19 +48,13 @@ class FileInspection(msgspec.Struct):
     """What a file holds.
 
     Attributes:
-        path: The file.
         formats: Format -> number of records; "": not recognised.
-        records: Number of records.
         conversations: Number of conversations; one joined of events counts in the file of its first event.
-        turns: Number of their turns.
-        calls: Number of the agent's calls of tools.
         results: Number of the tools' responses.
-        cases: Number of eval cases.
         joined: Number of events (records, or parts of records such as spans) that were joined into
             conversations.
         not_read: What could not be read, by message; those beyond the first 20 kinds are counted together.
         findings: What was left out of conversations, or not understood in them, by kind.
-        tried: Number of conversations on which the criteria were tried.
         criteria: The criteria of the registry.
         example: The first conversation, or case, shortened; null: there is none.
     """
@@ -92,7 +84,6 @@ class Inspection(msgspec.Struct):
     """What several files hold.
 
     Attributes:
-        files: The files, by name.
         other_files: Files in the directories whose names say that they hold no records.
     """
 
@@ -111,7 +102,6 @@ class NotConverted(msgspec.Struct):
     Attributes:
         source: File of the record.
         position: 1-based line or index in that file; 0: the file as a whole.
-        reason: Why, one line.
     """
 
     source: str
@@ -123,11 +113,7 @@ class Conversion(msgspec.Struct):
     """What was converted, and what the target could not hold.
 
     Attributes:
-        to: Name of the target.
         output: The file; null: nothing was written.
-        conversations: Number of conversations that were read.
-        cases: Number of eval cases that were read.
-        written: Number of records that were written.
         not_held: Field -> how often the target does not hold it, or holds something else in its place.
         added: Field -> how often the target states it and the original does not.
         lost_count: Number of records, conversations and cases that were not converted.

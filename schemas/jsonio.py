@@ -48,15 +48,28 @@ def load_json(text: bytes) -> Any:
         return json.loads(text)
 
 
+def unique_pairs(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    """Returns the object of pairs, as the `object_pairs_hook` of `json.loads`.
+
+    Raises:
+        ValueError: A key stands in it twice.
+    """
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
+    return unique
+
+
 def json_structure(text: str, *, allow_nan: bool = True) -> JsonObject | list[JsonValue] | None:
     """Returns the object or list that a text spells in JSON; None: it is any other text."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        found: JsonObject | list[JsonValue] = from_json(text, allow_inf_nan=allow_nan)
+        value: JsonObject | list[JsonValue] = from_json(text, allow_inf_nan=allow_nan)
     except ValueError:
         return None
-    return found
+    return value
 
 
 class _Twice(ValueError):
@@ -84,12 +97,12 @@ def key_twice(text: bytes, value: JsonValue) -> str | None:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         for key, item in pairs:
-            if item != found[key]:
+            if item != unique[key]:
                 raise _Twice(key)
-    return found
+    return unique
 
 
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)+//")

@@ -23,7 +23,7 @@ from turnwise.schemas.jsonio import short_repr
 from turnwise.schemas.score import RAISED
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution, EntryPoint
+    from importlib.metadata import Distribution
 
 
 PLUGINS = "TURNWISE_PLUGINS"
@@ -121,24 +121,21 @@ class Registry(Mapping[str, T], Generic[T]):
             hint += f" {everything}"
         raise ConfigError(f"{before}{name}: unknown {self.kind} ({hint})")
 
-    def load(self) -> None:
-        """Imports all modules and entry points now, not at the first lookup.
+    def __getitem__(self, name: str) -> T:
+        return self.load()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.load())
+
+    def __len__(self) -> int:
+        return len(self.load())
+
+    def load(self) -> dict[str, T]:
+        """Imports all modules and entry points, at the first lookup or now.
 
         Raises:
             ConfigError: One of them cannot be used.
         """
-        self._complete()
-
-    def __getitem__(self, name: str) -> T:
-        return self._complete()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._complete())
-
-    def __len__(self) -> int:
-        return len(self._complete())
-
-    def _complete(self) -> dict[str, T]:
         if not self._is_complete:
             with self._lock:
                 if not (self._is_complete or self._is_loading):
@@ -148,15 +145,16 @@ class Registry(Mapping[str, T], Generic[T]):
     def _load(self) -> None:
         self._is_loading = True
         try:
-            with plugin_errors(self._package):
+            with hook_errors(self._package, ()):
                 _import_modules(import_module(self._package))
-            for point, distribution in _entry_points(self.group):
-                with plugin_errors(f"plugin {point.name} of {distribution}"):
-                    item = self.add(point.load())
-                    if item.name != point.name:
-                        raise TypeError(f"the {self.kind} that it names is called {item.name}")
+            for distribution, package in _distributions().items():
+                for point in package.entry_points.select(group=self.group):
+                    with hook_errors(f"plugin {point.name} of {distribution}", ()):
+                        item = self.add(point.load())
+                        if item.name != point.name:
+                            raise TypeError(f"the {self.kind} that it names is called {item.name}")
             if os.environ.get(PLUGINS):
-                with plugin_errors(f"{PLUGINS} {os.environ[PLUGINS]}"):
+                with hook_errors(f"{PLUGINS} {os.environ[PLUGINS]}", ()):
                     import_module(_PARENT)
             self._is_complete = True
         finally:
@@ -199,42 +197,25 @@ def _shown(item: object) -> str:
 
 
 @contextmanager
-def plugin_errors(plugin: str) -> Iterator[None]:
-    """Converts any error of a plugin.
+def hook_errors(
+    hook: str, passing: tuple[type[BaseException], ...] = (ConfigError, OSError)
+) -> Iterator[None]:
+    """Converts any error of a plugin, or of a function of it, but those that are to pass.
 
     Raises:
-        ConfigError: One line that begins with the plugin's name.
+        ConfigError: One line that begins with the name of the plugin or function.
     """
     try:
         yield
     except RAISED as error:
-        raise ConfigError(f"{plugin}: {error_text(error)}") from error
-
-
-@contextmanager
-def hook_errors(hook: str) -> Iterator[None]:
-    """Converts any error of a function of a plugin but ConfigError and OSError, which stay.
-
-    Raises:
-        ConfigError: One line that begins with the name of the function.
-    """
-    try:
-        yield
-    except (ConfigError, OSError):
-        raise
-    except RAISED as error:
+        if isinstance(error, passing):
+            raise
         raise ConfigError(f"{hook}: {error_text(error)}") from error
 
 
 def error_text(error: BaseException) -> str:
     """Returns class and message of an error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def _entry_points(group: str) -> "list[tuple[EntryPoint, str]]":
-    """Returns the entry points of a group, each with the name of its distribution."""
-    found = _distributions().items()
-    return [(point, name) for name, each in found for point in each.entry_points.select(group=group)]
 
 
 @cache
@@ -245,8 +226,8 @@ def _distributions() -> "dict[str, Distribution]":
     """
     from importlib.metadata import distributions
 
-    named = [each for each in distributions() if "[turnwise." in (each.read_text("entry_points.txt") or "")]
-    return {each.metadata["Name"]: each for each in reversed(named)}
+    named = [item for item in distributions() if "[turnwise." in (item.read_text("entry_points.txt") or "")]
+    return {item.metadata["Name"]: item for item in reversed(named)}
 
 
 _PARENT = "turnwise.schemas.plugin_files"
@@ -269,10 +250,10 @@ def load_plugins(plugins: Sequence[str]) -> None:
     if not plugins:
         return
     for registry in REGISTRIES:
-        len(registry)  # all other names are there first, so that one that is taken is the plugin's fault
+        registry.load()  # all other names are there first, so that one that is taken is the plugin's fault
     whole = [str(Path(plugin).resolve()) if is_file(plugin) else plugin for plugin in plugins]
     for plugin, place in zip(plugins, whole, strict=True):
-        with plugin_errors(f"--plugin {plugin}"):
+        with hook_errors(f"--plugin {plugin}", ()):
             import_plugin(place)
     os.environ[PLUGINS] = os.pathsep.join(whole)
 

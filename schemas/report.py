@@ -1,6 +1,7 @@
 """The data of a report: conversations, figures, and what is missing.
 
 None means: not known, not logged or not measured; never 0.
+`run` and `version` are places of runs and versions.
 """
 
 import msgspec
@@ -14,15 +15,9 @@ class CriterionFigure(msgspec.Struct, frozen=True):
 
     Attributes:
         count: Number of scores, those without a value included.
-        scored: Scores with a value.
-        unscored: Scores without a value.
         errors: How often the criterion failed with an error.
-        passed: Scores with the outcome PASS.
-        failed: Scores with the outcome FAIL.
-        mean: Mean of the values.
         share: Share of PASS in PASS and FAIL, 0..1; None: there is no outcome.
         low: Lower bound of the 95 % interval of the shown figure (`share`, or else `mean`).
-        high: Upper bound of it.
         by_turn: Per 0-based turn index: the shown figure and its number of scores.
     """
 
@@ -44,10 +39,8 @@ class CriterionRow(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Name of the criterion; `evaluation_status` counts verdicts.
-        unit: Unit of its values.
         level: `conversation` or `turn`: what the figures count.
         low: Lowest possible value of the shown figure; None: open.
-        high: Highest possible value; None: open.
         figures: One per version; None: it applied to nothing.
     """
 
@@ -63,8 +56,6 @@ class SliceFigure(msgspec.Struct, frozen=True):
     """Outcomes of one criterion in one slice of one version.
 
     Attributes:
-        passed: Conversations that pass.
-        failed: Conversations that fail.
         unscored: Conversations without a value or verdict.
         difference: Pass share minus that of the version's other conversations, -1..1; None: one of the two
             groups has no outcome.
@@ -88,8 +79,6 @@ class Slice(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: `language`, `tag`, `tool` or `turns`.
-        value: Its value.
-        conversations: Number of conversations.
         figures: Criterion -> one entry per version; None: it applies to none of them.
     """
 
@@ -103,12 +92,8 @@ class ToolFigure(msgspec.Struct, frozen=True):
     """One tool in one version.
 
     Attributes:
-        tool: Name of the tool.
-        version: Place of the version.
-        calls: Number of calls.
         errors: Calls whose response is an error.
         p50: Median of the logged seconds; None: none is logged.
-        p95: 95th percentile of them.
         effects: Effect -> number of calls.
         wrong: Argument -> how often it was missing, extra or different, most frequent first.
     """
@@ -129,7 +114,6 @@ class Curve(msgspec.Struct, frozen=True):
     Attributes:
         quantity: `turn_latency`, `tokens_in`, ...
         unit: `seconds`, `tokens` or `count`.
-        version: Place of the version.
         count: Number of values.
         missing: Number of turns or conversations without one.
         quantiles: Values at evenly spaced shares from 0 to 1.
@@ -147,10 +131,6 @@ class Unscored(msgspec.Struct, frozen=True):
     """Scores without a value, or verdicts not reached, for one reason.
 
     Attributes:
-        criterion: Name of the criterion.
-        version: Place of the version.
-        reason: The reason.
-        count: Number of scores.
         examples: Places of conversations, a few.
     """
 
@@ -167,7 +147,6 @@ class FailureGroup(msgspec.Struct, frozen=True):
     Attributes:
         stage: Stage of the failure; `check`: findings, which lose nothing.
         error_type: Class of the error.
-        count: Number of them.
         rows: The first of them, with their records.
     """
 
@@ -185,38 +164,18 @@ class Conversations(msgspec.Struct, frozen=True):
     """All conversations in reading order, by column; texts of `int` columns are places in `names`.
 
     Attributes:
-        id: Ids of the conversations.
-        version: Places of the versions.
-        eval_id: Eval cases.
         language: Places of languages; -1: not stated.
-        tags: Places of tags.
-        verdict: PASS, FAIL or None.
-        reason: Why there is no verdict.
-        ended: How it ended.
         worst: Place of the worst criterion's name; -1: none failed.
         worst_turn: Its 0-based turn; None: the whole conversation.
-        why: One line on what is wrong.
         harm: What decides the order, at least 0.
         harm_term: What the harm consists of.
         cluster_label: What conversations of the same cluster have in common.
         cluster: Places of clusters; -1: none.
-        turns: Number of turns.
-        tool_calls: Number of tool calls.
-        tool_errors: Number of calls with an error.
-        destructive_calls: Number of destructive calls.
-        seconds: Sum of the turns' latencies.
-        tokens_in: Tokens of prompts.
-        tokens_out: Tokens of answers.
-        time: Start.
         source: Places of files or topics; -1: unknown.
-        position: Line or record in it.
         passed: Places of the names of the criteria that passed.
-        failed: Places of the names of the criteria that failed.
         unscored: Places of the names of the criteria without a value.
         whole: Places of the names of the criteria with a score of the whole conversation.
         by_turn: Places of the names of the criteria with scores of turns.
-        labels: Places of the labels of its scores.
-        tools: Places of the names of the called tools.
         chunk: Place of the chunk with transcript and scores; -1: left out of the report.
         is_random: Whether it belongs to the random sample of a report with few transcripts, or to a report
             with all of them.
@@ -262,15 +221,10 @@ class ReportRun(msgspec.Struct, frozen=True):
     """One run of the report.
 
     Attributes:
-        run_id: Id of the run.
         directory: Where its files are, as given.
-        create_time: Start of the run, RFC 3339.
-        exit_status: Exit status of the run.
-        problems: Why the run failed.
         counts: Numbers of records, conversations and results, as in `run.json`.
         criteria: Criterion -> its fields.
         judge: Backend, model, usage and cost of the judge, as in `run.json`.
-        has_transcripts: Whether the run wrote what was said.
         sampled_out: Conversations about which the judge was not asked.
         gaps: What was asked for and not measured at all, one sentence each.
     """
@@ -294,12 +248,6 @@ class ReportVersion(msgspec.Struct, frozen=True):
     Attributes:
         name: A short name, unique in the report.
         app_version: The full name; None: the logs do not state it.
-        run: Place of its run.
-        conversations: Number of conversations.
-        turns: Number of turns.
-        passed: Conversations with the verdict PASS.
-        failed: Conversations with the verdict FAIL.
-        undecided: Conversations without a verdict.
     """
 
     name: str
@@ -316,7 +264,6 @@ class Sentence(msgspec.Struct, frozen=True):
     """One statement of the first screen.
 
     Attributes:
-        text: The sentence.
         tone: What is said of a difference (`better`, `worse`, `cannot tell`, ...), `neutral`, `note`, or
             `problem`: the result cannot be relied on.
         criterion: The criterion it is about; None: the run.
@@ -332,20 +279,13 @@ class Report(msgspec.Struct, frozen=True):
 
     Attributes:
         report_id: Id that the chunks of the report carry, too.
-        runs: The runs.
-        versions: The columns.
         sentences: The first screen, problems first.
         coverage: One sentence per run that balances records, conversations and scores.
         comparisons: The first version with each other one.
-        criteria: Rows of the table of criteria.
-        slices: Rows of the grid of slices.
-        tools: Figures of tools.
-        curves: Distributions.
         unscored: What was not scored, by reason.
         failures: Failures and findings, by kind.
         names: Texts that columns name by place.
         read_first: Places of the conversations to read first, at most three of a cluster.
-        conversations: All conversations.
         chunks: Number of chunks.
         inline_chunks: How many of them the page itself holds; the others are files beside it.
         omitted: Conversations whose transcripts were left out.

@@ -1,12 +1,19 @@
-"""The rows that a run writes, one class a table; their Avro schemas are derived from these classes."""
+"""The rows that a run writes, one class a table; Avro, Arrow and the docs are derived from them."""
 
-import json
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypedDict,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -21,23 +28,16 @@ MOST_BYTES = 64 * 1024
 
 
 class TranscriptCall(TypedDict):
-    """A call of a tool.
+    """A call of a tool."""
 
-    Attributes:
-        name: Name of the tool; null: the log states none.
-        args: Arguments; null: the log states none, or there are none.
-        result: Response of the tool; null: not logged.
-        error: Error message, or true; null: the call did not fail.
-        effect: `read`, `write`, `handoff`, `destructive` (a write that cannot be undone) or `unknown`.
-        seconds: Duration; null: not logged.
-    """
-
-    name: str | None
-    args: JsonValue
-    result: JsonValue
-    error: bool | str | None
-    effect: str
-    seconds: float | None
+    name: Annotated[str | None, "Name of the tool; null: the log states none."]
+    args: Annotated[JsonValue, "Arguments; null: the log states none, or there are none."]
+    result: Annotated[JsonValue, "Response of the tool; null: not logged."]
+    error: Annotated[bool | str | None, "Error message, or true; null: the call did not fail."]
+    effect: Annotated[
+        str, "`read`, `write`, `handoff`, `destructive` (a write that cannot be undone) or `unknown`."
+    ]
+    seconds: Annotated[float | None, "Duration; null: not logged."]
 
 
 class ExpectedCall(TypedDict):
@@ -49,150 +49,67 @@ class ExpectedCall(TypedDict):
 
 
 class ExpectedPart(TypedDict, total=False):
-    """What is expected of a turn or of the whole conversation; a key without content is left out.
+    """What is expected of a turn or of the whole conversation; a key without content is left out."""
 
-    Attributes:
-        user: Scripted message of the user.
-        response: Expected final response.
-        tool_calls: Expected calls; empty: no call may happen. Without the key, nothing is stated of calls.
-        user_tool_calls: Calls that the user must make with their own tools.
-        texts: Texts that must be said.
-        transfers: Agents that must take over.
-        variables: Expected session variables.
-        rubrics: Statements for a judge.
-        other: Other expectations, one line each.
-        task: Task of the user.
-    """
-
-    user: str
-    response: str
-    tool_calls: list[ExpectedCall]
-    user_tool_calls: list[ExpectedCall]
-    texts: list[str]
-    transfers: list[str]
-    variables: JsonObject
-    rubrics: list[str]
-    other: list[str]
-    task: str
+    user: Annotated[str, "Scripted message of the user."]
+    response: Annotated[str, "Expected final response."]
+    tool_calls: Annotated[
+        list[ExpectedCall],
+        "Expected calls; empty: no call may happen. Without the key, nothing is stated of calls.",
+    ]
+    user_tool_calls: Annotated[list[ExpectedCall], "Calls that the user must make with their own tools."]
+    texts: Annotated[list[str], "Texts that must be said."]
+    transfers: Annotated[list[str], "Agents that must take over."]
+    variables: Annotated[JsonObject, "Expected session variables."]
+    rubrics: Annotated[list[str], "Statements for a judge."]
+    other: Annotated[list[str], "Other expectations, one line each."]
+    task: Annotated[str, "Task of the user."]
 
 
 class _MoreOfTurn(TypedDict, total=False):
     """Keys that a turn has only where there is something to say."""
 
-    messages: list[str]
-    user_tool_calls: list[TranscriptCall]
-    transfers: list[str]
-    unknown: list[str]
+    messages: Annotated[
+        list[str], "All texts of the agent in order, where there are others beside the final response."
+    ]
+    user_tool_calls: Annotated[list[TranscriptCall], "Calls that the user made with their own tools."]
+    transfers: Annotated[list[str], "Agents that took over."]
+    unknown: Annotated[list[str], "What the log may miss of this turn, one line each."]
 
 
 class TranscriptTurn(_MoreOfTurn):
-    """A turn; its index is the `turn_index` of scores.
+    """A turn; its index is the `turn_index` of scores."""
 
-    Attributes:
-        index: 0-based.
-        label: `MISSING_TURN`, `EXTRA_TURN`, or null.
-        user: Message of the user; null: none.
-        agent: Final response of the agent; null: none.
-        messages: All texts of the agent in order, where there are others beside the final response.
-        tool_calls: Calls of the agent in order.
-        user_tool_calls: Calls that the user made with their own tools.
-        transfers: Agents that took over.
-        unknown: What the log may miss of this turn, one line each.
-        seconds: Duration of the turn; null: not logged.
-        expected: What was expected; null: nothing.
-    """
-
-    index: int
-    label: str | None
-    user: str | None
-    agent: str | None
-    tool_calls: list[TranscriptCall]
-    seconds: float | None
-    expected: ExpectedPart | None
+    index: Annotated[int, "0-based."]
+    label: Annotated[str | None, "`MISSING_TURN`, `EXTRA_TURN`, or null."]
+    user: Annotated[str | None, "Message of the user; null: none."]
+    agent: Annotated[str | None, "Final response of the agent; null: none."]
+    tool_calls: Annotated[list[TranscriptCall], "Calls of the agent in order."]
+    seconds: Annotated[float | None, "Duration of the turn; null: not logged."]
+    expected: Annotated[ExpectedPart | None, "What was expected; null: nothing."]
 
 
 class LeftOut(TypedDict):
-    """How much was left out of a transcript.
+    """How much was left out of a transcript."""
 
-    Attributes:
-        turns: Whole turns; their indices are missing in `turns`.
-        entries: Calls, messages and other entries of lists.
-        characters: Characters of texts and values; each cut text ends with a mark.
-    """
-
-    turns: int
-    entries: int
-    characters: int
+    turns: Annotated[int, "Whole turns; their indices are missing in `turns`."]
+    entries: Annotated[int, "Calls, messages and other entries of lists."]
+    characters: Annotated[int, "Characters of texts and values; each cut text ends with a mark."]
 
 
 class Transcript(TypedDict):
-    """What was said and called in a conversation, and what was expected beside it.
+    """What was said and called in a conversation, and what was expected beside it."""
 
-    Attributes:
-        turns: The turns in order.
-        expected: What is expected of the conversation as a whole; null: nothing.
-        cut: Whether anything was left out.
-        left_out: How much; null: nothing.
-    """
-
-    turns: list[TranscriptTurn]
-    expected: ExpectedPart | None
-    cut: bool
-    left_out: LeftOut | None
+    turns: Annotated[list[TranscriptTurn], "The turns in order."]
+    expected: Annotated[
+        ExpectedPart | None, "What is expected of the conversation as a whole; null: nothing."
+    ]
+    cut: Annotated[bool, "Whether anything was left out."]
+    left_out: Annotated[LeftOut | None, "How much; null: nothing."]
 
 
 class ConversationRow(TypedDict):
     """One conversation: its verdict, why it should be read, its figures, and what was said and called.
-
-    Attributes:
-        run_id: Id of the run.
-        conversation_id: Id of the conversation.
-        user_id: Id of the user; null: the log does not state it.
-        eval_id: Id of the eval case; null: there is none.
-        eval_set_id: Id of the eval set of the case.
-        case_digest: Digest of what its eval case, or the record itself, expects: 16 hexadecimal digits, the
-            same in every run where the same is expected. Null: nothing is expected.
-        task: What it is a run of, by its log: the eval case, or the task with its domain; null: not stated.
-        app_version: Version of the agent; null: the log does not state it.
-        language: Language of the conversation (BCP 47).
-        tags: Tags of the conversation and of its case.
-        verdict: PASS or FAIL; null: not decided.
-        reason: Why it is not decided, or why it fails whatever its scores.
-        sampled_out: Judged criteria that a sample rate left out, and `evaluation_status` if one of them takes
-            part in the verdict, which is not decided then.
-        ended: How it ended: `normally`, `agent_error`, `limit`, `user_left`, `hand_off` or
-            `environment_error`; null: the log does not say.
-        worst_criterion: Criterion of the failed score with the greatest harm; null: none failed.
-        worst_turn: 0-based turn of that score; null: the whole conversation.
-        why: Why it should be read, in one line of at most 200 characters; turns are counted from 0. Null:
-            it passed, and nothing failed.
-        harm: Order of reading: the greater, the earlier; 0: nothing failed, and it passed or was
-            sampled out.
-        harm_term: What most of the harm comes from: `destructive`, `safety`, `false_claims`,
-            `missing_writes`, `unsupported`, `expectations`, `text`, `other` or `undecided`; null: the harm
-            is 0.
-        cluster: Key of the conversations with the same kind of problem: criterion, label and tool, separated
-            by `|`; null: the harm is 0.
-        cluster_label: The same for people, such as `tool_effects_v1: missing book_slot`.
-        turns: Number of recorded turns.
-        tool_calls: Number of calls of the agent.
-        tool_errors: Number of those that failed.
-        destructive_calls: Number of successful calls of the agent that cannot be undone.
-        unclear_tools: Tools of successful calls of the agent that may have destroyed something without being
-            expected: destructive calls for which no calls are stated, and writes that were not expected and
-            are told by the name of their tool alone. At most 100.
-        guessed_tools: Tools that the agent called and whose effect is guessed from the name or unknown. At
-            most 100.
-        unknown_calls: Why calls of the agent may be missing in the log; null: it states all.
-        latency_seconds: Sum over the turns; null: not logged of every turn.
-        tokens_in: Tokens read by the agent's models; null: not logged of every turn.
-        tokens_out: Tokens written by the agent's models; null: not logged of every turn.
-        event_time: Start of the conversation or, without it, time of its first timed turn, in RFC 3339.
-        source: File or topic of the record.
-        position: 1-based line or index in the source.
-        revision: In a stream, the revision of the conversation; the row with the highest one counts.
-        transcript: What was said and called, with what was expected beside it, at most 64 KiB:
-            [transcripts](outputs.md#transcripts). Null: with `--no_transcripts`.
 
     >>> import turnwise
     >>> call = {"name": "book_slot", "args": {"date": "2026-08-07"}}
@@ -205,72 +122,96 @@ class ConversationRow(TypedDict):
     'Hello'
     """
 
-    run_id: str
-    conversation_id: str
-    user_id: str | None
-    eval_id: str | None
-    eval_set_id: str | None
-    case_digest: str | None
-    task: str | None
-    app_version: str | None
-    language: str | None
-    tags: list[str]
-    verdict: str | None
-    reason: str | None
-    sampled_out: list[str]
-    ended: str | None
-    worst_criterion: str | None
-    worst_turn: int | None
-    why: str | None
-    harm: float
-    harm_term: str | None
-    cluster: str | None
-    cluster_label: str | None
-    turns: int
-    tool_calls: int
-    tool_errors: int
-    destructive_calls: int
-    unclear_tools: list[str]
-    guessed_tools: list[str]
-    unknown_calls: str | None
-    latency_seconds: float | None
-    tokens_in: int | None
-    tokens_out: int | None
-    event_time: str | None
-    source: str | None
-    position: int | None
-    revision: int
-    transcript: JsonObject | None
+    run_id: Annotated[str, "Id of the run."]
+    conversation_id: Annotated[str, "Id of the conversation."]
+    user_id: Annotated[str | None, "Id of the user; null: the log does not state it."]
+    eval_id: Annotated[str | None, "Id of the eval case; null: there is none."]
+    eval_set_id: Annotated[str | None, "Id of the eval set of the case."]
+    case_digest: Annotated[
+        str | None,
+        "Digest of what its eval case, or the record itself, expects: 16 hexadecimal digits, the same in "
+        "every run where the same is expected. Null: nothing is expected.",
+    ]
+    task: Annotated[
+        str | None,
+        "What it is a run of, by its log: the eval case, or the task with its domain; null: not stated.",
+    ]
+    app_version: Annotated[str | None, "Version of the agent; null: the log does not state it."]
+    language: Annotated[str | None, "Language of the conversation (BCP 47)."]
+    tags: Annotated[list[str], "Tags of the conversation and of its case."]
+    verdict: Annotated[str | None, "PASS or FAIL; null: not decided."]
+    reason: Annotated[str | None, "Why it is not decided, or why it fails whatever its scores."]
+    sampled_out: Annotated[
+        list[str],
+        "Judged criteria that a sample rate left out, and `evaluation_status` if one of them takes part in "
+        "the verdict, which is not decided then.",
+    ]
+    ended: Annotated[
+        str | None,
+        "How it ended: `normally`, `agent_error`, `limit`, `user_left`, `hand_off` or `environment_error`; "
+        "null: the log does not say.",
+    ]
+    worst_criterion: Annotated[
+        str | None, "Criterion of the failed score with the greatest harm; null: none failed."
+    ]
+    worst_turn: Annotated[int | None, "0-based turn of that score; null: the whole conversation."]
+    why: Annotated[
+        str | None,
+        "Why it should be read, in one line of at most 200 characters; turns are counted from 0. Null: it "
+        "passed, and nothing failed.",
+    ]
+    harm: Annotated[
+        float,
+        "Order of reading: the greater, the earlier; 0: nothing failed, and it passed or was sampled out.",
+    ]
+    harm_term: Annotated[
+        str | None,
+        "What most of the harm comes from: `destructive`, `safety`, `false_claims`, `missing_writes`, "
+        "`unsupported`, `expectations`, `text`, `other` or `undecided`; null: the harm is 0.",
+    ]
+    cluster: Annotated[
+        str | None,
+        "Key of the conversations with the same kind of problem: criterion, label and tool, separated by "
+        "`|`; null: the harm is 0.",
+    ]
+    cluster_label: Annotated[str | None, "The same for people, such as `tool_effects_v1: missing book_slot`."]
+    turns: Annotated[int, "Number of recorded turns."]
+    tool_calls: Annotated[int, "Number of calls of the agent."]
+    tool_errors: Annotated[int, "Number of those that failed."]
+    destructive_calls: Annotated[int, "Number of successful calls of the agent that cannot be undone."]
+    unclear_tools: Annotated[
+        list[str],
+        "Tools of successful calls of the agent that may have destroyed something without being expected: "
+        "destructive calls for which no calls are stated, and writes that were not expected and are told "
+        "by the name of their tool alone. At most 100.",
+    ]
+    guessed_tools: Annotated[
+        list[str],
+        "Tools that the agent called and whose effect is guessed from the name or unknown. At most 100.",
+    ]
+    unknown_calls: Annotated[
+        str | None, "Why calls of the agent may be missing in the log; null: it states all."
+    ]
+    latency_seconds: Annotated[float | None, "Sum over the turns; null: not logged of every turn."]
+    tokens_in: Annotated[int | None, "Tokens read by the agent's models; null: not logged of every turn."]
+    tokens_out: Annotated[int | None, "Tokens written by the agent's models; null: not logged of every turn."]
+    event_time: Annotated[
+        str | None, "Start of the conversation or, without it, time of its first timed turn, in RFC 3339."
+    ]
+    source: Annotated[str | None, "File or topic of the record."]
+    position: Annotated[int | None, "1-based line or index in the source."]
+    revision: Annotated[
+        int, "In a stream, the revision of the conversation; the row with the highest one counts."
+    ]
+    transcript: Annotated[
+        JsonObject | None,
+        "What was said and called, with what was expected beside it, at most 64 KiB: "
+        "[transcripts](outputs.md#transcripts). Null: with `--no_transcripts`.",
+    ]
 
 
 class ScoreRow(TypedDict):
     """One score of a turn or of a whole conversation.
-
-    Attributes:
-        run_id: Id of the run.
-        conversation_id: Id of the conversation.
-        eval_id: Id of the eval case; null: there is none.
-        app_version: Version of the agent; null: the log does not state it.
-        turn_index: 0-based turn; null: the whole conversation.
-        criterion: Name of the criterion.
-        value: The score, on the scale of the criterion; null: unscored.
-        outcome: PASS or FAIL by the threshold; null: unscored, or no threshold.
-        threshold: The applied threshold; null: there is none.
-        label: A short result (`MISSING_TURN`), or the measured item (a tool, a model).
-        reason: Why there is no value or no outcome.
-        explanation: Why the score fails: what was expected, and what was said or called instead.
-        details: Evidence of the criterion, in a form of its own.
-        judge: Usage of the judge: `model`, `prompt_version`, `samples`, `tokens_in`, `tokens_out`, `cached`,
-            `voted`, `flipped` (verdicts with two votes or more, and those whose votes differ); null: the
-            score was measured, or no judge was asked.
-        event_time: Time of the turn or, without it, start of the conversation, in RFC 3339.
-        language: Language of the conversation (BCP 47).
-        tags: Tags of the conversation and of its case.
-        revision: In a stream, the revision of the conversation; the row with the highest one counts.
-        score_id: Key of the score: the same in every run for the same conversation, app version, case, turn
-            and criterion with the same parameters (and, if judged, the same judge). Rows of a conversation
-            have different ones; its revisions have the same, and so do several recordings in one run with the
-            same conversation id, app version and case.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -280,25 +221,42 @@ class ScoreRow(TypedDict):
     [(0, 0.67, 'PASS'), (None, 0.67, 'PASS')]
     """
 
-    run_id: str
-    conversation_id: str
-    eval_id: str | None
-    app_version: str | None
-    turn_index: int | None
-    criterion: str
-    value: float | None
-    outcome: str | None
-    threshold: float | None
-    label: str | None
-    reason: str | None
-    explanation: str | None
-    details: JsonObject | None
-    judge: JsonObject | None
-    event_time: str | None
-    language: str | None
-    tags: list[str]
-    revision: int
-    score_id: str
+    run_id: Annotated[str, "Id of the run."]
+    conversation_id: Annotated[str, "Id of the conversation."]
+    eval_id: Annotated[str | None, "Id of the eval case; null: there is none."]
+    app_version: Annotated[str | None, "Version of the agent; null: the log does not state it."]
+    turn_index: Annotated[int | None, "0-based turn; null: the whole conversation."]
+    criterion: Annotated[str, "Name of the criterion."]
+    value: Annotated[float | None, "The score, on the scale of the criterion; null: unscored."]
+    outcome: Annotated[str | None, "PASS or FAIL by the threshold; null: unscored, or no threshold."]
+    threshold: Annotated[float | None, "The applied threshold; null: there is none."]
+    label: Annotated[str | None, "A short result (`MISSING_TURN`), or the measured item (a tool, a model)."]
+    reason: Annotated[str | None, "Why there is no value or no outcome."]
+    explanation: Annotated[
+        str | None, "Why the score fails: what was expected, and what was said or called instead."
+    ]
+    details: Annotated[JsonObject | None, "Evidence of the criterion, in a form of its own."]
+    judge: Annotated[
+        JsonObject | None,
+        "Usage of the judge: `model`, `prompt_version`, `samples`, `tokens_in`, `tokens_out`, `cached`, "
+        "`voted`, `flipped` (verdicts with two votes or more, and those whose votes differ); null: the "
+        "score was measured, or no judge was asked.",
+    ]
+    event_time: Annotated[
+        str | None, "Time of the turn or, without it, start of the conversation, in RFC 3339."
+    ]
+    language: Annotated[str | None, "Language of the conversation (BCP 47)."]
+    tags: Annotated[list[str], "Tags of the conversation and of its case."]
+    revision: Annotated[
+        int, "In a stream, the revision of the conversation; the row with the highest one counts."
+    ]
+    score_id: Annotated[
+        str,
+        "Key of the score: the same in every run for the same conversation, app version, case, turn and "
+        "criterion with the same parameters (and, if judged, the same judge). Rows of a conversation have "
+        "different ones; its revisions have the same, and so do several recordings in one run with the "
+        "same conversation id, app version and case.",
+    ]
 
 
 class _Made(msgspec.Struct, gc=False):
@@ -335,17 +293,6 @@ def score_lines(rows: Sequence[Any]) -> bytes:
 class ResultRow(TypedDict):
     """One evaluation result of a conversation.
 
-    Attributes:
-        name: Resource name of the result.
-        conversation_id: Id of the conversation.
-        eval_id: Id of the eval case; null: there is none.
-        eval_set_id: Id of the eval set of the case.
-        case_etag: Etag of the case, such as a store states; null: none is stated.
-        case_digest: Digest of what its eval case, or the record itself, expects, as in `conversations-*`.
-        app_version: Version of the agent; null: the log does not state it.
-        evaluation_status: The verdict, PASS or FAIL; null: not decided.
-        result: A CES EvaluationResult in proto3 JSON.
-
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
@@ -354,92 +301,72 @@ class ResultRow(TypedDict):
     [('c1', 'PASS')]
     """
 
-    name: str
-    conversation_id: str
-    eval_id: str | None
-    eval_set_id: str | None
-    case_etag: str | None
-    case_digest: str | None
-    app_version: str | None
-    evaluation_status: str | None
-    result: JsonObject
+    name: Annotated[str, "Resource name of the result."]
+    conversation_id: Annotated[str, "Id of the conversation."]
+    eval_id: Annotated[str | None, "Id of the eval case; null: there is none."]
+    eval_set_id: Annotated[str | None, "Id of the eval set of the case."]
+    case_etag: Annotated[str | None, "Etag of the case, such as a store states; null: none is stated."]
+    case_digest: Annotated[
+        str | None, "Digest of what its eval case, or the record itself, expects, as in `conversations-*`."
+    ]
+    app_version: Annotated[str | None, "Version of the agent; null: the log does not state it."]
+    evaluation_status: Annotated[str | None, "The verdict, PASS or FAIL; null: not decided."]
+    result: Annotated[JsonObject, "A CES EvaluationResult in proto3 JSON."]
 
 
 class MetricRow(TypedDict):
-    """Figures of one criterion over turns or whole conversations.
+    """Figures of one criterion over turns or whole conversations."""
 
-    Attributes:
-        run_id: Id of the run.
-        app_version: Version of the agent; null: the logs do not state it.
-        criterion: Name of the criterion. `evaluation_status` counts the verdicts; its PASS is 1, its FAIL 0.
-        level: `turn`, or `conversation`: scores of whole conversations.
-        unit: Unit of the values: `score`, `seconds` or `count`.
-        count: Number of scores, those without a value included.
-        scored: Scores with a value.
-        unscored: Scores without a value.
-        errors: How often the criterion failed with an error.
-        mean: Mean of the values.
-        mean_low: Mean if everything unscored had the lowest value of the scale; null: it has none.
-        mean_high: Mean if everything unscored had the highest value of the scale; null: it has none.
-        stddev: Sample standard deviation; null: fewer than two values.
-        pass_count: Scores with the outcome PASS.
-        fail_count: Scores with the outcome FAIL.
-        pass_rate: Share of PASS in all outcomes, 0 to 1; null: there is no outcome.
-        pass_rate_low: Lower bound of the 95 % Wilson interval of the pass rate; a case counts once,
-            however often it was recorded.
-        pass_rate_high: Upper bound of that interval.
-        p50: Median, of latencies only. Quantiles are within 0.1 % of the value.
-        p90: 90th percentile, of latencies only.
-        p99: 99th percentile, of latencies only.
-        voted: Verdicts of a judge with two votes or more: of a rubric, a sentence, an aspect or an answer.
-        flipped: Those of them whose votes are not all the same; null: no verdict has two votes.
-        flip_rate: Their share, 0 to 1; null: no verdict has two votes.
-        window_start: In a stream, start of the window in RFC 3339; null in a batch, as in the next three.
-        window_end: End of the window, exclusive.
-        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`.
-        revision: How many rows the window had before, from 0; the row with the highest one counts.
-    """
-
-    run_id: str
-    app_version: str | None
-    criterion: str
-    level: str
-    unit: str
-    count: int
-    scored: int
-    unscored: int
-    errors: int
-    mean: float | None
-    mean_low: float | None
-    mean_high: float | None
-    stddev: float | None
-    pass_count: int
-    fail_count: int
-    pass_rate: float | None
-    pass_rate_low: float | None
-    pass_rate_high: float | None
-    p50: float | None
-    p90: float | None
-    p99: float | None
-    voted: int
-    flipped: int | None
-    flip_rate: float | None
-    window_start: str | None
-    window_end: str | None
-    pane: str | None
-    revision: int | None
+    run_id: Annotated[str, "Id of the run."]
+    app_version: Annotated[str | None, "Version of the agent; null: the logs do not state it."]
+    criterion: Annotated[
+        str, "Name of the criterion. `evaluation_status` counts the verdicts; its PASS is 1, its FAIL 0."
+    ]
+    level: Annotated[str, "`turn`, or `conversation`: scores of whole conversations."]
+    unit: Annotated[str, "Unit of the values: `score`, `seconds` or `count`."]
+    count: Annotated[int, "Number of scores, those without a value included."]
+    scored: Annotated[int, "Scores with a value."]
+    unscored: Annotated[int, "Scores without a value."]
+    errors: Annotated[int, "How often the criterion failed with an error."]
+    mean: Annotated[float | None, "Mean of the values."]
+    mean_low: Annotated[
+        float | None, "Mean if everything unscored had the lowest value of the scale; null: it has none."
+    ]
+    mean_high: Annotated[
+        float | None, "Mean if everything unscored had the highest value of the scale; null: it has none."
+    ]
+    stddev: Annotated[float | None, "Sample standard deviation; null: fewer than two values."]
+    pass_count: Annotated[int, "Scores with the outcome PASS."]
+    fail_count: Annotated[int, "Scores with the outcome FAIL."]
+    pass_rate: Annotated[float | None, "Share of PASS in all outcomes, 0 to 1; null: there is no outcome."]
+    pass_rate_low: Annotated[
+        float | None,
+        "Lower bound of the 95 % Wilson interval of the pass rate; a case counts once, however often it "
+        "was recorded.",
+    ]
+    pass_rate_high: Annotated[float | None, "Upper bound of that interval."]
+    p50: Annotated[float | None, "Median, of latencies only. Quantiles are within 0.1 % of the value."]
+    p90: Annotated[float | None, "90th percentile, of latencies only."]
+    p99: Annotated[float | None, "99th percentile, of latencies only."]
+    voted: Annotated[
+        int, "Verdicts of a judge with two votes or more: of a rubric, a sentence, an aspect or an answer."
+    ]
+    flipped: Annotated[
+        int | None, "Those of them whose votes are not all the same; null: no verdict has two votes."
+    ]
+    flip_rate: Annotated[float | None, "Their share, 0 to 1; null: no verdict has two votes."]
+    window_start: Annotated[
+        str | None, "In a stream, start of the window in RFC 3339; null in a batch, as in the next three."
+    ]
+    window_end: Annotated[str | None, "End of the window, exclusive."]
+    pane: Annotated[str | None, "`EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`."]
+    revision: Annotated[
+        int | None, "How many rows the window had before, from 0; the row with the highest one counts."
+    ]
 
 
 class MetricsByAppVersionRow(MetricRow):
     """One criterion over an app version; the row of the criterion `evaluation_status` counts verdicts.
-
-    Attributes:
-        conversations: Conversations of the version, the same in all of its rows.
-        turns: Their recorded turns.
-        sampled_out: Conversations that the judge was not asked about because of a sample rate.
-        repeats: pass^k and pass@k over the runs of each case, with 95 % Wilson intervals over the cases, in
-            `cases`, `runs`, `pass_hat_k`, `pass_at_k`; null for turns, and where no case was decided.
-        panel: What a panel of judges did: `questions`, `decided`, `agreement`, `alpha`; null: there was none.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -449,18 +376,22 @@ class MetricsByAppVersionRow(MetricRow):
     [('evaluation_status', 'conversation', 1.0), ('response_match_score', 'turn', 1.0)]
     """
 
-    conversations: int
-    turns: int
-    sampled_out: int
-    repeats: JsonObject | None
-    panel: JsonObject | None
+    conversations: Annotated[int, "Conversations of the version, the same in all of its rows."]
+    turns: Annotated[int, "Their recorded turns."]
+    sampled_out: Annotated[int, "Conversations that the judge was not asked about because of a sample rate."]
+    repeats: Annotated[
+        JsonObject | None,
+        "pass^k and pass@k over the runs of each case, with 95 % Wilson intervals over the cases, in "
+        "`cases`, `runs`, `pass_hat_k`, `pass_at_k`; null for turns, and where no case was decided.",
+    ]
+    panel: Annotated[
+        JsonObject | None,
+        "What a panel of judges did: `questions`, `decided`, `agreement`, `alpha`; null: there was none.",
+    ]
 
 
 class MetricsByTurnRow(MetricRow):
     """One criterion over one turn index of an app version.
-
-    Attributes:
-        turn_index: 0-based turn.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -470,17 +401,11 @@ class MetricsByTurnRow(MetricRow):
     [(0, 'response_match_score', 1)]
     """
 
-    turn_index: int
+    turn_index: Annotated[int, "0-based turn."]
 
 
 class MetricsBySliceRow(MetricRow):
     """One criterion over one slice of an app version: the turns with a label, and their conversations.
-
-    Attributes:
-        slice: Name of the slice (`skipped:NO_RELEVANT_CONTENT`, `language:ko`).
-        conversations: Conversations with a turn in the slice, the same in all of its rows.
-        turns: Turns in the slice.
-        share_of_turns: Their share of the version's turns, 0 to 1.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -490,28 +415,14 @@ class MetricsBySliceRow(MetricRow):
     [('skipped:NONE', 'evaluation_status', 1)]
     """
 
-    slice: str
-    conversations: int
-    turns: int
-    share_of_turns: float
+    slice: Annotated[str, "Name of the slice (`skipped:NO_RELEVANT_CONTENT`, `language:ko`)."]
+    conversations: Annotated[int, "Conversations with a turn in the slice, the same in all of its rows."]
+    turns: Annotated[int, "Turns in the slice."]
+    share_of_turns: Annotated[float, "Their share of the version's turns, 0 to 1."]
 
 
 class FailureRow(TypedDict):
     """One failure, or one finding.
-
-    Attributes:
-        run_id: Id of the run.
-        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score`, `alert` or `write`; `check`: a
-            finding.
-        error_type: Class of the error, or kind of the finding.
-        message: Description in one line.
-        source: File or address of the record.
-        position: 1-based line or index in the file; 0: the file as a whole.
-        record: Text of the record, its first 64 KiB.
-        conversation_id: Id of the conversation, if known.
-        criterion: Criterion that failed with an error (stage `score` only).
-        app_version: Version of the agent, if known.
-        turn_index: 0-based turn (stages `score` and `check` only); null: the whole conversation.
 
     >>> import turnwise
     >>> result = turnwise.evaluate({"conversation_id": "c1", "turns": []})
@@ -519,17 +430,23 @@ class FailureRow(TypedDict):
     [('parse', 'conversation c1 has no turn')]
     """
 
-    run_id: str
-    stage: str
-    error_type: str
-    message: str
-    source: str | None
-    position: int | None
-    record: str | None
-    conversation_id: str | None
-    criterion: str | None
-    app_version: str | None
-    turn_index: int | None
+    run_id: Annotated[str, "Id of the run."]
+    stage: Annotated[
+        str,
+        "`read`, `parse`, `parse_case`, `assemble`, `match`, `score`, `alert` or `write`; `check`: a "
+        "finding.",
+    ]
+    error_type: Annotated[str, "Class of the error, or kind of the finding."]
+    message: Annotated[str, "Description in one line."]
+    source: Annotated[str | None, "File or address of the record."]
+    position: Annotated[int | None, "1-based line or index in the file; 0: the file as a whole."]
+    record: Annotated[str | None, "Text of the record, its first 64 KiB."]
+    conversation_id: Annotated[str | None, "Id of the conversation, if known."]
+    criterion: Annotated[str | None, "Criterion that failed with an error (stage `score` only)."]
+    app_version: Annotated[str | None, "Version of the agent, if known."]
+    turn_index: Annotated[
+        int | None, "0-based turn (stages `score` and `check` only); null: the whole conversation."
+    ]
 
 
 TABLES: dict[str, type] = {
@@ -581,15 +498,15 @@ WAREHOUSE_TABLES = tuple(table for table, row in TABLES.items() if "run_id" in g
 @cache
 def columns(table: str) -> tuple[Column, ...]:
     """Returns the columns of a table, in order."""
-    return tuple(_column(name, hint) for name, hint in get_type_hints(TABLES[table]).items())
-
-
-def _column(name: str, hint: Any) -> Column:
-    is_nullable = isinstance(hint, UnionType)
-    kind = next(part for part in get_args(hint) if part is not NoneType) if is_nullable else hint
-    is_json = kind == JsonObject
-    is_list = not is_json and get_origin(kind) is list
-    return Column(name, _KINDS[get_args(kind)[0] if is_list else kind], is_list, is_nullable, is_json)
+    made = []
+    for name, hint in get_type_hints(TABLES[table]).items():
+        is_nullable = isinstance(hint, UnionType)
+        kind = next(part for part in get_args(hint) if part is not NoneType) if is_nullable else hint
+        is_json = kind == JsonObject
+        is_list = not is_json and get_origin(kind) is list
+        item = _KINDS[get_args(kind)[0] if is_list else kind]
+        made.append(Column(name, item, is_list, is_nullable, is_json))
+    return tuple(made)
 
 
 def json_columns(table: str) -> list[str]:
@@ -603,34 +520,16 @@ def with_json_texts(row: JsonObject, names: Iterable[str]) -> JsonObject:
     return {**row, **texts}
 
 
-FOLDER = Path(__file__).parent / "avro"
-
-
 def avro_schema(table: str) -> JsonObject:
     """Returns the Avro schema of a table; a JSON object is a string that holds its JSON text."""
     row = TABLES[table]
-    fields = [_field(column) for column in columns(table)]
-    doc = " ".join(re.split("Attributes:|>>>", row.__doc__ or "")[0].split())
+    fields = list[JsonObject]()
+    for column in columns(table):
+        kind: JsonObject | str = {"type": "array", "items": column.kind} if column.is_list else column.kind
+        absent = {"type": ["null", kind], "default": None}
+        fields.append({"name": column.name, **(absent if column.is_nullable else {"type": kind})})
+    doc = " ".join((row.__doc__ or "").partition(">>>")[0].split())
     return {"type": "record", "name": row.__name__, "namespace": "turnwise", "doc": doc, "fields": fields}
-
-
-def _field(column: Column) -> JsonObject:
-    kind: JsonObject | str = {"type": "array", "items": column.kind} if column.is_list else column.kind
-    if column.is_nullable:
-        return {"name": column.name, "type": ["null", kind], "default": None}
-    return {"name": column.name, "type": kind}
-
-
-def write_schemas(folder: Path = FOLDER) -> None:
-    """Writes one `.avsc` file a table."""
-    folder.mkdir(exist_ok=True)
-    for table in TABLES:
-        text = json.dumps(avro_schema(table), indent=2, ensure_ascii=False)
-        (folder / f"{table}.avsc").write_text(text + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_schemas()
 
 
 ARROW_TYPES = {"string": "string", "long": "int64", "double": "float64", "boolean": "bool_", "date": "date32"}
@@ -661,17 +560,11 @@ def arrow_rows(
     try:
         return pyarrow.Table.from_pylist(rows, schema), []
     except (ValueError, TypeError, OverflowError):
-        faults = [_fault(row, schema) for row in rows]
-    kept = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
-    lost = [(row, fault) for row, fault in zip(rows, faults, strict=True) if fault is not None]
-    return pyarrow.Table.from_pylist(kept, schema), lost
-
-
-def _fault(row: JsonObject, schema: "pyarrow.Schema") -> str | None:
-    import pyarrow
-
-    try:
-        pyarrow.Table.from_pylist([row], schema)
-    except (ValueError, TypeError, OverflowError) as error:
-        return " ".join(str(error).split())
-    return None
+        kept, refused = list[JsonObject](), list[tuple[JsonObject, str]]()
+    for row in rows:
+        try:
+            pyarrow.Table.from_pylist([row], schema)
+            kept.append(row)
+        except (ValueError, TypeError, OverflowError) as error:
+            refused.append((row, " ".join(str(error).split())))
+    return pyarrow.Table.from_pylist(kept, schema), refused

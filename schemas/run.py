@@ -54,8 +54,6 @@ class Progress(Struct):
     """Counts of this process so far.
 
     Attributes:
-        conversations: Scored.
-        turns: Scored.
         held: Records that wait in open sessions.
     """
 
@@ -76,8 +74,6 @@ class InputFile(msgspec.Struct, frozen=True, order=True):
     """One file.
 
     Attributes:
-        name: Path or address.
-        size: Bytes.
         changed: Time of the last change, RFC 3339 in UTC.
     """
 
@@ -90,8 +86,6 @@ class InputFiles(msgspec.Struct, frozen=True):
     """All files.
 
     Attributes:
-        count: Their number.
-        bytes: The sum of their sizes.
         digest: Digest over names, sizes and times of all files.
         files: The files by name; None: there are more than `MOST_LISTED`.
     """
@@ -104,11 +98,11 @@ class InputFiles(msgspec.Struct, frozen=True):
 
 def input_files(files: Iterable[InputFile]) -> InputFiles:
     """Returns what is recorded of files; one that several paths name counts once."""
-    found = sorted(set(files))
-    text = json.dumps([msgspec.structs.astuple(file) for file in found])
+    listed = sorted(set(files))
+    text = json.dumps([msgspec.structs.astuple(file) for file in listed])
     digest = blake2b(text.encode(), digest_size=16).hexdigest()
-    total = sum(file.size for file in found)
-    return InputFiles(len(found), total, digest, found if len(found) <= MOST_LISTED else None)
+    total = sum(file.size for file in listed)
+    return InputFiles(len(listed), total, digest, listed if len(listed) <= MOST_LISTED else None)
 
 
 def files_changed(before: InputFiles, now: InputFiles) -> str:
@@ -144,10 +138,8 @@ class RunInfo(msgspec.Struct, frozen=True):
     """The run that results and rows belong to.
 
     Attributes:
-        run_id: Id of the run.
         create_time: Start of the run, RFC 3339 in UTC.
         slices: Names of the slices of the metrics (`turnwise.transforms.metrics.repeats`).
-        tools: Settings of tools in the config.
         judge: Digest of the judge's settings that decide its answers; "": no judge is configured.
         transcripts: Whether the rows of conversations hold what was said and called.
     """
@@ -165,7 +157,6 @@ class RunFile(msgspec.Struct, frozen=True):
 
     Attributes:
         rows: Number of its rows; 1 for a document.
-        bytes: Its size.
     """
 
     rows: int
@@ -176,13 +167,10 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `run.json`, as far as programs read it.
 
     Attributes:
-        run_id: Id of the run.
         create_time: Start of the run, RFC 3339 in UTC.
-        input: Paths and addresses of the logs.
         output_format: Format of the tables, which is the suffix of their files.
         config: The parsed config with its defaults.
         criteria: Name of a criterion -> its parameters with their defaults.
-        versions: Package -> version.
         counts: Numbers of what was read, scored and lost.
         judge: Which judge was asked, and its usage.
         problems: Why the run failed its gates, one line each.
@@ -216,3 +204,9 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.problems and self.exit_status == 0:
             raise ValueError("`problems` are stated, and `exit_status` is 0")
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """Criterion -> its threshold, of those that have one."""
+        stated = {name: fields.get("threshold") for name, fields in self.criteria.items()}
+        return {name: threshold for name, threshold in stated.items() if threshold is not None}

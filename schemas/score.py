@@ -16,10 +16,7 @@ class JudgeUse(Struct):
     Attributes:
         model: Model name; of a panel or cascade, the names of all models as the config has them.
         prompt_version: Name and version of the prompt; of a cascade, that of the first judge.
-        samples: Number of requested answers.
         tokens_in: Billed prompt tokens; None: the judge's API does not state them.
-        tokens_out: Tokens of the answers; None: the judge's API does not state them.
-        cached: Number of answers from the cache.
         voted: Number of verdicts (of one rubric, sentence, aspect or answer) with two votes or more.
         flipped: Number of those whose votes are not all the same; None: no verdict has two votes.
     """
@@ -42,7 +39,6 @@ class Score(Struct):
         reason: Why there is no value or no outcome, or an outcome that the value alone does not give.
         label: Label of the value, or the measured item (a tool, a model).
         explanation: One sentence for a reviewer.
-        details: Details of the value.
         threshold: Applied threshold; None: there is none.
         outcome: PASS or FAIL by the threshold; None: unscored, or no threshold.
         judge: Usage of the judge; None: the score was measured.
@@ -68,16 +64,9 @@ CriterionHarm: TypeAlias = Literal[
 """Harm that a criterion can state."""
 
 HarmTerm: TypeAlias = Literal[
-    "destructive",
-    "safety",
-    "false_claims",
-    "missing_writes",
-    "unsupported",
-    "expectations",
-    "text",
-    "other",
+    "destructive", "safety", "false_claims", "missing_writes", "unsupported", "expectations", "text", "other",
     "undecided",
-]
+]  # fmt: skip
 """All kinds, the most severe first.
 
 `destructive`: a successful call that cannot be undone and was not expected. `missing_writes`: changes that
@@ -109,22 +98,18 @@ class IncompleteReadError(ValueError):
 
     def __init__(self, why: BaseException | str) -> None:
         """Creates an error of what happened; one line."""
-        own = why if isinstance(why, str | ValueError | OSError) else f"{type(why).__name__}: {why}"
-        said = str(own)
-        super().__init__(said if said.endswith(_UNKNOWN) else said + _UNKNOWN)
+        is_plain = isinstance(why, str | ValueError | OSError)
+        text = str(why) if is_plain else f"{type(why).__name__}: {why}"
+        super().__init__(text.removesuffix(_UNKNOWN) + _UNKNOWN)
 
 
 class Failure(Struct):
     """One failure; the run continues.
 
     Attributes:
-        stage: The step that failed.
-        error_type: Class of the error.
         message: Description in one line.
-        source: File of the record.
         position: 1-based line or index in that file.
         record: The record's text, at most 64 KiB of it.
-        conversation_id: Id of the conversation, if known.
         criterion: Criterion that raised the error (`score` only).
         app_version: Version of the agent (`score` and `check` only).
         turn_index: 0-based turn (`score` and `check` only); None: the whole conversation.
@@ -150,19 +135,16 @@ _HALVES = ("hex escape", "surrogates not allowed")
 _HALF = r"half a character, such as \ud83d of an emoji that JavaScript cut; write \ufffd in its place"
 
 
-def _message(error: BaseException) -> str:
-    said = " ".join(str(error).split())[:2000]
-    return f"{_HALF}: {said}" if isinstance(error, ValueError) and any(h in said for h in _HALVES) else said
-
-
 def record_failure(
     stage: Stage, error: BaseException, record: Record, conversation_id: str | None = None
 ) -> Failure:
     """Returns the failure row of a record that raised `error`."""
+    text = " ".join(str(error).split())[:2000]
+    is_cut = isinstance(error, ValueError) and any(half in text for half in _HALVES)
     return Failure(
         stage=stage,
         error_type=type(error).__name__,
-        message=_message(error),
+        message=f"{_HALF}: {text}" if is_cut else text,
         source=record.source,
         position=record.position,
         record=record.data[:KEPT_RECORD_BYTES].decode("utf-8", "replace"),

@@ -26,8 +26,8 @@ from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.store import COMMANDS, store_parser
 from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
 from turnwise.pipeline.service.mcp import TOOLS
-from turnwise.pipeline.service.serve import add_serve_arguments
-from turnwise.schemas.config import GATE_RULES, AlertRule, EvalConfig, JudgeConfig
+from turnwise.pipeline.service.serve import serve_parser
+from turnwise.schemas.config import AlertRule, EvalConfig, GateRule, JudgeConfig
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.score import Stage
 from turnwise.transforms.formats.registry import log_formats
@@ -73,8 +73,6 @@ def test_files_that_are_named_exist() -> None:
 def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> None:
     own = argparse.ArgumentParser(add_help=False)
     add_arguments(own)
-    serve = argparse.ArgumentParser(add_help=False)
-    add_serve_arguments(serve)
     known = argparse.ArgumentParser(conflict_handler="resolve")
     makers = (
         calibrate_parser,
@@ -84,9 +82,11 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
         gate_parser,
         inspect_parser,
         judge_check_parser,
+        report_parser,
+        serve_parser,
         status_parser,
     )
-    parsers = (own, serve, report_parser(), *(make() for make in makers), *map(store_parser, COMMANDS))
+    parsers = (own, *(make() for make in makers), *map(store_parser, COMMANDS))
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
@@ -169,11 +169,11 @@ def test_every_key_of_a_judge_and_of_a_rule_has_its_row() -> None:
 
 
 def test_every_key_of_a_rule_of_a_gate_and_every_rule_has_its_row() -> None:
-    rows = table(page("ci"), "key of a rule")
+    rows, kinds = table(page("ci"), "key of a rule"), get_args(get_args(GateRule)[0])
     keys = {key for row in rows for key in re.findall(r"`(\w+)`", row[0])}
-    assert keys == {key for kind in GATE_RULES for key in kind.model_fields}
+    assert keys == {key for kind in kinds for key in kind.model_fields}
     named = set(re.findall(r"`(\w+)`", rows[0][1]))
-    assert named == {get_args(kind.model_fields["rule"].annotation)[0] for kind in GATE_RULES}
+    assert named == {get_args(kind.model_fields["rule"].annotation)[0] for kind in kinds}
 
 
 def test_every_column_has_its_row() -> None:

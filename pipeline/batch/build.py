@@ -23,7 +23,6 @@ from turnwise.transforms.beam.steps import (
     OF_RUN,
     CountingDoFn,
     InspectedDoFn,
-    Joined,
     JoinSessions,
     MatchCases,
     MetricsFn,
@@ -155,7 +154,7 @@ def _write_failures(outputs: _Outputs, settings: RunSettings, sink: RowsSink) ->
     outputs.told.append(rows[COUNTS])
 
 
-def _scoring(settings: RunSettings) -> "ScoreTurns | JudgeTurns":
+def _scoring(settings: RunSettings) -> Any:
     selection = settings.selection
     if selection.needs_judge:
         return JudgeTurns(selection, settings.run, settings.judge)
@@ -281,17 +280,11 @@ class ParseAndJoinFn(CountingDoFn):
         yield from super().finish_bundle()
 
 
-class ParseAndJoin(beam.PTransform[PCollection[Record], Joined]):
-    """Turns all records, which are one bundle, into conversations; events are joined when it ends."""
+@beam.ptransform_fn
+def ParseAndJoin(records: "PCollection[Record]", reader: LogReader, is_alone: bool = True) -> Any:
+    """Turns all records, which are one bundle, into conversations; events are joined when it ends.
 
-    def __init__(self, reader: LogReader, *, is_alone: bool = True) -> None:
-        """Sets the reader, and whether one process reads all records; else an event stops the reading."""
-        super().__init__()
-        self._parse = ParseAndJoinFn(reader, is_alone)
-
-    def expand(self, records: "PCollection[Record]") -> Any:
-        """Adds the one step, which is fused with those around it."""
-        outputs = records | "Parse" >> beam.ParDo(self._parse).with_outputs(
-            FAILURES, COUNTS, main="conversations"
-        )
-        return Joined(outputs["conversations"], outputs[FAILURES], outputs[COUNTS])
+    `is_alone`: this process reads all records; else an event stops the reading.
+    """
+    parse = beam.ParDo(ParseAndJoinFn(reader, is_alone))
+    return records | "Parse" >> parse.with_outputs(FAILURES, COUNTS, main="conversations")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from msgspec import to_builtins
 
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.execution import (
@@ -22,9 +23,10 @@ from turnwise.pipeline.batch.execution import (
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.processes import run_in_workers
 from turnwise.pipeline.batch.remote import RemoteRunError
-from turnwise.pipeline.batch.summary import begun_document, conclude, report_batch
 from turnwise.pipeline.io.files import file_patterns, list_inputs
+from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.run_writer import (
+    Finished,
     NullSink,
     RunSink,
     check_directory,
@@ -32,8 +34,10 @@ from turnwise.pipeline.io.run_writer import (
     folder_name,
     locked,
     name_full_disk,
+    read_run_file,
 )
 from turnwise.pipeline.io.sinks.base import (
+    complete_service,
     completes,
     discard_service,
     discarding,
@@ -44,14 +48,16 @@ from turnwise.pipeline.io.sinks.base import (
 )
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
-from turnwise.pipeline.report.terminal import estimate_text, show_progress
+from turnwise.pipeline.report.ending import begun_document, end_run, figures_of, report
+from turnwise.pipeline.report.terminal import Figures, estimate_text, show_progress, usage_of
+from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.options import SinkPlace, shown_address
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.settings.workers import try_staging
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_local, is_store_url
-from turnwise.schemas.run import InputFiles
+from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
+from turnwise.schemas.run import RUN_FILE, InputFiles
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import open_judge
 
@@ -206,6 +212,54 @@ def _listed(settings: RunSettings) -> InputFiles | None:
 def _left(settings: RunSettings) -> str:
     place = settings.place
     return find_service("--store", place.url).left(place) if place else ""
+
+
+def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | None = None) -> JsonObject:
+    """Returns the content of a batch run's `run.json`, when its tables are written."""
+    place = settings.place
+    figures = figures_of(settings, finished.counts, judge_usage(finished.counts), finished.versions)
+    figures = figures._replace(
+        to_read=finished.to_read, problems=complete_service(place, finished.stored) if place else ()
+    )
+    document = end_run(settings, figures, finished.tables, partial(written_run, settings.output))
+    document |= {"input_files": to_builtins(inputs)}
+    record = find_service("--store", place.url).record if place else None
+    if place and record:
+        record.complete(place, document)
+    return document
+
+
+def report_batch(settings: RunSettings) -> int:
+    """Reports on a finished batch run by what it wrote, perhaps in other processes.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        OSError: It left no run.json, another run has replaced it, or it cannot be read back.
+    """
+    own = settings.run
+    document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
+    run_id, create_time = document.get("run_id"), document.get("create_time") or ""
+    # Every execution of a date has the same run_id.
+    if (run_id, create_time) != (own.run_id, own.create_time):
+        if not document or (run_id == own.run_id and create_time < own.create_time):
+            raise OSError(f"{settings.output}: the run has ended, but left no run.json")
+        raise OSError(f"{settings.output}: another run, {run_id} of {create_time}, has replaced this one")
+    try:
+        rows = written_run(settings.output, document).metrics()
+    except ConfigError as error:  # what was written cannot be read back: no fault of the options
+        raise OSError(str(error)) from None
+    judge = document["judge"]
+    figures = Figures(
+        document["counts"],
+        {model: usage_of(numbers) for model, numbers in judge.get("usage", {}).items()},
+        document["guessed_tools"],
+        rows,
+        to_read=document["to_read"],
+        joint={key: judge.get(key, {}) for key in ("not_applicable", "panels", "cascades")},
+    )
+    return report(settings, figures, document)
 
 
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings) -> int:

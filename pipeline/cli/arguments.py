@@ -14,20 +14,19 @@ PLUGIN = (
     {"action": "append", "default": [], "metavar": "MODULE_OR_FILE"},
     "Python module or .py file that adds criteria, input formats, sinks or judges; may be repeated",
 )
-_PATHS = {"nargs": "+", "action": "extend", "metavar": "PATH"}
+PATHS = {"nargs": "+", "action": "extend", "metavar": "PATH"}
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -> None:
     """Adds turnwise's own options to a parser; `--streaming`, an option of Beam, only if asked for."""
     _add_input(parser.add_argument_group("input"))
-    judge = parser.add_argument_group("judge")
-    add_judge_arguments(judge)
     judging: OptionRows = (
+        *judge_options(),
         ("--sample_rate", {"type": float, "default": 1.0, "metavar": "SHARE"},
          "share (0..1) of conversations to judge, the same in every run (default: 1)"),
         ("--estimate", FLAG, "print the number of judge calls and their cost; call no judge, write nothing"),
     )  # fmt: skip
-    add_options(judge, judging)
+    add_options(parser.add_argument_group("judge"), judging)
     _add_output(parser.add_argument_group("output"))
     stream = parser.add_argument_group("streaming (with --streaming); times in seconds")
     if streaming:
@@ -67,11 +66,11 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         for threshold in [given.get("threshold") if isinstance(given, dict) else given]
     )
     options: OptionRows = (
-        ("--input", _PATHS,
+        ("--input", PATHS,
          "conversation logs: files, directories, globs, URLs of session databases (postgresql://...), rows "
          f"of BigQuery (bigquery://PROJECT/DATASET/TABLE, ...); with --streaming also {streams} (required)"),
         ("--input_format", {"default": AUTO, "metavar": "FORMAT"}, format_help()),
-        ("--eval_cases", _PATHS, "eval cases: files, directories, globs or URLs of stores"),
+        ("--eval_cases", PATHS, "eval cases: files, directories, globs or URLs of stores"),
         ("--date", {"metavar": "DATE"},
          "date of the run: ISO date, yesterday, today (UTC), or A..B, one run a date; fills {date} in "
          "--input, --eval_cases, --output, --store, --run_id"),
@@ -90,11 +89,10 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
     add_options(group, options)
 
 
-def add_reading_arguments(parser: argparse.ArgumentParser, config: str) -> None:
-    """Adds how records are read to a parser of a command beside `run`; `config` is help."""
-    text = format_help()
-    add_options(parser, [("--input_format", {"default": AUTO, "metavar": "FORMAT"}, text)])
-    add_options(parser, [("--config", {"metavar": "FILE"}, config), PLUGIN])
+def reading_options(config: str) -> OptionRows:
+    """Returns how records are read, as options of a command beside `run`; `config` is help."""
+    formats = {"default": AUTO, "metavar": "FORMAT"}
+    return ("--input_format", formats, format_help()), ("--config", {"metavar": "FILE"}, config), PLUGIN
 
 
 def format_help() -> str:
@@ -102,15 +100,10 @@ def format_help() -> str:
     return f"format of the log records: {', '.join(sorted(log_formats()))} (default: {AUTO}, by their keys)"
 
 
-def add_paths(group: argparse._ActionsContainer, name: str, text: str, required: bool = False) -> None:
-    """Adds an option that takes paths."""
-    add_options(group, [(name, {**_PATHS, "required": required}, text)])
-
-
-def add_judge_arguments(group: argparse._ActionsContainer) -> None:
-    """Adds who judges to a parser, and how."""
+def judge_options() -> OptionRows:
+    """Returns who judges, and how, as options."""
     judges = "; ".join(f"{name}: {kind.help}" for name, kind in sorted(JUDGES.items()))
-    options: OptionRows = (
+    return (
         ("--judge", {"metavar": "NAME"},
          f"who judges: {judges} (default: gemini where the environment has credentials, else none)"),
         ("--judge_model", {"metavar": "NAME"},
@@ -121,7 +114,6 @@ def add_judge_arguments(group: argparse._ActionsContainer) -> None:
          "where replies and shared limits are kept: SQLite file, postgresql://..., or none (default: "
          "~/.cache/turnwise/replies.sqlite)"),
     )  # fmt: skip
-    add_options(group, options)
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:

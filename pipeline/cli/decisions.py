@@ -28,23 +28,19 @@ from turnwise.pipeline.report.comparison import (
 from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, add_options
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.registry import load_plugins
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, check_slices, compare
+from turnwise.transforms.decisions.comparison.differences import check_slices, compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import ruler_changes
 from turnwise.transforms.text.dates import time_seconds
 
 
 def status_parser() -> OptionParser:
     """Returns the parser of `turnwise status`."""
-    parser = OptionParser(
-        prog="turnwise status",
-        description="Says how the run in an output directory ended, and exits with the status of that run.",
-        epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
-    )
     options: OptionRows = (
         ("output", {"metavar": "OUT"}, "output directory of a run"),
         ("--after", {"metavar": "TIME"},
@@ -52,19 +48,16 @@ def status_parser() -> OptionParser:
          "another has finished"),
         PLUGIN,
     )  # fmt: skip
-    add_options(parser, options)
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise status",
+        description="Says how the run in an output directory ended, and exits with the status of that run.",
+        epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
+    )
 
 
 def status_of_run(argv: Sequence[str]) -> int:
-    """Prints how a finished run ended.
-
-    Returns:
-        Exit status of the run.
-
-    Raises:
-        ConfigError: The directory holds no finished run, files of it are missing, or it is an earlier one.
-    """
+    """Prints how a finished run ended, and returns its exit status; raises ConfigError if there is none."""
     options = status_parser().parse_args(list(argv))
     load_plugins(options.plugin)
     after = None if options.after is None else time_seconds(options.after)
@@ -93,14 +86,7 @@ def status_of_run(argv: Sequence[str]) -> int:
 
 
 def report_runs(argv: Sequence[str]) -> int:
-    """Writes a report of the runs in some directories, and prints its path.
-
-    Returns:
-        Exit status 0.
-
-    Raises:
-        ConfigError: An option is wrong, or a directory holds no finished run.
-    """
+    """Writes a report of the runs in some directories, and prints its path. Raises ConfigError."""
     options = report_parser().parse_args(argv)
     load_plugins(options.plugin)
     if len(set(options.out)) < len(options.out):
@@ -117,10 +103,6 @@ def report_runs(argv: Sequence[str]) -> int:
 
 def report_parser() -> OptionParser:
     """Returns the parser of `turnwise report`."""
-    parser = OptionParser(
-        prog="turnwise report",
-        description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
-    )
     options: OptionRows = (
         ("out", {"nargs": "+", "metavar": "OUT"}, "output directories of finished runs"),
         ("--html", {"metavar": "FILE"}, f"the file (default: {REPORT_FILE} in the first directory)"),
@@ -129,8 +111,11 @@ def report_parser() -> OptionParser:
          "rest"),
         PLUGIN,
     )  # fmt: skip
-    add_options(parser, options)
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise report",
+        description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
+    )
 
 
 def _path(file: str | None, directories: Sequence[str]) -> Path:
@@ -159,11 +144,6 @@ def _path(file: str | None, directories: Sequence[str]) -> Path:
 
 def gate_parser() -> OptionParser:
     """Returns the parser of `turnwise gate`."""
-    parser = OptionParser(
-        prog="turnwise gate",
-        description="Decides by the rules of a config whether a finished run passes.",
-        epilog="Exit status: 0, all rules passed; 1, one failed or could not be decided; 2, wrong input.",
-    )
     options: OptionRows = (
         ("output", {"metavar": "OUT"}, "output directory of a finished run"),
         ("--baseline", {"metavar": "OUT"}, "output directory of the run that it is compared with"),
@@ -175,18 +155,18 @@ def gate_parser() -> OptionParser:
         ("--json", {"metavar": "FILE"}, "write the result as JSON"),
         PLUGIN,
     )  # fmt: skip
-    add_options(parser, options)
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise gate",
+        description="Decides by the rules of a config whether a finished run passes.",
+        epilog="Exit status: 0, all rules passed; 1, one failed or could not be decided; 2, wrong input.",
+    )
 
 
 def gate(argv: Sequence[str]) -> int:
     """Applies the rules to a finished run, prints the result and writes its reports.
 
-    Returns:
-        Exit status: 0: all rules passed; 1: one failed or could not be decided.
-
-    Raises:
-        ConfigError: An option, a directory or a rule is wrong.
+    Returns 0 if all rules passed, 1 if one failed or could not be decided. Raises ConfigError.
     """
     options = gate_parser().parse_args(list(argv))
     load_plugins(options.plugin)
@@ -221,11 +201,7 @@ _WRONG = ("unknown", "ambiguous", "contradiction", "mixed", "off_scale")
 def calibrate_run(argv: Sequence[str]) -> int:
     """Prints what labels say of the criteria of a run, and writes `calibration.json` into its directory.
 
-    Returns:
-        Exit status: 0, or 1 if no label is of the run, or lines of the files are wrong.
-
-    Raises:
-        ConfigError: An option, directory or line is wrong.
+    Returns 1 if no label is of the run, or lines of the files are wrong, else 0. Raises ConfigError.
     """
     options = calibrate_parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -282,11 +258,6 @@ def calibrate_run(argv: Sequence[str]) -> int:
 
 def calibrate_parser() -> OptionParser:
     """Returns the parser of `turnwise calibrate`."""
-    parser = OptionParser(
-        prog="turnwise calibrate",
-        description="Holds the criteria of a run against human labels: agreement, thresholds and, with "
-        "labels of a random sample, pass rates and means without a judge's bias.",
-    )
     cost = {"type": float, "default": 1.0, "metavar": "COST"}
     options: OptionRows = (
         ("out", {"metavar": "OUT"}, "output directory of a finished run"),
@@ -297,8 +268,12 @@ def calibrate_parser() -> OptionParser:
         ("--format", FORMAT, "output (default: text)"),
         PLUGIN,
     )  # fmt: skip
-    add_options(parser, options)
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise calibrate",
+        description="Holds the criteria of a run against human labels: agreement, thresholds and, with "
+        "labels of a random sample, pass rates and means without a judge's bias.",
+    )
 
 
 _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
@@ -308,12 +283,8 @@ _LEAST_ALPHA = 1e-9
 def compare_runs(argv: Sequence[str]) -> int:
     """Compares two runs, or two versions of one run or store, and prints the result.
 
-    Returns:
-        Exit status: 0, or 1 if `--fail_on` holds.
-
-    Raises:
-        ConfigError: An option or directory is wrong, there is nothing to compare, or A and B were not
-            measured in the same way.
+    Returns 1 if `--fail_on` holds, else 0. Raises ConfigError, also if there is nothing to compare, or A and
+    B were not measured in the same way.
     """
     options = _parse(argv)
     if options.store is None:
@@ -387,11 +358,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 def compare_parser() -> OptionParser:
     """Returns the parser of `turnwise compare`."""
-    parser = OptionParser(
-        prog="turnwise compare",
-        description="Compares two runs, or two app versions of one run, and says of every criterion whether "
-        "B is better or worse than A.",
-    )
     options: OptionRows = (
         ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of A and B, or of both"),
         ("--versions", {"nargs": 2, "default": [], "metavar": ("A", "B")}, "app versions to compare"),
@@ -411,5 +377,9 @@ def compare_parser() -> OptionParser:
         ("--allow_different_judges", FLAG, "compare although config, judge model or prompt differ"),
         PLUGIN,
     )  # fmt: skip
-    add_options(parser, options)
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise compare",
+        description="Compares two runs, or two app versions of one run, and says of every criterion whether "
+        "B is better or worse than A.",
+    )

@@ -61,13 +61,9 @@ class EvalOptions(PipelineOptions):
 
 
 def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
-    """Parses and checks a command line.
+    """Parses and checks a command line; returns the settings of the run, and Beam's options.
 
-    Returns:
-        The settings of the run, and Beam's options.
-
-    Raises:
-        ConfigError: An option is unknown or wrong, or a package is missing.
+    Raises ConfigError if an option is unknown or wrong, or a package is missing.
     """
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
@@ -88,8 +84,6 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
     if not standard.streaming:
         inputs = agent_inputs(raw.input or (), raw.eval_cases or (), raw.config)
-        for path in inputs.not_read:
-            complain(f"{path} is not read: name its sessions in another form")
         raw = replace(
             raw,
             input=inputs.logs or raw.input,
@@ -167,11 +161,7 @@ def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -
 
 
 def own_options(argv: Sequence[str]) -> dict[str, Any]:
-    """Returns turnwise's own options of a command line, by name.
-
-    Raises:
-        ConfigError: The value of an option is missing or wrong.
-    """
+    """Returns turnwise's own options of a command line, by name; raises ConfigError for a wrong value."""
     parser = OptionParser(add_help=False)
     add_arguments(parser)
     return vars(parser.parse_known_args(list(argv))[0])
@@ -204,11 +194,7 @@ Command = Callable[[Sequence[str]], int]
 
 
 def dates_of(argv: Sequence[str]) -> Dates | None:
-    """Returns the dates that a command line names; None: it runs once.
-
-    Raises:
-        ConfigError: There is no such date, or runs of several dates would use one place.
-    """
+    """Returns the dates of a command line (None: it runs once); raises ConfigError if runs would collide."""
     raw = raw_options(own_options(argv))[0]
     if raw.date is None:
         if raw.lookback is not None:
@@ -224,11 +210,7 @@ def dates_of(argv: Sequence[str]) -> Dates | None:
 def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     """Runs the command line for every date, whatever becomes of the others, and says how each one ended.
 
-    Returns:
-        The worst exit status.
-
-    Raises:
-        ConfigError: The options are wrong for every date; nothing was run.
+    Returns the worst exit status. Raises ConfigError if the options are wrong for every date; nothing ran.
     """
     lines = {day: [*argv, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows, add_options
+from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
 
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 
 def look_after_store(argv: Sequence[str]) -> int:
-    """Runs a subcommand.
-
-    Returns:
-        Its exit status.
-
-    Raises:
-        ConfigError: There is no such subcommand, or an option is wrong or missing.
-    """
+    """Runs a subcommand, and returns its exit status; raises ConfigError."""
     if not argv or argv[0] in ("-h", "--help"):
         lines = "\n".join(f"  {name:<10} {command.summary}" for name, command in COMMANDS.items())
         say(f"usage: turnwise store COMMAND --store URL [options]\n\ncommands:\n{lines}")
@@ -46,15 +39,13 @@ def look_after_store(argv: Sequence[str]) -> int:
 def store_parser(name: str) -> OptionParser:
     """Returns the parser of a subcommand."""
     command = COMMANDS[name]
-    parser = OptionParser(
+    url = {"required": True, "metavar": "URL"}
+    return OptionParser(
+        [("--store", url, "sqlite:///FILE or postgresql://... (required)"), *command.options],
         prog=f"turnwise store {name}",
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
         epilog=command.epilog,
     )
-    url = {"required": True, "metavar": "URL"}
-    add_options(parser, [("--store", url, "sqlite:///FILE or postgresql://... (required)")])
-    add_options(parser, command.options)
-    return parser
 
 
 class StoreCommand(NamedTuple):
@@ -178,32 +169,23 @@ def _delete(options: Namespace) -> int:
 
 def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str]]:
     """Deletes what is named; returns table -> number of rows, and what of it is left, one line each."""
-    from turnwise.pipeline.store.maintenance import (
-        count_rows_of,
-        delete_evaluation,
-        delete_run,
-        delete_subject,
-        evaluations_naming,
-        find_conversation,
-        find_run,
-        find_user,
-    )
+    from turnwise.pipeline.store import maintenance
 
     if options.kind == "run":
-        names = store.read(partial(find_run, run=options.id, app=options.app))
-        counts = store.read(lambda connection: count_rows_of(connection, names))
+        names = store.read(partial(maintenance.find_run, run=options.id, app=options.app))
+        counts = store.read(lambda connection: maintenance.count_rows_of(connection, names))
         if not options.dry_run:
-            delete_run(store, names, time_ns())
+            maintenance.delete_run(store, names, time_ns())
         return +Counter({"evaluation_runs": len(names), **counts}), []
     change = store.undone if options.dry_run else store.write
     if options.kind == "evaluation":
-        return change(partial(delete_evaluation, name=options.id)), []
+        return change(partial(maintenance.delete_evaluation, name=options.id)), []
     if options.kind == "user":
-        subject = store.read(partial(find_user, user=options.id))
+        subject = store.read(partial(maintenance.find_user, user=options.id))
     else:
-        subject = store.read(partial(find_conversation, name=options.id, app=options.app))
-    done = change(partial(delete_subject, subject=subject))
-    naming = store.read(partial(evaluations_naming, ids=subject.ids))
+        subject = store.read(partial(maintenance.find_conversation, name=options.id, app=options.app))
+    done = change(partial(maintenance.delete_subject, subject=subject))
+    naming = store.read(partial(maintenance.evaluations_naming, ids=subject.ids))
     return done, [f"{name}: names it; turnwise store delete evaluation deletes it" for name in naming]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnwise.pipeline.cli.arguments import add_judge_arguments, add_paths, add_reading_arguments
+from turnwise.pipeline.cli.arguments import PATHS, judge_options, reading_options
 from turnwise.pipeline.io.files import (
     JoinedEvents,
     OpenedFile,
@@ -26,19 +26,10 @@ from turnwise.pipeline.io.files import (
     whole_items,
 )
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
-from turnwise.pipeline.report.conversion import (
-    check_new_file,
-    conversion_text,
-    convert_items,
-    convert_run,
-    is_run,
-    log_candidates,
-    run_candidates,
-    write_cases,
-)
+from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, add_options
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -52,13 +43,7 @@ from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.decisions.cases import Candidate, CandidateSample, check_fields, meets
 from turnwise.transforms.decisions.conversion import TARGETS
 from turnwise.transforms.decisions.inspection import FileCollector, all_criteria
-from turnwise.transforms.effects.mentions import (
-    ToolCatalog,
-    ToolSettings,
-    called_tool,
-    conversation_tools,
-    sort_settings,
-)
+from turnwise.transforms.effects import mentions
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 from turnwise.transforms.formats.registry import AUTO, check_log_format
 from turnwise.transforms.matching.sample import inline_case
@@ -66,7 +51,6 @@ from turnwise.transforms.scoring.config import build_criteria
 
 if TYPE_CHECKING:
     from turnwise.pipeline.settings.run import RunSettings
-    from turnwise.schemas.calibration import JudgeCheck
 
 
 _FILE = "judge_check.json"
@@ -76,12 +60,8 @@ _ONE_MODEL = {"panel": (), "cascade": None}
 def check_judge_verdicts(argv: Sequence[str]) -> int:
     """Prints what a check would cost and, with `--yes`, how often verdicts of the judge change.
 
-    Returns:
-        Exit status: 0: measured; 1: nothing was asked, something was not measured, or `--max_flip` is
-        exceeded.
-
-    Raises:
-        ConfigError: An option, the config, a path or the judge is wrong.
+    Returns 1 if nothing was asked, something was not measured, or `--max_flip` is exceeded, else 0. Raises
+    ConfigError.
     """
     options = judge_check_parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -97,7 +77,21 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
 
     stated = {name: getattr(options, name) for name in CheckOptions.__struct_fields__}
     check = checked(settings, CheckOptions(**stated), complain if options.format == "json" else say)
-    _show(check, options)
+    from turnwise.pipeline.report.judge_check import check_text
+
+    document = msgspec.json.format(msgspec.json.encode(check), indent=2)
+    if options.output and check.used is not None:
+        try:
+            Path(options.output).mkdir(parents=True, exist_ok=True)
+            (Path(options.output) / _FILE).write_bytes(document + b"\n")
+        except OSError as error:
+            raise ConfigError(f"--output {options.output}: {error.strerror or error}") from None
+    if options.format == "json":
+        say(document.decode())
+    elif check.used is not None:
+        say(check_text(check))
+        if options.output:
+            say(f"file: {options.output}/{_FILE}")
     if check.records_lost:
         complain(
             f"{counted(check.records_lost, 'record')} could not be read, and the sample is of the others"
@@ -137,37 +131,13 @@ def _settings(options: Namespace) -> "RunSettings":
     )
 
 
-def _show(check: "JudgeCheck", options: Namespace) -> None:
-    from turnwise.pipeline.report.judge_check import check_text
-
-    document = msgspec.json.format(msgspec.json.encode(check), indent=2)
-    if options.output and check.used is not None:
-        try:
-            Path(options.output).mkdir(parents=True, exist_ok=True)
-            (Path(options.output) / _FILE).write_bytes(document + b"\n")
-        except OSError as error:
-            raise ConfigError(f"--output {options.output}: {error.strerror or error}") from None
-    if options.format == "json":
-        say(document.decode())
-    elif check.used is not None:
-        say(check_text(check))
-        if options.output:
-            say(f"file: {options.output}/{_FILE}")
-
-
 def judge_check_parser() -> OptionParser:
     """Returns the parser of `turnwise judge-check`."""
-    parser = OptionParser(
-        prog="turnwise judge-check",
-        description="Asks a judge the questions of a sample of conversations several times: as they are "
-        "(repeat), with what is interchangeable in another order (swap), and with the instructions in other "
-        "words (paraphrase). Says of each criterion how many verdicts change.",
-    )
-    add_paths(parser, "--input", "conversation logs: files, directories, globs (required)", required=True)
-    add_paths(parser, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
-    add_reading_arguments(parser, "criteria and the section `judge`: ADK's EvalConfig JSON")
-    add_judge_arguments(parser)
     options: OptionRows = (
+        ("--input", {**PATHS, "required": True}, "conversation logs: files, directories, globs (required)"),
+        ("--eval_cases", PATHS, "eval cases: files, directories, globs or URLs of stores"),
+        *reading_options("criteria and the section `judge`: ADK's EvalConfig JSON"),
+        *judge_options(),
         ("--sample", {"type": int, "default": 20, "metavar": "N"},
          "conversations to draw, of those about which something is asked (default: 20)"),
         ("--votes", {"type": int, "default": 3, "metavar": "N"},
@@ -180,8 +150,13 @@ def judge_check_parser() -> OptionParser:
         ("--format", FORMAT, "output (default: text)"),
         ("--output", {"metavar": "DIR"}, f"directory for {_FILE}"),
     )  # fmt: skip
-    add_options(parser, options)
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise judge-check",
+        description="Asks a judge the questions of a sample of conversations several times: as they are "
+        "(repeat), with what is interchangeable in another order (swap), and with the instructions in other "
+        "words (paraphrase). Says of each criterion how many verdicts change.",
+    )
 
 
 FAILED, SAMPLE = "failed", "sample"
@@ -193,11 +168,7 @@ _JSON = ("--json", FLAG, "print a JSON document instead of text")
 def make_cases(argv: Sequence[str]) -> int:
     """Writes eval cases made of recorded conversations, for a person to approve.
 
-    Returns:
-        Exit status: 0; 1 if something could not be read or written, or no case was made.
-
-    Raises:
-        ConfigError: An option, the config or a path is wrong.
+    Returns 1 if something could not be read or written, or no case was made, else 0. Raises ConfigError.
     """
     options = cases_parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -211,16 +182,18 @@ def make_cases(argv: Sequence[str]) -> int:
     if target.case is None:
         raise ConfigError(f"--format {target.name}: holds no eval cases")
     check_places("--from", options.sources)
-    check_new_file(options.to, target)
+    conversion.check_new_file(options.to, target)
     number = _SAMPLE_SIZE if options.number is None and options.select == SAMPLE else options.number
     wanted = _wanted(options.select, options.sources)
     reader = AnyReader(options.input_format, read_config(options.config))
-    runs = [path for path in options.sources if is_run(path)]
+    runs = [path for path in options.sources if conversion.is_run(path)]
     logs = [path for path in options.sources if path not in runs]
-    logged = log_candidates(logs, reader) if logs else ()
-    candidates = chain(chain.from_iterable(map(run_candidates, runs)), logged)
+    logged = conversion.log_candidates(logs, reader) if logs else ()
+    candidates = chain(chain.from_iterable(map(conversion.run_candidates, runs)), logged)
     try:
-        done = write_cases(candidates, wanted, CandidateSample(number, options.seed), target, options.to)
+        done = conversion.write_cases(
+            candidates, wanted, CandidateSample(number, options.seed), target, options.to
+        )
     except FilterError as error:
         raise ConfigError(f"--select {options.select}: {error}") from None
     return report(done, options.json)
@@ -228,12 +201,6 @@ def make_cases(argv: Sequence[str]) -> int:
 
 def cases_parser() -> OptionParser:
     """Returns the parser of `turnwise cases`."""
-    parser = OptionParser(
-        prog="turnwise cases",
-        description="Makes eval cases of recorded conversations: they expect the recorded answers and calls, "
-        "until a person approves or corrects them. What was asked and done before is left out. "
-        "Exit status 1 if something could not be read, or no case was made.",
-    )
     names = ", ".join(sorted(name for name, target in TARGETS.items() if target.case))
     options: OptionRows = (
         ("--from", {"dest": "sources", "nargs": "+", "metavar": "PATH"},
@@ -247,18 +214,23 @@ def cases_parser() -> OptionParser:
         ("--number", {"type": int, "metavar": "N"},
          f"at most so many cases, drawn at random (default: {_SAMPLE_SIZE} with {SAMPLE}, else all)"),
         ("--seed", {"type": int, "default": 0}, "another seed draws another sample (default: 0)"),
+        *reading_options("config that says how some records are read"),
+        _JSON,
     )  # fmt: skip
-    add_options(parser, options)
-    add_reading_arguments(parser, "config that says how some records are read")
-    add_options(parser, [_JSON])
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise cases",
+        description="Makes eval cases of recorded conversations: they expect the recorded answers and calls, "
+        "until a person approves or corrects them. What was asked and done before is left out. "
+        "Exit status 1 if something could not be read, or no case was made.",
+    )
 
 
 def _wanted(select: str, sources: Sequence[str]) -> Callable[[Candidate], bool]:
     if select == SAMPLE:
         return lambda candidate: True
     if select == FAILED:
-        logs = [path for path in sources if not is_run(path)]
+        logs = [path for path in sources if not conversion.is_run(path)]
         if logs:
             problem = "is no output directory of a run, and logs do not say what failed; score it first"
             raise ConfigError(f"--select {FAILED}: {logs[0]}: {problem}")
@@ -280,17 +252,13 @@ def _wanted(select: str, sources: Sequence[str]) -> Callable[[Candidate], bool]:
 def list_tools(argv: Sequence[str]) -> int:
     """Prints every tool with its effect and the source of that information.
 
-    Returns:
-        Exit status: 0, or 1 if nothing could be read, or an input not to its end.
-
-    Raises:
-        ConfigError: An option, the config or a path is wrong.
+    Returns 1 if nothing could be read, or an input not to its end, else 0. Raises ConfigError.
     """
     options = _parser().parse_args(argv)
     load_plugins(options.plugin)
     check_log_format(options.input_format)
     config = read_config(options.config)
-    listing = _ToolCollector(sort_settings(config.tools))
+    listing = _ToolCollector(mentions.sort_settings(config.tools))
     for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
         check_places("tools", paths)
         reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
@@ -309,19 +277,18 @@ def list_tools(argv: Sequence[str]) -> int:
 
 
 def _parser() -> OptionParser:
-    parser = OptionParser(
-        prog="turnwise tools",
-        description="Lists the tools of logs and eval cases, with their effects and the source of that "
-        "information, as JSON for the config.",
-    )
     options: OptionRows = (
         ("log", {"nargs": "+", "metavar": "LOG"}, "logs or eval cases: files, directories or globs"),
         ("--eval_cases", {"nargs": "+", "default": [], "metavar": "PATH"},
          "eval cases whose tools are listed too"),
+        *reading_options("config whose `tools` take precedence"),
     )  # fmt: skip
-    add_options(parser, options)
-    add_reading_arguments(parser, "config whose `tools` take precedence")
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise tools",
+        description="Lists the tools of logs and eval cases, with their effects and the source of that "
+        "information, as JSON for the config.",
+    )
 
 
 def _text(tools: dict[str, ToolEffect]) -> str:
@@ -345,7 +312,7 @@ def _json(value: str | JsonObject) -> str:
 class _ToolCollector:
     """Collects tools. A declared effect takes precedence over a guess, and that over an unknown one."""
 
-    def __init__(self, settings: ToolSettings) -> None:
+    def __init__(self, settings: mentions.ToolSettings) -> None:
         self._settings = settings
         self.tools: dict[str, ToolEffect] = {}
         self.problems: list[str] = []
@@ -362,17 +329,17 @@ class _ToolCollector:
             return
         self.was_read = True
         if isinstance(item, FoundCase):
-            self._add(ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
+            self._add(mentions.ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
             return
         case = inline_case(item.conversation)
-        catalog = conversation_tools(self._settings, item.conversation, case)
+        catalog = mentions.conversation_tools(self._settings, item.conversation, case)
         made = [
             call for turn in item.conversation.turns for call in (*turn.tool_calls, *turn.user_tool_calls)
         ]
         self._add(catalog, [*made, *_calls_expected(case)])
 
-    def _add(self, catalog: ToolCatalog, calls: Iterable[ToolCall]) -> None:
-        for name in dict.fromkeys([*catalog.declared, *map(called_tool, calls)]):
+    def _add(self, catalog: mentions.ToolCatalog, calls: Iterable[ToolCall]) -> None:
+        for name in dict.fromkeys([*catalog.declared, *map(mentions.called_tool, calls)]):
             tool, known = catalog.effect(name), self.tools.get(name)
             says_more = known is None or (
                 known.is_guess and (not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN))
@@ -399,11 +366,7 @@ _NO_CALLS = (
 def inspect_files(argv: Sequence[str]) -> int:
     """Prints what files hold, and which criteria could score it.
 
-    Returns:
-        Exit status: 0; 1 if a file holds nothing, or something in it could not be read.
-
-    Raises:
-        ConfigError: An option, the config or a path is wrong.
+    Returns 1 if a file holds nothing, or something in it could not be read, else 0. Raises ConfigError.
     """
     options = inspect_parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -425,21 +388,20 @@ def inspect_files(argv: Sequence[str]) -> int:
 
 def inspect_parser() -> OptionParser:
     """Returns the parser of `turnwise inspect`."""
-    parser = OptionParser(
-        prog="turnwise inspect",
-        description="Says of files what they hold: format, conversations, turns, calls, what could not be "
-        "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
-        "or something in it could not be read.",
-    )
     options: OptionRows = (
         ("path", {"nargs": "+", "metavar": "PATH"}, "logs or eval cases: files, directories or globs"),
         ("--json", FLAG, "print a JSON document instead of a table"),
         ("--suggest", FLAG,
          "propose the config's mapping for the first record that no format fits, and say what it reads"),
+        *reading_options("config: its criteria are tried with their fields, others as default"),
     )  # fmt: skip
-    add_options(parser, options)
-    add_reading_arguments(parser, "config: its criteria are tried with their fields, others as default")
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise inspect",
+        description="Says of files what they hold: format, conversations, turns, calls, what could not be "
+        "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
+        "or something in it could not be read.",
+    )
 
 
 def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[FileInspection]:
@@ -484,11 +446,7 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
 def convert(argv: Sequence[str]) -> int:
     """Writes logs or eval cases in another format, and says what that cannot hold.
 
-    Returns:
-        Exit status: 0; 1 if something was not converted, or there was nothing.
-
-    Raises:
-        ConfigError: An option, the config or a path is wrong.
+    Returns 1 if something was not converted, or there was nothing, else 0. Raises ConfigError.
     """
     options = convert_parser().parse_args(argv)
     load_plugins(options.plugin)
@@ -497,15 +455,15 @@ def convert(argv: Sequence[str]) -> int:
         raise ConfigError(f"--to is missing: name one of {', '.join(sorted(TARGETS))}")
     target = TARGETS.find(options.to, "--to ")
     check_places("convert", options.input)
-    check_new_file(options.output, target)
-    runs = [path for path in options.input if is_run(path)]
+    conversion.check_new_file(options.output, target)
+    runs = [path for path in options.input if conversion.is_run(path)]
     if runs and len(options.input) > 1:
         raise ConfigError(f"{runs[0]}: is the output directory of a run; it is converted alone")
     if runs:
-        return report(convert_run(runs[0], target, options.output), options.json)
+        return report(conversion.convert_run(runs[0], target, options.output), options.json)
     reader = AnyReader(options.input_format, read_config(options.config))
     reads = read_files("convert", options.input, reader, MAX_RECORD_BYTES)
-    done = convert_items(whole_items(reads), target, options.output)
+    done = conversion.convert_items(whole_items(reads), target, options.output)
     return report(done, options.json)
 
 
@@ -514,24 +472,23 @@ def report(done: Conversion, as_json: bool) -> int:
     if as_json:
         say(msgspec.json.format(msgspec.json.encode(done)).decode())
     else:
-        say(conversion_text(done, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(conversion.conversion_text(done, shutil.get_terminal_size((_WIDTH, 24)).columns))
     return 0 if done.written and not done.lost_count else 1
 
 
 def convert_parser() -> OptionParser:
     """Returns the parser of `turnwise convert`."""
-    parser = OptionParser(
-        prog="turnwise convert",
-        description="Writes logs or eval cases in another format, and lists what that format cannot hold: "
-        "everything that is written is read back and compared. Exit status 1 if something was not converted.",
-    )
     targets = "; ".join(f"{name}: {target.help}" for name, target in sorted(TARGETS.items()))
     options: OptionRows = (
         ("input", {"nargs": "+", "metavar": "IN"}, "logs or eval cases: files, directories, globs"),
         ("output", {"metavar": "OUT"}, "the file to write; it must not exist"),
         ("--to", {"metavar": "FORMAT"}, f"format of OUT: {targets} (required)"),
+        *reading_options("config that says how some records are read"),
+        _JSON,
     )
-    add_options(parser, options)
-    add_reading_arguments(parser, "config that says how some records are read")
-    add_options(parser, [_JSON])
-    return parser
+    return OptionParser(
+        options,
+        prog="turnwise convert",
+        description="Writes logs or eval cases in another format, and lists what that format cannot hold: "
+        "everything that is written is read back and compared. Exit status 1 if something was not converted.",
+    )

@@ -170,14 +170,16 @@ def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | Ar
     for part in ArrayText(file, limit).parts():
         if is_ended:
             if part.text:
-                yield _broken_off(part.text, f"what follows the array's end (element {number}) is not read")
+                problem = f"what follows the array's end (element {number}) is not read"
+                yield ArrayFault(part.text, IncompleteReadError(problem))
             return
-        elements = list(_whole_ones(part, limit))
+        elements = list(_elements(part, limit))
         number += len(elements)
         yield from elements
         if not part.ends_at:
             what = f"from element {number + 1} on nothing was read"
-            yield _broken_off(part.text, f"the array is cut off, or a bracket or a quote is missing: {what}")
+            problem = f"the array is cut off, or a bracket or a quote is missing: {what}"
+            yield ArrayFault(part.text, IncompleteReadError(problem))
         elif len(elements) > 1:
             problem = f"a comma is missing before element {number}; both sides were read"
             yield ArrayFault(part.text, ValueError(problem))
@@ -186,11 +188,7 @@ def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | Ar
         is_ended = part.ends_at == "]"
 
 
-def _broken_off(text: bytes, problem: str) -> ArrayFault:
-    return ArrayFault(text, IncompleteReadError(problem))
-
-
-def _whole_ones(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
+def _elements(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
     """Yields the elements of a part; of a truncated part only a complete object."""
     if not part.ends_at:
         if part.text.startswith(b"{") and not _is_broken(part.text):
@@ -227,8 +225,6 @@ def _run_together(text: bytes) -> Iterator[bytes]:
 def _is_broken(text: bytes) -> bool:
     try:
         json.loads(text)
-    except RecursionError:
-        return False
-    except ValueError:
-        return True
+    except (ValueError, RecursionError) as error:
+        return isinstance(error, ValueError)
     return False

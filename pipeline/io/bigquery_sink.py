@@ -18,16 +18,14 @@ from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
 
-from turnwise.pipeline.io.bigquery_source import told
-from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange, TableSink
+from turnwise.pipeline.io.bigquery_source import open_client, patient, told
+from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
 from turnwise.pipeline.io.staging import (
     VERSION,
     StagedRows,
-    StagingSink,
     lost_rows,
     make_folder,
     remove_earlier,
-    remove_folder,
     staged_columns,
     staging_folder,
 )
@@ -49,7 +47,7 @@ from turnwise.schemas.rows import (
 from turnwise.schemas.score import Stage
 
 if TYPE_CHECKING:
-    from google.cloud.bigquery import Client, LoadJob, LoadJobConfig, SchemaField
+    from google.cloud.bigquery import Client, LoadJob, LoadJobConfig, QueryJobConfig, SchemaField
     from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
     from google.cloud.bigquery_storage_v1.types import AppendRowsRequest, AppendRowsResponse
     from pyarrow import RecordBatch
@@ -70,6 +68,8 @@ _CLUSTERED = (VERSION, "criterion")
 _ADDRESS = re.compile(
     r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
 )
+_TRIED_S = 20.0
+"""How long a service that does not answer before the run is asked again, in seconds."""
 _ROLES = "needed: BigQuery Data Editor on the dataset, and BigQuery Job User on the project"
 
 
@@ -85,22 +85,11 @@ class Dataset(NamedTuple):
 
 
 def parse_dataset(url: str) -> Dataset:
-    """Returns the dataset of an address.
-
-    Raises:
-        ValueError: It has another form.
-    """
-    found = _ADDRESS.fullmatch(url)
-    if not found:
+    """Returns the dataset of an address; raises ValueError if it has another form."""
+    address = _ADDRESS.fullmatch(url)
+    if not address:
         raise ValueError("its form is bigquery://PROJECT/DATASET")
-    return Dataset(found["project"], found["name"])
-
-
-def open_client(dataset: Dataset, location: str | None = None) -> "Client":
-    """Returns a client with the credentials of the process."""
-    from google.cloud.bigquery import Client
-
-    return Client(project=dataset.project, location=location)
+    return Dataset(address["project"], address["name"])
 
 
 def bigquery_schema(columns: tuple[Column, ...]) -> "list[SchemaField]":
@@ -113,117 +102,67 @@ def bigquery_schema(columns: tuple[Column, ...]) -> "list[SchemaField]":
     ]
 
 
-def prepare_stream(url: str, patience: float = 20.0) -> None:
-    """Makes the tables to which streams append, and the views that show their present rows.
+def _of_run(run_id: str) -> "QueryJobConfig":
+    from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter
 
-    Args:
-        url: Address of the dataset.
-        patience: How long a service that does not answer is asked again, in seconds.
+    return QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", run_id)])
 
-    Raises:
-        ConfigError: They cannot be made, or tables of batches have the names of the views.
+
+def prepare_tables(url: str, patience: float = _TRIED_S) -> None:
+    """Makes the missing tables of a dataset; raises ConfigError if a run cannot be written there.
+
+    A service that does not answer is asked again for `patience` seconds.
     """
-    from google.cloud.bigquery import DEFAULT_RETRY
+    from google.cloud.bigquery import QueryJobConfig
 
     dataset = parse_dataset(url)
-    retry = DEFAULT_RETRY.with_timeout(patience)
-    with refused(url):
-        client, location = _open_dataset(dataset, patience)
-        known = {table.table_id for table in client.list_tables(dataset.name) if table.table_type == "TABLE"}
-        if taken := known & set(WAREHOUSE_TABLES):
-            raise ConfigError(
-                f"holds tables of batches ({', '.join(sorted(taken))}): a stream needs a dataset of its own"
-            )
-        for table, columns in stream_tables().items():
-            _prepare_table(client, dataset.table(table), columns, patience)
-        sql = ";\n".join([*view_statements(lambda name: f"`{dataset.table(name)}`"), ""])
-        client.query(sql, location=location, retry=retry, timeout=patience).result()
-
-
-def check_run_id(place: SinkPlace, patience: float = 20.0) -> None:
-    """Checks that a dataset holds no stream of a run's id: it would hide the rows of the new one.
-
-    Revisions of a stream begin at 0, and of each thing the highest one counts.
-
-    Raises:
-        ConfigError: It holds one.
-    """
-    from google.cloud.bigquery import DEFAULT_RETRY, QueryJobConfig, ScalarQueryParameter
-
-    dataset, retry = parse_dataset(place.url), DEFAULT_RETRY.with_timeout(patience)
-    sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
-    config = QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", place.run_id)])
-    with refused(place.url):
-        client, location = _open_dataset(dataset, patience)
-        if list(client.query(sql, config, location=location, retry=retry, timeout=patience).result()):
-            raise ConfigError(
-                f"holds a stream with the run id {place.run_id} already: name another --run_id, or "
-                f"delete its rows of {CHANGES}"
-            )
-
-
-def prepare_tables(url: str, patience: float = 20.0) -> None:
-    """Makes the missing tables of a dataset, and tries whether a run can be written there.
-
-    Args:
-        url: Address of the dataset.
-        patience: How long a service that does not answer is asked again, in seconds.
-
-    Raises:
-        ConfigError: A run cannot be written.
-    """
-    from google.cloud.bigquery import DEFAULT_RETRY, QueryJobConfig
-
-    dataset = parse_dataset(url)
-    retry = DEFAULT_RETRY.with_timeout(patience)
     with refused(url):
         client, location = _open_dataset(dataset, patience)
         for table in WAREHOUSE_TABLES:
             _prepare_table(client, dataset.table(table), staged_columns(table, by_version=False), patience)
         sql = f"DELETE FROM `{dataset.table(WAREHOUSE_TABLES[0])}` WHERE run_id = ''"
         tried = QueryJobConfig(dry_run=True, use_query_cache=False)
-        client.query(sql, tried, location=location, retry=retry, job_retry=None, timeout=patience)
+        options = {"retry": patient(patience), "timeout": patience}
+        client.query(sql, tried, location=location, job_retry=None, **options)
 
 
 def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
     """Returns a client, and the location of the dataset; raises ConfigError if it is not there."""
     from google.api_core.exceptions import NotFound
-    from google.cloud.bigquery import DEFAULT_RETRY
 
-    client, retry = open_client(dataset), DEFAULT_RETRY.with_timeout(patience)
+    client = open_client(dataset.project)
     try:
-        return client, client.get_dataset(dataset.name, retry=retry, timeout=patience).location
+        return client, client.get_dataset(dataset.name, retry=patient(patience), timeout=patience).location
     except NotFound:
         raise ConfigError(f"there is no such dataset; make it with: bq mk {dataset.name}") from None
 
 
 def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], patience: float) -> None:
-    from google.cloud.bigquery import DEFAULT_RETRY, Table, TimePartitioning
+    from google.cloud.bigquery import Table, TimePartitioning
 
     wanted = Table(name, bigquery_schema(columns))
     wanted.time_partitioning = TimePartitioning(field=DATE.name)
     names = {column.name for column in columns}
     wanted.clustering_fields = [name for name in _CLUSTERED if name in names] or None
-    retry = DEFAULT_RETRY.with_timeout(patience)
-    client.create_table(wanted, exists_ok=True, retry=retry, timeout=patience)
-    found = client.get_table(name, retry=retry, timeout=patience)
-    faults = list(_faults(wanted.schema, found.schema))
-    if found.table_type != "TABLE":
-        faults = [f"is a {found.table_type.lower()}"]
+    client.create_table(wanted, exists_ok=True, retry=patient(patience), timeout=patience)
+    table = client.get_table(name, retry=patient(patience), timeout=patience)
+    faults = list(_faults(wanted.schema, table.schema))
+    if table.table_type != "TABLE":
+        faults = [f"is a {table.table_type.lower()}"]
     if faults:
         raise ConfigError(f"the table {wanted.table_id} {'; '.join(faults)}")
 
 
-def _faults(wanted: "list[SchemaField]", found: "list[SchemaField]") -> Iterator[str]:
+def _faults(wanted: "list[SchemaField]", present: "list[SchemaField]") -> Iterator[str]:
     """Yields what is wrong with the columns of a table; it may have further ones that may be null."""
-    known = {field.name.lower(): field for field in found}
+    known = {field.name.lower(): field for field in present}
     for field in wanted:
         other = known.pop(field.name.lower(), None)
         kind = f"{field.field_type} {field.mode}"
         if other is None:
             yield f"lacks the column {field.name} ({kind}): add it with ALTER TABLE"
-        elif (stated := _kind(other)) != _kind(field):
-            yield f"has the column {field.name} as {' '.join(stated)}, not {kind}"
+        elif (present_kind := _kind(other)) != _kind(field):
+            yield f"has the column {field.name} as {' '.join(present_kind)}, not {kind}"
     for name, field in known.items():
         if field.mode == "REQUIRED":
             yield f"has the column {name}, which is required and unknown here"
@@ -236,11 +175,7 @@ def _kind(field: "SchemaField") -> tuple[str, str]:
 
 @contextmanager
 def refused(url: str) -> Iterator[None]:
-    """Converts errors of Google's libraries.
-
-    Raises:
-        ConfigError: There was one.
-    """
+    """Converts errors of Google's libraries; raises ConfigError if there was one."""
     from google.api_core.exceptions import Forbidden, GoogleAPIError, Unauthorized
     from google.auth.exceptions import GoogleAuthError
 
@@ -280,12 +215,7 @@ class BigQueryChanges:
     """
 
     def __init__(self, place: SinkPlace, patience: float = _PATIENCE_S) -> None:
-        """Creates a writer.
-
-        Args:
-            place: The run and the dataset.
-            patience: How long a service that does not answer is asked again, in seconds.
-        """
+        """Creates a writer; a service that does not answer is asked again for `patience` seconds."""
         self.stop = Event()
         self._url, self._patience = place.url, patience
         self._dataset, self._client = parse_dataset(place.url), open_writer()
@@ -297,19 +227,19 @@ class BigQueryChanges:
         for table in WAREHOUSE_TABLES:
             if table != _FAILURES:
                 lost += self._append_rows(table, table_rows(changes, table))
-        told = [_failure_row(each) for each in lost]
-        refused_rows = self._append_rows(_FAILURES, table_rows(changes, _FAILURES) + told)
-        lost += (each for each in refused_rows if each.row["change_row"] >= 0)
+        failed = [_failure_row(row) for row in lost]
+        refused_rows = self._append_rows(_FAILURES, table_rows(changes, _FAILURES) + failed)
+        lost += (refusal for refusal in refused_rows if refusal.row["change_row"] >= 0)
         # A value of the row, such as an id, may be what is refused: it is left out in the end.
-        refused_rows = self._append_rows(_FAILURES, [_failure_row(each) for each in refused_rows])
-        self._append_rows(_FAILURES, [_without_values(each.row) for each in refused_rows])
+        refused_rows = self._append_rows(_FAILURES, [_failure_row(refusal) for refusal in refused_rows])
+        self._append_rows(_FAILURES, [_without_values(refusal.row) for refusal in refused_rows])
         if self._append(CHANGES, change_rows(changes)):
             raise OSError(f"--store {self._url}: rows of {CHANGES} are not taken")
-        return [RefusedRow(each.row["change_id"], f"--store {self._url}: {_told(each)}") for each in lost]
+        return [RefusedRow(row.row["change_id"], f"--store {self._url}: {_lost_text(row)}") for row in lost]
 
     def _append_rows(self, table: str, rows: Sequence[JsonObject]) -> list[_Lost]:
         """Appends rows of a flat table; returns those that it does not take."""
-        return [_Lost(table, *each) for each in self._append(stream_table(table), rows)]
+        return [_Lost(table, *refusal) for refusal in self._append(stream_table(table), rows)]
 
     def _append(self, name: str, rows: Sequence[JsonObject]) -> list[tuple[JsonObject, str]]:
         """Appends rows; returns those that are not taken, with the reasons."""
@@ -336,13 +266,9 @@ class BigQueryChanges:
                 yield from self._append_batch(name, batch.take(kept))
 
     def _send(self, request: "AppendRowsRequest") -> dict[int, str]:
-        """Sends a request until it is answered.
+        """Sends a request until it is answered; raises OSError if it is refused, or not for a long time.
 
-        Returns:
-            Number of a row -> why it is refused; if there is one, no row was appended.
-
-        Raises:
-            OSError: It is refused, or is not answered for a long time.
+        Returns number of a row -> why it is refused; if there is one, no row was appended.
         """
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
@@ -351,7 +277,7 @@ class BigQueryChanges:
         waiting = Waiting(what, self._patience, self.stop)
         while True:
             try:
-                found = _refused_rows(self._answer(request))
+                refusals = _refused_rows(self._answer(request))
             except (GoogleAPIError, GoogleAuthError) as error:
                 if not _may_pass(error):
                     raise OSError(f"{what}: {told(error)}") from None
@@ -359,7 +285,7 @@ class BigQueryChanges:
                     raise OSError(waiting.gave_up(told(error))) from None
             else:
                 waiting.end()
-                return found
+                return refusals
 
     def _answer(self, request: "AppendRowsRequest") -> "AppendRowsResponse":
         from google.api_core.exceptions import ServiceUnavailable
@@ -373,22 +299,38 @@ class BigQueryChanges:
 
 
 def try_stream(place: SinkPlace) -> None:
-    """Makes tables and views, and tries whether the service for appending answers.
+    """Makes the tables to which streams append, and the views that show their present rows.
 
-    Raises:
-        ConfigError: Rows cannot be appended.
+    Raises ConfigError if they cannot be made or appended to, tables of batches have the names of the views,
+    or a stream with the run's id is there.
     """
     from google.api_core.exceptions import NotFound, ServiceUnavailable
     from google.api_core.retry import Retry, if_exception_type
 
-    prepare_stream(place.url)
-    if place.is_new:
-        check_run_id(place)
+    dataset = parse_dataset(place.url)
     with refused(place.url):
+        client, location = _open_dataset(dataset, _TRIED_S)
+        known = {table.table_id for table in client.list_tables(dataset.name) if table.table_type == "TABLE"}
+        if taken := known & set(WAREHOUSE_TABLES):
+            raise ConfigError(
+                f"holds tables of batches ({', '.join(sorted(taken))}): a stream needs a dataset of its own"
+            )
+        for table, columns in stream_tables().items():
+            _prepare_table(client, dataset.table(table), columns, _TRIED_S)
+        sql = ";\n".join([*_view_statements(lambda name: f"`{dataset.table(name)}`"), ""])
+        options = {"location": location, "retry": patient(_TRIED_S), "timeout": _TRIED_S}
+        client.query(sql, **options).result()
+        # Revisions begin at 0, and of each thing the highest one counts: rows of an earlier stream
+        # with this id would hide the new ones.
+        sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
+        if place.is_new and list(client.query(sql, _of_run(place.run_id), **options).result()):
+            raise ConfigError(
+                f"holds a stream with the run id {place.run_id} already: name another --run_id, or "
+                f"delete its rows of {CHANGES}"
+            )
         # A table that was just made is not found for a moment.
         retry = Retry(if_exception_type(NotFound, ServiceUnavailable), timeout=60)
-        name = _stream_name(parse_dataset(place.url), CHANGES)
-        open_writer().get_write_stream(name=name, retry=retry, timeout=_REQUEST_S)
+        open_writer().get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
 
 
 def open_writer() -> "BigQueryWriteClient":
@@ -456,7 +398,7 @@ def _failure_row(lost: _Lost) -> JsonObject:
     for name in _VALUES:
         value = lost.row.get(name)
         row[name] = value[:200] if isinstance(value, str) else None
-    return row | {"stage": _STAGE, "error_type": "UnfitRowError", "message": _told(lost)[:1000]}
+    return row | {"stage": _STAGE, "error_type": "UnfitRowError", "message": _lost_text(lost)[:1000]}
 
 
 def _without_values(row: JsonObject) -> JsonObject:
@@ -465,7 +407,7 @@ def _without_values(row: JsonObject) -> JsonObject:
     return row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be told here"}
 
 
-def _told(lost: _Lost) -> str:
+def _lost_text(lost: _Lost) -> str:
     return f"a row of {lost.table} was not written: {lost.reason}"
 
 
@@ -477,53 +419,30 @@ _TRIES = 6
 _CONFLICTS = ("concurrent update", "Could not serialize access")
 
 
-def open_tables(place: SinkPlace) -> TableSink:
-    """Returns the sink of a run, which stages rows below `--output`."""
-    return StagingSink(staging_folder(place.output, place), place.date, by_version=False)
-
-
 def try_tables(place: SinkPlace) -> None:
-    """Makes the tables, and tries whether files can be written and loaded.
+    """Makes the tables; raises ConfigError if files cannot be written below `--output`, or not be loaded."""
+    from pyarrow.parquet import write_table
 
-    Raises:
-        ConfigError: Files cannot be written below `--output`, or not be loaded into the dataset.
-    """
     prepare_tables(place.url)
-    folder = staging_folder(place.output, place)
+    folder = staging_folder(place)
     try:
         make_folder(folder)
     except Exception as error:  # Beam's file systems raise errors of many libraries.
         raise ConfigError(f"--output {place.output}: {' '.join(str(error).split())}") from None
     with refused(place.url):
-        _try_load(place, FileSystems.join(folder, "tried.parquet"))
-
-
-def _try_load(place: SinkPlace, path: str) -> None:
-    """Loads a file without rows in the way of all files, which tries permissions and locations."""
-    from pyarrow.parquet import write_table
-
-    table = WAREHOUSE_TABLES[0]
-    with FileSystems.create(path) as file:
-        write_table(arrow_schema(staged_columns(table, by_version=False)).empty_table(), file)
-    with _loaded(parse_dataset(place.url), [StagedRows(table, None, path, 0, ())]):
-        pass
-
-
-def discard_tables(place: SinkPlace) -> None:
-    """Removes the files that a run has not completed; tables of theirs expire."""
-    remove_folder(staging_folder(place.output, place))
+        # A file without rows is loaded in the way of all files, which tries permissions and locations.
+        path, table = FileSystems.join(folder, "tried.parquet"), WAREHOUSE_TABLES[0]
+        with FileSystems.create(path) as file:
+            write_table(arrow_schema(staged_columns(table, by_version=False)).empty_table(), file)
+        with _loaded(parse_dataset(place.url), [StagedRows(table, None, path, 0, ())]):
+            pass
 
 
 def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     """Loads the rows of a run into tables of their own, and puts them in place of an earlier run's at once.
 
-    It can be repeated: the rows of the run are replaced again.
-
-    Returns:
-        What was not written, one line each.
-
-    Raises:
-        OSError: Nothing of the run was written.
+    It can be repeated: the rows of the run are replaced again. Returns what was not written, one line each;
+    raises OSError if nothing of the run was written.
     """
     from google.api_core.exceptions import GoogleAPIError
     from google.auth.exceptions import GoogleAuthError
@@ -536,15 +455,15 @@ def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]
         rows = sum(part.rows for part in staged)
         raise OSError(f"--store {place.url}: none of {rows} rows were written: {told(error)}") from None
     finally:
-        remove_earlier(place.output, place)
-    return [f"--store {place.url}: {line}" for line in lost_rows(staged)]
+        remove_earlier(place)
+    return lost_rows(place, staged)
 
 
 @contextmanager
 def _loaded(dataset: Dataset, staged: Sequence[StagedRows]) -> "Iterator[tuple[Client, dict[str, str]]]":
     """Loads staged rows into tables that are removed in the end; yields the names of those by table."""
-    client = open_client(dataset)
-    client = open_client(dataset, client.get_dataset(dataset.name).location)
+    client = open_client(dataset.project)
+    client = open_client(dataset.project, client.get_dataset(dataset.name).location)
     suffix = f"_staging_{uuid4().hex}"
     loaded: dict[str, str] = {}
     try:
@@ -562,6 +481,7 @@ def _loaded(dataset: Dataset, staged: Sequence[StagedRows]) -> "Iterator[tuple[C
 
 def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) -> None:
     """Loads files into a new table of their own, which BigQuery removes after a day if nobody does."""
+    from google.api_core.exceptions import GoogleAPIError
     from google.cloud.bigquery import LoadJobConfig, SourceFormat, Table
     from google.cloud.bigquery.format_options import ParquetOptions
 
@@ -579,21 +499,14 @@ def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) 
     )
     jobs = list(_jobs(client, name, table, [part.path for part in parts], config))
     for job in jobs:
-        _wait(job)
+        try:
+            job.result()
+        except GoogleAPIError as error:  # it does not tell what else went wrong, such as other rows
+            reasons = [reason["message"] for reason in job.errors or ()]
+            raise OSError("; ".join(dict.fromkeys(reasons)) or told(error)) from None
     loaded = sum(job.output_rows or 0 for job in jobs)
     if loaded != (written := sum(part.rows for part in parts)):
         raise OSError(f"{loaded} instead of {written} rows of {table} were loaded")
-
-
-def _wait(job: "LoadJob") -> None:
-    """Waits for the end of a job; its error does not tell what else went wrong, such as other rows."""
-    from google.api_core.exceptions import GoogleAPIError
-
-    try:
-        job.result()
-    except GoogleAPIError as error:
-        reasons = [reason["message"] for reason in job.errors or ()]
-        raise OSError("; ".join(dict.fromkeys(reasons)) or told(error)) from None
 
 
 def _jobs(
@@ -653,12 +566,10 @@ def _replacement(dataset: Dataset, loaded: dict[str, str]) -> str:
 
 def _replace_rows(client: "Client", sql: str, run_id: str) -> None:
     from google.api_core.exceptions import GoogleAPIError
-    from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter
 
-    config = QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", run_id)])
     for attempt in range(_TRIES):
         try:
-            client.query(sql, config).result()
+            client.query(sql, _of_run(run_id)).result()
             return
         except GoogleAPIError as error:
             if attempt == _TRIES - 1 or not any(words in str(error) for words in _CONFLICTS):
@@ -677,13 +588,7 @@ class Waiting:
     """The time in which one request is asked again."""
 
     def __init__(self, what: str, patience: float, stop: Event) -> None:
-        """Begins now.
-
-        Args:
-            what: What does not answer, for messages.
-            patience: Seconds in which it is asked again.
-            stop: If it is set, some seconds are left at most.
-        """
+        """Begins now, and lasts for `patience` seconds, or some if `stop` is set; `what` does not answer."""
         self._what, self._stop, self._pause = what, stop, 0.1
         self._start, self._began = time.monotonic(), datetime.now(UTC)
         self._deadline = self._start + patience
@@ -734,7 +639,7 @@ _CHANGE_COLUMNS = (
     Column("change_id", "string"),
     Column("written", "string"),
 )
-_PLACE = (Column("change_id", "string"), Column("change_row", "long"))
+_ROW_COLUMNS = (Column("change_id", "string"), Column("change_row", "long"))
 _OLDEST = timedelta(days=9 * 365)
 _CURRENT_SQL = """CREATE OR REPLACE VIEW {current} AS
 SELECT change_id FROM (
@@ -762,18 +667,18 @@ def stream_table(table: str) -> str:
 
 def stream_tables() -> dict[str, tuple[Column, ...]]:
     """Returns the columns of all tables by name."""
-    flat = {stream_table(table): (*staged_columns(table, False), *_PLACE) for table in WAREHOUSE_TABLES}
+    flat = {stream_table(table): (*staged_columns(table, False), *_ROW_COLUMNS) for table in WAREHOUSE_TABLES}
     return {**flat, CHANGES: _CHANGE_COLUMNS}
 
 
-def view_statements(full_name: Callable[[str], str]) -> Iterator[str]:
+def _view_statements(full_name: Callable[[str], str]) -> Iterator[str]:
     """Yields the SQL of the views, in order; `full_name` returns a table's name for SQL."""
     current = full_name(CURRENT)
     yield _CURRENT_SQL.format(current=current, changes=full_name(CHANGES))
     for table in WAREHOUSE_TABLES:
         names = ", ".join(column.name for column in staged_columns(table, by_version=False))
-        own = full_name(stream_table(table))
-        yield _VIEW_SQL.format(view=full_name(table), columns=names, table=own, current=current)
+        flat = full_name(stream_table(table))
+        yield _VIEW_SQL.format(view=full_name(table), columns=names, table=flat, current=current)
 
 
 def table_rows(changes: Sequence[StreamChange], table: str) -> list[JsonObject]:
@@ -790,17 +695,9 @@ def table_rows(changes: Sequence[StreamChange], table: str) -> list[JsonObject]:
 def change_rows(changes: Sequence[StreamChange]) -> list[JsonObject]:
     """Returns the rows that make changes count; they are appended last."""
     written = datetime.now(UTC).isoformat(timespec="microseconds")
-    return [
-        {
-            "date": day_of(change),
-            "run_id": change.run_id,
-            "thing": change.thing,
-            "revision": change.revision,
-            "change_id": change.change_id,
-            "written": written,
-        }
-        for change in changes
-    ]
+    names = [column.name for column in _CHANGE_COLUMNS]
+    values = ((day_of(c), c.run_id, c.thing, c.revision, c.change_id, written) for c in changes)
+    return [dict(zip(names, row, strict=True)) for row in values]
 
 
 def day_of(change: StreamChange) -> date:

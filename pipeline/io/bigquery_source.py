@@ -29,13 +29,9 @@ WHERE table_name = '{table}' AND STARTS_WITH(partition_id, '{start}')
 
 
 def table_state(path: str) -> list[InputFile] | None:
-    """Returns name, bytes and time of change of a table or its partition.
+    """Returns name, bytes and time of change of a table or its partition; none if it is not there.
 
-    Returns:
-        One entry; none if there is no such table or partition; None: a query, of which this is not known.
-
-    Raises:
-        ConfigError: The table cannot be looked at.
+    None: a query, of which this is not known. Raises ConfigError if the table cannot be looked at.
     """
     from google.api_core.exceptions import NotFound
 
@@ -53,7 +49,7 @@ def table_state(path: str) -> list[InputFile] | None:
         start = address.partition.strftime(_IDS[partitioning.type_ if partitioning else "DAY"])
         dataset, _, name = address.table.rpartition(".")
         sql = _PARTITION.format(dataset=dataset, table=name, start=start)
-        client = open_rows_client(address.project)
+        client = open_client(address.project)
         job = client.query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
         [row] = job.result(retry=patient(PATIENCE))
         changed = row["changed"]
@@ -81,15 +77,14 @@ class RowsQuery(NamedTuple):
 def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
     """Returns the query of an address after a dry run, which costs nothing and reads no row.
 
-    Raises:
-        ConfigError: The address, the SQL text or the permissions are wrong, or the service does not answer.
+    Raises ConfigError if the address, the SQL or the permissions are wrong, or the service does not answer.
     """
     from google.cloud.bigquery import QueryJobConfig
 
     address = parse_address(path)
     check_google(address.shown)
     with one_line(address.shown, ConfigError):
-        client = open_rows_client(address.project)
+        client = open_client(address.project)
         sql = address.query or f"SELECT * FROM `{address.table}`"
         if address.partition is not None:
             sql += f" WHERE {day_condition(find_table(address, patience), address.partition)}"
@@ -107,15 +102,14 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
 
 def find_table(address: RowsAddress, patience: float = PATIENCE) -> "Table":
     """Returns the table of an address; raises errors of Google's libraries."""
-    client = open_rows_client(address.project)
+    client = open_client(address.project)
     return client.get_table(address.table, retry=patient(patience), timeout=REQUEST_SECONDS)
 
 
 def day_condition(table: "Table", day: date) -> str:
     """Returns the condition that a row is of a day (in UTC), by the table's partition column.
 
-    Raises:
-        ConfigError: The table is not partitioned by time.
+    Raises ConfigError if the table is not partitioned by time.
     """
     partitioning = table.time_partitioning
     if partitioning is None:
@@ -143,13 +137,9 @@ class RowsPart(NamedTuple):
 
 
 def result_parts(query: RowsQuery, part_rows: int = PART_ROWS, patience: float = _PATIENCE) -> list[RowsPart]:
-    """Runs a query and divides its result.
-
-    Raises:
-        OSError: The query failed.
-    """
+    """Runs a query and divides its result; raises OSError if the query failed."""
     with one_line(query.shown, OSError):
-        client = open_rows_client(query.project)
+        client = open_client(query.project)
         job = client.query(query.sql, retry=patient(patience), timeout=REQUEST_SECONDS)
         total = job.result(max_results=0, retry=patient(patience), timeout=None).total_rows or 0
     return [
@@ -161,10 +151,8 @@ def result_parts(query: RowsQuery, part_rows: int = PART_ROWS, patience: float =
 def part_records(part: RowsPart, limit: int, patience: float = _PATIENCE) -> Iterator[Record | Failure]:
     """Yields the rows of a part as records; their position is their 1-based number in the result.
 
-    A row of more than `limit` bytes is a failure.
-
-    Raises:
-        OSError: A page cannot be read, or rows are missing.
+    A row of more than `limit` bytes is a failure. Raises OSError if a page cannot be read, or rows are
+    missing.
     """
     last = part.start + part.number
     with one_line(f"{part.shown}: rows {part.start + 1} to {last}", OSError):
@@ -181,7 +169,7 @@ def _rows(part: RowsPart, patience: float) -> Iterator[JsonObject]:
     """Yields the rows; reading goes on at the row reached where the service forgot its place in the pages."""
     from google.api_core.exceptions import BadRequest
 
-    client = open_rows_client(part.project)
+    client = open_client(part.project)
     job = cast("QueryJob", client.get_job(part.job_id, location=part.location, retry=patient(patience)))
     done = before = 0
     while done < part.number:
@@ -206,12 +194,7 @@ def _rows(part: RowsPart, patience: float) -> Iterator[JsonObject]:
 
 
 def query_records(path: str, limit: int) -> Iterator[Record | Failure]:
-    """Yields the rows of an address, one part after the other, for commands without a pipeline.
-
-    Raises:
-        ConfigError: The address, the SQL text or the permissions are wrong.
-        OSError: The query failed, or a page cannot be read.
-    """
+    """Yields the rows of an address, for commands without a pipeline; raises ConfigError or OSError."""
     for part in result_parts(prepare_query(path)):
         yield from part_records(part, limit)
 
@@ -222,11 +205,11 @@ _ROLES = "needed: BigQuery Data Viewer on the data, and BigQuery Job User on the
 _LONGEST = 400
 
 
-def open_rows_client(project: str) -> "Client":
+def open_client(project: str, location: str | None = None) -> "Client":
     """Returns a client with the credentials of the process."""
     from google.cloud.bigquery import Client
 
-    return Client(project=project)
+    return Client(project=project, location=location)
 
 
 def patient(seconds: float) -> Any:
@@ -238,12 +221,7 @@ def patient(seconds: float) -> Any:
 
 @contextmanager
 def one_line(what: str, kind: type[ConfigError] | type[OSError]) -> Iterator[None]:
-    """Converts errors of Google's libraries to errors of a kind, in one line that begins with `what`.
-
-    Raises:
-        ConfigError: There was one, if this is the kind.
-        OSError: The same.
-    """
+    """Converts errors of Google's libraries to errors of a kind, in one line that begins with `what`."""
     from google.api_core.exceptions import Forbidden, GoogleAPIError, RetryError, Unauthorized
     from google.auth.exceptions import GoogleAuthError
 

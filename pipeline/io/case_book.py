@@ -40,11 +40,7 @@ class CasePlaces(Struct, frozen=True):
     every: float
 
     def read(self) -> Cases:
-        """Reads all cases.
-
-        Raises:
-            ConfigError: A path names nothing, or there is no case: the stream would not be held against any.
-        """
+        """Reads all cases; raises ConfigError if there is none: the stream would not be held against any."""
         records = case_records(_OPTION, self.paths, self.limit, self.store_app, "parse_case")
         cases = read_cases(records, CaseReader(self.ces), Counter())
         if not cases.cases:

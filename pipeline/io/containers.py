@@ -19,7 +19,7 @@ from urllib.parse import quote
 import yaml
 
 from turnwise.pipeline.io.sinks.base import plain_row
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, shown_url
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, is_store_url, shown_url
 from turnwise.transforms.formats.adk_sessions import session_record
 from turnwise.transforms.formats.messages.messages_base import OTHER_BRANCHES
 
@@ -41,29 +41,26 @@ def container(path: str, head: bytes) -> Callable[[str, Any, int], Texts] | None
     if head.startswith(_ZIP_MAGIC):
         return _zip_texts
     if head.startswith(SQLITE_MAGIC):
-        return session_texts
+        return _session_texts
     name = path.removesuffix(".gz").lower()
     if name.endswith((".yaml", ".yml")):
         return _yaml_texts
     if name.endswith(".parquet"):
-        return parquet_texts
+        return _parquet_texts
     return _csv_texts if name.endswith(".csv") else None
 
 
 def check_container(path: str, head: bytes) -> bool:
-    """Returns whether a local file is a container.
-
-    Raises:
-        ValueError: It is a broken one, or a database without sessions.
-    """
+    """Returns whether a local file is a container; raises ValueError if it is a broken one."""
     opened = container(path, head)
     if opened is _zip_texts:
         with open(path, "rb") as file:
             _archive(file).close()
-    elif opened is session_texts:
-        check_sessions(path)
-    elif opened is parquet_texts:
-        check_parquet(path)
+    elif opened is _session_texts:
+        check_database(path)
+    elif opened is _parquet_texts:
+        with _opened_parquet(path):
+            pass
     return opened is not None
 
 
@@ -75,50 +72,49 @@ def _archive(file: Any) -> zipfile.ZipFile:
 
 
 def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
-    import yaml
 
-    text = file.read(limit + 1)
-    if len(text) > limit:
-        raise ValueError(f"the YAML file is larger than {limit / 1024 / 1024:g} MB")
     try:
-        documents = [one for one in yaml.load_all(text, CheckedLoader) if one is not None]
+        text = _whole(file, limit, "the YAML file")
+        documents = [value for value in yaml.load_all(text, _CheckedLoader) if value is not None]
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"not YAML: {' '.join(str(error).split())[:300]}") from None
     for document in documents:
         yield f"{path}.json", json.dumps(document, default=str, ensure_ascii=False).encode()
 
 
+def _whole(file: Any, limit: int, what: str) -> bytes:
+    text: bytes = file.read(limit + 1)
+    if len(text) > limit:
+        raise ValueError(f"{what} is larger than {limit / 1024 / 1024:g} MB")
+    return text
+
+
 def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     """Yields the rows of a CSV file as one array of objects; cells that hold JSON stay texts."""
-    text = file.read(limit + 1)
-    if len(text) > limit:
-        raise ValueError(f"the CSV file is larger than {limit / 1024 / 1024:g} MB")
+    text = _whole(file, limit, "the CSV file")
     rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True, restval=_NO_CELL)
-    end, is_short, found = 0, False, []
+    end, is_short, objects = 0, False, []
     try:
-        _check_header(rows.fieldnames or ())
+        names = rows.fieldnames or ()
+        others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
+        if others:
+            raise ValueError(f"the CSV file divides its columns by {others[0]!r}, not by a comma; convert it")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"the CSV file names the column {twice!r} twice")
         end = rows.line_num
         for place, row in enumerate(rows, 1):
             if any(row.pop(None, ())):
                 raise ValueError(f"row {place} of the CSV file has more cells than the header names")
             is_short = any(cell is _NO_CELL for cell in row.values())
-            found.append({key: None if cell is _NO_CELL else cell or None for key, cell in row.items()})
+            objects.append({key: None if cell is _NO_CELL else cell or None for key, cell in row.items()})
             end = rows.line_num
     except csv.Error as error:
-        said = f"from line {end + 1} on, the CSV file cannot be read: {error}"
-        raise ValueError(f"{said} (is a quote there not closed, or not doubled?)") from None
+        what = f"from line {end + 1} on, the CSV file cannot be read: {error}"
+        raise ValueError(f"{what} (is a quote there not closed, or not doubled?)") from None
     if is_short and not text.endswith((b"\n", b"\r")):
-        raise ValueError(f"the CSV file breaks off in its last row ({len(found)}), which lacks cells")
-    yield f"{path}.json", dump_json(found)
-
-
-def _check_header(names: Sequence[str]) -> None:
-    others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
-    if others:
-        raise ValueError(f"the CSV file divides its columns by {others[0]!r}, not by a comma; convert it")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"the CSV file names the column {twice!r} twice")
+        raise ValueError(f"the CSV file breaks off in its last row ({len(objects)}), which lacks cells")
+    yield f"{path}.json", dump_json(objects)
 
 
 def _zip_texts(path: str, file: Any, limit: int) -> Texts:
@@ -129,9 +125,9 @@ def _zip_texts(path: str, file: Any, limit: int) -> Texts:
         headers = [names[name] for name in _HEADERS if name in names]
         samples = [info for info in members if info.filename.startswith(_SAMPLES)]
         if headers and (samples or names.keys() <= set(_HEADERS)):
-            header = _json(_content(archive, file, headers[0], limit))
+            header: JsonObject = loads(_content(archive, file, headers[0], limit))
             for info in samples:
-                sample = _json(_content(archive, file, info, limit))
+                sample: JsonValue = loads(_content(archive, file, info, limit))
                 yield f"{path}!{info.filename}", dump_json({**header, "samples": [sample]})
             return
         for info in members:
@@ -141,11 +137,6 @@ def _zip_texts(path: str, file: Any, limit: int) -> Texts:
             raise ValueError(
                 f"{packed[0]} in the archive is not read: unpack it there, or beside the archive"
             )
-
-
-def _json(text: bytes) -> Any:
-    value: JsonValue = json.loads(text)
-    return value
 
 
 def _content(archive: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo, limit: int) -> bytes:
@@ -164,13 +155,12 @@ def _content(archive: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo, limit: 
 
 # Loads YAML safely: a key that stands twice in a mapping is an error, and aliases stand for little.
 
-MOST_ALIASED = 100_000
+_MOST_ALIASED = 100_000
 """The largest number of values and characters that the aliases of a file stand for."""
-
 _MERGE = "tag:yaml.org,2002:merge"
 
 
-class CheckedLoader(yaml.SafeLoader):
+class _CheckedLoader(yaml.SafeLoader):
     """A safe loader that refuses keys that stand twice in a mapping, and aliases that stand for too much."""
 
     def __init__(self, stream: Any) -> None:
@@ -179,16 +169,10 @@ class CheckedLoader(yaml.SafeLoader):
         self._sizes: dict[str, int] = {}
 
     def compose_document(self) -> yaml.Node | None:
-        """Composes a document, which has anchors of its own."""
-        self._sizes.clear()
+        self._sizes.clear()  # a document has anchors of its own
         return super().compose_document()
 
     def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
-        """Composes a node.
-
-        Raises:
-            yaml.MarkedYAMLError: It is an alias of what it stands in, or aliases stand for too much.
-        """
         event, before = self.peek_event(), self._size
         if isinstance(event, yaml.AliasEvent):
             self._count(event)
@@ -202,29 +186,25 @@ class CheckedLoader(yaml.SafeLoader):
         return node
 
     def _count(self, event: yaml.AliasEvent) -> None:
+        problem = ""
         if event.anchor in self.anchors and event.anchor not in self._sizes:
-            said = f"the alias *{event.anchor[:60]} stands in what it names"
-            raise yaml.MarkedYAMLError(problem=said, problem_mark=event.start_mark)
+            problem = f"the alias *{event.anchor[:60]} stands in what it names"
         size = self._sizes.get(event.anchor, 0)
         self._size += size
         self._aliased += size
-        if self._aliased > MOST_ALIASED:
-            said = f"aliases stand for more than {MOST_ALIASED:,} values and characters: write them out"
-            raise yaml.MarkedYAMLError(problem=said, problem_mark=event.start_mark)
+        if self._aliased > _MOST_ALIASED:
+            problem = f"aliases stand for more than {_MOST_ALIASED:,} values and characters: write them out"
+        if problem:
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Composes a mapping.
-
-        Raises:
-            yaml.MarkedYAMLError: A key stands in it twice.
-        """
         node = super().compose_mapping_node(anchor)
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
                 if key.value in seen:
-                    said = f"the key {key.value[:60]!r} stands twice"
-                    raise yaml.MarkedYAMLError(problem=said, problem_mark=key.start_mark)
+                    problem = f"the key {key.value[:60]!r} stands twice"
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
                 seen.add(key.value)
         return node
 
@@ -238,7 +218,7 @@ _EVENT_KEYS = ("app_name", "user_id", "session_id")
 _KEYS_OF_STATES: Mapping[str, Sequence[str]] = {"app": ("app_name",), "user": ("app_name", "user_id")}
 
 
-class Database(NamedTuple):
+class _Database(NamedTuple):
     """How the tables of a database are read.
 
     Attributes:
@@ -252,24 +232,10 @@ class Database(NamedTuple):
     place: str
 
 
-def listed_tables(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    """Returns the columns of each table, of pairs of a table and a column."""
-    tables: dict[str, list[str]] = {}
-    for table, column in columns:
-        tables.setdefault(table, []).append(column)
-    return tables
-
-
-SessionReader: TypeAlias = Callable[[Database], Iterator[JsonObject]]
-
-
-def session_reader(database: Database) -> SessionReader:
-    """Returns the function that yields the sessions of a database as records, one at a time.
+def _session_reader(database: _Database) -> Callable[[_Database], Iterator[JsonObject]]:
+    """Returns the function that yields sessions as records, one at a time; raises ValueError: there are none.
 
     The column `actions` of older databases holds pickled objects; it is never selected.
-
-    Raises:
-        ValueError: It holds no sessions.
     """
     if {"sessions", "events"} <= set(database.tables):
         if {"session_id", "timestamp"} <= set(database.tables["events"]):
@@ -279,28 +245,28 @@ def session_reader(database: Database) -> SessionReader:
     if _AGENTS in database.tables:
         return _agents_records
     shown = ", ".join(sorted(database.tables)[:8]) or "none"
-    said = "the database is without sessions of google-adk or the OpenAI Agents SDK"
-    raise ValueError(f"{said} (tables: {shown}); a store is named by its URL in --eval_cases")
+    what = "the database is without sessions of google-adk or the OpenAI Agents SDK"
+    raise ValueError(f"{what} (tables: {shown}); a store is named by its URL in --eval_cases")
 
 
-def _adk_records(database: Database) -> Iterator[JsonObject]:
+def _adk_records(database: _Database) -> Iterator[JsonObject]:
     """Yields sessions with their events; both are read in one order, so that memory stays flat."""
     is_pickled = "actions" in database.tables["events"]
     groups = groupby(database.rows(_events(database)), lambda row: _key(row, _EVENT_KEYS))
     key, events = next(groups, (None, None))
     for session in database.rows(_sessions(database)):
-        own: list[JsonObject] = []
+        of_session: list[JsonObject] = []
         if events is not None and key == _key(session, _SESSION_KEYS):
-            own = list(events)
+            of_session = list(events)
             key, events = next(groups, (None, None))
-        yield session_record(session, own, is_pickled)
+        yield session_record(session, of_session, is_pickled)
 
 
 def _key(row: JsonObject, names: Sequence[str]) -> tuple[JsonValue, ...]:
     return tuple(row.get(name) for name in names)
 
 
-def _sessions(database: Database) -> str:
+def _sessions(database: _Database) -> str:
     joins, chosen = "", _columns(database, "sessions", "s")
     for kind, keys in _KEYS_OF_STATES.items():
         if f"{kind}_states" in database.tables:
@@ -310,7 +276,7 @@ def _sessions(database: Database) -> str:
     return f"SELECT {chosen} FROM sessions AS s{joins} ORDER BY s.app_name, s.user_id, s.id"
 
 
-def _events(database: Database) -> str:
+def _events(database: _Database) -> str:
     pairs = zip(_SESSION_KEYS, _EVENT_KEYS, strict=True)
     equal = " AND ".join(f"s.{of_session} = e.{of_event}" for of_session, of_event in pairs)
     order = f"s.app_name, s.user_id, s.id, e.timestamp, e.{database.place}"
@@ -318,18 +284,17 @@ def _events(database: Database) -> str:
     return f"SELECT {chosen} FROM events AS e JOIN sessions AS s ON {equal} ORDER BY {order}"
 
 
-def _columns(database: Database, table: str, alias: str) -> str:
+def _columns(database: _Database, table: str, alias: str) -> str:
     names = [name for name in database.tables[table] if name not in _NEVER_READ]
     return ", ".join(f'{alias}."{name}"' for name in names)
 
 
-def _agents_records(database: Database) -> Iterator[JsonObject]:
+def _agents_records(database: _Database) -> Iterator[JsonObject]:
     """Yields the items of each session; those of the newest branch, if the SDK divided them into branches."""
     place = "id" if "id" in database.tables[_AGENTS] else database.place
-    branches = {"message_id", "branch_id", "id"} <= set(database.tables.get(_BRANCHES, ()))
     chosen = f"SELECT m.session_id, m.message_data, m.{place} AS place"
     source = f"FROM {_AGENTS} AS m"
-    if branches:
+    if {"message_id", "branch_id", "id"} <= set(database.tables.get(_BRANCHES, ())):
         chosen += ", b.branch_id, b.id AS branch_place"
         source += f" LEFT JOIN {_BRANCHES} AS b ON b.message_id = m.{place}"
     rows = database.rows(f"{chosen} {source} ORDER BY m.session_id, m.{place}")
@@ -342,10 +307,10 @@ def _items(rows: Sequence[JsonObject]) -> JsonObject:
     kept = [row for row in rows if row.get("branch_id") in (None, newest)]
     places = {row["place"] for row in kept}
     left = {row["place"]: row for row in rows if row["place"] not in places}
-    found: JsonObject = {"input": [_item(row.get("message_data")) for row in kept]}
+    items: JsonObject = {"input": [_item(row.get("message_data")) for row in kept]}
     if left:
-        found[OTHER_BRANCHES] = [_item(row.get("message_data")) for row in left.values()]
-    return found
+        items[OTHER_BRANCHES] = [_item(row.get("message_data")) for row in left.values()]
+    return items
 
 
 def _item(text: JsonValue) -> JsonValue:
@@ -355,95 +320,10 @@ def _item(text: JsonValue) -> JsonValue:
         return text
 
 
-# SQLite files that hold sessions.
-
 SQLITE_MAGIC = b"SQLite format 3\0"
-
 _TABLES = (
     "SELECT t.name, c.name FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table'"
 )
-
-
-def session_texts(path: str, file: Any, limit: int) -> Iterator[tuple[str, bytes]]:
-    """Yields the sessions of a database, each as JSON.
-
-    Raises:
-        ValueError: It is broken, or no database of sessions.
-    """
-    with tempfile.TemporaryDirectory() as directory:
-        local = path
-        if not os.path.isfile(path):
-            local = os.path.join(directory, "copy.db")
-            with open(local, "wb") as copy:
-                shutil.copyfileobj(file, copy)
-        with _opened(local) as database:
-            # Of a damaged page, SQLite may give fewer rows without an error.
-            for row in database.rows("PRAGMA quick_check(1)"):
-                if row["quick_check"] != "ok":
-                    raise ValueError(f"the SQLite database is damaged: {row['quick_check']}")
-            for record in session_reader(database)(database):
-                yield f"{path}.json", dump_json(record)
-
-
-def check_sessions(path: str) -> None:
-    """Raises ValueError if a local database is broken, or holds no sessions."""
-    with _opened(path) as database:
-        session_reader(database)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[Database]:
-    try:
-        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as connection:
-            connection.row_factory = sqlite3.Row
-
-            def rows(statement: str) -> Iterator[JsonObject]:
-                return map(dict, connection.execute(statement))
-
-            yield Database(listed_tables(connection.execute(_TABLES)), rows, "rowid")
-    except sqlite3.Error as error:
-        raise ValueError(f"the SQLite database cannot be read: {error}") from None
-
-
-# Reads the rows of Parquet files, some at a time, so that memory does not grow with the file.
-
-_ROWS = 200
-
-
-def parquet_texts(path: str, file: Any, limit: int) -> Iterator[tuple[str, bytes]]:
-    """Yields JSON arrays of a file's rows, under the file's name.
-
-    Maps become objects, times RFC 3339, bytes text or base64. Columns without a value are left out of a row.
-
-    Raises:
-        ValueError: It is no Parquet file, or is broken.
-    """
-    with _opened_parquet_files(file) as table:
-        for batch in table.iter_batches(batch_size=_ROWS):
-            rows = batch.to_pylist(maps_as_pydicts="lossy")
-            yield f"{path}.json", dump_json([plain_row(row) for row in rows])
-
-
-def check_parquet(path: str) -> None:
-    """Raises ValueError if a local file is no Parquet file, or is broken."""
-    with _opened_parquet_files(path):
-        pass
-
-
-@contextmanager
-def _opened_parquet_files(file: Any) -> Iterator[Any]:
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        with ParquetFile(file) as table:
-            yield table
-    except (ArrowException, OSError) as error:
-        raise ValueError(f"the Parquet file cannot be read: {' '.join(str(error).split())[:300]}") from None
-
-
-# Sessions of databases that a URL names: PostgreSQL.
-
 _SERVER_TABLES = (
     "SELECT table_name, column_name FROM information_schema.columns "
     "WHERE table_schema = ANY (current_schemas(false)) ORDER BY table_name, ordinal_position"
@@ -451,27 +331,55 @@ _SERVER_TABLES = (
 _ROWS_AT_ONCE = 200
 
 
+def _session_texts(path: str, file: Any, limit: int) -> Texts:
+    """Yields the sessions of a SQLite file; raises ValueError if it is broken, or holds none."""
+    with tempfile.TemporaryDirectory() as directory:
+        local = path
+        if not os.path.isfile(path):
+            local = os.path.join(directory, "copy.db")
+            with open(local, "wb") as copy:
+                shutil.copyfileobj(file, copy)
+        with _sqlite(local) as database:
+            # Of a damaged page, SQLite may give fewer rows without an error.
+            for row in database.rows("PRAGMA quick_check(1)"):
+                if row["quick_check"] != "ok":
+                    raise ValueError(f"the SQLite database is damaged: {row['quick_check']}")
+            for record in _session_reader(database)(database):
+                yield f"{path}.json", dump_json(record)
+
+
 def database_texts(url: str) -> Texts:
-    """Yields the sessions of a database as they are at one time, each as JSON.
+    """Yields the sessions of a PostgreSQL database as they are at one time, each as JSON.
 
     Raises:
         ConfigError: The URL is wrong, or the driver is not installed.
         StoreError: The database does not answer.
         ValueError: It holds no sessions.
     """
-    with _connected(url) as database:
-        for record in session_reader(database)(database):
+    with _postgresql(url) as database:
+        for record in _session_reader(database)(database):
             yield f"{shown_url(url)}.json", dump_json(record)
 
 
-def check_database(url: str) -> None:
-    """Raises ConfigError, StoreError or ValueError if a database does not answer, or holds no sessions."""
-    with _connected(url) as database:
-        session_reader(database)
+def check_database(place: str) -> None:
+    """Raises the errors of `database_texts` if a URL, or a local SQLite file, is no database of sessions."""
+    with (_postgresql if is_store_url(place) else _sqlite)(place) as database:
+        _session_reader(database)
 
 
 @contextmanager
-def _connected(url: str) -> Iterator[Database]:
+def _sqlite(path: str) -> Iterator[_Database]:
+    try:
+        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            tables = _listed(connection.execute(_TABLES))
+            yield _Database(tables, lambda statement: map(dict, connection.execute(statement)), "rowid")
+    except sqlite3.Error as error:
+        raise ValueError(f"the SQLite database cannot be read: {error}") from None
+
+
+@contextmanager
+def _postgresql(url: str) -> Iterator[_Database]:
     from sqlalchemy import text
 
     from turnwise.pipeline.store.database import connected
@@ -480,10 +388,38 @@ def _connected(url: str) -> Iterator[Database]:
         streamed = connection.execution_options(stream_results=True, max_row_buffer=_ROWS_AT_ONCE)
 
         def rows(statement: str) -> Iterator[JsonObject]:
-            return (_with_texts(dict(row)) for row in streamed.execute(text(statement)).mappings())
+            for row in streamed.execute(text(statement)).mappings():
+                yield {k: v.isoformat(" ") if isinstance(v, datetime) else v for k, v in row.items()}
 
-        yield Database(listed_tables(connection.execute(text(_SERVER_TABLES))), rows, "ctid")
+        yield _Database(_listed(connection.execute(text(_SERVER_TABLES))), rows, "ctid")
 
 
-def _with_texts(row: JsonObject) -> JsonObject:
-    return {key: value.isoformat(" ") if isinstance(value, datetime) else value for key, value in row.items()}
+def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
+    """Returns the columns of each table, of pairs of a table and a column."""
+    tables: dict[str, list[str]] = {}
+    for table, column in columns:
+        tables.setdefault(table, []).append(column)
+    return tables
+
+
+def _parquet_texts(path: str, file: Any, limit: int) -> Texts:
+    """Yields JSON arrays of some rows of a Parquet file, so that memory does not grow with it.
+
+    Maps become objects, times RFC 3339, bytes text or base64. Columns without a value are left out of a row.
+    """
+    with _opened_parquet(file) as table:
+        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
+            rows = batch.to_pylist(maps_as_pydicts="lossy")
+            yield f"{path}.json", dump_json([plain_row(row) for row in rows])
+
+
+@contextmanager
+def _opened_parquet(file: Any) -> Iterator[Any]:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(file) as table:
+            yield table
+    except (ArrowException, OSError) as error:
+        raise ValueError(f"the Parquet file cannot be read: {' '.join(str(error).split())[:300]}") from None

@@ -61,8 +61,7 @@ WORKER = "worker "
 def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
     """Returns the paths and globs that an option names. A local directory means all files below it.
 
-    Raises:
-        ConfigError: A path is empty or does not exist, or its file cannot be read or is binary.
+    Raises ConfigError if a path is empty or does not exist, or its file cannot be read or is binary.
     """
     patterns: list[str] = []
     for path in paths:
@@ -90,26 +89,20 @@ def _patterns_of(path: str) -> list[str]:
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
     if not path.strip():
         raise ValueError("an empty path")
-    problem = name_problem(path)
-    if problem:
+    if problem := name_problem(path):
         raise ValueError(problem)
     try:
-        check_path(path)
+        if os.path.isdir(path):
+            os.scandir(path).close()
+            if next(files_at(path), None) is None:
+                raise ValueError(f"no file in it ends in {', '.join(SUFFIXES)}")
+        elif os.path.lexists(path):
+            check_file(path)
+        elif next(files_at(path), None) is None:
+            raise ValueError("no such file")
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from None
     return [path]
-
-
-def check_path(path: str) -> None:
-    """Raises ValueError or OSError if a local path cannot be read."""
-    if os.path.isdir(path):
-        os.scandir(path).close()
-        if next(files_at(path), None) is None:
-            raise ValueError(f"no file in it ends in {', '.join(SUFFIXES)}")
-    elif os.path.lexists(path):
-        check_file(path)
-    elif next(files_at(path), None) is None:
-        raise ValueError("no such file")
 
 
 def check_file(path: str) -> None:
@@ -143,8 +136,8 @@ def matched_files(patterns: list[str]) -> list[str | Failure]:
 
 def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
     """Returns the files that paths and globs name, each once, by name; then failures of unreadable paths."""
-    sizes = dict.fromkeys((one for one in patterns if is_store_url(one) or is_bigquery(one)), 0)
-    remote = remote_files([one for one in patterns if not is_local(one) and one not in sizes])
+    sizes = dict.fromkeys((path for path in patterns if is_store_url(path) or is_bigquery(path)), 0)
+    remote = remote_files([path for path in patterns if not is_local(path) and path not in sizes])
     sizes.update({file.path: file.size_in_bytes or 0 for file in remote})
     local = {seen.path: seen for path in patterns if is_local(path) for seen in files_at(path)}
     failures: dict[str, Failure] = {}
@@ -156,7 +149,7 @@ def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
         elif (identity := (seen.stat.st_dev, seen.stat.st_ino)) not in inodes:
             inodes.add(identity)
             sizes[path] = seen.stat.st_size
-    return [*(SizedPath(*one) for one in sorted(sizes.items())), *failures.values()]
+    return [*(SizedPath(*item) for item in sorted(sizes.items())), *failures.values()]
 
 
 def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
@@ -173,8 +166,7 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
 def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
     """Yields the records of one file, see `split_records`, or of the database or rows that a URL names.
 
-    Raises:
-        IncompleteReadError: It has become shorter since it was listed or opened.
+    Raises IncompleteReadError if it has become shorter since it was listed or opened.
     """
     if is_store_url(path):
         yield from contained_records(database_texts(path), limit)
@@ -244,9 +236,7 @@ def named_records(
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
     """Returns the files and tables that an option names, as they are now; None: there are others.
 
-    Raises:
-        ConfigError: A path does not exist, or cannot be read.
-        OSError: A filesystem does not answer.
+    Raises ConfigError if a path does not exist or cannot be read, OSError if a filesystem does not answer.
     """
     listed: list[InputFile] = []
     for path in paths:
@@ -297,8 +287,7 @@ Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
 def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
     """Yields every file and what its records hold; at the end what events were joined into.
 
-    Raises:
-        ConfigError: A path names nothing, or cannot be read.
+    Raises ConfigError if a path names nothing, or cannot be read.
     """
     with EventJoin() as joining:
         for path in matched_files(file_patterns(option, without_configs(paths))):
@@ -367,11 +356,7 @@ def read_cases(
 def case_records(
     option: str, paths: Sequence[str], limit: int, store_app: str = "", stage: Stage = "read"
 ) -> Iterator[Record | Failure]:
-    """Yields the records of files and stores.
-
-    Raises:
-        ConfigError: A path names nothing, or a store cannot be opened.
-    """
+    """Yields the records of files and stores; raises ConfigError if one is not there or cannot be opened."""
     for path in matched_files(file_patterns(option, [path for path in paths if not is_store_url(path)])):
         yield from file_records(path, limit, stage)
     urls = [path for path in dict.fromkeys(paths) if is_store_url(path)]
@@ -397,13 +382,11 @@ class AgentInputs(NamedTuple):
         logs: Eval results, stored sessions and other logs.
         cases: Eval sets and other cases.
         configs: `test_config.json` beside eval sets, or in the folder; or the config of a run.
-        not_read: Recordings in a form that is not read.
     """
 
     logs: list[str]
     cases: list[str]
     configs: list[str]
-    not_read: list[str]
 
 
 def agent_folder(path: str) -> AgentInputs | None:
@@ -420,35 +403,30 @@ def agent_folder(path: str) -> AgentInputs | None:
     cases = [name for name in below if name.endswith(_CASES)]
     logs = [name for name in below if name.endswith(_SESSION)]
     logs += [str(file) for file in sorted((folder / _ADK / _HISTORY).glob(f"*{_RESULT}"))]
-    stored = [str(file) for file in (folder / _ADK / _SESSIONS,) if file.is_file()]
-    logs += [name for name in stored if name.endswith(SUFFIXES)]
+    if (sessions := folder / _ADK / _SESSIONS).is_file():
+        logs.append(str(sessions))
     if not (folder / _ADK).is_dir() and not any(name.endswith(_CASES[0]) for name in cases):
         return None
     homes = dict.fromkeys([*(os.path.dirname(name) for name in cases), path])
     configs = [str(file) for home in homes if (file := Path(home) / _CONFIG).is_file()]
-    return AgentInputs(logs, cases, configs, [name for name in stored if not name.endswith(SUFFIXES)])
+    return AgentInputs(logs, cases, configs)
 
 
 def agent_inputs(logs: Sequence[str], cases: Sequence[str], config: str | None) -> AgentInputs:
     """Returns the inputs of a run: of agent folders among the logs what they hold.
 
     Eval sets of a folder are cases, unless cases are named; its `test_config.json` is the config, unless one
-    is named, as in `adk eval`.
-
-    Raises:
-        ConfigError: A folder holds no recording, or several configs.
+    is named, as in `adk eval`. Raises ConfigError if a folder holds no recording, or several configs.
     """
-    inputs = AgentInputs([], [*cases], [], [])
+    inputs = AgentInputs([], [*cases], [])
     for path in logs:
         folder = agent_folder(path)
         if folder is None:
             inputs.logs.append(path)
             continue
-        inputs.not_read.extend(folder.not_read)
         if not folder.logs:
-            also = f"; {', '.join(folder.not_read)} is not read" if folder.not_read else ""
             where = f"without a recording ({_ADK}/{_HISTORY}/*{_RESULT} and *{_SESSION})"
-            raise ConfigError(f"--input {path}: the folder of an ADK agent {where}; run adk eval first{also}")
+            raise ConfigError(f"--input {path}: the folder of an ADK agent {where}; run adk eval first")
         inputs.logs.extend(folder.logs)
         inputs.cases.extend(() if cases else folder.cases)
         inputs.configs.extend(folder.configs)
@@ -471,13 +449,8 @@ def without_configs(paths: Sequence[str]) -> list[str]:
     return opened
 
 
-_KINDS = {
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFDIR: "a directory",
-}
+_KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a directory"}
+_KINDS |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _FILES = (*SUFFIXES, *OTHER_SUFFIXES)
 
 
@@ -499,12 +472,9 @@ Seen: TypeAlias = FoundFile | Unreadable
 
 
 def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str], bool]) -> Iterator[Seen]:
-    """Yields the files below a directory. Visits each directory once, even if several links lead to it.
+    """Yields the files below a directory that are wanted, by their paths; enters directories by theirs.
 
-    Args:
-        directory: Where to start.
-        is_wanted: Returns by its path whether a file is yielded.
-        enters: Returns by its path whether a directory is visited.
+    It visits each directory once, even if several links lead to it.
     """
     waiting, visited = deque([directory]), set[tuple[int, int]]()
     while waiting:
@@ -592,21 +562,15 @@ def other_files(paths: Sequence[str]) -> list[str]:
     local = [path for path in paths if is_local(path)]
     named = (seen for path in local if not os.path.isdir(path) for seen in files_at(path))
     read = {os.path.realpath(seen.path) for seen in named}
-    others = (
-        seen.path
-        for path in local
-        if os.path.isdir(path)
-        for seen in walk(path, _is_other, lambda _: True)
-        if isinstance(seen, FoundFile) and os.path.realpath(seen.path) not in read
-    )
-    return sorted(set(map(shown_path, others)))
+    walks = (walk(path, _is_other, lambda _: True) for path in local if os.path.isdir(path))
+    files = (seen.path for seen in chain.from_iterable(walks) if isinstance(seen, FoundFile))
+    return sorted({shown_path(path) for path in files if os.path.realpath(path) not in read})
 
 
 def matches(pattern: str) -> Iterator[Seen]:
     """Yields the files that a glob matches: `*` within a name, `**` over any number of directories.
 
-    Raises:
-        ConfigError: The glob has a wrong range of characters; one line.
+    Raises ConfigError, in one line, if the glob has a wrong range of characters.
     """
     root = glob_root(pattern)
     prefix = "" if root else f"{os.curdir}{os.sep}"
@@ -615,9 +579,8 @@ def matches(pattern: str) -> Iterator[Seen]:
         path_glob_matches(pattern, "")
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    for seen in walk(
-        root or os.curdir, partial(path_glob_matches, pattern), lambda path: _may_hold(pattern, path)
-    ):
+    matching = walk(root or os.curdir, partial(path_glob_matches, pattern), partial(_may_hold, pattern))
+    for seen in matching:
         yield seen._replace(path=seen.path.removeprefix(prefix))
 
 

@@ -30,22 +30,14 @@ def join_path(directory: str, name: str) -> str:
 
 
 def list_files(directory: str) -> list[FolderFile]:
-    """Returns the files in a directory, without those in folders of it; none if it does not exist.
-
-    Raises:
-        OSError: It cannot be listed.
-    """
+    """Returns the files of a directory, without those in folders; none if it is not there; raises OSError."""
     if is_local(directory):
         return list(_local_files(Path(directory)))
     return [file for _, file in _matched(directory, "*")]
 
 
 def list_run_folders(directory: str) -> dict[str, list[FolderFile]]:
-    """Returns the folders of runs in a directory, finished or not, with their files.
-
-    Raises:
-        OSError: It cannot be listed.
-    """
+    """Returns the folders of runs in a directory, finished or not, with their files; raises OSError."""
     folders: dict[str, list[FolderFile]] = {}
     if is_local(directory):
         for path in Path(directory).glob(_ANY_RUN_FOLDER):

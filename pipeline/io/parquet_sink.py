@@ -8,19 +8,17 @@ from pathlib import Path
 from apache_beam.io.filesystems import FileSystems
 
 from turnwise.pipeline.io.run_writer import publish
-from turnwise.pipeline.io.sinks.base import TableSink
 from turnwise.pipeline.io.staging import (
     VERSION,
     StagedRows,
-    StagingSink,
     check_folder,
     lost_rows,
     make_folder,
     matching,
     partition,
     remove_earlier,
-    remove_folder,
     run_stem,
+    staging_directory,
     staging_folder,
 )
 from turnwise.pipeline.settings.options import SinkPlace
@@ -29,42 +27,21 @@ from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.rows import DATE, WAREHOUSE_TABLES
 
 
-def dataset_folder(url: str) -> str:
-    """Returns the folder of an address `parquet:FOLDER`."""
-    return url.partition(":")[2].rstrip("/") or "/"
-
-
-def open_dataset(place: SinkPlace) -> TableSink:
-    """Returns the sink of a run."""
-    return StagingSink(staging_folder(dataset_folder(place.url), place), place.date, by_version=True)
-
-
 def prepare_dataset(place: SinkPlace) -> None:
     """Makes the folder in which rows of a run are staged; raises ConfigError if it cannot be written."""
-    folder = staging_folder(dataset_folder(place.url), place)
     try:
-        make_folder(folder)
+        make_folder(staging_folder(place))
     except Exception as error:  # Beam's file systems raise errors of many libraries.
         raise ConfigError(f"--store {place.url}: cannot be written: {' '.join(str(error).split())}") from None
-
-
-def discard_staged(place: SinkPlace) -> None:
-    """Removes the files that a run has not completed."""
-    remove_folder(staging_folder(dataset_folder(place.url), place))
 
 
 def complete_dataset(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     """Puts the files of a run into their partitions, in place of those of an earlier run with the same id.
 
-    It can be repeated after an error: files that are in their place stay there.
-
-    Returns:
-        What was not written, one line each.
-
-    Raises:
-        OSError: Files could not be written or removed.
+    It can be repeated after an error: files that are in their place stay there. Returns what was not written,
+    one line each; raises OSError if files could not be written or removed.
     """
-    directory = dataset_folder(place.url)
+    directory = staging_directory(place)
     try:
         for part in staged:
             if part.path:
@@ -76,8 +53,8 @@ def complete_dataset(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str
         text = " ".join(str(error).split())
         raise OSError(f"--store {place.url}: not all of {rows} rows were written: {text}") from None
     finally:
-        remove_earlier(directory, place)
-    return [f"--store {place.url}: {line}" for line in lost_rows(staged)]
+        remove_earlier(place)
+    return lost_rows(place, staged)
 
 
 def _replace(directory: str, table: str, place: SinkPlace, staged: Sequence[StagedRows]) -> None:
@@ -86,7 +63,10 @@ def _replace(directory: str, table: str, place: SinkPlace, staged: Sequence[Stag
     if is_local(directory):
         for file in new:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
-    old = set(_files_of_run(directory, table, place.run_id))
+    # In all partitions of the table: the day of an earlier run with this id may have been another one.
+    of_run = re.compile(re.escape(run_stem(place.run_id)) + r"\.\d{5}\.parquet")
+    paths = matching(FileSystems.join(directory, table, "*", "*", f"{run_stem(place.run_id)}.*.parquet"))
+    old = {path for path in paths if of_run.fullmatch(path.rpartition("/")[2])}
     arrived = {file for file, path in new.items() if file in old and not FileSystems.exists(path)}
     stale = old - arrived - _replaceable(old, set(new))
     if stale:
@@ -101,13 +81,6 @@ def _final_names(table: str, place: SinkPlace, staged: Sequence[StagedRows]) -> 
         folder = f"{table}/{partition(DATE.name, place.date)}/{partition(VERSION, part.version)}"
         yield part.path, f"{folder}/{run_stem(place.run_id)}.{numbers[folder]:05}.parquet"
         numbers[folder] += 1
-
-
-def _files_of_run(directory: str, table: str, run_id: str) -> list[str]:
-    """Returns the files of a run in all partitions of a table: its day may have been another one."""
-    own = re.compile(re.escape(run_stem(run_id)) + r"\.\d{5}\.parquet")
-    found = matching(FileSystems.join(directory, table, "*", "*", f"{run_stem(run_id)}.*.parquet"))
-    return [path for path in found if own.fullmatch(path.rpartition("/")[2])]
 
 
 def _replaceable(old: set[str], new: set[str]) -> set[str]:

@@ -67,10 +67,7 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
     """Returns the records of an open file, read by its suffix as Avro, one JSON text, or JSON Lines.
 
     A JSON array yields its elements. A record larger than `limit` bytes is a failure; reading continues.
-
-    Raises:
-        NotTextError: The file is of a known binary format.
-        EmptyFileError: The file is empty where its suffix requires content.
+    Raises NotTextError if the file is of a known binary format, EmptyFileError if it must not be empty.
     """
     if path.endswith(".avro"):
         return _avro_records(path, file)
@@ -94,12 +91,10 @@ def contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
         place = name.removesuffix(".json") if "!" not in name else name
         try:
             for record in split_records(name, io.BytesIO(text), limit):
-                positions[place] = positions.get(place, 0) + 1
-                yield (
-                    record._replace(source=place, position=positions[place])
-                    if isinstance(record, Record)
-                    else record
-                )
+                positions[place] = position = positions.get(place, 0) + 1
+                if isinstance(record, Record):
+                    record = record._replace(source=place, position=position)
+                yield record
         except Exception as error:
             yield record_failure("read", reading_error(error), Record(place, 0, text[:KEPT_RECORD_BYTES]))
 
@@ -107,8 +102,7 @@ def contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
 def holds_lines(path: str, file: BinaryIO, limit: int) -> bool:
     """Returns whether an open file is one record a line, uncompressed, so that its lines stand alone.
 
-    Raises:
-        NotTextError: The file is of a known binary format.
+    Raises NotTextError if the file is of a known binary format.
     """
     head = file.read(KIND_BYTES)
     file.seek(0)
@@ -195,8 +189,8 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
         elements = array_elements(file, limit)
         first = list(islice(elements, FIRST_ELEMENTS))
         if not _are_one_record(first):
-            for position, one in enumerate(chain(first, elements), 1):
-                yield _apart(path, position, one, limit)
+            for position, element in enumerate(chain(first, elements), 1):
+                yield _apart(path, position, element, limit)
             return
         file.seek(0)
     largest = _LARGEST_ARRAY if is_array else limit
@@ -256,8 +250,8 @@ def _holds_array_lines(file: BinaryIO | gzip.GzipFile) -> bool:
 
 def _are_one_record(elements: Sequence[bytes | ArrayFault]) -> bool:
     """Returns whether an array is one record, by its first elements; by one if any is malformed."""
-    values = [_value(one) if isinstance(one, bytes) else None for one in elements]
-    is_whole = all(one == b"null" or value is not None for one, value in zip(elements, values, strict=True))
+    values = [_value(text) if isinstance(text, bytes) else None for text in elements]
+    is_whole = all(text == b"null" or value is not None for text, value in zip(elements, values, strict=True))
     return is_one_record(values if is_whole else values[:1])
 
 

@@ -79,8 +79,8 @@ def folder_name() -> str:
 
 def partial_path(directory: str, name: str, number: int | None = None) -> str:
     """Returns a unique temporary path for a file of the directory; those of numbers are in their order."""
-    unique = uuid4().hex
-    stem = unique if number is None else f"{number:08x}{unique[8:]}"
+    stem = uuid4().hex
+    stem = stem if number is None else f"{number:08x}{stem[8:]}"
     return FileSystems.join(directory, f"{name}.{stem}.partial")
 
 
@@ -94,42 +94,38 @@ def write_partial(directory: str, name: str, content: bytes) -> str:
 
 def publish(directory: str, files: Sequence[tuple[str, str]]) -> None:
     """Renames temporary files (path, name) to their final names; skips those already renamed."""
-    places = [(partial, FileSystems.join(directory, name)) for partial, name in files]
-    waiting = [(partial, place) for partial, place in places if _waits(partial, place)]
+    final = {partial: FileSystems.join(directory, name) for partial, name in files}
+    # An engine may repeat a partly completed step.
+    waiting = [path for path in final if FileSystems.exists(path) or not FileSystems.exists(final[path])]
     if waiting:
-        FileSystems.rename([partial for partial, _ in waiting], [place for _, place in waiting])
-
-
-def _waits(partial: str, place: str) -> bool:
-    """Returns whether a file is still to be renamed; an engine may repeat a partly completed step."""
-    return FileSystems.exists(partial) or not FileSystems.exists(place)
+        FileSystems.rename(waiting, [final[path] for path in waiting])
 
 
 def earlier_files(directory: str) -> list[str]:
     """Returns the files of earlier runs in a directory, finished or not; `run.json` comes first."""
     folders = list_run_folders(directory)
-    within = [path for folder, files in folders.items() for path in _own(join_path(directory, folder), files)]
-    found = [*_flat_files(directory), *within]
-    return sorted(found, key=lambda path: path != join_path(directory, RUN_FILE))
+    within = [_of_runs(join_path(directory, folder), files) for folder, files in folders.items()]
+    paths = [*_flat_files(directory), *chain.from_iterable(within)]
+    return sorted(paths, key=lambda path: path != join_path(directory, RUN_FILE))
 
 
 def _flat_files(directory: str) -> list[str]:
     """Returns the files of runs that lie in the directory itself, and those of a report in its folder."""
     data = join_path(directory, REPORT_DATA)
     scripts = [join_path(data, file.name) for file in list_files(data) if _REPORT_DATA.fullmatch(file.name)]
-    return [*_own(directory, list_files(directory)), *scripts]
+    return [*_of_runs(directory, list_files(directory)), *scripts]
 
 
-def _own(directory: str, files: Iterable[FolderFile]) -> list[str]:
-    ours = re.compile(_OURS.replace("SUFFIX", "|".join(file_formats())))
-    return [join_path(directory, file.name) for file in files if ours.fullmatch(file.name)]
+def _of_runs(directory: str, files: Iterable[FolderFile]) -> list[str]:
+    names = re.compile(_OURS.replace("SUFFIX", "|".join(file_formats())))
+    return [join_path(directory, file.name) for file in files if names.fullmatch(file.name)]
 
 
 def clear_directory(directory: str) -> None:
     """Removes the files of earlier runs, finished or not, and no other files."""
-    found = earlier_files(directory)
-    remove_files(found[:1])
-    remove_files(found[1:])
+    paths = earlier_files(directory)
+    _remove_files(paths[:1])
+    _remove_files(paths[1:])
 
 
 def clear_unfinished(directory: str) -> None:
@@ -137,28 +133,21 @@ def clear_unfinished(directory: str) -> None:
     current = current_folder(directory)
     folders = list_run_folders(directory).items()
     partial = [file for file in list_files(directory) if re.fullmatch(_PARTIAL, file.name)]
-    others = [_own(join_path(directory, name), files) for name, files in folders if name != current]
-    remove_files([*_own(directory, partial), *chain.from_iterable(others)])
+    others = [_of_runs(join_path(directory, name), files) for name, files in folders if name != current]
+    _remove_files([*_of_runs(directory, partial), *chain.from_iterable(others)])
 
 
-def clear_replaced(directory: str, folder: str, kept: Collection[str], replaced: str | None) -> None:
-    """Removes what is not current when a run has replaced another one.
-
-    Args:
-        directory: The output directory.
-        folder: The folder of the run that is current now.
-        kept: Names of its files.
-        replaced: The folder of the run that was current before; None: none was.
-    """
+def _clear_replaced(directory: str, folder: str, kept: Collection[str], replaced: str | None) -> None:
+    """Removes what is not current when a run, whose folder keeps some files, has replaced another one's."""
     now = time.time()
-    found = [path for path in _flat_files(directory) if path != join_path(directory, RUN_FILE)]
+    paths = [path for path in _flat_files(directory) if path != join_path(directory, RUN_FILE)]
     for name, files in list_run_folders(directory).items():
         if name == folder:
             files = [file for file in files if file.name not in kept]
         elif name != replaced and not _is_idle(files, now):
             continue  # another execution may be writing into it
-        found += _own(join_path(directory, name), files)
-    remove_files(found)
+        paths += _of_runs(join_path(directory, name), files)
+    _remove_files(paths)
 
 
 def _is_idle(files: Sequence[FolderFile], now: float) -> bool:
@@ -166,24 +155,20 @@ def _is_idle(files: Sequence[FolderFile], now: float) -> bool:
     return all(0 < file.changed < now - _IDLE_SECONDS for file in files)
 
 
-def remove_files(paths: Sequence[str]) -> None:
+def _remove_files(paths: Sequence[str]) -> None:
     """Removes files; one that is gone is none to remove, and what cannot be removed is logged."""
     try:
         if paths and is_local(paths[0]):
-            _remove_local(paths)
+            for path in map(Path, paths):
+                path.unlink(missing_ok=True)
+            for folder in {Path(path).parent for path in paths}:
+                if RUN_FOLDER.fullmatch(folder.name) or folder.name == REPORT_DATA:
+                    with suppress(OSError):  # it holds files of others
+                        folder.rmdir()
         elif paths:
             FileSystems.delete(list(paths))
     except OSError as error:
         _LOG.warning("files of an earlier run cannot be removed: %s", " ".join(str(error).split()))
-
-
-def _remove_local(paths: Sequence[str]) -> None:
-    for path in map(Path, paths):
-        path.unlink(missing_ok=True)
-    for folder in {Path(path).parent for path in paths}:
-        if RUN_FOLDER.fullmatch(folder.name) or folder.name == REPORT_DATA:
-            with suppress(OSError):  # it holds files of others
-                folder.rmdir()
 
 
 def check_directory(
@@ -205,18 +190,15 @@ def check_directory(
         raise ConfigError(f"--output {directory}: is not a directory")
     if any(char in directory for char in "*?[]"):
         raise ConfigError(f"--output {directory}: must not contain the characters * ? [ ]")
-    found = [] if overwrite else earlier_files(directory)
-    if found and not may_go_on and not path_exists(join_path(directory, RUN_FILE)):
+    paths = [] if overwrite else earlier_files(directory)
+    if paths and not may_go_on and not path_exists(join_path(directory, RUN_FILE)):
         if was_killed is None:
             was_killed = any(path_exists(join_path(directory, name)) for name in (_LOCK_FILE, _LEASE_FILE))
-        found = _not_left(directory, found, was_killed)
-    if found:
-        name = found[0].removeprefix(directory).strip("/")
-        if name.endswith(".partial"):
-            raise ConfigError(
-                f"--output {directory}: holds a run that has not ended ({name}); --overwrite replaces it"
-            )
-        raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
+        paths = _not_left(directory, paths, was_killed)
+    if paths:
+        name = paths[0].removeprefix(directory).strip("/")
+        what = "a run that has not ended" if name.endswith(".partial") else "an earlier run"
+        raise ConfigError(f"--output {directory}: holds {what} ({name}); --overwrite replaces it")
 
 
 def _not_left(directory: str, paths: Sequence[str], was_killed: bool) -> list[str]:
@@ -237,22 +219,19 @@ def name_full_disk(error: OSError, directory: str) -> OSError:
     """Returns an error of a full disk with the directory that is full: of output or temporary files."""
     if error.filename is not None or error.errno not in (ENOSPC, EDQUOT, EFBIG):
         return error
-    places = [path for path in (directory, gettempdir()) if os.path.isdir(path)]
-    full = min(places, key=lambda path: disk_usage(path).free, default=directory)
+    directories = [path for path in (directory, gettempdir()) if os.path.isdir(path)]
+    full = min(directories, key=lambda path: disk_usage(path).free, default=directory)
     return OSError(error.errno, error.strerror, full)
 
 
 def write_run_file(directory: str, document: JsonObject, folder: str = "") -> None:
     """Writes or replaces `run.json` in one step; it marks a finished run.
 
-    Args:
-        directory: The output directory.
-        document: Its content.
-        folder: Folder of the run in which a local file is written first.
+    A local file is written first in the run's `folder`.
     """
-    place, content = join_path(directory, RUN_FILE), document_content(document)
+    path, content = join_path(directory, RUN_FILE), document_content(document)
     if not is_local(directory):
-        with FileSystems.create(place) as file:
+        with FileSystems.create(path) as file:
             file.write(content)
         return
     aside = Path(partial_path(join_path(directory, folder) if folder else directory, RUN_FILE))
@@ -261,7 +240,7 @@ def write_run_file(directory: str, document: JsonObject, folder: str = "") -> No
         local.write(content)
         local.flush()
         os.fsync(local.fileno())
-    os.replace(aside, place)
+    os.replace(aside, path)
 
 
 def read_run_file(directory: str) -> JsonObject:
@@ -276,8 +255,7 @@ def current_folder(directory: str) -> str | None:
     if not path_exists(join_path(directory, RUN_FILE)):
         return None
     try:
-        document = read_run_file(directory)
-        return str(document.get("folder", "."))
+        return str(read_run_file(directory).get("folder", "."))
     except (ValueError, AttributeError):
         return "."
 
@@ -301,13 +279,9 @@ def locked(directory: str, run: RunInfo | None = None) -> Iterator[Owner | None]
     """Creates a local directory and locks it while the body runs. The lock ends with the process.
 
     On a filesystem without locks a file that only one process can create stands for one: it holds until it is
-    removed, or until the process that it names has ended, if that ran on this machine.
-
-    Yields:
-        The process that was killed while it held the lock before; None: none was.
-
-    Raises:
-        ConfigError: It cannot be created, or another run is writing to it.
+    removed, or until the process that it names has ended, if that ran on this machine. Yields the process
+    that was killed while it held the lock before, or None. Raises ConfigError if another run is writing to
+    it.
     """
     if not is_local(directory):
         yield None
@@ -324,9 +298,9 @@ def locked(directory: str, run: RunInfo | None = None) -> Iterator[Owner | None]
     with file:
         try:
             with suppress(OSError):  # a full disk has no room for it
-                own = Owner(gethostname(), os.getpid(), *((run.run_id, run.create_time) if run else ()))
+                holder = Owner(gethostname(), os.getpid(), *((run.run_id, run.create_time) if run else ()))
                 file.truncate(0)
-                file.write(json.dumps(own))
+                file.write(json.dumps(holder))
                 file.flush()
             yield killed
         finally:
@@ -445,12 +419,6 @@ class Written(NamedTuple):
         return rows
 
 
-def kept_rows(table: str, rows: Sequence[Any]) -> Written:
-    """Returns rows of a small table that are kept; there may be thousands of app versions and slices."""
-    packed = zlib.compress(pickle.dumps(rows, pickle.HIGHEST_PROTOCOL), _FASTEST)
-    return Written(table, None, len(rows), packed=packed)
-
-
 class _NamedFile(NamedTuple):
     """A file of a run, with its final name; `content` if it is not written yet."""
 
@@ -472,40 +440,34 @@ class _AllTold:
     def __init__(self, told: Iterable[Told]) -> None:
         self.counts, self.written = Counter[str](), list[Written]()
         to_read = ReadingList()
-        for one in told:
-            if isinstance(one, dict):
-                self.counts.update(one)
-            elif isinstance(one, Written):
-                self.written.append(one)
-            elif isinstance(one, list):
-                to_read.add(one)
+        for item in told:
+            if isinstance(item, dict):
+                self.counts.update(item)
+            elif isinstance(item, Written):
+                self.written.append(item)
+            elif isinstance(item, list):
+                to_read.add(item)
         self.to_read = to_read.rows()
 
     def rows(self, table: str) -> list[Any]:
         """Returns the rows of a small table."""
-        return [row for part in self._parts(table) for row in part.all_rows()]
+        return [row for part in self.written if part.table == table for row in part.all_rows()]
 
-    def _parts(self, table: str) -> Iterator[Written]:
-        return (part for part in self.written if part.table == table)
-
-    def files(self, folder: str, output_format: str) -> Iterator[_NamedFile]:
+    def files(self, folder: str, suffix: str) -> Iterator[_NamedFile]:
         """Yields all files with their final names."""
         for table in TABLES:
-            yield from self._files_of(table, folder, output_format)
+            parts = [part for part in self.written if part.table == table]
+            if table in SINGLE_FILES or not parts:
+                name = table if table in SINGLE_FILES else f"{table}-00000-of-00001"
+                content = table_content((part.all_rows() for part in parts), table, suffix)
+                row_count = sum(part.row_count for part in parts)
+                yield _NamedFile(table, folder, f"{name}.{suffix}", row_count, None, content)
+                continue
+            for i, (_, shard, row_count) in enumerate(sorted(part[:3] for part in parts)):
+                name = f"{table}-{i:05}-of-{len(parts):05}.{suffix}"
+                yield _NamedFile(table, folder, name, row_count, shard)
         content = document_content(next(iter(self.rows(AGGREGATED)), {}))
         yield _NamedFile(AGGREGATED, folder, f"{AGGREGATED}.json", 1, None, content)
-
-    def _files_of(self, table: str, folder: str, suffix: str) -> list[_NamedFile]:
-        parts = sorted(part[:3] for part in self._parts(table))
-        if table in SINGLE_FILES or not parts:
-            name = table if table in SINGLE_FILES else f"{table}-00000-of-00001"
-            content = table_content((part.all_rows() for part in self._parts(table)), table, suffix)
-            row_count = sum(row_count for _, _, row_count in parts)
-            return [_NamedFile(table, folder, f"{name}.{suffix}", row_count, None, content)]
-        return [
-            _NamedFile(table, folder, f"{table}-{i:05}-of-{len(parts):05}.{suffix}", row_count, shard)
-            for i, (_, shard, row_count) in enumerate(parts)
-        ]
 
 
 class NameFilesFn(InspectedDoFn):
@@ -545,11 +507,7 @@ class ConcludeFn(InspectedDoFn):
     """Replaces `run.json`, and removes what is not current any more; names the files, where no step did."""
 
     def __init__(
-        self,
-        directory: str,
-        output_format: str,
-        conclude: Conclude,
-        discard: Callable[[], None] | None = None,
+        self, directory: str, output_format: str, conclude: Conclude, discard: Callable[[], None] | None
     ) -> None:
         self._directory, self._format = directory, output_format
         self._conclude, self._discard = conclude, discard
@@ -560,31 +518,23 @@ class ConcludeFn(InspectedDoFn):
         replaced = current_folder(self._directory)
         if replaced != folder:
             told = _AllTold(element[1])
-            files = self._files(told, folder)
-            document = self._conclude(self._finished(told, folder, files))
-            write_run_file(self._directory, document, folder)
-            clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
+            named = told.files(folder, self._format)
+            files = sorted(told.rows(_PUBLISHED) or (_published(self._directory, file) for file in named))
+            tables, versions = self._tables(folder, files), told.rows(BY_VERSION)
+            finished = Finished(dict(told.counts), told.to_read, versions, tables, told.rows(STORED))
+            write_run_file(self._directory, self._conclude(finished), folder)
+            _clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
         if self._discard:
             self._discard()
 
-    def _files(self, told: _AllTold, folder: str) -> list[_NamedFile]:
-        published = told.rows(_PUBLISHED)
-        if not published:
-            published = [_published(self._directory, file) for file in told.files(folder, self._format)]
-        return sorted(published)
-
-    def _finished(self, told: _AllTold, folder: str, files: Sequence[_NamedFile]) -> Finished:
-        versions, stored = told.rows(BY_VERSION), told.rows(STORED)
-        return Finished(dict(told.counts), told.to_read, versions, self._tables(folder, files), stored)
-
     def _tables(self, folder: str, files: Sequence[_NamedFile]) -> JsonObject:
         """Returns what `run.json` says of the files; raises OSError if one is not there."""
-        place = join_path(self._directory, folder)
-        sizes = {file.name: file.size for file in list_files(place)}
+        path = join_path(self._directory, folder)
+        sizes = {file.name: file.size for file in list_files(path)}
         named: dict[str, JsonObject] = {}
         for file in files:
             if file.name not in sizes:
-                raise OSError(f"{join_path(place, file.name)}: is gone: another program removed it")
+                raise OSError(f"{join_path(path, file.name)}: is gone: another program removed it")
             stated = {"rows": file.row_count, "bytes": sizes[file.name]}
             named.setdefault(file.table, {})[file.name] = stated
         return {"folder": folder, "files": named}
@@ -647,13 +597,12 @@ class ShardSink:
             directory: Output directory.
             output_format: Format of the tables.
             service: Takes the tables as well.
-            folder: Name of the folder in it; None: it is chosen when the pipeline runs, so that no two
-                executions write into the same one.
+            folder: Its name; None: chosen when the pipeline runs, so that no two executions write into one.
             number: Shards of a lower number come first, in all tables alike.
             keeps_stored: Whether the end of the run needs what the service returns.
         """
         self._directory, self._format, self._service = directory, output_format, service
-        self._keep_stored = _kept_stored if keeps_stored else _nothing
+        self._keeps_stored = keeps_stored
         self._chosen: PCollection[Any] | None = None
         self._write = _WriteRowsFn(directory, output_format, number)
         self.folder_name = folder
@@ -661,19 +610,15 @@ class ShardSink:
 
     def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
         """Writes `TABLE-*.SUFFIX`; keeps small tables, which are one file each, for the end of the run."""
-        if self._service:
-            self._store(rows, self._service, tables, part)
+        for table in tables if self._service else ():
+            assert self._service
+            of_table = rows | f"Rows_{table}{part}" >> beam.FlatMap(_of_table, table)
+            stored = self._service.write_table(of_table, table, part)
+            if stored is not None:
+                keep = beam.FlatMap(_kept_stored, self._keeps_stored)
+                self.written.append(stored | f"Stored_{table}{part}" >> keep)
         folder = AsSingleton(self.begun(rows.pipeline))
         self.written.append(rows | f"Write_{tables[0]}{part}" >> beam.ParDo(self._write, folder))
-
-    def _store(
-        self, rows: "PCollection[TableRows]", service: TableSink, tables: Sequence[str], part: str
-    ) -> None:
-        for table in tables:
-            own = rows | f"Rows_{table}{part}" >> beam.FlatMap(_of_table, table)
-            stored = service.write_table(own, table, part)
-            if stored is not None:
-                self.written.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(self._keep_stored))
 
     def begun(self, root: beam.Pipeline) -> "PCollection[Any]":
         """Returns the folder of the run, as the first that is told of it."""
@@ -740,12 +685,9 @@ def _of_table(rows: TableRows, table: str) -> Iterator[Sequence[Any]]:
         yield plain_rows(rows[1])
 
 
-def _nothing(_: object) -> Iterator[tuple[str, Written]]:
-    return iter(())
-
-
-def _kept_stored(element: Any) -> Iterator[tuple[str, Written]]:
-    yield OF_RUN, Written(STORED, None, 1, [element])
+def _kept_stored(element: Any, is_kept: bool) -> Iterator[tuple[str, Written]]:
+    if is_kept:
+        yield OF_RUN, Written(STORED, None, 1, [element])
 
 
 class _WriteRowsFn(InspectedDoFn):
@@ -760,12 +702,16 @@ class _WriteRowsFn(InspectedDoFn):
     def process(self, element: TableRows, folder: tuple[str, str]) -> list[tuple[str, Written]]:
         table, rows = element
         if table in _SMALL:
-            return [(OF_RUN, kept_rows(table, rows))]
+            # There may be thousands of app versions and slices.
+            packed = zlib.compress(pickle.dumps(rows, pickle.HIGHEST_PROTOCOL), _FASTEST)
+            return [(OF_RUN, Written(table, None, len(rows), packed=packed))]
         if table not in self._files:
             path = partial_path(join_path(self._directory, folder[1]), table, self._number)
             file = FileSystems.create(path)
             self._files[table] = _Shard(path, file, row_writer(file, table, self._format))
-        self._files[table].write(rows if self._format == DEFAULT_OUTPUT_FORMAT else plain_rows(rows))
+        shard = self._files[table]
+        shard.writer.write(rows if self._format == DEFAULT_OUTPUT_FORMAT else plain_rows(rows))
+        shard.row_count += len(rows)
         return []
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
@@ -782,7 +728,3 @@ class _Shard(Struct):
     file: BinaryIO
     writer: RowWriter
     row_count: int = 0
-
-    def write(self, rows: Sequence[Any]) -> None:
-        self.writer.write(rows)
-        self.row_count += len(rows)

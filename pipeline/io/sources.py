@@ -71,10 +71,10 @@ def file_ranges(patterns: list[str]) -> list[FileRange | Failure]:
     The more there is to read, the longer is a range: 1 to 64 MiB. Nothing is opened here, so a range may
     turn out to lie in a file that must be read as a whole.
     """
-    return divided_files(listed_files(patterns), _RANGES)
+    return _divided_files(listed_files(patterns), _RANGES)
 
 
-def divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[FileRange | Failure]:
+def _divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[FileRange | Failure]:
     """Returns files in about so many ranges together, each of 1 to 64 MiB, and failures as they are."""
     total = sum(file.size for file in listed if isinstance(file, SizedPath))
     length = min(max(total // number, _SHORTEST), _LONGEST)
@@ -92,15 +92,12 @@ def divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[Fi
 
 def measure(part: FileRange, limit: int) -> MeasuredRange:
     """Counts the line ends of a range. What cannot be read here is reported where the file is read."""
-    if not part.stop:
-        return MeasuredRange(part, None)
-    try:
-        with opened(part.path) as file:
-            if part.start == 0 and not holds_lines(part.path, file, limit):
-                return MeasuredRange(part, None)
-            return MeasuredRange(part, _line_ends(file, part.start, part.stop))
-    except Exception:
-        return MeasuredRange(part, None)
+    with suppress(Exception):
+        if part.stop:
+            with opened(part.path) as file:
+                if part.start > 0 or holds_lines(part.path, file, limit):
+                    return MeasuredRange(part, _line_ends(file, part.start, part.stop))
+    return MeasuredRange(part, None)
 
 
 def number_lines(path: str, measured: Iterable[MeasuredRange]) -> Iterator[FileRange]:
@@ -148,11 +145,7 @@ def _line_ends(file: BinaryIO, start: int, stop: int) -> int:
 
 
 def _first_line(file: BinaryIO, start: int) -> tuple[int, int]:
-    """Moves to the first line that begins at `start` or after it.
-
-    Returns:
-        The offset of the line, and 1 if the end of the line before it was passed, else 0.
-    """
+    """Moves to the first line from `start` on; returns its offset, and 1 if it passed a line end, else 0."""
     file.seek(max(0, start - 1))
     if start == 0 or file.read(1) == b"\n":
         return start, 0
@@ -293,20 +286,12 @@ class FileSource:
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that find the files and read each one once."""
-        files: PCollection[Any] = root | f"{name}Start" >> beam.Impulse()
-        read: _ReadingFn = _ReadFn(self.patterns, self.limit, self.lost)
-        if self._is_distributed:
-            files = self._ranges(files, name)
-            read = _ReadRangesFn(self.limit, self.lost, frozenset(self.patterns))
-        return _read(files, f"{name}Read", read)
-
-    def _ranges(self, start: "PCollection[bytes]", name: str) -> "PCollection[Any]":
-        """Adds the steps that divide the files into ranges, number their lines, and spread them.
-
-        Flink takes what was once spread for spread, until it is grouped: of two Reshuffles in a row, it
-        leaves out the second.
-        """
-        return (
+        start: PCollection[Any] = root | f"{name}Start" >> beam.Impulse()
+        if not self._is_distributed:
+            return _read(start, f"{name}Read", _ReadFn(self.patterns, self.limit, self.lost))
+        # Flink takes what was once spread for spread, until it is grouped: of two Reshuffles in a row, it
+        # leaves out the second.
+        ranges = (
             start
             | f"{name}Files" >> beam.FlatMap(partial(_file_ranges, patterns=self.patterns))
             | f"{name}SpreadFiles" >> beam.Reshuffle()
@@ -315,6 +300,8 @@ class FileSource:
             | f"{name}NumberLines" >> beam.FlatMap(_numbered)
             | f"{name}SpreadRanges" >> beam.Reshuffle()
         )
+        read = _ReadRangesFn(self.limit, self.lost, frozenset(self.patterns))
+        return _read(ranges, f"{name}Read", read)
 
 
 def _file_ranges(start: bytes, patterns: list[str]) -> list[FileRange | Failure]:
@@ -369,7 +356,7 @@ def divided_among(files: Sequence[SizedPath | Failure], workers: int) -> list[Fi
     listed = sorted(files, key=lambda file: -file.size if isinstance(file, SizedPath) else 0)
     local = [file for file in listed if isinstance(file, Failure) or is_local(file.path)]
     remote = [file.path for file in listed if isinstance(file, SizedPath) and not is_local(file.path)]
-    return [*map(FileRange, remote), *divided_files(local, _SHARDS_EACH * workers)]
+    return [*map(FileRange, remote), *_divided_files(local, _SHARDS_EACH * workers)]
 
 
 def put_shards(queue: int, shards: Shards, workers: int) -> None:

@@ -16,6 +16,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from turnwise.pipeline.io.sinks.base import TableSink
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.rows import (
@@ -124,21 +125,20 @@ def _created(path: str) -> Any:
     return open(path, "wb") if is_local(path) else FileSystems.create(path)
 
 
-def lost_rows(staged: Sequence[StagedRows]) -> Iterator[str]:
-    """Yields one line a table with rows that could not be written."""
+def lost_rows(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
+    """Returns one line a table with rows that could not be written."""
+    lines = []
     for table in WAREHOUSE_TABLES:
         lost = [line for part in staged if part.table == table for line in part.lost]
         if lost:
             more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
-            yield f"{len(lost)} rows of {table} were not written: {'; '.join(lost[:_SHOWN])}{more}"
+            what = f"{len(lost)} rows of {table} were not written: {'; '.join(lost[:_SHOWN])}{more}"
+            lines.append(f"--store {place.url}: {what}")
+    return lines
 
 
 def make_folder(folder: str) -> None:
-    """Makes a folder and tries to write into it.
-
-    Raises:
-        OSError: That fails.
-    """
+    """Makes a folder and tries to write into it; raises OSError if that fails."""
     if is_local(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
     tried = FileSystems.join(folder, f"tried.{uuid4().hex}")
@@ -153,10 +153,29 @@ def run_stem(run_id: str) -> str:
     return stem if len(stem) <= _LONGEST_STEM else blake2b(run_id.encode(), digest_size=16).hexdigest()
 
 
-def staging_folder(directory: str, place: SinkPlace) -> str:
-    """Returns the folder of an attempt of a run below a directory."""
+def _is_dataset(place: SinkPlace) -> bool:
+    return place.url.partition(":")[0].lower() == "parquet"
+
+
+def staging_directory(place: SinkPlace) -> str:
+    """Returns where rows are staged: below a dataset of Parquet files itself, or below `--output`."""
+    return (place.url.partition(":")[2].rstrip("/") or "/") if _is_dataset(place) else place.output
+
+
+def staging_folder(place: SinkPlace) -> str:
+    """Returns the folder of an attempt of a run."""
     attempt = re.sub(r"\W", "", place.create_time)
-    return FileSystems.join(directory, f"_staging.{run_stem(place.run_id)}.{attempt}")
+    return FileSystems.join(staging_directory(place), f"_staging.{run_stem(place.run_id)}.{attempt}")
+
+
+def open_staging(place: SinkPlace) -> TableSink:
+    """Returns the sink of a run."""
+    return StagingSink(staging_folder(place), place.date, by_version=_is_dataset(place))
+
+
+def discard_staged(place: SinkPlace) -> None:
+    """Removes the files that a run has not completed; tables of BigQuery with them expire."""
+    _remove_folder(staging_folder(place))
 
 
 def check_folder(path: str) -> None:
@@ -166,24 +185,23 @@ def check_folder(path: str) -> None:
         raise OSError(f"{folder}: is gone: another run with the same id has ended, whose rows are current")
 
 
-def remove_folder(folder: str) -> None:
-    """Removes a folder with its files, if there is one."""
+def _remove_folder(folder: str) -> None:
     if is_local(folder):
         shutil.rmtree(folder, ignore_errors=True)
     elif files := matching(f"{folder}/**"):
         FileSystems.delete(files)
 
 
-def remove_earlier(directory: str, place: SinkPlace) -> None:
-    """Removes what earlier attempts of a run left below a directory, because their process was killed."""
-    head, _, current = staging_folder(directory, place).rpartition("/")
+def remove_earlier(place: SinkPlace) -> None:
+    """Removes what earlier attempts of a run left, because their process was killed."""
+    head, _, current = staging_folder(place).rpartition("/")
     start = current.rpartition(".")[0]
     if is_local(head):
         names = {path.name for path in Path(head).glob(f"{start}.*")}
     else:
         names = {file.split("/")[-2] for file in matching(f"{head}/{start}.*/*")}
     for name in names - {current}:
-        remove_folder(FileSystems.join(directory, name))
+        _remove_folder(FileSystems.join(head, name))
 
 
 def matching(pattern: str) -> list[str]:

@@ -1,7 +1,7 @@
 """A store as sink and source: writes the rows and the state of a run, and reads eval cases."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from time import time_ns
 from typing import Any
@@ -15,8 +15,9 @@ from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.database import (
+    FAILURE_ROWS,
     LOCAL_APP,
-    Store,
+    RESULT_ROWS,
     close_shared_stores,
     open_store,
     shared_store,
@@ -29,8 +30,7 @@ from turnwise.pipeline.store.runs import (
     begin,
     break_off,
     complete,
-    count_results,
-    count_run_rows,
+    count_written,
     delete_superseded,
     delete_unread,
     is_current,
@@ -42,7 +42,6 @@ from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken, StoreError
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, is_store_url
 from turnwise.schemas.proto.scalars import timestamp_nanos
 
@@ -118,8 +117,7 @@ def begin_run(place: SinkPlace, document: JsonObject) -> None:
 def complete_run(place: SinkPlace, document: JsonObject) -> None:
     """Writes how a run ended, and removes its earlier executions.
 
-    Raises:
-        StoreError: That fails, or a later execution is complete: the rows of this one are removed then.
+    Raises StoreError if that fails, or a later execution is complete: the rows of this one are removed then.
     """
     store, execution = shared_store(place.url), _execution(place)
     try:
@@ -128,18 +126,13 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
         delete_unread(store, execution)
         raise
     delete_superseded(store, execution)
-    _summarise(store, execution)
-    close_shared_stores()
-
-
-def _summarise(store: Store, execution: Execution) -> None:
-    """Writes the summaries of a run, so that the first comparison does not have to read its rows."""
-    try:
+    try:  # so that the first comparison does not have to read the rows
         names = store.read(lambda connection: own_names(connection, execution))
         for app in {app_of(name) for name in names}:
             keep_summaries(store, app, names)
     except (ConfigError, StoreError) as error:
         _LOG.warning("the run was not summarised: %s", error)
+    close_shared_stores()
 
 
 def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:
@@ -160,7 +153,9 @@ def left_in_store(place: SinkPlace) -> str:
         with closing(open_store(place.url, read_only=True)) as store:
             if not store.read(lambda connection: is_current(connection, execution)):
                 return f"the store keeps the earlier execution of run {run}"
-            count = store.read(lambda connection: count_run_rows(connection, execution))
+            count = store.read(
+                lambda connection: count_written(connection, execution, RESULT_ROWS, FAILURE_ROWS)
+            )
     except (ConfigError, StoreError):
         count = 0
     holds = f"holds at least {count}" if count else "may hold"
@@ -168,15 +163,11 @@ def left_in_store(place: SinkPlace) -> str:
 
 
 def replaced_in_store(place: SinkPlace, results: int) -> int | None:
-    """Returns how many of a run's results another result of the same run replaced, and writes it there.
-
-    Returns:
-        The number; None: unknown.
-    """
+    """Returns how many of a run's results another one of it replaced, and writes it there; None: unknown."""
     execution = _execution(place)
 
     def work(connection: Connection) -> int:
-        replaced = max(0, results - count_results(connection, execution))
+        replaced = max(0, results - count_written(connection, execution, RESULT_ROWS))
         if replaced:
             write_replaced(connection, execution, replaced, time_ns())
         return replaced
@@ -187,34 +178,17 @@ def replaced_in_store(place: SinkPlace, results: int) -> int | None:
         return None
 
 
-# Reads the evaluations of a store as eval cases.
-
-
-class _ReadStoreFn(beam.DoFn):
-    def __init__(self, app: str) -> None:
-        self._app = app
-
-    def process(self, url: str) -> Iterator[Record]:
-        yield from store_records(url, self._app)
-
-
 class StoreSource:
     """Reads the evaluations of stores, each in one transaction, and the records of another source."""
 
     def __init__(self, urls: Sequence[str], app: str, other: Source | None) -> None:
-        """Creates a source.
-
-        Args:
-            urls: URLs of the stores.
-            app: Read only the evaluations of this app; "": of all apps.
-            other: Another source to read.
-        """
+        """Creates a source of the evaluations of an app ("": of all apps) in stores, and of another one."""
         self._urls, self._app, self._other = list(urls), app, other
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the reading steps to a pipeline."""
         urls = root | f"{name}Stores" >> beam.Create(self._urls, reshuffle=False)
-        records = urls | f"{name}ReadStores" >> beam.ParDo(_ReadStoreFn(self._app))
+        records = urls | f"{name}ReadStores" >> beam.FlatMap(store_records, self._app)
         if self._other is None:
             nothing = [root | f"{name}No{what}" >> beam.Create([]) for what in ("Failures", "Counts")]
             return ReadRecords(records, *nothing)

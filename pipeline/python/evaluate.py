@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from threading import Thread
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from turnwise.pipeline.python.inputs import (
@@ -22,16 +23,10 @@ from turnwise.pipeline.python.inputs import (
     logged_conversations,
     sort_inputs,
 )
-from turnwise.pipeline.report.gate import rows_problems
+from turnwise.pipeline.report.ending import end_run, figures_of
 from turnwise.pipeline.report.terminal import (
-    Figures,
     UsageByModel,
     failure_counters,
-    gate_problems,
-    guesses_by_tool,
-    joint_document,
-    judge_document,
-    run_counts,
     summary_text,
     versions_of,
 )
@@ -49,14 +44,16 @@ from turnwise.pipeline.settings.run import (
     with_fail_on,
 )
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.config import ConfigError, EvalConfig, JudgeConfig
+from turnwise.schemas.config import STATUS, ConfigError, EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, plain_rows
+from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.decisions.comparison.collect import compared_versions
 from turnwise.transforms.decisions.gate.measured import check_gate
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.judging.ask import Ask
@@ -70,11 +67,7 @@ from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import to_read
 from turnwise.transforms.scoring.config import build_criteria, judged_counts, parse_config
 from turnwise.transforms.scoring.conversation import decide
-from turnwise.transforms.scoring.evaluate import (
-    STATUS,
-    GuessCounts,
-    ScoredConversation,
-)
+from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.selection import Selection
 
@@ -629,19 +622,24 @@ class Collected:
         versions = [row for entry in sums for row in version_rows(entry, run_id)]
         turns = [row for entry in sums for row in turn_rows(entry, run_id)]
         slices = [row for entry in sums for row in slice_rows(entry, run_id)]
-        counts = run_counts(self._counts)
-        problems = gate_problems(self._settings, counts, versions)
-        tables = (self._scores, self._conversations, self._failures)
-        problems += rows_problems(self._settings, *tables, dict(counts), self._unused)
-        joint = joint_document(self._settings, self._counts)
-        figures = Figures(
-            counts,
-            usage,
-            guesses_by_tool(dict(self._guesses.items())),
+        counted = self._counts | self._guesses
+        figures = figures_of(self._settings, counted, usage, versions)
+        figures = figures._replace(
             to_read=to_read(self._conversations),
             difference=_NOT_COMPARED if compared_versions(versions_of(versions)) else "",
-            joint=joint,
         )
+        tables: dict[str, list[Any]] = {
+            "scores": self._scores,
+            "results": self._results,
+            "conversations": self._conversations,
+            "failures": self._failures,
+        }
+        document = end_run(
+            *(self._settings, figures, {"files": {}}),
+            lambda document: Run("", convert(document, RunDocument), tables.__getitem__),
+            self._unused,
+        )
+        problems = document["problems"]
         has_failed = any(row["evaluation_status"] == "FAIL" for row in self._results)
         return RunResult(
             run_id=run_id,
@@ -654,9 +652,9 @@ class Collected:
             metrics_by_turn=Table("metrics_by_turn", turns),
             metrics_by_slice=Table("metrics_by_slice", slices),
             failures=Table("failures", self._failures),
-            counts=dict(counts),
-            judge=judge_document(self._settings, usage, versions, joint),
-            summary=summary_text(self._settings, figures, versions),
+            counts=dict(figures.counts),
+            judge=document["judge"],
+            summary=summary_text(self._settings, figures),
         )
 
     def fail(self, failures: list[Failure]) -> None:

@@ -44,11 +44,6 @@ _SETS = "results of several eval sets; adk web shows them in the first one"
 def convert_run(directory: str, target: Target, output: str) -> Conversion:
     """Writes the conversations of a run with their scores.
 
-    Args:
-        directory: Output directory of the run.
-        target: The target; it has `scored`.
-        output: Path of the file.
-
     Raises:
         ConfigError: There is no finished run, the target holds no scores, or the file cannot be written.
     """
@@ -139,7 +134,6 @@ class RecordFile:
 
     Attributes:
         stem: Name of the file without its suffixes.
-        count: Number of records so far.
     """
 
     def __init__(self, file: BinaryIO, target: Target, name: str) -> None:
@@ -237,14 +231,7 @@ def write_cases(
     target: Target,
     output: str,
 ) -> Conversion:
-    """Writes the cases of the conversations that are wanted.
-
-    Args:
-        given: All conversations, and what could not be read.
-        is_wanted: Returns whether a conversation is selected.
-        sample: Where the selected ones are collected.
-        target: The format of the cases.
-        output: Path of the file.
+    """Writes the cases of the conversations that are wanted; `given` are all, and what could not be read.
 
     Raises:
         ConfigError: The file is there, or cannot be written.
@@ -258,7 +245,12 @@ def write_cases(
                 continue
             done.conversations += 1
             if is_wanted(one):
-                _collect(one, sample, skipped)
+                if one.cut:
+                    skipped[_CUT] += 1
+                elif not one.conversation.turns:
+                    skipped[_NO_TURN] += 1
+                else:
+                    sample.add(one)
             else:
                 skipped["not selected"] += 1
         skipped[_CASES_REPEATED] = sample.repeated
@@ -270,21 +262,14 @@ def write_cases(
     return done
 
 
-def _collect(candidate: Candidate, sample: CandidateSample, skipped: Counter[str]) -> None:
-    if candidate.cut:
-        skipped[_CUT] += 1
-    elif not candidate.conversation.turns:
-        skipped[_NO_TURN] += 1
-    else:
-        sample.add(candidate)
-
-
 def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, done: Conversion) -> None:
     try:
         made = made_case(candidate, name, file.stem)
         written = converted(made.case, target)
         if "tags" in written.not_held:
-            written = _marked(made.case.eval_id, candidate, target, file)
+            case = made_case(candidate, f"{TO_APPROVE}-{made.case.eval_id}", file.stem).case
+            case.tags = []
+            written = converted(case, target)
         file.add(written.record)
     except ValueError as error:
         add_lost(done, candidate.source, candidate.position, " ".join(str(error).split()))
@@ -296,13 +281,6 @@ def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, do
     done.added = dict(Counter(done.added) + written.added)
 
 
-def _marked(name: str, candidate: Candidate, target: Target, file: RecordFile) -> Converted:
-    """Returns the case with its mark in its name, for a target without tags."""
-    case = made_case(candidate, f"{TO_APPROVE}-{name}", file.stem).case
-    case.tags = []
-    return converted(case, target)
-
-
 ReadItem: TypeAlias = LoggedConversation | FoundCase | Failure
 _KEPT = 20
 _REPEATED = "equal to an earlier record"
@@ -310,11 +288,6 @@ _REPEATED = "equal to an earlier record"
 
 def convert_items(items: Iterable[ReadItem], target: Target, output: str) -> Conversion:
     """Writes conversations and eval cases as records of a target.
-
-    Args:
-        items: What was read, and what could not be.
-        target: The target.
-        output: Path of the file.
 
     Raises:
         ConfigError: The file is there, or cannot be written.

@@ -62,12 +62,7 @@ def write_report(
 ) -> Report:
     """Writes a report and returns its data.
 
-    Args:
-        path: The HTML file.
-        runs: The runs.
-        compared: The first version against others.
-        single_file: Whether transcripts that have no room in the page are left out.
-        inline_characters: Room for transcripts in the page.
+    In a single file, transcripts that have no room in the page are left out.
 
     Raises:
         ConfigError: Files beside the page are not those of an earlier report.
@@ -133,13 +128,7 @@ def packed(text: str) -> str:
 
 
 def page(report: Report, chunks: Sequence[str], names: str) -> str:
-    """Returns the page as HTML.
-
-    Args:
-        report: The report.
-        chunks: The packed chunks that the page itself holds.
-        names: Names of the versions, for the title.
-    """
+    """Returns the page as HTML, with the packed chunks that it holds itself."""
     scripts = [_text("vendor/uplot.js"), join_modules(lambda name: _text(f"{name}.js"), _START)]
     styles = [_text("vendor/uplot.css"), _text("page.css")]
     loads = " 'strict-dynamic'" if report.chunks > report.inline_chunks else ""
@@ -185,11 +174,7 @@ _UNSUPPORTED = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def join_modules(read: Callable[[str], str], start: str) -> str:
-    """Returns the script of a module and of all that it imports.
-
-    Args:
-        read: Returns the text of a module, given its name.
-        start: Name of the module to begin with.
+    """Returns the script of a module and of all that it imports; `read` returns the text of a module.
 
     Raises:
         ValueError: Modules import each other, or one has an import or export of another form.
@@ -254,7 +239,8 @@ def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
     # Imported late: a report of one version does not wait for numpy.
     from turnwise.pipeline.report.comparison import nothing_common
-    from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+    from turnwise.transforms.decisions.comparison.differences import compare
+    from turnwise.transforms.decisions.comparison.estimates import CompareOptions
     from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes
 
     found = beyond_verdicts(ruler_changes(a, b))

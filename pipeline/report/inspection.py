@@ -152,7 +152,6 @@ class Suggestion(NamedTuple):
     """A proposed mapping, and what it reads.
 
     Attributes:
-        has_calls: Whether it names calls.
         unread: Keys of the first such record that the mapping does not read.
         lost: Number of records and conversations that are not read with it.
     """

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from turnwise.pipeline.python.inputs import sort_inputs
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.schemas.calibration import CheckCost, CheckedCriterion, CheckFigure, JudgeCheck
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import ConfigError, TokenPrices
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
 from turnwise.transforms.decisions.calibration.judge_check import (
     PERTURBATIONS,
@@ -31,7 +31,7 @@ from turnwise.transforms.decisions.calibration.judge_check import (
 )
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.limits import JudgeUsage, total_cost
+from turnwise.transforms.judging.limits import total_cost
 from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import WAITING, JudgeSettings, JudgeWorker
 from turnwise.transforms.matching.sample import Sample
@@ -103,8 +103,6 @@ class Drawn(NamedTuple):
     """A sample of conversations.
 
     Attributes:
-        questions: What is asked about them; the same question of a criterion stands once.
-        conversations: Number of conversations.
         errors: Criterion -> how often it failed with an error about them.
         records_lost: Records and conversations that could not be read, parsed or matched.
     """
@@ -125,11 +123,6 @@ class _DrawnConversation(NamedTuple):
 
 def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
     """Draws conversations about which something is asked, by a hash of seed, id and app version.
-
-    Args:
-        settings: What is read, and by which criteria.
-        size: Number of conversations at most.
-        seed: Another seed draws others.
 
     Raises:
         ConfigError: A path names nothing.
@@ -179,8 +172,6 @@ class CheckOptions(Struct, frozen=True):
 
     Attributes:
         votes: How often each question is asked in each form; odd, at least 3.
-        sample: Conversations at most.
-        seed: Seed of the draw.
         max_flip: Largest share of verdicts that may change, 0..1; None: there is no bound.
         yes: Whether the judge is asked, and not only the cost estimated.
     """
@@ -193,12 +184,7 @@ class CheckOptions(Struct, frozen=True):
 
 
 def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], None]) -> JudgeCheck:
-    """Checks the judge of the settings.
-
-    Args:
-        settings: What is read, by which criteria, and who judges.
-        options: How.
-        tell: Takes the line with the estimated cost, before anything is asked.
+    """Checks the judge of the settings; `tell` takes a line with the cost before anything is asked.
 
     Raises:
         ConfigError: The judge has no model, or several for one criterion; it cannot work or is refused; a
@@ -207,9 +193,12 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
     kind = settings.judge.kind
     if not kind.connect:
         raise ConfigError(f"judge-check needs a judge with a model; the judge is {kind.name} (see --judge)")
-    _check_one_model(settings)
+    config, selection = settings.judge.config, settings.selection
+    asked = (*selection.judged, *selection.of_dialects)
+    if config.panel or config.cascade or any(len(each.options.by_model()) > 1 for each in asked):
+        raise ConfigError(ONE_MODEL)
     drawn = draw(settings, options.sample, options.seed)
-    estimate = estimated_cost(drawn.questions, settings.judge, options.votes)
+    estimate = vote_on_all(drawn.questions, replace(settings.judge, only_estimates=True), options.votes)[1]
     check = _document(settings, options, drawn, estimate)
     tell(estimate_line(check, len(drawn.questions)))
     if not options.yes:
@@ -220,13 +209,6 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
     names = list(dict.fromkeys([*stated, *(each.criterion for each in drawn.questions), *drawn.errors]))
     found = criterion_figures(names, voted, drawn.errors, options.votes)
     return _document(settings, options, drawn, estimate, used, found)
-
-
-def _check_one_model(settings: RunSettings) -> None:
-    config, selection = settings.judge.config, settings.selection
-    asked = (*selection.judged, *selection.of_dialects)
-    if config.panel or config.cascade or any(len(each.options.by_model()) > 1 for each in asked):
-        raise ConfigError(ONE_MODEL)
 
 
 def _document(
@@ -253,11 +235,6 @@ def _document(
     )
 
 
-def estimated_cost(questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int) -> CheckCost:
-    """Returns what the votes would cost; replies that are in the cache cost nothing."""
-    return vote_on_all(questions, replace(judge, only_estimates=True), number)[1]
-
-
 def vote_on_all(
     questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int
 ) -> tuple[list[VotedQuestion], CheckCost]:
@@ -273,7 +250,15 @@ def vote_on_all(
             voted = _answered(worker, questions, number)
     except Interrupted as signal:
         raise Interrupted(signal.number, kept="") from None
-    return voted, _cost_asking(worker.counts.take(), judge.config.prices)
+    usage = worker.counts.take()
+    prices = judge.config.prices
+    is_counted = not any(own.uncounted for own in usage.values())
+    return voted, CheckCost(
+        calls=sum(own.calls for own in usage.values()),
+        tokens_in=sum(own.tokens_in for own in usage.values()) if is_counted else None,
+        tokens_out=sum(own.tokens_out for own in usage.values()) if is_counted else None,
+        cost=total_cost(usage, prices),
+    )
 
 
 def _answered(worker: JudgeWorker, questions: Sequence[CheckedQuestion], number: int) -> list[VotedQuestion]:
@@ -291,13 +276,3 @@ def _answered(worker: JudgeWorker, questions: Sequence[CheckedQuestion], number:
 async def _all(questions: Sequence[CheckedQuestion], ask: Ask, number: int) -> list[VotedQuestion]:
     votes = await asyncio.gather(*(vote_on(each, ask, number) for each in questions))
     return [VotedQuestion(each, own) for each, own in zip(questions, votes, strict=True)]
-
-
-def _cost_asking(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> CheckCost:
-    is_counted = not any(own.uncounted for own in usage.values())
-    return CheckCost(
-        calls=sum(own.calls for own in usage.values()),
-        tokens_in=sum(own.tokens_in for own in usage.values()) if is_counted else None,
-        tokens_out=sum(own.tokens_out for own in usage.values()) if is_counted else None,
-        cost=total_cost(usage, prices),
-    )

@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypedDict
+from types import MappingProxyType
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.config import JudgeConfig
+from turnwise.schemas.config import STATUS, JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
@@ -25,15 +26,16 @@ from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 from turnwise.transforms.matching.sample import USED_CASE
 from turnwise.transforms.scoring.config import (
     INAPPLICABLE,
+    JOINT_CASCADE,
+    JOINT_PANEL,
+    JUDGED,
     LEFT_BY_BUDGET,
     VERDICTS,
-    cascade_counts,
+    by_criterion,
     cascade_figures,
-    panel_counts,
     panel_figures,
-    verdict_counts,
 )
-from turnwise.transforms.scoring.evaluate import GUESS, STATUS
+from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.panels import STAGE
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -48,17 +50,14 @@ def judge_document(
 ) -> JsonObject:
     """Returns the `judge` object of `run.json`.
 
-    Args:
-        settings: Settings of the run.
-        usage: Usage of every model.
-        rows: The rows of `metrics_by_app_version`.
-        joint: Verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
+    `joint`: verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
     """
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if settings.judge.kind.connect:
+        last = ", ".join(config.panel) or config.model
         document |= {
-            "model": _models(config),
+            "model": (f"{config.cascade.model} > {last}" if config.cascade else last),
             "concurrency": settings.judge.concurrency,
             "limits": _limits(settings),
             "cost": total_cost(usage, config.prices),
@@ -66,13 +65,10 @@ def judge_document(
             **{name: found for name, found in (joint or {}).items() if name != INAPPLICABLE},
         }
     document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
-    return document | {"flips": flips_document(rows)}
-
-
-def _models(config: JudgeConfig) -> str:
-    """Returns the name of the run's model, panel or cascade, as scores have it."""
-    last = ", ".join(config.panel) or config.model
-    return f"{config.cascade.model} > {last}" if config.cascade else last
+    flips = flips_by_criterion(rows)
+    return document | {
+        "flips": {name: {**own._asdict(), "flip_rate": own.rate} for name, own in flips.items()}
+    }
 
 
 def _figures(usage: JudgeUsage) -> JsonObject:
@@ -116,13 +112,7 @@ def usage_of(figures: JsonObject) -> JudgeUsage:
 
 
 def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[MetricsByAppVersionRow]) -> str:
-    """Returns the lines about the judge; "" if there are none.
-
-    Args:
-        settings: Settings of the run.
-        usage: Usage of every model.
-        rows: The rows of `metrics_by_app_version`.
-    """
+    """Returns the lines about the judge; "" if there are none."""
     config = settings.judge.config
     kind = settings.judge.kind
     if kind.answer:
@@ -130,8 +120,13 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[Metric
         is_asked = settings.selection.judged or ((undecided or kind.is_judging) and settings.eval_cases)
         return kind.note if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
-    flips = flips_text(rows)
-    return "\n".join(lines + _money_lines("cost", usage, config) + ([flips] if flips else []))
+    lines += _money_lines("cost", usage, config)
+    flips = ", ".join(
+        f"{name} {own.flipped:,} of {own.voted:,} ({own.rate:.1%})"
+        for name, own in flips_by_criterion(rows).items()
+        if own.voted
+    )
+    return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {flips}"] if flips else [])])
 
 
 def _usage_text(usage: JudgeUsage) -> str:
@@ -177,11 +172,7 @@ _LONGEST_ID = 40
 
 
 def reading_text(rows: Sequence[Mapping[str, object]]) -> str:
-    """Returns the lines about the first three conversations, at most 110 columns each; "" if there are none.
-
-    Args:
-        rows: Conversations in the order of reading.
-    """
+    """Returns the lines about the first three conversations to read, at most 110 columns each; "": none."""
     lines = [_line(row) for row in rows[:_SHOWN]]
     return "\n".join(["\nread first:", *lines]) if lines else ""
 
@@ -234,36 +225,25 @@ def progress_line(conversations: int, turns: int, seconds: float) -> str:
 
 
 def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObject:
-    """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion.
-
-    Args:
-        settings: Settings of the run.
-        counts: What the run counted, by name.
-    """
+    """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion."""
     options = {criterion.name: criterion.options for criterion in settings.judged}
     config = settings.judge.config
     panels = {
         name: panel_figures(options[name].panel, found)
-        for name, found in panel_counts(counts).items()
+        for name, found in by_criterion(counts, JOINT_PANEL).items()
         if name in options
     }
     cascades = {
         name: cascade_figures(cascade.model, found, config.prices, config.candidates)
-        for name, found in cascade_counts(counts).items()
+        for name, found in by_criterion(counts, JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
-    return {"not_applicable": _not_applicable(counts), "panels": panels, "cascades": cascades}
-
-
-def _not_applicable(counts: Mapping[str, int]) -> JsonObject:
-    return {
-        name: {
-            VERDICTS: found[VERDICTS],
-            INAPPLICABLE: found[INAPPLICABLE],
-            "share": found[INAPPLICABLE] / found[VERDICTS],
-        }
-        for name, found in sorted(verdict_counts(counts).items())
+    inapplicable = {
+        name: {key: found[key] for key in (VERDICTS, INAPPLICABLE)}
+        | {"share": found[INAPPLICABLE] / found[VERDICTS]}
+        for name, found in by_criterion(counts, JUDGED).items()
     }
+    return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 
 
 def joint_text(joint: JsonObject) -> str:
@@ -281,41 +261,34 @@ def joint_text(joint: JsonObject) -> str:
 
 
 def _panel_text(found: JsonObject) -> str:
-    alpha = "not defined" if found["alpha"] is None else f"{found['alpha']:.2f}"
     parts = [f"{found['decided']:,} of {found['questions']:,} questions decided"]
     if found["agreement"] is not None:
         parts.append(f"agreement {found['agreement']:.0%}")
-    return (
-        f"{', '.join([*parts, f'alpha {alpha}'])}; {'; '.join(map(_member_text, found['members'].items()))}"
-    )
-
-
-def _member_text(entry: tuple[str, JsonObject]) -> str:
-    model, found = entry
-    bias = "bias unknown" if found["bias"] is None else f"bias {found['bias']:+.0%}"
-    unmeasured = f", {found['unmeasured']:,} without a verdict" if found["unmeasured"] else ""
-    return f"{model} {bias}{unmeasured}"
+    parts.append("alpha not defined" if found["alpha"] is None else f"alpha {found['alpha']:.2f}")
+    members = []
+    for model, member in found["members"].items():
+        bias = "bias unknown" if member["bias"] is None else f"bias {member['bias']:+.0%}"
+        unmeasured = f", {member['unmeasured']:,} without a verdict" if member["unmeasured"] else ""
+        members.append(f"{model} {bias}{unmeasured}")
+    return f"{', '.join(parts)}; {'; '.join(members)}"
 
 
 def _cascade_text(found: JsonObject) -> str:
     unsure = ", ".join(f"{number:,} {kind}" for kind, number in found["unsure"].items() if number)
-    saved = ", ".join(_saved_text(kind, number) for kind, number in found["saved"].items())
+    saved = ", ".join(
+        f"{kind} unknown"
+        if number is None
+        else f"cost {number:,.2f}"
+        if kind == "cost"
+        else f"{number:,} {kind}"
+        for kind, number in found["saved"].items()
+    )
     why = f" ({unsure})" if unsure else ""
     return f"{found['went_on']:,} of {found['questions']:,} questions went on{why}; saved about {saved}"
 
 
-def _saved_text(kind: str, number: float | None) -> str:
-    if number is None:
-        return f"{kind} unknown"
-    return f"cost {number:,.2f}" if kind == "cost" else f"{number:,} {kind}"
-
-
 def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
-    """Returns the verdicts of every judged criterion, over all app versions.
-
-    Args:
-        rows: Rows of `metrics_by_app_version`.
-    """
+    """Returns the verdicts of every judged criterion, over all app versions."""
     found: dict[str, Flips] = {}
     for row in rows:
         kind = CRITERIA.get(row["criterion"])
@@ -325,50 +298,18 @@ def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
     return found
 
 
-def flips_document(rows: Iterable[Mapping[str, Any]]) -> JsonObject:
-    """Returns the object `flips` of the judge in `run.json`: criterion -> `voted`, `flipped`, `flip_rate`."""
-    found = flips_by_criterion(rows)
-    return {name: {**own._asdict(), "flip_rate": own.rate} for name, own in found.items()}
-
-
-def flips_text(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns the line about verdicts that flip; "": no verdict has two votes."""
-    found = {name: own for name, own in flips_by_criterion(rows).items() if own.voted}
-    shown = ", ".join(
-        f"{name} {own.flipped:,} of {own.voted:,} ({own.rate:.1%})" for name, own in found.items()
-    )
-    return f"judge: verdicts that flip between votes: {shown}" if found else ""
-
-
 _FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
 
 
-class NamedCounts(TypedDict):
-    """Counts of failures and findings by kind, and of failed conversations by app version ("": unknown)."""
-
-    failures: dict[str, int]
-    failures_by_version: dict[str, int]
-    findings: dict[str, int]
-
-
-class _OccasionalCounts(TypedDict, total=False):
-    joined_entries: int
-    replaced: int
-    repeated: int
-    late_conversations: int
-    unread_ends: int
-    unread_files: int
-    left_by_budget: int
-
-
-class RunCounts(NamedCounts, _OccasionalCounts):
+class RunCounts(TypedDict):
     """Numbers of what a run read, scored and lost, as `counts` in `run.json`.
 
     A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
     read). A stream has `replaced` (results that a later revision replaced), `repeated`
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
     while it runs, so `cases` and `unused_cases` are None. `left_by_budget` is the number of conversations
-    without a verdict because a budget of the judge was spent.
+    without a verdict because a budget of the judge was spent. Failures and findings are counted by kind,
+    failed conversations by app version, too ("": unknown).
     """
 
     records: int
@@ -380,6 +321,16 @@ class RunCounts(NamedCounts, _OccasionalCounts):
     cases: int | None
     lost_cases: int
     unused_cases: int | None
+    joined_entries: NotRequired[int]
+    replaced: NotRequired[int]
+    repeated: NotRequired[int]
+    late_conversations: NotRequired[int]
+    unread_ends: NotRequired[int]
+    unread_files: NotRequired[int]
+    left_by_budget: NotRequired[int]
+    failures: dict[str, int]
+    failures_by_version: dict[str, int]
+    findings: dict[str, int]
 
 
 def failure_counters(row: FailureRow) -> Iterator[str]:
@@ -395,10 +346,9 @@ def failure_counters(row: FailureRow) -> Iterator[str]:
 def run_counts(counts: Mapping[str, int]) -> RunCounts:
     """Returns how many records, conversations and results there were, and how many were lost where.
 
-    Args:
-        counts: Number by name of a counter. `unread_records` are records, too, and lost.
+    `unread_records` are records, too, and lost.
     """
-    number, named = Counter(counts), named_counts(counts)
+    number = Counter(counts)
     found: RunCounts = {
         "records": number["records"] + number["unread_records"],
         "parsed_records": number["parsed_records"],
@@ -410,33 +360,20 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "lost_cases": number["lost_cases"],
         "unused_cases": number["cases"] - len(_of(counts, USED_CASE)),
         "joined_entries": number["joined_entries"],
-        "unread_files": number[UNREAD_FILES] + _unread_files(counts),
-        "failures": named["failures"],
-        "failures_by_version": named["failures_by_version"],
-        "findings": named["findings"],
+        "unread_files": number[UNREAD_FILES]
+        + len(_of(counts, UNREAD_PART).keys() - _of(counts, READ_PART).keys()),
+        "failures": _largest_first(_of(counts, _FAILURE)),
+        "failures_by_version": _of(counts, _VERSION),
+        "findings": _largest_first(_of(counts, FINDING)),
     }
     if number[LEFT_BY_BUDGET]:
         found["left_by_budget"] = number[LEFT_BY_BUDGET]
     return found
 
 
-def _unread_files(counts: Mapping[str, int]) -> int:
-    """Returns the number of files of which several parts were read, and none gave a record."""
-    return len(_of(counts, UNREAD_PART).keys() - _of(counts, READ_PART).keys())
-
-
 def records_by_worker(counts: Mapping[str, int]) -> dict[str, int]:
     """Returns how many records each worker read; {}: the run had one process."""
     return _largest_first(_of(counts, WORKER))
-
-
-def named_counts(counts: Mapping[str, int]) -> NamedCounts:
-    """Returns the counts of failures and findings, by their kinds and by app version."""
-    return {
-        "failures": _largest_first(_of(counts, _FAILURE)),
-        "failures_by_version": _of(counts, _VERSION),
-        "findings": _largest_first(_of(counts, FINDING)),
-    }
 
 
 def guesses_by_tool(counts: Mapping[str, int]) -> JsonObject:
@@ -461,18 +398,15 @@ _MOST_UNKNOWN = 5
 def version_table(
     rows: Sequence[MetricsByAppVersionRow], criteria: Sequence[str], failures: dict[str, int]
 ) -> str:
-    """Returns a table with one column per app version: the last ones by name, with a line about the others.
-
-    Args:
-        rows: The rows of `metrics_by_app_version`.
-        criteria: Names of the criteria, in display order.
-        failures: App version -> number of failures.
-    """
+    """Returns a table with one column an app version: the last ones by name, with a line about the others."""
     every = versions_of(rows)
     versions, others = every[-_VERSIONS_SHOWN:], every[:-_VERSIONS_SHOWN]
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
     measured = {row["criterion"] for row in rows}
-    lines = [["", *_headings(versions)]]
+    short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
+    names = [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
+    shown = [printable(name, LONGEST_NAME) for name in names]
+    lines = [["", *[s if shown.count(s) == 1 else f"{s} #{number}" for number, s in enumerate(shown, 1)]]]
     status = [by_key.get((version, STATUS, "conversation")) for version in versions]
     lines.append(["conversations", *(str(row["conversations"]) if row else "" for row in status)])
     lines.append(["turns", *(str(row["turns"]) if row else "" for row in status)])
@@ -484,7 +418,9 @@ def version_table(
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
     lines.append(["unscored", *(_total(by_key, version, criteria) for version in versions)])
     lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
-    return _aligned(lines) + (_others(others, by_key, failures) if others else "")
+    return "\n".join(aligned([[printable(cell) for cell in line] for line in lines])) + (
+        _others(others, by_key, failures) if others else ""
+    )
 
 
 def _others(
@@ -515,14 +451,6 @@ def _row_of(
     """Returns the row to show: by turn for latencies and counts, by conversation for scores."""
     levels = ("conversation", "turn") if _has_scale(name) else ("turn", "conversation")
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
-
-
-def _headings(versions: Sequence[str]) -> list[str]:
-    """Returns the last segments of the versions; full names or numbers where those are ambiguous."""
-    short = [version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
-    names = [s if short.count(s) == 1 else v for s, v in zip(short, versions, strict=True)]
-    shown = [printable(name, LONGEST_NAME) for name in names]
-    return [s if shown.count(s) == 1 else f"{s} #{number}" for number, s in enumerate(shown, 1)]
 
 
 def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
@@ -579,10 +507,6 @@ def _total(
     """Returns how many scores of a version have no value, at the displayed level."""
     rows = (_row_of(by_key, version, name) for name in names)
     return str(sum(row["unscored"] for row in rows if row is not None))
-
-
-def _aligned(lines: Sequence[Sequence[str]]) -> str:
-    return "\n".join(aligned([[printable(cell) for cell in line] for line in lines]))
 
 
 def balance_text(counts: RunCounts) -> str:
@@ -650,13 +574,11 @@ class Figures(NamedTuple):
     """Figures of a run beside its metrics.
 
     Attributes:
-        counts: Numbers of what was read, scored and lost.
-        usage: Usage of judges.
-        guesses: The tools whose effect was guessed.
+        rows: Rows of `metrics_by_app_version` over the whole run.
         unread: Incomplete ends of a stream's input that were not read, one line each.
         to_read: The conversations to read first, in order; None: not chosen.
         difference: Lines about the difference between versions; "": nothing is compared.
-        workers: How many records each worker read; None: not counted.
+        workers: How many records each worker read; empty: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
     """
@@ -664,23 +586,18 @@ class Figures(NamedTuple):
     counts: RunCounts
     usage: UsageByModel
     guesses: JsonObject
+    rows: Sequence[MetricsByAppVersionRow]
     unread: Sequence[str] = ()
     to_read: Sequence[Mapping[str, object]] | None = None
     difference: str = ""
-    workers: Mapping[str, int] | None = None
+    workers: Mapping[str, int] = MappingProxyType({})
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
 
 
-def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:
-    """Returns the table of app versions, what became of every record, and what the judge did.
-
-    Args:
-        settings: What the run was asked to do.
-        figures: What it did.
-        rows: Rows of `metrics_by_app_version` over the whole run.
-    """
-    counts = figures.counts
+def summary_text(settings: RunSettings, figures: Figures) -> str:
+    """Returns the table of app versions, what became of every record, and what the judge did."""
+    counts, rows = figures.counts, figures.rows
     parts = [
         version_table(rows, settings.criteria_names, counts["failures_by_version"])
         if rows
@@ -703,15 +620,11 @@ _INCOMPLETE = f": {IncompleteReadError.__name__}"
 def gate_problems(
     settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
 ) -> list[str]:
-    """Returns why the run fails whatever its rules say, one line per reason; empty if it does not.
-
-    Args:
-        settings: Settings of the run.
-        counts: Numbers of what was read, scored and lost.
-        rows: Rows of `metrics_by_app_version` over the whole run.
-    """
+    """Returns why the run fails whatever its rules say, one line per reason; empty if it does not."""
     problems = _nothing_scored(settings, counts, rows)
-    if not _is_balanced(counts):
+    conversations = counts["results"] + counts["lost_conversations"]
+    records = counts["parsed_records"] + counts["lost_records"]
+    if not bool(conversations == counts["conversations"] and records == counts["records"]):
         problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
     unread = counts.get("unread_ends", 0)
     lost = counts["lost_records"] + counts["lost_conversations"] + unread
@@ -769,9 +682,3 @@ def _nothing_scored(
 
 def _failed(lost: int) -> str:
     return f"{lost} record{' or conversation' if lost == 1 else 's and conversations'} failed"
-
-
-def _is_balanced(counts: RunCounts) -> bool:
-    conversations = counts["results"] + counts["lost_conversations"]
-    records = counts["parsed_records"] + counts["lost_records"]
-    return bool(conversations == counts["conversations"] and records == counts["records"])

@@ -9,7 +9,6 @@ import msgspec
 
 from turnwise.pipeline.io.listing import (
     RUN_FOLDER,
-    FolderFile,
     join_path,
     list_files,
     list_run_folders,
@@ -18,12 +17,11 @@ from turnwise.pipeline.io.listing import (
 )
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
 from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE, RunDocument, RunFile
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.scoring.evaluate import STATUS
 
 REPORT_FILE = "report.html"
 CALIBRATION_FILE = "calibration.json"
@@ -31,15 +29,7 @@ CALIBRATION_FILE = "calibration.json"
 REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _SINGLE = frozenset((RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
-_TABLES = (
-    "scores",
-    "results",
-    "conversations",
-    "failures",
-    "metrics_by_app_version",
-    "metrics_by_turn",
-    "metrics_by_slice",
-)
+
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
@@ -68,10 +58,8 @@ class RunDirectory(Run):
             with open_path(path) as file:
                 found = msgspec.json.decode(file.read(), type=Calibration)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            why = " ".join(str(error).split())
-            raise ConfigError(
-                f"{path}: cannot be read: run `turnwise calibrate` again, or remove it: {why}"
-            ) from None
+            reason = f"run `turnwise calibrate` again, or remove it: {' '.join(str(error).split())}"
+            raise ConfigError(f"{path}: cannot be read: {reason}") from None
         if found.run_id != self.document.run_id:
             raise ConfigError(f"{path}: is of the run {found.run_id}; calibrate this run again, or remove it")
         return found
@@ -83,19 +71,27 @@ class RunDirectory(Run):
             ConfigError: A file cannot be read, its content is broken, or rows that `run.json` or the metrics
                 count are missing.
         """
-        found = _counted(self.directory, table, self._stored(table), self.document.counts)
-        return with_all_scores(self.directory, found, self.metrics()) if table == "scores" else found
+        rows = self._counted(table)
+        return with_all_scores(self.directory, rows, self.metrics()) if table == "scores" else rows
 
-    def _stored(self, table: str) -> Iterator[JsonObject]:
-        columns = _columns(table)
+    def _counted(self, table: str) -> Iterator[JsonObject]:
+        columns: Set[str] = TABLES[table].__annotations__.keys() if table in TABLES else frozenset()
+        if table == "results":
+            # One in JSON Lines has fewer than others.
+            columns = {"result", "conversation_id", "evaluation_status"}
+        number, stated = 0, stated_rows(self.document.counts, table)
         for path in self.files.get(table, ()):
             try:
                 with open_path(path) as file:
                     for row in table_rows(file, table, self.document.output_format):
                         self._check_row(path, row, columns)
+                        number += 1
                         yield row
             except OSError as error:
                 raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+        if number < stated:
+            what = f"hold {number} rows, and {RUN_FILE} counts {stated}"
+            raise ConfigError(f"{self.directory}: files of {table} {what}; {_AGAIN}")
 
     def _check_row(self, path: str, row: object, columns: Set[str]) -> None:
         if not isinstance(row, dict):
@@ -108,19 +104,10 @@ class RunDirectory(Run):
             )
 
 
-def _columns(table: str) -> Set[str]:
-    """Returns the columns that a row of a table has; a result in JSON Lines has fewer than others."""
-    if table == "results":
-        return {"result", "conversation_id", "evaluation_status"}
-    return TABLES[table].__annotations__.keys() if table in TABLES else frozenset()
-
-
 def open_run(directory: str) -> RunDirectory:
     """Opens the output directory of a finished run, on any filesystem that Beam supports.
 
-    Raises:
-        ConfigError: There is no such directory, it holds no finished run, or files or rows of the run are
-            missing.
+    Raises ConfigError if it holds no finished run, or files or rows of it are missing.
     """
     document = _document(directory)
     known = file_formats()
@@ -130,7 +117,7 @@ def open_run(directory: str) -> RunDirectory:
             f"{', '.join(sorted(known))}; --plugin names the module of the format"
         )
     tables = table_files(directory, document)
-    missing = [table for table in _TABLES if table not in tables]
+    missing = [table for table in TABLES if table not in tables]
     if missing:
         raise ConfigError(f"{directory}: files of the run are missing: {', '.join(missing)}")
     return RunDirectory(directory, document, tables)
@@ -139,12 +126,7 @@ def open_run(directory: str) -> RunDirectory:
 def written_run(directory: str, document: JsonObject) -> RunDirectory:
     """Returns a run whose tables are written and whose `run.json` is not, because it depends on them.
 
-    Args:
-        directory: Output directory.
-        document: Content of `run.json`, as far as it is known.
-
-    Raises:
-        ConfigError: Files of the run are missing.
+    The document is what is known of it. Raises ConfigError if files of the run are missing.
     """
     known = msgspec.convert(document, RunDocument)
     return RunDirectory(directory, known, table_files(directory, known))
@@ -168,21 +150,19 @@ def _no_run(directory: str) -> str:
     if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
         return f"holds no {RUN_FILE}: it is a folder of a run; name the output directory, in which it lies"
     names = [file.name for file in list_files(directory)]
-    if list_run_folders(directory) or _tables_begun(names) or any(map(_UNFINISHED.fullmatch, names)):
+    if list_run_folders(directory) or any(_is_table(name) or _UNFINISHED.fullmatch(name) for name in names):
         return f"holds no {RUN_FILE}: the run has not finished; wait for it, or start it again"
     return f"holds no {RUN_FILE}: no run was written into it"
 
 
 def is_file_of_run(name: str) -> bool:
     """Returns whether a file with this name, in an output directory, is one that the run writes or reads."""
+    return _is_table(name) or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
+
+
+def _is_table(name: str) -> bool:
     match = SHARD.fullmatch(name)
-    is_table = match is not None and match[1] in _TABLES
-    return is_table or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None
-
-
-def _tables_begun(names: Iterable[str]) -> bool:
-    found = (SHARD.fullmatch(name) for name in names)
-    return any(match is not None and match[1] in _TABLES for match in found)
+    return match is not None and match[1] in TABLES
 
 
 # Finds the files of a run's tables: those that `run.json` names, or those that are there.
@@ -201,25 +181,18 @@ def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
         raise ConfigError(f"{place}: {' '.join(str(error).split())}") from None
     if document.files is None:
         return _found_tables(place, listed, document.output_format)
-    _check_named(directory, place, document.files, listed)
-    for table, files in document.files.items():
-        for name, stated in files.items():
-            if listed[name].size != stated.bytes:
-                _check_changed(join_path(place, name), table, document.output_format, stated)
-    return {table: [join_path(place, name) for name in files] for table, files in document.files.items()}
-
-
-def _check_named(
-    directory: str, place: str, files: Mapping[str, Mapping[str, RunFile]], listed: Mapping[str, FolderFile]
-) -> None:
-    """Raises ConfigError unless every file that `run.json` names is there."""
-    names = [name for own in files.values() for name in own]
+    names = [name for own in document.files.values() for name in own]
     missing = [name for name in names if name not in listed]
     if missing:
         raise ConfigError(
             f"{directory}: {len(missing)} of {len(names)} files that run.json names are missing, such as "
             f"{join_path(place, missing[0])}; {_AGAIN}"
         )
+    for table, files in document.files.items():
+        for name, stated in files.items():
+            if listed[name].size != stated.bytes:
+                _check_changed(join_path(place, name), table, document.output_format, stated)
+    return {table: [join_path(place, name) for name in files] for table, files in document.files.items()}
 
 
 def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str, list[str]]:
@@ -242,27 +215,19 @@ def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str
         totals.setdefault(table, set()).add(int(total) if total else 0)
     if any(map(any, totals.values())):
         for table, numbers in shards.items():
-            _check_complete(directory, table, numbers, totals[table])
+            total = max(totals[table]) or max(numbers) + 1
+            missing = total - len(numbers)
+            if missing or len(totals[table]) > 1:
+                what = f"{missing} of {total} files of {table} are missing"
+                raise ConfigError(f"{directory}: {what if missing else f'{table} is of two runs'}")
     return {
         table: [join_path(directory, numbers[i]) for i in sorted(numbers)]
         for table, numbers in shards.items()
     }
 
 
-def _check_complete(directory: str, table: str, numbers: Mapping[int, str], totals: set[int]) -> None:
-    total = max(totals) or max(numbers) + 1
-    missing = total - len(numbers)
-    if len(totals) > 1 or missing:
-        what = f"{missing} of {total} files of {table} are missing" if missing else f"{table} is of two runs"
-        raise ConfigError(f"{directory}: {what}")
-
-
 def _check_changed(path: str, table: str, output_format: str, stated: RunFile) -> None:
-    """Counts the rows of a file of another size than `run.json` states.
-
-    Raises:
-        ConfigError: It cannot be read, has another number of rows, or is no table.
-    """
+    """Raises ConfigError unless a file of another size than stated is a table with the stated rows."""
     if table not in TABLES:
         raise ConfigError(f"{path}: has not the {stated.bytes} bytes that run.json states; {_AGAIN}")
     try:
@@ -277,37 +242,19 @@ def _check_changed(path: str, table: str, output_format: str, stated: RunFile) -
 # Holds the rows of a run's tables against the numbers that the run counted.
 
 
-def _counted(
-    directory: str, table: str, rows: Iterator[JsonObject], counts: JsonObject
-) -> Iterator[JsonObject]:
-    number = 0
-    for row in rows:
-        number += 1
-        yield row
-    stated = stated_rows(counts, table)
-    if number < stated:
-        raise ConfigError(
-            f"{directory}: files of {table} hold {number} rows, and {RUN_FILE} counts {stated}; {_AGAIN}"
-        )
-
-
 def with_all_scores(
     directory: str, rows: Iterator[JsonObject], metrics: Iterable[MetricsByAppVersionRow]
 ) -> Iterator[JsonObject]:
-    """Yields the score rows of a run.
-
-    Raises:
-        ConfigError: There are fewer scores of turns, or of whole conversations, than the metrics count.
-    """
-    found = {"turn": 0, "conversation": 0}
+    """Yields the score rows of a run; raises ConfigError if there are fewer than the metrics count."""
+    numbers = {"turn": 0, "conversation": 0}
     for row in rows:
-        found["conversation" if row["turn_index"] is None else "turn"] += 1
+        numbers["conversation" if row["turn_index"] is None else "turn"] += 1
         yield row
     stated: Counter[str] = Counter()
     for own in metrics:
         if own["criterion"] != STATUS:
             stated[own["level"]] += own["count"]
-    for level, number in found.items():
+    for level, number in numbers.items():
         if number < stated[level]:
             raise ConfigError(
                 f"{directory}: files of scores hold {number} scores of {level}s, and its metrics count "

@@ -6,16 +6,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Connection, Table, func, select
+from sqlalchemy import Connection, select, union
 
 from turnwise.pipeline.runs.directory import stated_rows
 from turnwise.pipeline.settings.extras import check_store
+from turnwise.pipeline.store import runs as stored_runs
+from turnwise.pipeline.store import summaries
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
     FAILURES,
@@ -30,31 +32,9 @@ from turnwise.pipeline.store.database import (
     version_id,
 )
 from turnwise.pipeline.store.rows import RunFigures
-from turnwise.pipeline.store.runs import (
-    REMOVED,
-    REPLACED,
-    RunLoss,
-    is_counted,
-    lost_records,
-    read_document,
-    run_key,
-    runs_with_rows,
-    unread_runs,
-)
-from turnwise.pipeline.store.summaries import (
-    COLUMNS_END,
-    DETAILS_END,
-    RunColumns,
-    RunDetails,
-    counted_runs,
-    kept_texts,
-    read_columns,
-    read_details,
-    summarised,
-)
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ScoreRow
+from turnwise.schemas.config import STATUS, ConfigError
+from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.collect import raised_errors
 from turnwise.transforms.decisions.comparison.sides import (
@@ -72,7 +52,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     stacked_criteria,
 )
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.scoring.evaluate import STATUS
 
 SideKind = Literal["version", "run", "either"]
 """What the name of a side names; `either`: an app version, or else a run."""
@@ -80,23 +59,10 @@ SideKind = Literal["version", "run", "either"]
 _SHOWN = 10
 
 
-class SideName(NamedTuple):
-    """What is compared: an app version or a run, by name or id."""
-
-    name: str
-    kind: SideKind = "either"
-
-
 def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
-    """Returns base and candidate.
+    """Returns base and candidate: app versions or runs of an app (None: of the only one with results).
 
-    Args:
-        url: URL of the store.
-        app: Name of the app; None: the only one with results.
-        names: App version or run of A and of B.
-
-    Raises:
-        ConfigError: The store cannot be read, or holds no result of an app, version or run.
+    Raises ConfigError if the store cannot be read, or holds no result of an app, version or run.
     """
     check_store("--store", url)
     if names[0] == names[1]:
@@ -104,7 +70,7 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
 
     def work(connection: Connection) -> tuple[ComparedSide, ComparedSide]:
         runs = StoredRuns(connection, _app(connection, app), with_details=True)
-        return runs.sides([SideName(name) for name in names], store.url)
+        return runs.sides(names, store.url)
 
     try:
         with closing(open_store(url, read_only=True)) as store:
@@ -114,7 +80,7 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
 
 
 def _app(connection: Connection, app: str | None) -> str:
-    apps = sorted({name for name, _ in runs_with_rows(connection)})
+    apps = sorted({name for name, _ in stored_runs.runs_with_rows(connection)})
     if app is None and len(apps) == 1:
         return apps[0]
     if app is None or app not in apps:
@@ -130,191 +96,158 @@ class StoredRuns:
     def __init__(self, connection: Connection, app: str, *, with_details: bool = False) -> None:
         """Creates a reader; `with_details` reads reasons, turns and votes, too."""
         self._connection, self._app, self._with_details = connection, app, with_details
-        self._runs = {run.name.rsplit("/", 1)[-1]: run for run in counted_runs(connection, app)}
-        self._columns: dict[str, RunColumns] = {}
-        self._details: dict[str, RunDetails] = {}
+        self._runs = {run.name.rsplit("/", 1)[-1]: run for run in summaries.counted_runs(connection, app)}
+        self._columns: dict[str, summaries.RunColumns] = {}
+        self._details: dict[str, summaries.RunDetails] = {}
 
     def figures(self) -> dict[str, RunFigures]:
         """Returns name of a run -> its results by evaluation and app version."""
-        return {self._runs[run].name: own.figures for run, own in self._numbered.items()}
+        return {self._runs[run].name: columns.figures for run, columns in self._numbered.items()}
 
     def sides(
-        self, names: Sequence[SideName], source: str, evaluations: Collection[str] | None = None
+        self,
+        names: Sequence[str],
+        source: str,
+        evaluations: Collection[str] | None = None,
+        kind: SideKind = "either",
     ) -> tuple[ComparedSide, ComparedSide]:
-        """Returns base and candidate.
+        """Returns base and candidate: app versions or runs by name or id, of some evaluations (None: all).
 
-        Args:
-            names: App version or run of A and of B.
-            source: Address of the store, without password.
-            evaluations: Names of the evaluations that count; None: all.
-
-        Raises:
-            ConfigError: The store holds no result of a version or run.
+        `source` is the address of the store, without password. Raises ConfigError if a side has no result.
         """
-        stored = with_cases([self._records(name, evaluations) for name in names])
-        found = [
-            _Side(self._side(name.name, source, own), own, _version(name, own), is_b)
-            for name, own, is_b in zip(names, stored, (False, True), strict=True)
-        ]
-        for own in found:
-            _add_losses(self._connection, self._app, own)
-            _add_unread(self._connection, self._app, own)
-            _add_deleted(self._connection, self._app, own)
-        return found[0].side, found[1].side
+        stored = with_cases([self._records(name, kind, evaluations) for name in names])
+        sides = []
+        for name, own, is_b in zip(names, stored, (False, True), strict=True):
+            version = key_text(version_id(name))
+            is_version = kind == "either" and own.versions.used() == [version or None]
+            version_of_side = version if is_version or kind == "version" else None
+            sides.append(_Side(self._side(name, source, own), own, version_of_side, is_b))
+        for side in sides:
+            _add_losses(self._connection, self._app, side)
+            _add_unread(self._connection, self._app, side)
+            _add_deleted(self._connection, self._app, side)
+        return sides[0].side, sides[1].side
 
-    def _records(self, side: SideName, evaluations: Collection[str] | None) -> "RecordColumns":
+    def _records(self, name: str, kind: SideKind, evaluations: Collection[str] | None) -> "RecordColumns":
         """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
-        name, kind = side
         for tried in ("version", "run") if kind == "either" else (kind,):
-            found = self._of_version(name) if tried == "version" else self._of_run(name)
+            if tried == "run":
+                run = stored_runs.run_key(self._app, name).rsplit("/", 1)[-1]
+                records = _records(self._read({run} & self._runs.keys()))
+            else:
+                version, records = key_text(version_id(name)) or None, self._everything
+                is_own = np.asarray([own == version for own in records.versions.values], np.bool_)
+                records = records.at(is_own[records.versions.places])
             if evaluations is not None:
-                found = found.of_evaluations(evaluations)
-            if len(found):
-                return found.last_runs()
-        connection, app = self._connection, self._app
-        raise ConfigError(
-            f"--versions {name}: no result of this version or run"
-            f"{_uncounted(connection, app, name)}{_lost(connection, app, name)} "
-            f"({_known(connection, app)})"
-        )
-
-    def _of_run(self, name: str) -> "RecordColumns":
-        run = run_key(self._app, name).rsplit("/", 1)[-1]
-        return _records(self._read({run} & self._runs.keys()))
-
-    def _of_version(self, name: str) -> "RecordColumns":
-        version, found = key_text(version_id(name)) or None, self._everything
-        is_own = np.asarray([own == version for own in found.versions.values], np.bool_)
-        return found.at(is_own[found.versions.places])
+                records = records.of_evaluations(evaluations)
+            if len(records):
+                return records.last_runs()
+        what = "no result of this version or run"
+        raise ConfigError(f"--versions {name}: {what}{_why_nothing(self._connection, self._app, name)}")
 
     @cached_property
     def _everything(self) -> "RecordColumns":
         return _records(self._numbered)
 
     @cached_property
-    def _numbered(self) -> dict[str, RunColumns]:
+    def _numbered(self) -> dict[str, summaries.RunColumns]:
         """The columns of all runs; a conversation id has the same number in all of them."""
         runs = self._read(self._runs.keys())
-        values = [own.conversations.conversation_ids.values for own in runs.values()]
+        values = [columns.conversations.conversation_ids.values for columns in runs.values()]
         ids = coded(chain.from_iterable(values))
         numbered = np.split(ids.places, np.cumsum([*map(len, values)]))
-        found = {}
-        for (run, own), numbers in zip(runs.items(), numbered, strict=False):
-            names = CodedColumn(ids.values, numbers[own.conversations.conversation_ids.places])
-            conversations = replace(own.conversations, conversation_ids=names)
-            figures = replace(own.figures, members=numbers[own.figures.members])
-            found[run] = replace(own, conversations=conversations, figures=figures)
-        return found
+        renumbered = {}
+        for (run, columns), numbers in zip(runs.items(), numbered, strict=False):
+            names = CodedColumn(ids.values, numbers[columns.conversations.conversation_ids.places])
+            conversations = replace(columns.conversations, conversation_ids=names)
+            figures = replace(columns.figures, members=numbers[columns.figures.members])
+            renumbered[run] = replace(columns, conversations=conversations, figures=figures)
+        return renumbered
 
     def _side(self, name: str, source: str, stored: "RecordColumns") -> ComparedSide:
         rulers: dict[str, set[str]] = {}
         conversations = self._conversations(stored, rulers)
         side = ComparedSide(name, source, conversations, stored.run_ids, rulers=rulers)
-        _add_errors(self._connection, self._app, side)
+        # What criteria raised.
+        runs = [f"{app}/evaluationRuns/{run}" for app in (self._app, LOCAL_APP) for run in side.run_ids]
+        of_runs = select(FAILURES.c.content).where(FAILURES.c.evaluation_run.in_(runs))
+        raised = of_runs.where(FAILURES.c.stage == "score", FAILURES.c.criterion != "")
+        rows: list[FailureRow] = [*map(json.loads, self._connection.execute(raised).scalars())]
+        for row in rows:
+            row["conversation_id"] = key_text(row["conversation_id"] or "")
+            row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
+        if rows:
+            conversations.add_errors(raised_errors(rows))
+        versions = {*conversations.app_versions.used()}
+        side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in versions))
         conversations.criteria = dict(sorted(conversations.criteria.items()))
         return side
 
     def _conversations(self, stored: "RecordColumns", rulers: dict[str, set[str]]) -> ConversationColumns:
         """Returns what criteria gave conversations, and adds to `rulers` which judges did."""
-        rows = np.split(stored.places, np.cumsum(stored.runs.counts()))
-        by_run = [(run, own) for run, own in zip(stored.runs.values, rows, strict=False) if len(own)]
-        columns = [(self._columns[run], own) for run, own in by_run]
-        judged = stacked([own.rulers.at(rows) for own, rows in columns])
-        for criterion, ruler in {ruler for own in judged.used() for ruler in own}:
+        places = np.split(stored.places, np.cumsum(stored.runs.counts()))
+        by_run = [(run, rows) for run, rows in zip(stored.runs.values, places, strict=False) if len(rows)]
+        columns = [(self._columns[run], rows) for run, rows in by_run]
+
+        def column(name: str) -> CodedColumn[Any]:
+            return stacked([getattr(of_run.conversations, name).at(rows) for of_run, rows in columns])
+
+        judged = stacked([of_run.rulers.at(rows) for of_run, rows in columns])
+        for criterion, ruler in {ruler for several in judged.used() for ruler in several}:
             rulers.setdefault(criterion, set()).add(ruler)
-        parts = [(own.conversations, rows) for own, rows in columns]
-        is_old = _are_old(stored, stacked([own.revisions.at(rows) for own, rows in columns]))
-        skipped = stacked([own.skipped.at(rows) for own, rows in parts])
+        is_old = _are_old(stored, stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
+        skipped = column("skipped")
         if self._with_details:
             self._read_details([run for run, _ in by_run])
         return ConversationColumns(
             stored.conversations,
             stored.versions,
             stored.cases,
-            tasks=stacked([own.tasks.at(rows) for own, rows in parts]),
-            case_digests=stacked([own.case_digests.at(rows) for own, rows in parts]),
-            languages=stacked([own.languages.at(rows) for own, rows in parts]),
-            tags=stacked([own.tags.at(rows) for own, rows in parts]),
+            **{name: column(name) for name in ("tasks", "case_digests", "languages", "tags", "sampled_out")},
             criteria=self._criteria(by_run, is_old),
             skipped=chosen(skipped, skipped.recoded(frozenset() for _ in skipped.values), is_old),
-            sampled_out=stacked([own.sampled_out.at(rows) for own, rows in parts]),
         )
 
     def _criteria(self, by_run: Sequence[tuple[str, Integers]], is_old: Bools) -> dict[str, CriterionColumn]:
         """Returns what criteria gave; of what was scored again later, the verdict alone."""
         given = [(run, self._columns[run].conversations.criteria, rows) for run, rows in by_run]
-        found = {}
+        columns = {}
         for name in sorted({*chain.from_iterable(criteria for _, criteria, _ in given)}):
             parts = []
             for run, criteria, rows in given:
-                own = criteria.get(name)
-                if own is not None and self._with_details:
-                    own = replace(own, details=self._details[run][name])
-                parts.append(empty_column(len(rows)) if own is None else own.at(rows))
+                part = criteria.get(name)
+                if part is not None and self._with_details:
+                    part = replace(part, details=self._details[run][name])
+                parts.append(empty_column(len(rows)) if part is None else part.at(rows))
             column = stacked_criteria(parts)
             if name != STATUS and is_old.any():
                 column = column.without(is_old)
             if column.is_given.any():
-                found[name] = column
-        return found
+                columns[name] = column
+        return columns
 
-    def _read(self, runs: Collection[str]) -> dict[str, RunColumns]:
+    def _read(self, runs: Collection[str]) -> dict[str, summaries.RunColumns]:
         """Returns id of a run -> its columns, by id."""
         missing = {self._runs[run]: run for run in runs if run not in self._columns}
-        kept = kept_texts(self._connection, missing, COLUMNS_END)
+        kept = summaries.kept_columns(self._connection, missing)
         for key, run in missing.items():
-            self._columns[run] = _readable(read_columns, kept.get(key)) or self._made(run)
+            self._columns[run] = kept.get(key) or self._made(run)
         return {run: self._columns[run] for run in sorted(runs)}
 
     def _read_details(self, runs: Collection[str]) -> None:
         missing = {self._runs[run]: run for run in runs if run not in self._details}
-        kept = kept_texts(self._connection, missing, DETAILS_END)
+        kept = summaries.kept_details(self._connection, missing)
         for key, run in missing.items():
-            found = _readable(read_details, kept.get(key))
-            if found is None:
-                self._made(run)
+            if key in kept:
+                self._details[run] = kept[key]
             else:
-                self._details[run] = found
+                self._made(run)
 
-    def _made(self, run: str) -> RunColumns:
+    def _made(self, run: str) -> summaries.RunColumns:
         """Returns the columns of a run, made of its rows, and keeps its details."""
-        found, self._details[run] = summarised(self._connection, self._app, self._runs[run].name)
-        return found
-
-
-_Decoded = TypeVar("_Decoded")
-
-
-def _readable(read: Callable[[str], _Decoded], text: str | None) -> _Decoded | None:
-    """Returns what is read of a text; None: there is none, or it was damaged."""
-    try:
-        return None if text is None else read(text)
-    except ValueError:
-        return None
-
-
-def _version(side: SideName, stored: "RecordColumns") -> str | None:
-    """Returns the id of the app version that a side is; None: it is a run."""
-    version = key_text(version_id(side.name))
-    is_own = side.kind == "either" and stored.versions.used() == [version or None]
-    return version if side.kind == "version" or is_own else None
-
-
-def _add_errors(connection: Connection, app: str, side: ComparedSide) -> None:
-    """Adds what criteria raised."""
-    runs = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
-    is_theirs = FAILURES.c.evaluation_run.in_(runs)
-    raised = select(FAILURES.c.content).where(
-        is_theirs, FAILURES.c.stage == "score", FAILURES.c.criterion != ""
-    )
-    rows: list[FailureRow] = [json.loads(content) for content in connection.execute(raised).scalars()]
-    for row in rows:
-        row["conversation_id"] = key_text(row["conversation_id"] or "")
-        row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
-    if rows:
-        side.conversations.add_errors(raised_errors(rows))
-    own = {*side.conversations.app_versions.used()}
-    side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
+        name = self._runs[run].name
+        columns, self._details[run] = summaries.summarised(self._connection, self._app, name)
+        return columns
 
 
 # Which stored conversations of a side are compared.
@@ -352,14 +285,14 @@ class RecordColumns(Struct, frozen=True):
     def at(self, rows: Integers | Bools) -> "RecordColumns":
         """Returns some of them."""
         return RecordColumns(
-            conversations=self.conversations.at(rows),
-            versions=self.versions.at(rows),
-            runs=self.runs.at(rows),
-            cases=self.cases.at(rows),
-            evaluations=self.evaluations.at(rows),
-            nanos=self.nanos[rows],
-            is_result=self.is_result[rows],
-            places=self.places[rows],
+            self.conversations.at(rows),
+            self.versions.at(rows),
+            self.runs.at(rows),
+            self.cases.at(rows),
+            self.evaluations.at(rows),
+            self.nanos[rows],
+            self.is_result[rows],
+            self.places[rows],
         )
 
     def of_evaluations(self, names: Collection[str]) -> "RecordColumns":
@@ -394,19 +327,19 @@ class RecordColumns(Struct, frozen=True):
         return found
 
 
-def _records(runs: Mapping[str, RunColumns]) -> RecordColumns:
+def _records(runs: Mapping[str, summaries.RunColumns]) -> RecordColumns:
     """Returns the records of several runs."""
-    found = [*runs.values()]
-    sizes = [len(own.nanos) for own in found]
-    conversations = [own.conversations for own in found]
+    of_runs = [*runs.values()]
+    sizes = [len(columns.nanos) for columns in of_runs]
+    conversations = [columns.conversations for columns in of_runs]
     return RecordColumns(
-        conversations=stacked([own.conversation_ids for own in conversations]),
-        versions=stacked([own.app_versions for own in conversations]),
-        runs=CodedColumn([*runs], np.repeat(np.arange(len(found)), sizes)),
-        cases=stacked([own.eval_ids for own in conversations]),
-        evaluations=stacked([own.evaluations for own in found]),
-        nanos=_integers(stacked([own.nanos for own in found])),
-        is_result=_integers(stacked([own.is_result for own in found])).astype(np.bool_),
+        conversations=stacked([columns.conversation_ids for columns in conversations]),
+        versions=stacked([columns.app_versions for columns in conversations]),
+        runs=CodedColumn([*runs], np.repeat(np.arange(len(sizes)), sizes)),
+        cases=stacked([columns.eval_ids for columns in conversations]),
+        evaluations=stacked([columns.evaluations for columns in of_runs]),
+        nanos=_integers(stacked([columns.nanos for columns in of_runs])),
+        is_result=_integers(stacked([columns.is_result for columns in of_runs])).astype(np.bool_),
         places=np.concatenate([np.arange(0), *map(np.arange, sizes)]),
     )
 
@@ -417,58 +350,45 @@ def _integers(column: CodedColumn[int] | CodedColumn[bool]) -> Integers:
 
 def _are_old(stored: RecordColumns, revisions: CodedColumn[int]) -> Bools:
     """Returns whether each conversation was scored again in a later revision."""
-    own = _integers(revisions)
-    if own.max(initial=0) <= 0:
-        return np.zeros(len(own), np.bool_)
+    revision = _integers(revisions)
+    if revision.max(initial=0) <= 0:
+        return np.zeros(len(revision), np.bool_)
     key = stored.conversations.places * len(stored.versions.values) + stored.versions.places
     places = np.unique(key, return_inverse=True)[1]
-    last = np.full(len(own), -1)
-    np.maximum.at(last, places, own)
-    return own < last[places]
+    last = np.full(len(revision), -1)
+    np.maximum.at(last, places, revision)
+    return revision < last[places]
 
 
 def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
     """Names the case of results without a conversation as the last conversation of their evaluation does."""
-    if not any(own.is_result.any() for own in sides):
+    if not any(side.is_result.any() for side in sides):
         return [*sides]
-    known = [own.at(~own.is_result) for own in sides]
-    named = (pair for own in known for pair in zip(own.evaluations, own.cases, strict=True))
+    known = [side.at(~side.is_result) for side in sides]
+    named = (pair for side in known for pair in zip(side.evaluations, side.cases, strict=True))
     cases: dict[str | None, str | None] = {evaluation: case for evaluation, case in named if evaluation}
-    found = []
-    for own in sides:
-        of_conversations = own.cases.recoded(cases.get(name, name) for name in own.cases.values)
-        found.append(replace(own, cases=chosen(own.cases, of_conversations, own.is_result)))
-    return found
+    named_sides = []
+    for side in sides:
+        of_conversations = side.cases.recoded(cases.get(name, name) for name in side.cases.values)
+        named_sides.append(replace(side, cases=chosen(side.cases, of_conversations, side.is_result)))
+    return named_sides
 
 
-def _uncounted(connection: Connection, app: str, name: str) -> str:
-    """Returns what is said of runs that do not count."""
+def _why_nothing(connection: Connection, app: str, name: str) -> str:
+    """Returns why there is nothing of a version or run: it does not count, or lost all; and what there is."""
     named = key_text(version_id(name))
-    told = [state.told() for state in unread_runs(connection, app, named, named)]
-    return f"; {'; '.join(told[:_SHOWN])}" if told else ""
-
-
-def _lost(connection: Connection, app: str, name: str) -> str:
-    """Returns what is said of the failures of a version or run without a result."""
-    version = key_text(version_id(name))
-    lost = [own for own in lost_records(connection, app) if version in (own.version, own.run)]
+    told = "; ".join(
+        [state.told() for state in stored_runs.unread_runs(connection, app, named, named)][:_SHOWN]
+    )
+    lost = [own for own in stored_runs.lost_records(connection, app) if named in (own.version, own.run)]
     runs = ", ".join(sorted({own.run for own in lost})[:_SHOWN])
-    return f", which lost all of its {len(lost)} records or conversations (run {runs})" if lost else ""
-
-
-def _known(connection: Connection, app: str) -> str:
-    """Lists the app versions and runs of an app."""
-    shown = []
+    lost_text = f", which lost all of its {len(lost)} records or conversations (run {runs})" if lost else ""
+    known = []
     for column, kind in (("version_id", "versions"), ("evaluation_run", "runs")):
-        found = {
-            name.rsplit("/", 1)[-1]
-            for table in (RESULTS, CONVERSATIONS)
-            for name in connection.execute(
-                select(table.c[column]).where(table.c.app == app).distinct()
-            ).scalars()
-        }
-        shown.append(f"{kind}: {', '.join(sorted(found - {''})[:_SHOWN]) or 'none'}")
-    return "; ".join(shown)
+        queries = (select(table.c[column]).where(table.c.app == app) for table in (RESULTS, CONVERSATIONS))
+        names = {value.rsplit("/", 1)[-1] for value in connection.execute(union(*queries)).scalars()}
+        known.append(f"{kind}: {', '.join(sorted(names - {''})[:_SHOWN]) or 'none'}")
+    return f"{f'; {told}' if told else ''}{lost_text} ({'; '.join(known)})"
 
 
 class _Side(Struct):
@@ -496,7 +416,7 @@ def _add_losses(connection: Connection, app: str, found: _Side) -> None:
     measured later. A run without any result whose records name no version counts for B.
     """
     side = found.side
-    all_lost = list(lost_records(connection, app, is_counted(FAILURES)))
+    all_lost = list(stored_runs.lost_records(connection, app, stored_runs.is_counted(FAILURES)))
     versions = _versions_of_runs(connection, app) if all_lost else {}
     counts = Counter[str]()
     if all_lost:
@@ -510,10 +430,15 @@ def _add_losses(connection: Connection, app: str, found: _Side) -> None:
         what = f"{counts[run]} records or conversations"
         side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {what}")
     side.run_ids = sorted({*side.run_ids, *counts})
-    _note_replaced(connection, app, side)
+    # What other results of the same run replaced.
+    names = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
+    is_theirs = FAILURES.c.evaluation_run.in_(names), FAILURES.c.error_type == stored_runs.REPLACED
+    for content in connection.execute(select(FAILURES.c.content).where(*is_theirs)).scalars():
+        row = json.loads(content)
+        side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")
 
 
-def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[RunLoss], bool]:
+def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[stored_runs.RunLoss], bool]:
     """Returns whether what other runs lost counts for an app version; see `_add_losses`."""
     stored, version = found.stored, found.version
     measured: dict[str, int] = {}
@@ -521,7 +446,7 @@ def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[Run
         measured[name] = max(nanos, measured.get(name, 0))
     oldest = min(measured.values(), default=0)
 
-    def is_of_version(lost: RunLoss) -> bool:
+    def is_of_version(lost: stored_runs.RunLoss) -> bool:
         if version is None:
             return False
         if lost.version:
@@ -542,7 +467,9 @@ def _add_unread(connection: Connection, app: str, found: _Side) -> None:
     oldest = found.stored.oldest
     run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
     problems = []
-    for state in unread_runs(connection, app, version, run, and_unknown=found.is_b and version is not None):
+    for state in stored_runs.unread_runs(
+        connection, app, version, run, and_unknown=found.is_b and version is not None
+    ):
         told = f"{state.told()}, and is not compared" if not state.is_counted else state.told()
         if state.unread_nanos < oldest:
             side.notes.append(f"{side.name}: {told}")
@@ -562,14 +489,14 @@ def _add_deleted(connection: Connection, app: str, found: _Side) -> None:
     oldest = found.stored.oldest
     columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
     query = select(*columns).where(
-        RUNS.c.app == app, RUNS.c.content.contains(f'"{REMOVED}"', autoescape=True)
+        RUNS.c.app == app, RUNS.c.content.contains(f'"{stored_runs.REMOVED}"', autoescape=True)
     )
     for run, versions, end, content in connection.execute(query.order_by(RUNS.c.run_id)):
         may_be_of_version = versions is None or version in json.loads(versions)
         is_of_version = may_be_of_version and (end or oldest) >= oldest
         if not (run in side.run_ids if version is None else is_of_version):
             continue
-        removed = (read_document(content) or {}).get(REMOVED, {})
+        removed = (stored_runs.read_document(content) or {}).get(stored_runs.REMOVED, {})
         what = "results" if removed.get("results") else "conversations"
         side.problems = [
             *side.problems,
@@ -588,45 +515,25 @@ def _versions_of_runs(connection: Connection, app: str) -> dict[str, set[str]]:
     return found
 
 
-def _note_replaced(connection: Connection, app: str, side: ComparedSide) -> None:
-    """Notes what other results of the same run replaced."""
-    runs = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
-    query = select(FAILURES.c.content).where(
-        FAILURES.c.evaluation_run.in_(runs), FAILURES.c.error_type == REPLACED
-    )
-    for content in connection.execute(query).scalars():
-        row = json.loads(content)
-        side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")
-
-
 # A whole run of a store, for a report.
 
 _OF_CONVERSATION = ("run_id", "conversation_id", "eval_id", "app_version")
-_CONVERSATIONS = "conversations"
 
 
 def read_stored_run(connection: Connection, name: str, most: int) -> Run:
-    """Returns a run of a store.
+    """Returns a run of a store by its name in one of its apps.
 
-    Args:
-        connection: Connection to the store.
-        name: Name of the run in one of its apps.
-        most: The largest number of conversations to read.
-
-    Raises:
-        ConfigError: There is none, it is not complete, or it has more conversations.
+    Raises ConfigError if there is none, it is not complete, or it has more conversations than `most`.
     """
-    query = select(RUNS.c.run_id, RUNS.c.home, RUNS.c.state, RUNS.c.content).where(
-        RUNS.c.name == key_text(name)
-    )
-    row = connection.execute(query).first()
+    query = select(RUNS.c.run_id, RUNS.c.home, RUNS.c.state, RUNS.c.content)
+    row = connection.execute(query.where(RUNS.c.name == key_text(name))).first()
     if row is None:
         raise ConfigError(f"there is no run {name}")
     if row.state != COMPLETED or not row.content:
         raise ConfigError(f"run {row.run_id} is {row.state}: there is a report of complete runs only")
     document = msgspec.convert(json.loads(row.content), RunDocument)
     names = select(RUNS.c.name).where(RUNS.c.home == row.home)
-    number = _count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
+    number = stored_runs.row_count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
     if number > most:
         raise ConfigError(
             f"run {row.run_id} has {number:,} conversations, and a report of more than {most:,} is not made "
@@ -637,32 +544,36 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
 
 def _read(connection: Connection, run_id: str, document: RunDocument, names: Any) -> Run:
     of_run = CONVERSATIONS.c.evaluation_run.in_(names)
-    found = connection.execute(select(CONVERSATIONS.c.name, CONVERSATIONS.c.content).where(of_run)).all()
-    rows = ((name, json.loads(content)) for name, content in found if content)
+    contents = connection.execute(select(CONVERSATIONS.c.name, CONVERSATIONS.c.content).where(of_run)).all()
+    rows = ((name, json.loads(content)) for name, content in contents if content)
     known: dict[str, ConversationRow] = dict(sorted(rows, key=_place))
-    conversations = list(known.values())
+    # Conversations about which the judge was not asked, by version and criterion.
+    left_out = Counter(
+        (key_text(version_id(row["app_version"] or "")), key_text(criterion))
+        for row in known.values()
+        for criterion in row.get("sampled_out") or ()
+    )
+    failures = select(FAILURES.c.content).where(FAILURES.c.evaluation_run.in_(names))
+    metrics = select(METRICS).where(METRICS.c.evaluation_run.in_(names), METRICS.c.turn_index.is_(None))
+    unstored = {"window_start": None, "revision": None}
     tables: dict[str, list[Any]] = {
-        _CONVERSATIONS: conversations,
+        "conversations": list(known.values()),
         "scores": _in_order(_scores(connection, names, known), document, list(known)),
-        "failures": [json.loads(text) for text in _contents(connection, FAILURES, names)],
+        "failures": [*map(json.loads, connection.execute(failures.order_by(FAILURES.c.name)).scalars())],
         "metrics_by_app_version": [
-            _metric(row, _left_out(conversations)) for row in _metric_rows(connection, names)
+            {**row, **unstored, "app_version": row["version_id"],
+             "sampled_out": left_out[row["version_id"], row["criterion"]]}
+            for row in connection.execute(metrics.order_by(METRICS.c.name)).mappings()
         ],
-    }
-    gaps = _gaps(document, len(found), len(conversations))
+    }  # fmt: skip
+    gaps, stated = [], stated_rows(document.counts, "conversations")
+    # Conversations were deleted, or replaced by others of their name.
+    if len(known) < stated:
+        gaps.append(
+            f"The store holds {len(known):,} of {stated:,} conversations of {document.run_id}: the others "
+            "were deleted, or replaced by others of the same id. The figures are of those that it holds."
+        )
     return Run(run_id, document, lambda table: tables.get(table, ()), gaps=gaps)
-
-
-def _gaps(document: RunDocument, rows: int, with_content: int) -> list[str]:
-    """Returns what is missing: conversations that were deleted, or replaced by others of their name."""
-    stated = stated_rows(document.counts, _CONVERSATIONS)
-    found = min(rows, with_content)
-    if found >= stated:
-        return []
-    return [
-        f"The store holds {found:,} of {stated:,} conversations of {document.run_id}: the others were "
-        "deleted, or replaced by others of the same id. The figures are of those that it holds."
-    ]
 
 
 def _scores(
@@ -693,34 +604,5 @@ def _in_order(
     """Returns the scores in the order of the conversations and of the run's criteria."""
     first = {name: place for place, name in enumerate(conversations)}
     then = {name: place for place, name in enumerate(document.criteria)}
-    found = sorted(scores, key=lambda own: (first[own[0]], then.get(own[1]["criterion"], len(then))))
-    return [score for _, score in found]
-
-
-def _contents(connection: Connection, table: Table, names: Any) -> Iterator[str]:
-    query = select(table.c.content).where(table.c.evaluation_run.in_(names)).order_by(table.c.name)
-    return iter(connection.execute(query).scalars())
-
-
-def _metric_rows(connection: Connection, names: Any) -> Iterator[Any]:
-    is_whole = METRICS.c.evaluation_run.in_(names), METRICS.c.turn_index.is_(None)
-    return iter(connection.execute(select(METRICS).where(*is_whole).order_by(METRICS.c.name)).mappings())
-
-
-def _metric(row: Any, left_out: Counter[tuple[str, str]]) -> MetricsByAppVersionRow:
-    figures = {**row, "app_version": row["version_id"], "window_start": None, "revision": None}
-    number = left_out[row["version_id"], row["criterion"]]
-    return cast("MetricsByAppVersionRow", {**figures, "sampled_out": number})
-
-
-def _left_out(conversations: Sequence[ConversationRow]) -> Counter[tuple[str, str]]:
-    """Returns version and criterion -> number of conversations about which the judge was not asked."""
-    return Counter(
-        (key_text(version_id(row["app_version"] or "")), key_text(criterion))
-        for row in conversations
-        for criterion in row.get("sampled_out") or ()
-    )
-
-
-def _count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
-    return int(connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one())
+    in_order = sorted(scores, key=lambda pair: (first[pair[0]], then.get(pair[1]["criterion"], len(then))))
+    return [score for _, score in in_order]

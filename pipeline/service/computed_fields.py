@@ -53,14 +53,16 @@ class FiguresCache:
     ) -> dict[str, EvaluationFigures]:
         """Returns the figures of those evaluations that have results."""
         now = tuple(counted_runs(connection, app))
-        found = {name: self._figures(connection, name, now) for name in evaluations}
-        return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
+        by_name = {name: self._figures(connection, name, now) for name in evaluations}
+        return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
 
     def read_all(self, connection: Connection, app: str, runs: StoredRuns) -> dict[str, EvaluationFigures]:
         """Returns the figures of all evaluations of an app that have results."""
         now, summed = tuple(counted_runs(connection, app)), figures_of(runs.figures())
-        found = {name: own or self._figures(connection, name, now) for name, own in sorted(summed.items())}
-        return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
+        by_name = {
+            name: sums or self._figures(connection, name, now) for name, sums in sorted(summed.items())
+        }
+        return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
 
     def _figures(self, connection: Connection, evaluation: str, now: _Stamp) -> EvaluationFigures:
         stamp, figures = self._kept.get(evaluation, (None, None))
@@ -75,42 +77,34 @@ class FiguresCache:
 
 
 def with_computed_fields(
-    connection: Connection, found: Collection[StoredEvaluation], cache: FiguresCache, wanted: Collection[str]
+    connection: Connection, stored: Collection[StoredEvaluation], cache: FiguresCache, wanted: Collection[str]
 ) -> list[JsonObject]:
     """Returns evaluations of one app with computed fields, in canonical proto3 JSON."""
+    names = [evaluation.name for evaluation in stored]
     figures: dict[str, EvaluationFigures] = {}
-    if found and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
-        figures = cache.read(connection, app_of(next(iter(found)).name), [one.name for one in found])
-    names = [one.name for one in found]
+    if names and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
+        figures = cache.read(connection, app_of(names[0]), names)
     last = last_completed(connection, names) if LAST_COMPLETED in wanted else {}
-    return [
-        {
-            **one.content,
-            "createTime": nanos_timestamp(one.create_nanos),
-            "createdBy": one.created_by,
-            "updateTime": nanos_timestamp(one.update_nanos),
-            "lastUpdatedBy": one.last_updated_by,
-            "etag": one.etag,
+    values = []
+    for evaluation in stored:
+        own = figures.get(evaluation.name)
+        computed = {
+            LAST_COMPLETED: last.get(evaluation.name),
+            "evaluationRuns": own and own.runs,
+            "aggregatedMetrics": own and aggregated_metrics(own.versions),
+            LAST_TEN: newest_results(connection, evaluation.name, 10) if LAST_TEN in wanted else None,
         }
-        | _computed(connection, one, figures.get(one.name), last.get(one.name), wanted)
-        for one in found
-    ]
-
-
-def _computed(
-    connection: Connection,
-    evaluation: StoredEvaluation,
-    figures: EvaluationFigures | None,
-    last: JsonObject | None,
-    wanted: Collection[str],
-) -> JsonObject:
-    value: JsonObject = {LAST_COMPLETED: last}
-    if figures is not None:
-        value["evaluationRuns"] = figures.runs
-        value["aggregatedMetrics"] = aggregated_metrics(figures.versions)
-    if LAST_TEN in wanted:
-        value[LAST_TEN] = newest_results(connection, evaluation.name, 10)
-    return {name: item for name, item in value.items() if item and name in wanted}
+        value: JsonObject = {
+            **evaluation.content,
+            "createTime": nanos_timestamp(evaluation.create_nanos),
+            "createdBy": evaluation.created_by,
+            "updateTime": nanos_timestamp(evaluation.update_nanos),
+            "lastUpdatedBy": evaluation.last_updated_by,
+            "etag": evaluation.etag,
+            **{name: item for name, item in computed.items() if item and name in wanted},
+        }
+        values.append(value)
+    return values
 
 
 # Checks requests and evaluations against the limits of the API and the rules of a run.
@@ -125,20 +119,16 @@ _MOST_VALUES = 100_000
 
 
 def check_lists(request: bytes | JsonObject) -> None:
-    """Raises ServiceError if a request holds too many values, which would delay other requests.
-
-    Args:
-        request: JSON, parsed or not. Invalid JSON is not checked here.
-    """
+    """Raises ServiceError if JSON, parsed or (then it may be invalid) not, would delay other requests."""
     try:
         value = orjson.loads(request) if isinstance(request, bytes) else request
     except orjson.JSONDecodeError:
         return
     count, waiting = 0, [value]
     while waiting:
-        one = waiting.pop()
-        inside = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-        if isinstance(one, list) and len(one) > _LONGEST_LIST:
+        item = waiting.pop()
+        inside = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        if isinstance(item, list) and len(item) > _LONGEST_LIST:
             raise ServiceError("INVALID_ARGUMENT", f"a list holds more than {_LONGEST_LIST} entries")
         count += len(inside)
         if count > _MOST_VALUES:
@@ -175,12 +165,9 @@ _DIRECTIONS = {"name": "asc", "create_time": "desc", "update_time": "desc"}
 
 
 class Paging(NamedTuple):
-    """The requested part of a list.
+    """The requested part of a list: after an entry (None: from the start), at most `size` entries.
 
-    Attributes:
-        digest: Identifies the list, so that a page token of another list is refused.
-        after: The last entry of the previous page; None: start at the beginning.
-        size: Number of entries.
+    The digest identifies the list, so that a page token of another list is refused.
     """
 
     digest: str
@@ -189,35 +176,23 @@ class Paging(NamedTuple):
 
 
 def read_paging(page_size: int, page_token: str, *identity: str) -> Paging:
-    """Returns the requested page.
-
-    Args:
-        page_size: 0: the default; values above the maximum are reduced to it.
-        page_token: Token of the previous page; "": the first page.
-        identity: All parameters that determine the list and its order.
-
-    Raises:
-        ServiceError: The size or the token is invalid.
-    """
+    """Returns the requested page; `identity` is all that determines the list and its order."""
     if page_size < 0:
         raise invalid("pageSize", "must not be negative")
     digest = sha256("\0".join(identity).encode("utf-8", "replace")).hexdigest()[:16]
-    after = _read_token(page_token, digest) if page_token else None
-    return Paging(digest, after, min(page_size or DEFAULT_PAGE, LARGEST_PAGE))
-
-
-def _read_token(token: str, digest: str) -> Position:
+    size = min(page_size or DEFAULT_PAGE, LARGEST_PAGE)
+    if not page_token:
+        return Paging(digest, None, size)
     try:
-        found, nanos, name = json.loads(urlsafe_b64decode(token.encode("ascii")))
-        position = Position(nanos, name)
+        list_digest, nanos, name = json.loads(urlsafe_b64decode(page_token.encode("ascii")))
         is_ours = isinstance(name, str) and type(nanos) is int and -(2**63) <= nanos < 2**63
     except (ValueError, TypeError, RecursionError):
         is_ours = False
     if not is_ours:
         raise invalid("pageToken", "is not a token of this service")
-    if found != digest:
+    if list_digest != digest:
         raise invalid("pageToken", "is of another list: keep parent, filter and orderBy the same")
-    return position
+    return Paging(digest, Position(nanos, name), size)
 
 
 def next_token(paging: Paging, end: Position | None) -> JsonObject:
@@ -229,12 +204,9 @@ def next_token(paging: Paging, end: Position | None) -> JsonObject:
 
 
 def read_order(text: str, orders: Sequence[OrderBy] = get_args(OrderBy)) -> OrderBy:
-    """Returns the requested order, by default that of the names.
+    """Returns the requested order; raises ServiceError if it is not supported.
 
-    By name, entries keep their places while others are written, so that pages miss none.
-
-    Raises:
-        ServiceError: It is not supported.
+    By name, the default, entries keep their places while others are written, so that pages miss none.
     """
     name, _, direction = " ".join(text.split()).partition(" ")
     snake = {"createTime": "create_time", "updateTime": "update_time", "": "name"}.get(name, name)

@@ -1,13 +1,13 @@
 """Reads, creates, updates, restores and deletes evaluations; reads results, failures and revisions."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from time import time_ns
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from turnwise.pipeline.service.computed_fields import (
     COMPUTED,
@@ -19,16 +19,9 @@ from turnwise.pipeline.service.computed_fields import (
     read_paging,
     with_computed_fields,
 )
-from turnwise.pipeline.service.runs import Service
-from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid, not_found
-from turnwise.pipeline.store.conditions import (
-    Sql,
-    evaluation_fields,
-    failure_fields,
-    of_runs,
-    result_fields,
-    run_fields,
-)
+from turnwise.pipeline.service.runs import Service, listed
+from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
+from turnwise.pipeline.store import conditions as filters
 from turnwise.pipeline.store.database import (
     EVALUATIONS,
     FAILURES,
@@ -36,13 +29,11 @@ from turnwise.pipeline.store.database import (
     ConflictError,
     Listing,
     Position,
-    read_page,
 )
 from turnwise.pipeline.store.evaluations import (
     COLUMNS,
     EvaluationChange,
     StoredEvaluation,
-    StoredRevision,
     add_evaluation,
     find_by_display_name,
     find_evaluation,
@@ -52,87 +43,56 @@ from turnwise.pipeline.store.evaluations import (
     stored_evaluation,
 )
 from turnwise.pipeline.store.rows import find_result, has_results
-from turnwise.schemas.ces.names import ANY, app_of, checked_name, is_id
-from turnwise.schemas.ces.resources import (
-    CreateEvaluationRequest,
-    DeleteEvaluationRequest,
-    ListEvaluationResultsRequest,
-    ListEvaluationsRequest,
-)
+from turnwise.schemas.ces import resources, tools
+from turnwise.schemas.ces.names import ANY, app_of, is_id
 from turnwise.schemas.ces.result import Evaluation
-from turnwise.schemas.ces.tools import (
-    GetFailuresRequest,
-    ListEvaluationRevisionsRequest,
-    RestoreEvaluationRequest,
-    RunFailure,
-)
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import updated_content, written_fields
 from turnwise.schemas.proto.scalars import nanos_timestamp, shown
-from turnwise.schemas.rows import FailureRow
 
 
 def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:
-    """Returns an evaluation with the given computed fields.
-
-    Raises:
-        ServiceError: There is none of that name.
-    """
-    with field_errors("name"):
-        checked_name("evaluation", name)
+    """Returns an evaluation with the given computed fields."""
+    checked("evaluation", name, "name")
 
     def work(connection: Connection) -> JsonObject:
-        found = find_evaluation(connection, name)
-        if found is None:
+        evaluation = find_evaluation(connection, name)
+        if evaluation is None:
             raise not_found(name)
-        return with_computed_fields(connection, [found], service.cache, computed)[0]
+        return with_computed_fields(connection, [evaluation], service.cache, computed)[0]
 
     return service.store.read(work)
 
 
 def list_evaluations(
-    service: Service, request: ListEvaluationsRequest, computed: Collection[str] = COMPUTED
+    service: Service, request: resources.ListEvaluationsRequest, computed: Collection[str] = COMPUTED
 ) -> JsonObject:
-    """Returns a page of the evaluations of an app with the given computed fields. Raises ServiceError."""
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+    """Returns a page of the evaluations of an app with the given computed fields."""
+    app = checked("app", request.parent)
     if request.filter and request.evaluation_filter:
         raise invalid("filter", "is superseded by evaluationFilter, which is given as well")
     own, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
-    paging = read_paging(
-        request.page_size, request.page_token, "evaluations", app, own, of_run, request.order_by
-    )
-    runs = map(of_runs, read_filter("evaluationRunFilter", of_run, run_fields(app)))
+    runs = map(filters.of_runs, read_filter("evaluationRunFilter", of_run, filters.run_fields(app)))
     conditions = [EVALUATIONS.c.app == app, *filter_conditions(app, own), *runs]
     listing = Listing(EVALUATIONS, COLUMNS, conditions, read_order(request.order_by))
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
 
-    def work(connection: Connection) -> JsonObject:
-        page = read_page(connection, listing, paging.after, paging.size)
-        found = [stored_evaluation(row) for row in page.rows]
-        values = with_computed_fields(connection, found, service.cache, wanted)
-        return ({"evaluations": values} if values else {}) | next_token(paging, page.end)
+    def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+        return with_computed_fields(connection, [*map(stored_evaluation, rows)], service.cache, wanted)
 
-    return service.store.read(work)
+    identity = ("evaluations", app, own, of_run, request.order_by)
+    return listed(service, request, "evaluations", listing, entries, *identity)
 
 
-def filter_conditions(app: str, text: str) -> list[Sql]:
+def filter_conditions(app: str, text: str) -> list[filters.Sql]:
     """Returns the condition of a filter on evaluations, as a list of at most one; raises ServiceError."""
-    return read_filter("evaluationFilter", text, evaluation_fields(app))
+    return read_filter("evaluationFilter", text, filters.evaluation_fields(app))
 
 
-# Deletes evaluations.
-
-
-def delete_evaluation(service: Service, request: DeleteEvaluationRequest) -> JsonObject:
-    """Deletes an evaluation; its history and its results stay.
-
-    Raises:
-        ServiceError: There is none of that name, or its etag differs.
-    """
+def delete_evaluation(service: Service, request: resources.DeleteEvaluationRequest) -> JsonObject:
+    """Deletes an evaluation; its history and its results stay."""
     service.check_writable()
-    with field_errors("name"):
-        name = checked_name("evaluation", request.name)
+    name = checked("evaluation", request.name, "name")
 
     def work(connection: Connection) -> None:
         old, change = find_evaluation(connection, name), change_by(service)
@@ -151,15 +111,10 @@ def delete_evaluation(service: Service, request: DeleteEvaluationRequest) -> Jso
 _MOST_ATTEMPTS = 100
 
 
-def create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
-    """Creates an evaluation and returns it.
-
-    Raises:
-        ServiceError: The request is invalid, or there is an evaluation of that name.
-    """
+def create_evaluation(service: Service, request: resources.CreateEvaluationRequest) -> JsonObject:
+    """Creates an evaluation and returns it."""
     service.check_writable()
-    with field_errors("parent"):
-        checked_name("app", request.parent)
+    checked("app", request.parent)
     if request.evaluation_id and not is_id(request.evaluation_id):
         raise invalid("evaluationId", "must have at most 100 letters, digits and . _ ~ -")
     if request.evaluation is None:
@@ -178,64 +133,48 @@ def create_evaluation(service: Service, request: CreateEvaluationRequest) -> Jso
 
 
 def update_evaluation(service: Service, evaluation: Evaluation | None, update_mask: str = "") -> JsonObject:
-    """Updates an evaluation and returns it.
+    """Updates an evaluation, which must have the etag that is given, if one is, and returns it.
 
-    Args:
-        service: The service.
-        evaluation: Name, new values and, optionally, the etag that the stored evaluation must have.
-        update_mask: The fields to change, in snake_case or camelCase; "" or "*": all fields.
-
-    Raises:
-        ServiceError: The request is invalid, the evaluation does not exist, or its etag differs.
+    `update_mask` holds the fields to change, in snake_case or camelCase; "" or "*": all fields.
     """
     service.check_writable()
     if evaluation is None:
         raise invalid("evaluation", "is required")
-    with field_errors("evaluation.name"):
-        name = checked_name("evaluation", evaluation.name)
+    name = checked("evaluation", evaluation.name, "evaluation.name")
     with field_errors("updateMask"):
         updated_content({"name": name}, evaluation, update_mask)
+    etag = (evaluation.etag, "evaluation.etag")
+    return _replaced(
+        service, name, etag, lambda old: updated_content(old, evaluation, update_mask), update_mask
+    )
 
-    def new_content(old: JsonObject) -> JsonObject:
-        return updated_content(old, evaluation, update_mask)
 
-    return _replaced(service, name, (evaluation.etag, "evaluation.etag"), new_content, update_mask)
-
-
-def restore_evaluation(service: Service, request: RestoreEvaluationRequest) -> JsonObject:
-    """Gives an evaluation the content of one of its revisions, and returns it.
-
-    Raises:
-        ServiceError: The request is invalid, there is no such revision, or the etag differs.
-    """
+def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest) -> JsonObject:
+    """Gives an evaluation the content of one of its revisions, and returns it."""
     service.check_writable()
-    with field_errors("name"):
-        name = checked_name("evaluation", request.name)
+    name = checked("evaluation", request.name, "name")
     if request.revision < 1:
         raise invalid("revision", "is required: the number of a revision, from 1")
-    found = service.store.read(lambda connection: read_revisions(connection, name, request.revision + 1, 1))
-    if not found or found[0].revision != request.revision:
+    revisions = service.store.read(
+        lambda connection: read_revisions(connection, name, request.revision + 1, 1)
+    )
+    if not revisions or revisions[0].revision != request.revision:
         raise not_found(f"revision {request.revision} of {name}")
-    content = found[0].content
+    content = revisions[0].content
     if service.store.read(lambda connection: find_evaluation(connection, name)) is None:
-        return _created_again(service, content, request.etag)
+        name = content["name"]
+        check_content(content)
+
+        def work(connection: Connection) -> StoredEvaluation:
+            last = read_revisions(connection, name, None, 1)[0]
+            check_etag(name, request.etag, last.etag, "etag")
+            if not last.is_deletion:
+                raise ServiceError("ABORTED", f"{name} was created by another; try again")
+            check_display_name(connection, content)
+            return add_evaluation(connection, content, change_by(service))
+
+        return _with_computed_fields(service, written(service, work))
     return _replaced(service, name, (request.etag, "etag"), lambda _: content)
-
-
-def _created_again(service: Service, content: JsonObject, etag: str) -> JsonObject:
-    """Creates an evaluation that was deleted; `etag`: that of its deletion ("": any)."""
-    name = content["name"]
-    check_content(content)
-
-    def work(connection: Connection) -> StoredEvaluation:
-        last = read_revisions(connection, name, None, 1)[0]
-        check_etag(name, etag, last.etag, "etag")
-        if not last.is_deletion:
-            raise ServiceError("ABORTED", f"{name} was created by another; try again")
-        check_display_name(connection, content)
-        return add_evaluation(connection, content, change_by(service))
-
-    return _with_computed_fields(service, written(service, work))
 
 
 def _replaced(
@@ -247,16 +186,10 @@ def _replaced(
 ) -> JsonObject:
     """Changes an evaluation and returns it.
 
-    The new content is made and checked before the store is locked, and again if the evaluation has changed
-    meanwhile.
-
-    Args:
-        service: The service.
-        name: Name of the evaluation.
-        etag: The etag that it must have ("": any), and the field of the request that holds it.
-        new_content: Returns the new content of an old one.
-        update_mask: The mask, for the history.
+    `etag` is the one that it must have ("": any), and the field of the request that holds it; `new_content`
+    makes the new content of an old one.
     """
+    # The new content is made and checked before the store is locked, and again if it has changed meanwhile.
     for _ in range(_MOST_ATTEMPTS):
         old = service.store.read(lambda connection: find_evaluation(connection, name))
         if old is None:
@@ -306,10 +239,10 @@ def check_etag(name: str, given: str, stored: str, field: str) -> None:
 def check_display_name(connection: Connection, content: JsonObject) -> None:
     """Raises ServiceError if another evaluation of the app has the display name of a content."""
     display_name = content["displayName"]
-    found = find_by_display_name(connection, app_of(content["name"]), display_name)
-    if found not in (None, content["name"]):
+    holder = find_by_display_name(connection, app_of(content["name"]), display_name)
+    if holder not in (None, content["name"]):
         raise ServiceError(
-            "ALREADY_EXISTS", f"{found} has the name {shown(display_name)} already", "evaluation.displayName"
+            "ALREADY_EXISTS", f"{holder} has the name {shown(display_name)} already", "evaluation.displayName"
         )
 
 
@@ -325,100 +258,71 @@ def written(service: Service, work: Callable[[Connection], T]) -> T:
 
 
 def get_evaluation_result(service: Service, name: str) -> JsonObject:
-    """Returns a result.
-
-    Raises:
-        ServiceError: There is none of that name.
-    """
-    with field_errors("name"):
-        checked_name("result", name)
-    found = service.store.read(lambda connection: find_result(connection, name))
-    if found is None:
+    """Returns a result."""
+    checked("result", name, "name")
+    result = service.store.read(lambda connection: find_result(connection, name))
+    if result is None:
         raise not_found(name)
-    return found
+    return result
 
 
-def list_evaluation_results(service: Service, request: ListEvaluationResultsRequest) -> JsonObject:
-    """Returns a page of the results of an evaluation, or of the app (`.../evaluations/-`).
-
-    Raises:
-        ServiceError: The request is invalid, or the evaluation does not exist.
-    """
-    with field_errors("parent"):
-        parent = checked_name("parent of results", request.parent)
-    paging = read_paging(
-        request.page_size, request.page_token, "results", parent, request.filter, request.order_by
-    )
+def list_evaluation_results(service: Service, request: resources.ListEvaluationResultsRequest) -> JsonObject:
+    """Returns a page of the results of an evaluation, or of the app (`.../evaluations/-`)."""
+    parent = checked("parent of results", request.parent)
     is_all = parent.endswith(f"/{ANY}")
     conditions = [RESULTS.c.app == app_of(parent) if is_all else RESULTS.c.evaluation == parent]
-    conditions += read_filter("filter", request.filter, result_fields(app_of(parent)))
+    conditions += read_filter("filter", request.filter, filters.result_fields(app_of(parent)))
     listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
 
-    def work(connection: Connection) -> JsonObject:
-        page = read_page(connection, listing, paging.after, paging.size)
-        if not (
-            page.rows or is_all or has_results(connection, parent) or find_evaluation(connection, parent)
-        ):
+    def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+        if not (rows or is_all or has_results(connection, parent) or find_evaluation(connection, parent)):
             raise not_found(parent)
-        values = [json.loads(row.content) for row in page.rows]
-        return ({"evaluationResults": values} if values else {}) | next_token(paging, page.end)
+        return [json.loads(row.content) for row in rows]
 
-    return service.store.read(work)
+    identity = ("results", parent, request.filter, request.order_by)
+    return listed(service, request, "evaluationResults", listing, entries, *identity)
 
 
-def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
-    """Returns a page of the failures of an app. Raises ServiceError."""
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+def get_failures(service: Service, request: tools.GetFailuresRequest) -> JsonObject:
+    """Returns a page of the failures of an app."""
+    app = checked("app", request.parent)
     order = read_order(request.order_by, ("name", "update_time"))
-    paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter, order)
-    conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, failure_fields(app))]
+    conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, filters.failure_fields(app))]
     listing = Listing(FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
-    page = service.store.read(lambda connection: read_page(connection, listing, paging.after, paging.size))
-    found = [
-        _failure(row.name, row.evaluation_run, row.update_nanos, json.loads(row.content)) for row in page.rows
-    ]
-    return ({"failures": found} if found else {}) | next_token(paging, page.end)
+
+    def entries(_: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+        failures = []
+        for row in rows:
+            told = {"name": row.name, "evaluation_run": row.evaluation_run}
+            told |= {"update_time": nanos_timestamp(row.update_nanos), **json.loads(row.content)}
+            fields = {key: value for key, value in told.items() if key not in ("run_id", "replaced")}
+            failures.append(tools.RunFailure.from_value(fields).to_value())
+        return failures
+
+    return listed(service, request, "failures", listing, entries, "failures", app, request.filter, order)
 
 
-def _failure(name: str, run: str, nanos: int, row: FailureRow) -> JsonObject:
-    fields = {key: value for key, value in row.items() if key not in ("run_id", "replaced")}
-    told = {"name": name, "evaluation_run": run, "update_time": nanos_timestamp(nanos), **fields}
-    return RunFailure.from_value(told).to_value()
-
-
-# Reads the revisions of an evaluation.
-
-
-def list_evaluation_revisions(service: Service, request: ListEvaluationRevisionsRequest) -> JsonObject:
-    """Returns a page of the revisions of an evaluation, the newest first.
-
-    Raises:
-        ServiceError: The request is invalid, or there is no such evaluation.
-    """
-    with field_errors("name"):
-        name = checked_name("evaluation", request.name)
+def list_evaluation_revisions(service: Service, request: tools.ListEvaluationRevisionsRequest) -> JsonObject:
+    """Returns a page of the revisions of an evaluation, the newest first."""
+    name = checked("evaluation", request.name, "name")
     paging = read_paging(request.page_size, request.page_token, "revisions", name)
     before = paging.after.nanos if paging.after else None
 
-    def work(connection: Connection) -> list[StoredRevision]:
-        return read_revisions(connection, name, before, paging.size + 1)
-
-    found = service.store.read(work)
-    if not found and before is None:
+    stored = service.store.read(lambda connection: read_revisions(connection, name, before, paging.size + 1))
+    if not stored and before is None:
         raise not_found(name)
-    page = found[: paging.size]
-    end = Position(page[-1].revision, name) if len(found) > len(page) else None
-    return ({"revisions": list(map(_told, page))} if page else {}) | next_token(paging, end)
-
-
-def _told(stored: StoredRevision) -> JsonObject:
-    return {
-        "revision": stored.revision,
-        "etag": stored.etag,
-        "changeTime": nanos_timestamp(stored.nanos),
-        "changedBy": stored.actor,
-        **({"updateMask": stored.update_mask} if stored.update_mask else {}),
-        **({"deleted": True} if stored.is_deletion else {}),
-        "evaluation": stored.content,
-    }
+    page = stored[: paging.size]
+    revisions = [
+        {
+            "revision": revision.revision,
+            "etag": revision.etag,
+            "changeTime": nanos_timestamp(revision.nanos),
+            "changedBy": revision.actor,
+            **({"updateMask": revision.update_mask} if revision.update_mask else {}),
+            **({"deleted": True} if revision.is_deletion else {}),
+            "evaluation": revision.content,
+        }
+        for revision in page
+    ]
+    end = Position(page[-1].revision, name) if len(stored) > len(page) else None
+    return ({"revisions": revisions} if page else {}) | next_token(paging, end)

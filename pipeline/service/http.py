@@ -4,6 +4,7 @@ import re
 import socket
 from base64 import b64decode
 from collections.abc import Callable, Sequence
+from functools import partial
 from ipaddress import ip_address
 from typing import TypeVar
 
@@ -60,7 +61,9 @@ class AuthMiddleware:
             self._check_names(scope)
             scope[_MAY_WRITE] = self._tokens.may_write(_token(scope))
         except ServiceError as refusal:
-            await _refused(scope, refusal)(scope, receive, send)
+            scheme = 'Basic realm="turnwise"' if _is_page(scope) else "Bearer"
+            headers = {"WWW-Authenticate": scheme} if refusal.status == "UNAUTHENTICATED" else None
+            await JSONResponse(refusal.to_value(), HTTP_CODES[refusal.status], headers)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -95,12 +98,12 @@ def may_write(request: Request) -> bool:
 def _token(scope: Scope) -> str:
     """Returns the token of a request; "": there is none, or several."""
     given = _header(scope, b"authorization")
-    found = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
-    if found is not None or not _is_page(scope):
-        return found[1] if found else ""
-    found = _BASIC.fullmatch(given[0]) if len(given) == 1 else None
+    match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
+    if match is not None or not _is_page(scope):
+        return match[1] if match else ""
+    match = _BASIC.fullmatch(given[0]) if len(given) == 1 else None
     try:
-        return b64decode(found[1], validate=True).decode().partition(":")[2] if found else ""
+        return b64decode(match[1], validate=True).decode().partition(":")[2] if match else ""
     except ValueError:
         return ""
 
@@ -108,12 +111,6 @@ def _token(scope: Scope) -> str:
 def _is_page(scope: Scope) -> bool:
     path: str = scope["path"]
     return path == PAGES or path.startswith(f"{PAGES}/")
-
-
-def _refused(scope: Scope, refusal: ServiceError) -> JSONResponse:
-    scheme = 'Basic realm="turnwise"' if _is_page(scope) else "Bearer"
-    headers = {"WWW-Authenticate": scheme} if refusal.status == "UNAUTHENTICATED" else None
-    return JSONResponse(refusal.to_value(), HTTP_CODES[refusal.status], headers)
 
 
 def _header(scope: Scope, name: bytes) -> list[str]:
@@ -146,16 +143,7 @@ _SHUTDOWN_SECONDS = 5
 
 
 def listening(host: str, port: int, option: str) -> socket.socket:
-    """Returns a listening socket.
-
-    Args:
-        host: Name or address of this machine.
-        port: 0: any free port.
-        option: The options that name them; the start of the message.
-
-    Raises:
-        ConfigError: The address is in use, or is not of this machine.
-    """
+    """Returns a listening socket (port 0: any free one); raises ConfigError that names the option."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With an explicit protocol, asyncio sets TCP_NODELAY; otherwise small answers wait 40 ms for an ACK.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -176,12 +164,7 @@ def shown_url(listener: socket.socket) -> str:
 
 
 def web_server(app: ASGIApp, lifespan: bool = True) -> uvicorn.Server:
-    """Returns a server without a log of requests, which may be confidential.
-
-    Args:
-        app: The application.
-        lifespan: Whether the application is told of start and end.
-    """
+    """Returns a server without a log of requests, which may be confidential."""
     config = uvicorn.Config(
         app,
         http="h11",
@@ -211,13 +194,11 @@ class Health:
         """Answers 200 if the store can be read within five seconds, else 503."""
         try:
             with fail_after(_SECONDS):
-                await to_thread.run_sync(self._read, limiter=self._limit, abandon_on_cancel=True)
+                work = partial(self._store.read, _read_nothing)
+                await to_thread.run_sync(work, limiter=self._limit, abandon_on_cancel=True)
         except (StoreError, TimeoutError):
             return JSONResponse({"status": "the store does not answer"}, 503)
         return JSONResponse({"status": "ok"})
-
-    def _read(self) -> None:
-        self._store.read(_read_nothing)
 
 
 def _read_nothing(connection: Connection) -> None:

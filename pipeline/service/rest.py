@@ -24,25 +24,8 @@ from starlette.types import ASGIApp
 
 from turnwise.pipeline.batch.process import calm_collector, leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
+from turnwise.pipeline.service import evaluations, http
 from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, MAX_BYTES, check_lists
-from turnwise.pipeline.service.evaluations import (
-    create_evaluation,
-    delete_evaluation,
-    get_evaluation,
-    get_evaluation_result,
-    list_evaluation_results,
-    list_evaluations,
-    update_evaluation,
-)
-from turnwise.pipeline.service.http import (
-    AuthMiddleware,
-    Health,
-    Workers,
-    listening,
-    may_write,
-    shown_url,
-    web_server,
-)
 from turnwise.pipeline.service.mcp import mcp_server
 from turnwise.pipeline.service.runs import Service, get_evaluation_run, list_evaluation_runs
 from turnwise.pipeline.service.serve import (
@@ -76,16 +59,7 @@ _VERBS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def serve(options: ServeOptions) -> int:
-    """Serves a store until the process is stopped.
-
-    Returns:
-        Exit status 0.
-
-    Raises:
-        ConfigError: The URL of the store is wrong, a criterion of a plugin cannot be used, the file of tokens
-            is refused, or the address of the server is in use.
-        StoreError: The store does not answer.
-    """
+    """Serves a store until the process is stopped; returns 0. Raises ConfigError or StoreError."""
     leave_signals()
     log_to_terminal("turnwise: %(message)s", _in_one_line)
     tokens = read_token_file(options.token_file) if options.token_file else Tokens()
@@ -100,7 +74,11 @@ def serve(options: ServeOptions) -> int:
         if options.stdio:
             anyio.run(_serve_stdio, service)
         else:
-            _serve_http(service, options, tokens)
+            where = f"--host {options.host} --port {options.port}"
+            with http.listening(options.host, options.port, where) as listener:
+                url = http.shown_url(listener)
+                print(f"turnwise: MCP at {url}/mcp, REST at {url}/v1beta, pages at {url}/ui", flush=True)
+                http.web_server(http_app(service, options, tokens)).run(sockets=[listener])
     finally:
         store.close()
     return 0
@@ -114,17 +92,9 @@ def _in_one_line(record: logging.LogRecord) -> bool:
 
 
 async def _serve_stdio(service: Service) -> None:
-    server = mcp_server(service, Workers())
+    server = mcp_server(service, http.Workers())
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
-
-
-def _serve_http(service: Service, options: ServeOptions, tokens: Tokens) -> None:
-    where = f"--host {options.host} --port {options.port}"
-    with listening(options.host, options.port, where) as listener:
-        url = shown_url(listener)
-        print(f"turnwise: MCP at {url}/mcp, REST at {url}/v1beta, pages at {url}/ui", flush=True)
-        web_server(http_app(service, options, tokens)).run(sockets=[listener])
 
 
 @asynccontextmanager
@@ -137,14 +107,14 @@ async def _life(sessions: StreamableHTTPSessionManager, store: Store) -> AsyncIt
 
 def http_app(service: Service, options: ServeOptions, tokens: Tokens) -> ASGIApp:
     """Returns the ASGI application: the parts of the server by their paths."""
-    workers = Workers()
+    workers = http.Workers()
     sessions = StreamableHTTPSessionManager(
         mcp_server(service, workers), json_response=True, stateless=True, max_request_body_size=MAX_BYTES
     )
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(sessions), methods=["POST"]),
         Route("/v1beta/{path:path}", RestApi(service, workers).answer, methods=_VERBS),
-        Route("/healthz", Health(service.store).answer, methods=["GET"]),
+        Route("/healthz", http.Health(service.store).answer, methods=["GET"]),
         *web_routes(service, workers),
     ]
     unrouted = {404: answer_unrouted, 405: answer_unrouted}
@@ -153,7 +123,7 @@ def http_app(service: Service, options: ServeOptions, tokens: Tokens) -> ASGIApp
     )
     # A path with a further slash is another path.
     app.router.redirect_slashes = False
-    return AuthMiddleware(app, options.host, options.allowed_hosts, tokens)
+    return http.AuthMiddleware(app, options.host, options.allowed_hosts, tokens)
 
 
 # Answers the requests of the REST interface.
@@ -184,7 +154,7 @@ async def answer_unrouted(request: Request, error: Exception) -> Response:
 class RestApi:
     """Handles the requests below `/v1beta/`."""
 
-    def __init__(self, service: Service, workers: Workers) -> None:
+    def __init__(self, service: Service, workers: http.Workers) -> None:
         self._service, self._workers = service, workers
 
     async def answer(self, request: Request) -> Response:
@@ -196,26 +166,21 @@ class RestApi:
 
     async def _answer(self, request: Request) -> JsonObject:
         verb = "GET" if request.method == "HEAD" else request.method
-        method, resource = find_method(verb, _path(request))
+        segments = request.scope["raw_path"].decode("ascii", "replace").split("/")[1:]
+        version, *others = [unquote(_SLASH.sub("%252F", segment)) for segment in segments]
+        method, resource = find_method(verb, ("/".join(others) if f"/{version}/" == _BELOW else ""))
         query = dict(request.query_params)
         if len(query) != len(request.query_params.multi_items()):
             raise ServiceError("INVALID_ARGUMENT", "a parameter is given twice")
         if query.get("$alt") in _ALT:
             del query["$alt"]
         body = await _read_body(request, bool(method.body))
-        service = self._service.of(may_write(request))
+        service = self._service.of(http.may_write(request))
 
         def work() -> JsonObject:
             return method.call(service, read_request(method, resource, query, body))
 
         return await self._workers.run(work, changes=method.changes)
-
-
-def _path(request: Request) -> str:
-    """Returns the path below `/v1beta/`; a slash that is escaped there separates no segments."""
-    segments = request.scope["raw_path"].decode("ascii", "replace").split("/")[1:]
-    version, *others = [unquote(_SLASH.sub("%252F", segment)) for segment in segments]
-    return "/".join(others) if f"/{version}/" == _BELOW else ""
 
 
 async def _read_body(request: Request, is_needed: bool) -> bytes:
@@ -270,11 +235,7 @@ class RestMethod(Struct, frozen=True, dict=True):
 
     @cached_property
     def template(self) -> tuple[str, re.Pattern[str]]:
-        """The field that the path fills (with a dot: inside the body's), and the pattern of paths.
-
-        Raises:
-            ValueError: The path is no template.
-        """
+        """The field of the path (with a dot: inside the body's), and its pattern; raises ValueError."""
         match = _TEMPLATE.fullmatch(self.path)
         if match is None:
             raise ValueError(f"{self.path} holds no {{field=path}}")
@@ -294,38 +255,32 @@ def path_pattern(path: str) -> str:
     return "[^/]+".join((project, "[^/:]+".join(others)))
 
 
-_FLAGS: Mapping[str, JsonValue] = {"true": True, "false": False}
-
-
 def read_request(method: RestMethod, resource: str, query: Mapping[str, str], body: bytes) -> Message:
-    """Returns the request of a method.
-
-    Raises:
-        ServiceError: A parameter is unknown, or a value is invalid.
-    """
+    """Returns the request of a method; raises ServiceError for an unknown parameter or an invalid value."""
     place, _, inner = method.template[0].partition(".")
     others = {} if method.body == "*" else method.request.model_fields
     kinds = {to_camel(f): info.annotation for f, info in others.items() if f not in (place, method.body)}
-    value = _query_value(query, kinds)
+    fields: JsonObject = {}
+    for key, text in query.items():
+        name = _camel(key)
+        if name not in kinds or name in fields:
+            raise invalid(key, "unknown parameter" if name not in kinds else "is given twice")
+        fields[name] = _query_field(name, text, kinds[name])
     check_lists(body)
     try:
-        request = method.request.from_json(body) if method.body == "*" else method.request.from_value(value)
+        request = method.request.from_json(body) if method.body == "*" else method.request.from_value(fields)
     except WireError as error:
         raise message_error(error) from None
     if method.body not in ("", "*"):
         setattr(request, method.body, _inner_message(method, body))
-    _name(getattr(request, place) if inner else request, inner or place, resource, method.template[0])
+    holder = getattr(request, place) if inner else request
+    field = inner or place
+    if getattr(holder, field) not in ("", resource):
+        raise invalid(
+            ".".join(map(to_camel, method.template[0].split("."))), "is another one than in the path"
+        )
+    setattr(holder, field, resource)
     return request
-
-
-def _query_value(query: Mapping[str, str], kinds: Mapping[str, Any]) -> JsonObject:
-    found: JsonObject = {}
-    for key, text in query.items():
-        name = to_camel(key) if "_" in key else key
-        if name not in kinds or name in found:
-            raise invalid(key, "unknown parameter" if name not in kinds else "is given twice")
-        found[name] = _query_field(name, text, kinds[name])
-    return found
 
 
 def _query_field(name: str, text: str, kind: Any) -> JsonValue:
@@ -334,9 +289,9 @@ def _query_field(name: str, text: str, kind: Any) -> JsonValue:
         return ",".join(".".join(map(_camel, path.split("."))) for path in text.split(","))
     if kind is not bool:
         return text
-    if text not in _FLAGS:
+    if text not in ("true", "false"):
         raise invalid(name, "must be true or false")
-    return _FLAGS[text]
+    return text == "true"
 
 
 def _camel(segment: str) -> str:
@@ -351,13 +306,6 @@ def _inner_message(method: RestMethod, body: bytes) -> Message:
         return kind.from_json(body)
     except WireError as error:
         raise message_error(error, to_camel(method.body)) from None
-
-
-def _name(holder: Message, field: str, resource: str, path: str) -> None:
-    """Puts the name of the path into its field; raises ServiceError if the body has another one."""
-    if getattr(holder, field) not in ("", resource):
-        raise invalid(".".join(map(to_camel, path.split("."))), "is another one than in the path")
-    setattr(holder, field, resource)
 
 
 # Lists the methods of the CES API v1beta, by the HTTP rules of its services.
@@ -422,60 +370,52 @@ _EVALUATION, _EVALUATIONS = "evaluations/*", in_app("parent") + "/evaluations"
 
 def _get_evaluation(service: Service, request: GetEvaluationWithResults) -> JsonObject:
     computed = {*COMPUTED, LAST_TEN} if request.last_ten_results else COMPUTED
-    return get_evaluation(service, request.name, computed)
+    return evaluations.get_evaluation(service, request.name, computed)
 
 
 METHODS = (
-    RestMethod(
-        *("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest),
-        call=list_evaluations,
-    ),
+    RestMethod("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest, evaluations.list_evaluations),
     RestMethod(
         *("create_evaluation", "POST", _EVALUATIONS, CreateEvaluationRequest),
-        call=create_evaluation,
-        body="evaluation",
+        *(evaluations.create_evaluation, "evaluation"),
     ),
     RestMethod(
-        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults),
-        call=_get_evaluation,
+        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults, _get_evaluation)
     ),
     RestMethod(
         *("update_evaluation", "PATCH", in_app("evaluation.name", _EVALUATION), UpdateEvaluationRequest),
-        call=lambda service, asked: update_evaluation(service, asked.evaluation, asked.update_mask or ""),
-        body="evaluation",
+        lambda service, asked: evaluations.update_evaluation(
+            service, asked.evaluation, asked.update_mask or ""
+        ),
+        "evaluation",
     ),
     RestMethod(
         *("delete_evaluation", "DELETE", in_app("name", _EVALUATION), DeleteEvaluationRequest),
-        call=delete_evaluation,
+        evaluations.delete_evaluation,
     ),
     RestMethod(
-        *("list_evaluation_results", "GET", in_app("parent", "evaluations/*") + "/results"),
-        request=ListEvaluationResultsRequest,
-        call=list_evaluation_results,
+        *("list_evaluation_results", "GET", in_app("parent", _EVALUATION) + "/results"),
+        *(ListEvaluationResultsRequest, evaluations.list_evaluation_results),
     ),
     RestMethod(
         *("get_evaluation_result", "GET", in_app("name", "evaluations/*/results/*")),
-        request=GetEvaluationResultRequest,
-        call=lambda service, asked: get_evaluation_result(service, asked.name),
+        GetEvaluationResultRequest,
+        lambda service, asked: evaluations.get_evaluation_result(service, asked.name),
     ),
     RestMethod(
         *("list_evaluation_runs", "GET", in_app("parent") + "/evaluationRuns", ListEvaluationRunsRequest),
-        call=list_evaluation_runs,
+        list_evaluation_runs,
     ),
     RestMethod(
         *("get_evaluation_run", "GET", in_app("name", "evaluationRuns/*"), GetEvaluationRunRequest),
-        call=lambda service, asked: get_evaluation_run(service, asked.name),
+        lambda service, asked: get_evaluation_run(service, asked.name),
     ),
 )
 """The methods that the service has."""
 
 
 def find_method(verb: str, path: str) -> tuple[RestMethod, str]:
-    """Returns the method of a request, and the name in its path (below `/v1beta/`).
-
-    Raises:
-        ServiceError: The API has no such method, or the service does not.
-    """
+    """Returns the method of a request, and the name in its path; raises ServiceError if there is none."""
     for method in METHODS:
         match = method.template[1].fullmatch(path) if method.verb == verb else None
         if match:

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from functools import cache
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
-from sqlalchemy import Connection, RowMapping, exists, or_, select
+from sqlalchemy import Connection, Row, RowMapping, exists, or_, select
 
 from turnwise.pipeline.service.computed_fields import (
     COMPUTED,
@@ -17,7 +17,8 @@ from turnwise.pipeline.service.computed_fields import (
     read_order,
     read_paging,
 )
-from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid, not_found
+from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
+from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store.conditions import runs_table_fields
 from turnwise.pipeline.store.database import (
     LOCAL_APP,
@@ -31,7 +32,6 @@ from turnwise.pipeline.store.database import (
     version_id,
 )
 from turnwise.pipeline.store.rows import (
-    RunPart,
     VersionMetric,
     conversations_to_read,
     find_conversation,
@@ -41,82 +41,17 @@ from turnwise.pipeline.store.rows import (
     verdict_counts,
     version_metrics,
 )
-from turnwise.pipeline.store.runs import (
-    RunState,
-    count_by_evaluation,
-    counts_of,
-    is_empty,
-    last_run,
-    lost_of_runs,
-    run_key,
-    run_state,
-    run_states,
-    unread_runs,
-)
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
-from turnwise.schemas.ces.names import checked_name
+from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
-from turnwise.schemas.ces.tools import (
-    CompareAppVersionsResponse,
-    ConversationBrief,
-    ConversationScore,
-    EvaluationRevision,
-    GetConversationRequest,
-    GetCriterionTrendRequest,
-    ListConversationsToReadRequest,
-    ListEvaluationRunsRequest,
-    RecordedConversation,
-    RunFailure,
-    RunSummary,
-    TrendPoint,
-)
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import nanos_timestamp
-from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.review.problems import MOST_READ, one_line
-from turnwise.transforms.scoring.evaluate import STATUS
-from turnwise.transforms.statistics.tests import Interval, SampleMoments, mean_interval
-
-# Tells the figures of a criterion in a run, or why there are none.
-
-
-def gap_point(criterion: str, version: str, why: str) -> JsonObject:
-    """Returns the TrendPoint of a criterion that was not measured in proto3 JSON."""
-    return TrendPoint(criterion=criterion, app_version_id=version, gap=why).to_value()
-
-
-def trend_point(own: VersionMetric) -> JsonObject:
-    """Returns the TrendPoint of stored figures in proto3 JSON."""
-    interval = _interval(own)
-    point = TrendPoint(
-        **{name: figure for name, figure in own.items() if name in TrendPoint.model_fields},
-        app_version_id=own["version_id"],
-        gap="" if own["scored"] else _without_value(own),
-        score_count=own["count"],
-        scored_count=own["scored"],
-        unscored_count=own["unscored"],
-        error_count=own["errors"],
-        mean_interval_low=interval.low if interval else None,
-        mean_interval_high=interval.high if interval else None,
-        conversation_count=own["conversations"] or 0,
-        turn_count=own["turns"] or 0,
-    )
-    return point.to_value()
-
-
-def _interval(own: VersionMetric) -> Interval | None:
-    if own["mean"] is None or own["stddev"] is None:
-        return None
-    return mean_interval(SampleMoments(own["scored"], own["mean"], own["stddev"] ** 2))
-
-
-def _without_value(own: VersionMetric) -> str:
-    errors = f"; it failed with an error {own['errors']} times" if own["errors"] else ""
-    return f"none of {own['count']} scores has a value{errors}" if own["count"] else f"no score{errors}"
-
+from turnwise.transforms.statistics.tests import SampleMoments, mean_interval
 
 # The state that both interfaces of the service, MCP and REST, share.
 
@@ -124,9 +59,9 @@ def _without_value(own: VersionMetric) -> str:
 class Service:
     """A store, and what a request may do with it.
 
-    The functions of `evaluations`, `changes`, `results` and `comparison` take a service and a request and
-    return the response in canonical proto3 JSON. They raise ServiceError if they refuse the request, and
-    StoreError if the store does not answer.
+    The functions of `evaluations`, `runs` and `comparison` take a service and a request and return the
+    response in canonical proto3 JSON. They raise ServiceError if they refuse the request (it is invalid, or
+    what it names is not there), and StoreError if the store does not answer.
 
     Attributes:
         store: The store.
@@ -164,26 +99,53 @@ _ABORTED, _INTERNAL = 10, 13
 _Told = Callable[[Connection, str, Sequence[RowMapping]], list[JsonObject]]
 
 
-def list_evaluation_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
-    """Returns a page of the runs of an app, without the names of their results. Raises ServiceError."""
+def list_evaluation_runs(service: Service, request: tools.ListEvaluationRunsRequest) -> JsonObject:
+    """Returns a page of the runs of an app, without the names of their results."""
     return _listed(service, request, _run_values)
 
 
-def list_run_summaries(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
-    """Returns a page of the runs of an app as turnwise tells them. Raises ServiceError."""
+def list_run_summaries(service: Service, request: tools.ListEvaluationRunsRequest) -> JsonObject:
+    """Returns a page of the runs of an app as turnwise tells them."""
     return _listed(service, request, run_summaries)
 
 
-def get_evaluation_run(service: Service, name: str) -> JsonObject:
-    """Returns a run with the names of its results and its counts by evaluation.
+def _listed(service: Service, request: tools.ListEvaluationRunsRequest, told: _Told) -> JsonObject:
+    app = checked("app", request.parent)
+    conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
+    listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
+    identity = ("runs", app, request.filter, request.order_by)
 
-    Raises:
-        ServiceError: There is none of that name.
-    """
+    def runs(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+        return told(connection, app, [row._mapping for row in rows])
+
+    return listed(service, request, "evaluationRuns", listing, runs, *identity)
+
+
+def listed(
+    service: Service,
+    request: Any,
+    key: str,
+    listing: Listing,
+    entries: Callable[[Connection, Sequence[Row[Any]]], list[JsonObject]],
+    *identity: str,
+) -> JsonObject:
+    """Returns a page of a list: `entries` of its rows under a key; `identity` tells it from other lists."""
+    paging = read_paging(request.page_size, request.page_token, *identity)
+
+    def work(connection: Connection) -> JsonObject:
+        page = read_page(connection, listing, paging.after, paging.size)
+        values = entries(connection, page.rows)
+        return ({key: values} if values else {}) | next_token(paging, page.end)
+
+    return service.store.read(work)
+
+
+def get_evaluation_run(service: Service, name: str) -> JsonObject:
+    """Returns a run with the names of its results and its counts by evaluation."""
 
     def work(connection: Connection) -> JsonObject:
         row = find_run(connection, name)
-        counted = count_by_evaluation(connection, row["name"], row["execution"])
+        counted = stored_runs.count_by_evaluation(connection, row["name"], row["execution"])
         of_run = RESULTS.c.evaluation_run == row["name"]
         names = connection.execute(select(RESULTS.c.name).where(of_run).order_by(RESULTS.c.name)).scalars()
         return _run_values(connection, row["app"], [row])[0] | {
@@ -197,8 +159,7 @@ def get_evaluation_run(service: Service, name: str) -> JsonObject:
 
 def find_run(connection: Connection, name: str) -> RowMapping:
     """Returns the columns `RUN_COLUMNS` of a run; raises ServiceError if there is none of that name."""
-    with field_errors("name"):
-        checked_name("run", name)
+    checked("run", name, "name")
     query = select(*(RUNS.c[column] for column in RUN_COLUMNS)).where(RUNS.c.name == key_text(name))
     row = connection.execute(query).mappings().first()
     if row is None:
@@ -206,57 +167,33 @@ def find_run(connection: Connection, name: str) -> RowMapping:
     return row
 
 
-def _listed(service: Service, request: ListEvaluationRunsRequest, told: _Told) -> JsonObject:
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
-    identity = ("runs", app, request.filter, request.order_by)
-    paging = read_paging(request.page_size, request.page_token, *identity)
-    conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
-    listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
-
-    def work(connection: Connection) -> JsonObject:
-        page = read_page(connection, listing, paging.after, paging.size)
-        found = told(connection, app, [row._mapping for row in page.rows])
-        return ({"evaluationRuns": found} if found else {}) | next_token(paging, page.end)
-
-    return service.store.read(work)
-
-
 def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
-    lost = lost_of_runs(connection, app, [row["name"] for row in rows])
-    return [_run_value(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in rows]
-
-
-def _run_value(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
-    """Returns an EvaluationRun in proto3 JSON; what was lost has no result and counts as an error."""
-    counts = counts_of(connection, row)
-    progress = {
-        "totalCount": counts["results"] + lost,
-        "errorCount": lost,
-        "completedCount": counts["results"],
-        "passedCount": counts["passes"],
-        "failedCount": counts["fails"],
-    }
-    versions = json.loads(counts["app_versions"])
-    return {
-        "name": row["name"],
-        "displayName": row["run_id"],
-        **({"createTime": nanos_timestamp(row["create_nanos"])} if row["create_nanos"] else {}),
-        **({"appVersion": versions[0]} if len(versions) == 1 and versions[0] else {}),
-        "state": row["state"],
-        "progress": _stated(progress),
-        **_error(row),
-    }
-
-
-def _error(row: RowMapping) -> JsonObject:
-    """Returns why a run, or a later execution of it, broke off."""
-    if row["error"]:
-        return {"error": {"code": _INTERNAL, "message": row["error"]}}
-    if row["repeat_state"] in get_args(Broken):
-        state = RunState(*(row[name] for name in RunState._fields))
-        return {"error": {"code": _ABORTED, "message": state.told()}}
-    return {}
+    """Returns EvaluationRuns in proto3 JSON; what was lost has no result and counts as an error."""
+    values = []
+    for row, counts, lost in stored_runs.counts_of_runs(connection, app, rows):
+        progress = {
+            "totalCount": counts["results"] + lost,
+            "errorCount": lost,
+            "completedCount": counts["results"],
+            "passedCount": counts["passes"],
+            "failedCount": counts["fails"],
+        }
+        versions = json.loads(counts["app_versions"])
+        value = {
+            "name": row["name"],
+            "displayName": row["run_id"],
+            **({"createTime": nanos_timestamp(row["create_nanos"])} if row["create_nanos"] else {}),
+            **({"appVersion": versions[0]} if len(versions) == 1 and versions[0] else {}),
+            "state": row["state"],
+            "progress": _stated(progress),
+        }
+        if row["error"]:
+            value["error"] = {"code": _INTERNAL, "message": row["error"]}
+        elif row["repeat_state"] in get_args(Broken):
+            # A later execution broke off.
+            value["error"] = {"code": _ABORTED, "message": stored_runs.RunState.of(row).told()}
+        values.append(value)
+    return values
 
 
 def _stated(counts: JsonObject) -> JsonObject:
@@ -265,31 +202,31 @@ def _stated(counts: JsonObject) -> JsonObject:
 
 def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
     """Returns the RunSummary of runs in an app, or without one, in proto3 JSON."""
-    lost = lost_of_runs(connection, app, [row["name"] for row in rows])
-    return [_summary(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in rows]
-
-
-def _summary(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
-    counts, times = counts_of(connection, row), ("create", "update", "end")
-    known = {
-        **{name: row[name] for name in ("name", "run_id", "state", "day", "exit_status", "cost")},
-        **{f"{name}_time": nanos_timestamp(row[f"{name}_nanos"]) for name in times if row[f"{name}_nanos"]},
-        "error": row["error"],
-        "repeat_state": row["repeat_state"],
-        "repeat_time": nanos_timestamp(row["repeat_nanos"]) if row["repeat_nanos"] else None,
-        "config_digest": row["config_digest"],
-        "judge": row["judge"],
-        "judge_model": row["judge_model"],
-        "criteria": json.loads(row["criteria"] or "[]"),
-        "app_versions": [version for version in json.loads(counts["app_versions"]) if version],
-        "conversation_count": counts["conversations"],
-        "result_count": counts["results"],
-        "pass_count": counts["passes"],
-        "fail_count": counts["fails"],
-        "undecided_count": counts["undecided"],
-        "lost_record_count": lost,
-    }
-    return RunSummary.from_value({k: v for k, v in known.items() if v is not None}).to_value()
+    same = (
+        *("name", "run_id", "state", "day", "exit_status", "cost", "error", "repeat_state"),
+        *("config_digest", "judge", "judge_model"),
+    )
+    summaries = []
+    for row, counts, lost in stored_runs.counts_of_runs(connection, app, rows):
+        known = {
+            **{name: row[name] for name in same},
+            **{
+                f"{name}_time": nanos_timestamp(row[f"{name}_nanos"])
+                for name in ("create", "update", "end", "repeat")
+                if row[f"{name}_nanos"]
+            },
+            "criteria": json.loads(row["criteria"] or "[]"),
+            "app_versions": [version for version in json.loads(counts["app_versions"]) if version],
+            "conversation_count": counts["conversations"],
+            "result_count": counts["results"],
+            "pass_count": counts["passes"],
+            "fail_count": counts["fails"],
+            "undecided_count": counts["undecided"],
+            "lost_record_count": lost,
+        }
+        stated = {name: value for name, value in known.items() if value is not None}
+        summaries.append(tools.RunSummary.from_value(stated).to_value())
+    return summaries
 
 
 # Reads the trend of criteria over the runs of an app.
@@ -306,50 +243,35 @@ class _Wanted(NamedTuple):
     version: str | None
 
 
-def get_criterion_trend(service: Service, request: GetCriterionTrendRequest) -> JsonObject:
-    """Returns runs of an app with what they measured, the newest first.
-
-    Raises:
-        ServiceError: The request is invalid, or no run knows the criterion or app version.
-    """
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+def get_criterion_trend(service: Service, request: tools.GetCriterionTrendRequest) -> JsonObject:
+    """Returns runs of an app with what they measured, the newest first."""
+    app = checked("app", request.parent)
     version = key_text(version_id(request.app_version)) if request.app_version else None
     wanted = _Wanted(app, key_text(request.criterion), version)
-    paging = read_paging(request.page_size, request.page_token, "trend", *map(repr, wanted), request.filter)
-    is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & is_empty())
+    is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & stored_runs.is_empty())
     conditions = [is_own, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, "create_time")
 
-    def work(connection: Connection) -> JsonObject:
-        _check(connection, wanted)
-        page = read_page(connection, listing, paging.after, paging.size)
-        metrics = version_metrics(connection, [row.name for row in page.rows])
-        rows = [row._mapping for row in page.rows]
-        told = zip(rows, run_summaries(connection, app, rows), strict=True)
-        runs = [_run(row, summary, metrics.get(row["name"], []), wanted) for row, summary in told]
-        return ({"runs": runs} if runs else {}) | next_token(paging, page.end)
+    def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+        if wanted.criterion:
+            query = select(RUNS.c.criteria).where(RUNS.c.app == wanted.app).distinct()
+            known = {
+                *measured_names(connection, wanted.app, "criterion"),
+                *{name for text in connection.execute(query).scalars() for name in json.loads(text or "[]")},
+            }
+            if wanted.criterion not in known:
+                raise _unknown("criterion", wanted.criterion, known)
+        if wanted.version is not None:
+            versions = measured_names(connection, wanted.app, "version_id")
+            has_results = exists().where(RESULTS.c.app == wanted.app, RESULTS.c.version_id == wanted.version)
+            if wanted.version not in versions and not connection.execute(select(has_results)).scalar():
+                raise _unknown("app version", wanted.version, versions)
+        metrics = version_metrics(connection, [row.name for row in rows])
+        runs = [row._mapping for row in rows]
+        told = zip(runs, run_summaries(connection, app, runs), strict=True)
+        return [_run(run, summary, metrics.get(run["name"], []), wanted) for run, summary in told]
 
-    return service.store.read(work)
-
-
-def _check(connection: Connection, wanted: _Wanted) -> None:
-    """Raises ServiceError if no run of the app knows the criterion or the app version."""
-    if wanted.criterion:
-        known = {*measured_names(connection, wanted.app, "criterion"), *_configured(connection, wanted.app)}
-        if wanted.criterion not in known:
-            raise _unknown("criterion", wanted.criterion, known)
-    if wanted.version is not None:
-        versions = measured_names(connection, wanted.app, "version_id")
-        has_results = exists().where(RESULTS.c.app == wanted.app, RESULTS.c.version_id == wanted.version)
-        if wanted.version not in versions and not connection.execute(select(has_results)).scalar():
-            raise _unknown("app version", wanted.version, versions)
-
-
-def _configured(connection: Connection, app: str) -> set[str]:
-    """Returns the names of the criteria in the configs of the runs of an app."""
-    query = select(RUNS.c.criteria).where(RUNS.c.app == app).distinct()
-    return {name for text in connection.execute(query).scalars() for name in json.loads(text or "[]")}
+    return listed(service, request, "runs", listing, entries, "trend", *map(repr, wanted), request.filter)
 
 
 def _unknown(kind: str, name: str, known: set[str] | list[str]) -> ServiceError:
@@ -361,22 +283,19 @@ def _run(
     row: RowMapping, summary: JsonObject, metrics: Sequence[VersionMetric], wanted: _Wanted
 ) -> JsonObject:
     """Returns a TrendRun in proto3 JSON."""
-    told: JsonObject = {"run": summary}
-    state = RunState(*(row[name] for name in RunState._fields))
-    unknown = "" if row["app"] == wanted.app else _UNKNOWN_APP
-    if not state.is_counted:
-        return told | {"gap": f"{state.told()}{unknown}"}
-    if not metrics:
-        return told | {"gap": f"{_unmeasured(row, summary)}{unknown}"}
-    return told | {"points": list(_points(row, metrics, wanted))}
-
-
-def _unmeasured(row: RowMapping, summary: JsonObject) -> str:
-    """Returns why a run that has ended has no metrics in its app."""
-    if row["results"]:
-        return _elsewhere(row) or "it kept no metrics"
+    state = stored_runs.RunState.of(row)
+    if state.is_counted and metrics:
+        return {"run": summary, "points": list(_points(row, metrics, wanted))}
     lost = summary.get("lostRecordCount")
-    return "it has no result in this app" + (f": it lost {lost} records or conversations" if lost else "")
+    if not state.is_counted:
+        reason = state.told()
+    elif row["results"]:
+        reason = _elsewhere(row) or "it kept no metrics"
+    else:
+        reason = "it has no result in this app" + (
+            f": it lost {lost} records or conversations" if lost else ""
+        )
+    return {"run": summary, "gap": f"{reason}{'' if row['app'] == wanted.app else _UNKNOWN_APP}"}
 
 
 def _elsewhere(row: RowMapping) -> str:
@@ -393,19 +312,43 @@ def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) 
     for criterion in [wanted.criterion] if wanted.criterion else sorted(criteria):
         for version in sorted(versions) if wanted.version is None else [wanted.version]:
             of_version = [own for own in metrics if own["version_id"] == version]
-            found = [own for own in of_version if own["criterion"] == criterion]
-            yield from map(trend_point, found)
-            if found:
+            measured = [own for own in of_version if own["criterion"] == criterion]
+            yield from map(_point, measured)
+            if measured:
                 continue
-            if not of_version:
-                why = (
-                    _elsewhere(row) if version in versions else "the run has no conversation of this version"
-                )
-                yield gap_point(criterion, version, why or "the run kept no metrics of this version")
+            if not of_version and version not in versions:
+                reason = "the run has no conversation of this version"
+            elif not of_version:
+                reason = _elsewhere(row) or "the run kept no metrics of this version"
             elif criterion in {STATUS, *configured}:
-                yield gap_point(criterion, version, "no score: it applied to nothing in this run")
+                reason = "no score: it applied to nothing in this run"
             else:
-                yield gap_point(criterion, version, "it is none of the criteria of this run")
+                reason = "it is none of the criteria of this run"
+            yield tools.TrendPoint(criterion=criterion, app_version_id=version, gap=reason).to_value()
+
+
+def _point(own: VersionMetric) -> JsonObject:
+    """Returns the TrendPoint of stored figures in proto3 JSON."""
+    interval, gap = None, ""
+    if own["mean"] is not None and own["stddev"] is not None:
+        interval = mean_interval(SampleMoments(own["scored"], own["mean"], own["stddev"] ** 2))
+    if not own["scored"]:
+        errors = f"; it failed with an error {own['errors']} times" if own["errors"] else ""
+        gap = (f"none of {own['count']} scores has a value" if own["count"] else "no score") + errors
+    point = tools.TrendPoint(
+        **{name: figure for name, figure in own.items() if name in tools.TrendPoint.model_fields},
+        app_version_id=own["version_id"],
+        gap=gap,
+        score_count=own["count"],
+        scored_count=own["scored"],
+        unscored_count=own["unscored"],
+        error_count=own["errors"],
+        mean_interval_low=interval.low if interval else None,
+        mean_interval_high=interval.high if interval else None,
+        conversation_count=own["conversations"] or 0,
+        turn_count=own["turns"] or 0,
+    )
+    return point.to_value()
 
 
 # Reads conversations of runs: which to read first, and a whole one.
@@ -417,93 +360,83 @@ _MOST_TEXT = 1_000
 _OUTCOMES = ("FAIL", None, "SKIPPED", "PASS")
 
 
-def list_conversations_to_read(service: Service, request: ListConversationsToReadRequest) -> JsonObject:
-    """Returns the conversations of a run to read first.
-
-    Raises:
-        ServiceError: The request is invalid, or there is no such run.
-    """
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
+def list_conversations_to_read(service: Service, request: tools.ListConversationsToReadRequest) -> JsonObject:
+    """Returns the conversations of a run to read first."""
+    app = checked("app", request.parent)
     if request.page_size < 0:
         raise invalid("pageSize", "must not be negative")
     most = min(request.page_size or MOST_READ, _MOST_LISTED)
 
     def work(connection: Connection) -> JsonObject:
         run = _named_or_last_run(connection, app, request.evaluation_run)
-        part = RunPart(run, key_text(version_id(request.app_version)) if request.app_version else None)
-        counts = verdict_counts(connection, part)
-        lost = lost_of_runs(connection, app, [run], part.version).total()
+        version = key_text(version_id(request.app_version)) if request.app_version else None
+        counts = verdict_counts(connection, run, version)
+        lost = stored_runs.lost_of_runs(connection, app, [run], version).total()
         if not counts and not lost:
-            raise not_found(f"a conversation of {run}" if part.version else run)
-        found = conversations_to_read(connection, part, most)
-        told = [_short(row.name, row.row, row.cluster_size) for row in found]
-        figures: JsonObject = {"conversationCount": sum(counts.values()), "failCount": counts.get("FAIL", 0)}
-        figures |= {"undecidedCount": counts.get("", 0), "lostRecordCount": lost}
-        state = run_state(connection, run)
-        later = [] if request.evaluation_run else _later(connection, app, run)
-        named: JsonObject = {"evaluationRun": run, "runState": state} | (
-            {"unreadRuns": later} if later else {}
+            raise not_found(f"a conversation of {run}" if version else run)
+        briefs = []
+        for name, row, cluster_size in conversations_to_read(connection, run, version, most):
+            columns = {
+                key: value for key, value in row.items() if key in tools.ConversationBrief.model_fields
+            }
+            brief = columns | {"name": name, "cluster_size": cluster_size}
+            briefs.append(tools.ConversationBrief.from_value(brief).to_value())
+        return {"evaluationRun": run, "runState": stored_runs.run_state(connection, run)} | _stated(
+            {
+                "unreadRuns": [] if request.evaluation_run else _later(connection, app, run),
+                "conversations": briefs,
+                "conversationCount": sum(counts.values()),
+                "failCount": counts.get("FAIL", 0),
+                "undecidedCount": counts.get("", 0),
+                "lostRecordCount": lost,
+            }
         )
-        return named | ({"conversations": told} if told else {}) | _stated(figures)
 
     return service.store.read(work)
 
 
-def get_conversation(service: Service, request: GetConversationRequest) -> JsonObject:
-    """Returns a conversation of a run with its scores.
-
-    Raises:
-        ServiceError: The request is invalid, or there is no such conversation.
-    """
+def get_conversation(service: Service, request: tools.GetConversationRequest) -> JsonObject:
+    """Returns a conversation of a run with its scores."""
     if request.name and (request.parent or request.conversation_id or request.evaluation_run):
         raise invalid("name", "give either name, or parent and conversationId")
     if not request.name and not request.conversation_id:
         raise invalid("name", "is missing: give name, or parent and conversationId")
-    return service.store.read(lambda connection: _conversation(connection, request))
 
+    def work(connection: Connection) -> JsonObject:
+        names, sought = [request.name], request.name
+        if not request.name:
+            app = checked("app", request.parent)
+            run = _named_or_last_run(connection, app, request.evaluation_run)
+            names = [*names_of(connection, app, request.conversation_id, run)]
+            which = "" if request.evaluation_run else ", the last run (evaluationRun names another)"
+            sought = f"conversation {request.conversation_id[:200]} in {run}{which},"
+        row = find_conversation(connection, names[0]) if names else None
+        if row is None:
+            raise not_found(sought)
+        scores = sorted(scores_of(connection, names[0]), key=lambda score: _OUTCOMES.index(score["outcome"]))
+        columns = {name: row.get(name) for name in tools.RecordedConversation.model_fields if name in row}
+        told = tools.RecordedConversation.from_value(
+            {
+                **columns,
+                "transcript": None,
+                "name": names[0],
+                "evaluation_run": names[0].partition("/conversations/c-")[0],
+                "other_names": names[1 : _MOST_NAMES + 1],
+                "scores": list(map(_score, scores[:_MOST_SCORES])),
+                "omitted_score_count": max(0, len(scores) - _MOST_SCORES),
+            }
+        ).to_value()
+        # Arguments of calls may be nested deeper than a message may be.
+        return told | ({"transcript": row["transcript"]} if row["transcript"] else {})
 
-def _conversation(connection: Connection, request: GetConversationRequest) -> JsonObject:
-    names = [request.name] if request.name else _names(connection, request)
-    row = find_conversation(connection, names[0]) if names else None
-    if row is None:
-        raise not_found(request.name or _searched(connection, request))
-    scores = sorted(scores_of(connection, names[0]), key=lambda score: _OUTCOMES.index(score["outcome"]))
-    columns = {name: row.get(name) for name in RecordedConversation.model_fields if name in row}
-    told = RecordedConversation.from_value(
-        {
-            **columns,
-            "transcript": None,
-            "name": names[0],
-            "evaluation_run": names[0].partition("/conversations/c-")[0],
-            "other_names": names[1 : _MOST_NAMES + 1],
-            "scores": list(map(_score, scores[:_MOST_SCORES])),
-            "omitted_score_count": max(0, len(scores) - _MOST_SCORES),
-        }
-    ).to_value()
-    # Arguments of calls may be nested deeper than a message may be.
-    return told | ({"transcript": row["transcript"]} if row["transcript"] else {})
-
-
-def _searched(connection: Connection, request: GetConversationRequest) -> str:
-    """Returns which conversation was searched for, and in which run; without a named one, in the last."""
-    run = _named_or_last_run(connection, request.parent, request.evaluation_run)
-    which = "" if request.evaluation_run else ", the last run (evaluationRun names another)"
-    return f"conversation {request.conversation_id[:200]} in {run}{which},"
-
-
-def _names(connection: Connection, request: GetConversationRequest) -> list[str]:
-    with field_errors("parent"):
-        app = checked_name("app", request.parent)
-    run = _named_or_last_run(connection, app, request.evaluation_run)
-    return list(names_of(connection, app, request.conversation_id, run))
+    return service.store.read(work)
 
 
 def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
     """Returns the name of a run; raises ServiceError if none is named and there is none."""
     if named:
         return run_name(app, named.rsplit("/", 1)[-1])
-    run = last_run(connection, app)
+    run = stored_runs.last_run(connection, app)
     if run is None:
         raise not_found(f"a run with conversations in {app}")
     return run
@@ -511,22 +444,17 @@ def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
 
 def _later(connection: Connection, app: str, run: str) -> list[str]:
     """Returns what is said of executions that wrote later than a run, and have not ended or broke off."""
-    names = [run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
-    states = run_states(connection, {app, LOCAL_APP})
+    names = [stored_runs.run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
+    states = stored_runs.run_states(connection, {app, LOCAL_APP})
     last = max((states[name].update_nanos for name in names if name in states), default=0)
-    unread = unread_runs(connection, app, None, None, and_unknown=True)
+    unread = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
     others = [own for own in unread if own.is_counted or own.name not in names]
     return [own.told() for own in others if own.unread_nanos > last]
 
 
-def _short(name: str, row: ConversationRow, cluster_size: int) -> JsonObject:
-    columns = {key: row[key] for key in ConversationBrief.model_fields if key in row}  # type: ignore[literal-required]
-    return ConversationBrief.from_value(columns | {"name": name, "cluster_size": cluster_size}).to_value()
-
-
 def _score(score: JsonObject) -> JsonObject:
     """Returns the fields of a score; texts are cut after 1,000 characters."""
-    fields = {name: score[name] for name in ConversationScore.model_fields}
+    fields = {name: score[name] for name in tools.ConversationScore.model_fields}
     return {k: one_line(v, _MOST_TEXT) if isinstance(v, str) else v for k, v in fields.items()}
 
 
@@ -535,9 +463,9 @@ def _score(score: JsonObject) -> JsonObject:
 _DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")
 _LARGE = {
     EvaluationResult: _DETAILS,
-    EvaluationRevision: ("evaluation",),
-    RunFailure: ("record",),
-    CompareAppVersionsResponse: ("base.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
+    tools.EvaluationRevision: ("evaluation",),
+    tools.RunFailure: ("record",),
+    tools.CompareAppVersionsResponse: ("base.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
     Evaluation: (
         "aggregatedMetrics.metricsByAppVersion.metricsByTurn",
         *(f"{holder}.{name}" for holder in ("lastCompletedResult", LAST_TEN) for name in _DETAILS),
@@ -546,12 +474,7 @@ _LARGE = {
 
 
 class View(NamedTuple):
-    """The selected fields of a message.
-
-    Attributes:
-        paths: Paths of the fields; None: all fields.
-        asks_for_last_ten: Whether a mask names an evaluation's last ten results.
-    """
+    """The selected fields of a message (None: all), and whether a mask names the last ten results."""
 
     paths: Sequence[FieldPath] | None
     asks_for_last_ten: bool = False
@@ -569,10 +492,7 @@ class View(NamedTuple):
 
 SUMMARY = View(
     (
-        *(
-            (name,)
-            for name in ("name", "displayName", "description", "tags", "updateTime", "etag", "invalid")
-        ),
+        *(("name",), ("displayName",), ("description",), ("tags",), ("updateTime",), ("etag",), ("invalid",)),
         *((LAST_TEN, name) for name in ("name", "evaluationStatus", "appVersion", "createTime")),
     )
 )
@@ -586,16 +506,7 @@ def without_details(message: type[Message]) -> View:
 
 
 def read_view(message: type[Message], read_mask: str, default: View) -> View:
-    """Returns the view of a read mask; its paths may lead through lists.
-
-    Args:
-        message: Message type.
-        read_mask: Comma-separated paths; "*": all fields; "": the default view.
-        default: The default view.
-
-    Raises:
-        ServiceError: The mask names an unknown field.
-    """
+    """Returns the view of a read mask ("*": all fields); its paths may lead through lists."""
     if not read_mask:
         return default
     with field_errors("readMask"):

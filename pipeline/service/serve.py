@@ -1,6 +1,5 @@
 """Options and tokens of `turnwise serve`, and errors of the service; imports no server: help is fast."""
 
-import argparse
 import logging
 import os
 import re
@@ -14,8 +13,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows
 from turnwise.pipeline.store.urls import StoreError, is_loopback
+from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_store_url, shown_url
 from turnwise.schemas.proto.masks import FilterError, MaskError
@@ -40,54 +40,32 @@ class ServeOptions(Struct, frozen=True):
     token_file: str | None = None
 
 
-def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options to a parser."""
-    parser.add_argument(
-        "--store",
-        metavar="URL",
-        help="sqlite:///FILE (created if it does not exist) or postgresql://... (required)",
-    )
-    parser.add_argument(
-        "--stdio", action="store_true", help="serve MCP over standard input and output instead of HTTP"
-    )
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address to listen on (default: 127.0.0.1); other than loopback requires --token_file",
-    )
-    parser.add_argument(
-        "--port", type=int, default=8000, metavar="N", help="port (default: 8000); 0: any free port"
-    )
-    parser.add_argument(
-        "--allowed_hosts",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help="host names accepted in the Host and Origin headers, beside the address",
-    )
-    parser.add_argument(
-        "--token_file",
-        metavar="FILE",
-        help='tokens that requests need: {"write": "...", "read": "..."}, or one of the two',
-    )
-    parser.add_argument("--read_only", action="store_true", help="refuse every change")
+_OPTIONS: OptionRows = (
+    ("--store", {"metavar": "URL"},
+     "sqlite:///FILE (created if it does not exist) or postgresql://... (required)"),
+    ("--stdio", FLAG, "serve MCP over standard input and output instead of HTTP"),
+    ("--host", {"default": "127.0.0.1", "metavar": "ADDRESS"},
+     "address to listen on (default: 127.0.0.1); other than loopback requires --token_file"),
+    ("--port", {"type": int, "default": 8000, "metavar": "N"}, "port (default: 8000); 0: any free port"),
+    ("--allowed_hosts", {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME"},
+     "host names accepted in the Host and Origin headers, beside the address"),
+    ("--token_file", {"metavar": "FILE"},
+     'tokens that requests need: {"write": "...", "read": "..."}, or one of the two'),
+    ("--read_only", FLAG, "refuse every change"),
+)  # fmt: skip
+
+
+def serve_parser() -> OptionParser:
+    """Returns the parser of `turnwise serve`."""
+    description = "Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio."
+    return OptionParser(_OPTIONS, prog="turnwise serve", description=description)
 
 
 def parse_serve_options(
     argv: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> ServeOptions | None:
-    """Parses the command line; returns None after printing help.
-
-    Raises:
-        ConfigError: An option is wrong or missing.
-    """
-    parser = OptionParser(
-        prog="turnwise serve",
-        description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
-    )
-    add_serve_arguments(parser)
+    """Parses the command line; returns None after printing help. Raises ConfigError."""
+    parser = serve_parser()
     if "-h" in argv or "--help" in argv:
         parser.print_help()
         return None
@@ -95,10 +73,7 @@ def parse_serve_options(
     names = tuple(given.pop("allowed_hosts"))
     if environment.get(TOKEN) and not given["token_file"] and not given["stdio"]:
         raise ConfigError(f"{TOKEN} is set, which turnwise serve does not read: name a --token_file")
-    return _checked(ServeOptions(**given, allowed_hosts=names))
-
-
-def _checked(options: ServeOptions) -> ServeOptions:
+    options = ServeOptions(**given, allowed_hosts=names)
     if not options.store:
         raise ConfigError("--store is missing: name a store (sqlite:///FILE, postgresql://...)")
     if not is_store_url(options.store):
@@ -122,12 +97,7 @@ _OF_OTHERS = 0o077
 
 
 class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The tokens that a server accepts; without any, requests need none.
-
-    Attributes:
-        write: The token that permits everything; "": there is none.
-        read: The token that permits reading; "": there is none.
-    """
+    """The tokens of a server for everything and for reading ("": there is none); it may have none."""
 
     write: str = ""
     read: str = ""
@@ -136,31 +106,17 @@ class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bool(self.write or self.read)
 
     def may_write(self, given: str) -> bool:
-        """Returns whether a request may change something.
-
-        Args:
-            given: The token of the request; "": it has none.
-
-        Raises:
-            ServiceError: A token is needed, and this is none.
-        """
-        if not self or _is_same(given, self.write):
+        """Returns whether a request with a token ("": without) may change something; raises ServiceError."""
+        if not self:
             return True
-        if _is_same(given, self.read):
-            return False
+        for token in filter(None, (self.write, self.read)):
+            if compare_digest(given.encode(), token.encode()):
+                return token == self.write
         raise ServiceError("UNAUTHENTICATED", "a bearer token is required")
 
 
-def _is_same(given: str, token: str) -> bool:
-    return bool(token) and compare_digest(given.encode(), token.encode())
-
-
 def bearer_token(environ: Mapping[str, str]) -> str:
-    """Returns the token of the environment; "": none is set.
-
-    Raises:
-        ConfigError: It is too short, or has other characters than a header may have.
-    """
+    """Returns the token of the environment ("": none is set); raises ConfigError if it cannot be one."""
     token = environ.get(TOKEN, "")
     if token and not _FORM.fullmatch(token):
         raise ConfigError(f"{TOKEN}: {_FORM_TEXT}")
@@ -200,11 +156,7 @@ LOG = logging.getLogger("turnwise.serve")
 
 
 def answered(work: Callable[[], T]) -> T:
-    """Returns the result of `work`.
-
-    Raises:
-        ServiceError: It refuses, the store does not answer, or an unexpected error happened, which is logged.
-    """
+    """Returns the result of `work`; an unexpected error is logged. Raises nothing but ServiceError."""
     try:
         return work()
     except ServiceError:
@@ -240,13 +192,7 @@ _PATH = re.compile(r"\w+((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)
 
 
 class ServiceError(Exception):
-    """A request is refused.
-
-    Attributes:
-        status: One of `HTTP_CODES`.
-        message: One line.
-        field: The invalid field of the request; "": none in particular.
-    """
+    """A request is refused: a status of `HTTP_CODES`, one line, and the invalid field ("": none)."""
 
     def __init__(self, status: str, message: str, field: str = "") -> None:
         super().__init__(message)
@@ -266,9 +212,9 @@ class ServiceError(Exception):
         return {"error": error}
 
 
-def invalid(field: str, why: object) -> ServiceError:
+def invalid(field: str, reason: object) -> ServiceError:
     """Returns the error for an invalid field."""
-    return ServiceError("INVALID_ARGUMENT", str(why), field)
+    return ServiceError("INVALID_ARGUMENT", str(reason), field)
 
 
 def not_found(name: str) -> ServiceError:
@@ -278,11 +224,7 @@ def not_found(name: str) -> ServiceError:
 
 @contextmanager
 def field_errors(field: str) -> Iterator[None]:
-    """Converts errors of the body.
-
-    Raises:
-        ServiceError: It names the field.
-    """
+    """Converts errors of the body to a ServiceError that names the field."""
     try:
         yield
     except WireError as error:
@@ -291,8 +233,14 @@ def field_errors(field: str) -> Iterator[None]:
         raise invalid(field, error) from None
 
 
+def checked(kind: str, name: str, field: str = "parent") -> str:
+    """Returns the name of a resource; raises ServiceError if it is no name of that kind."""
+    with field_errors(field):
+        return checked_name(kind, name)
+
+
 def message_error(error: WireError, root: str = "") -> ServiceError:
     """Returns the error for an invalid message, with the path of the field below `root`."""
     match = _PATH.fullmatch(str(error))
-    path, why = (match[1].lstrip("."), match[2]) if match else ("", str(error))
-    return invalid(".".join(part for part in (root, path) if part), why)
+    path, reason = (match[1].lstrip("."), match[2]) if match else ("", str(error))
+    return invalid(".".join(part for part in (root, path) if part), reason)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from sqlalchemy import Connection, select, union
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
@@ -53,13 +54,7 @@ class Html(str):
 
 
 def el(tag: str, *children: str, **attributes: str) -> Html:
-    """Returns an element.
-
-    Args:
-        tag: Its name.
-        *children: Markup, or texts to escape.
-        **attributes: Its attributes; a trailing underscore is dropped, the others become hyphens.
-    """
+    """Returns an element; of names of attributes, a last underscore is dropped, others become hyphens."""
     named = (f' {name.rstrip("_").replace("_", "-")}="{_text(value)}"' for name, value in attributes.items())
     start = f"<{tag}{''.join(named)}>"
     return Html(start if tag in _VOID else f"{start}{joined(*children)}</{tag}>")
@@ -92,14 +87,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 8.0, 8.0
 
 
 class Dot(NamedTuple):
-    """What a run measured.
-
-    Attributes:
-        label: The run and its figure in words, shown when it is pointed at.
-        value: The figure; None: a gap.
-        low: Lower end of its interval; None: not known.
-        high: Upper end.
-    """
+    """What a run measured (None: a gap), its interval if known, and both in words, shown at the pointer."""
 
     label: str
     value: float | None
@@ -107,64 +95,46 @@ class Dot(NamedTuple):
     high: float | None = None
 
 
-class _Scale(NamedTuple):
-    low: float
-    high: float
-    steps: int
-
-    def x(self, place: int) -> float:
-        inner = _WIDTH - _LEFT - _RIGHT
-        return _LEFT + inner * (place + 0.5) / self.steps
-
-    def y(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
-        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
-
-
 def chart(title: str, dots: Sequence[Dot], *, is_share: bool) -> Html:
-    """Returns the chart; "" if no run has a value.
+    """Returns the chart of runs, the oldest first; "" if no run has a value.
 
-    Args:
-        title: What is drawn, for people who do not see it.
-        dots: The runs, the oldest first.
-        is_share: Whether the scale is 0 to 1; otherwise it begins at 0 or the lowest value.
+    The title is for people who do not see it; the scale is 0 to 1, or begins at 0 or the lowest value.
     """
     known = [value for dot in dots for value in (dot.value, dot.low, dot.high) if value is not None]
     if not known:
         return Html("")
     low, high = (0.0, 1.0) if is_share else (min(0.0, *known), max(known))
-    scale = _Scale(low, high if high > low else low + 1.0, len(dots))
-    size = {"viewBox": f"0 0 {_WIDTH:g} {_HEIGHT:g}", "width": f"{_WIDTH:g}", "height": f"{_HEIGHT:g}"}
-    return el("svg", el("title", title), *_axis(scale, is_share), *_drawn(dots, scale), role="img", **size)
+    high = high if high > low else low + 1.0
 
+    def x(place: int) -> str:
+        return f"{_LEFT + (_WIDTH - _LEFT - _RIGHT) * (place + 0.5) / len(dots):.1f}"
 
-def _axis(scale: _Scale, is_share: bool) -> Iterator[Html]:
-    for value in (scale.low, scale.high):
-        y = f"{scale.y(value):.1f}"
+    def y(value: float) -> str:
+        return f"{_HEIGHT - _BOTTOM - (value - low) / (high - low) * (_HEIGHT - _TOP - _BOTTOM):.1f}"
+
+    def line(kind: str, x1: str, x2: str, y1: str, y2: str) -> Html:
+        return el("line", class_=kind, x1=x1, x2=x2, y1=y1, y2=y2)
+
+    parts = [el("title", title)]
+    for value in (low, high):
         text = f"{value:.0%}" if is_share else f"{value:.3g}"
-        yield el("line", class_="axis", x1=f"{_LEFT:g}", x2=f"{_WIDTH - _RIGHT:g}", y1=y, y2=y)
-        yield el("text", text, x=f"{_LEFT - 6:g}", y=y, text_anchor="end", dominant_baseline="middle")
-
-
-def _drawn(dots: Sequence[Dot], scale: _Scale) -> Iterator[Html]:
-    for (place, dot), (_, following) in pairwise(enumerate(dots)):
+        parts.append(line("axis", f"{_LEFT:g}", f"{_WIDTH - _RIGHT:g}", y(value), y(value)))
+        at = {"x": f"{_LEFT - 6:g}", "y": y(value)}
+        parts.append(el("text", text, **at, text_anchor="end", dominant_baseline="middle"))
+    for place, (dot, following) in enumerate(pairwise(dots)):
         if dot.value is not None and following.value is not None:
-            ends = {"y1": dot.value, "y2": following.value}
-            at = {name: f"{scale.y(value):.1f}" for name, value in ends.items()}
-            yield el("line", class_="line", x1=f"{scale.x(place):.1f}", x2=f"{scale.x(place + 1):.1f}", **at)
+            parts.append(line("line", x(place), x(place + 1), y(dot.value), y(following.value)))
     for place, dot in enumerate(dots):
-        yield el("g", el("title", dot.label), *_marks(dot, scale, f"{scale.x(place):.1f}"))
-
-
-def _marks(dot: Dot, scale: _Scale, x: str) -> Iterator[Html]:
-    if dot.value is None:
-        ends = {"y1": f"{_TOP:g}", "y2": f"{_HEIGHT - _BOTTOM:g}"}
-        yield el("line", class_="gap", x1=x, x2=x, **ends)
-        return
-    if dot.low is not None and dot.high is not None:
-        ends = {"y1": f"{scale.y(dot.low):.1f}", "y2": f"{scale.y(dot.high):.1f}"}
-        yield el("line", class_="bar", x1=x, x2=x, **ends)
-    yield el("circle", class_="dot", cx=x, cy=f"{scale.y(dot.value):.1f}", r="3")
+        marks, at_x = [el("title", dot.label)], x(place)
+        if dot.value is None:
+            marks.append(line("gap", at_x, at_x, f"{_TOP:g}", f"{_HEIGHT - _BOTTOM:g}"))
+        else:
+            if dot.low is not None and dot.high is not None:
+                marks.append(line("bar", at_x, at_x, y(dot.low), y(dot.high)))
+            marks.append(el("circle", class_="dot", cx=at_x, cy=y(dot.value), r="3"))
+        parts.append(el("g", *marks))
+    size = {"viewBox": f"0 0 {_WIDTH:g} {_HEIGHT:g}", "width": f"{_WIDTH:g}", "height": f"{_HEIGHT:g}"}
+    return el("svg", *parts, role="img", **size)
 
 
 # Parts that several pages of the web view have.
@@ -207,12 +177,12 @@ def number(value: float | None) -> str:
     return UNKNOWN_FIGURE if value is None else f"{value:.4g}"
 
 
-def between(one: JsonObject, low: str, high: str, text: str) -> str:
+def between(figures: JsonObject, low: str, high: str, text: str) -> str:
     """Returns a figure with its interval, if that is known."""
-    if one.get(low) is None or one.get(high) is None:
+    if figures.get(low) is None or figures.get(high) is None:
         return text
     shown = percent if text.endswith("%") else number
-    return f"{text} ({shown(one[low])} to {shown(one[high])})"
+    return f"{text} ({shown(figures[low])} to {shown(figures[high])})"
 
 
 def older(place: str, page: JsonObject, **query: str) -> Html:
@@ -223,25 +193,19 @@ def older(place: str, page: JsonObject, **query: str) -> Html:
 
 # The addresses, and what answers them.
 
-_Page = Callable[[Service, Request], Response]
+_Page = Callable[[Service, QueryParams], Response]
 
 
-def _given(request: Request, name: str) -> str:
-    return request.query_params.get(name, "")
+def _given(query: QueryParams, *names: str) -> list[str]:
+    return [query.get(name, "") for name in names]
 
 
 _PAGES: dict[str, _Page] = {
-    "": lambda service, request: apps_page(service),
-    "/runs": lambda service, request: runs_page(
-        service, _given(request, "app"), _given(request, "page_token")
-    ),
-    "/trend": lambda service, request: trend_page(
-        service, TrendQuery(*(_given(request, name) for name in TrendQuery._fields))
-    ),
-    "/compare": lambda service, request: compare_page(
-        service, *(_given(request, name) for name in ("app", "base", "candidate"))
-    ),
-    "/report": lambda service, request: stored_report(service, request.query_params.getlist("run")),
+    "": lambda service, query: apps_page(service),
+    "/runs": lambda service, query: runs_page(service, *_given(query, "app", "page_token")),
+    "/trend": lambda service, query: trend_page(service, TrendQuery(*_given(query, *TrendQuery._fields))),
+    "/compare": lambda service, query: compare_page(service, *_given(query, "app", "base", "candidate")),
+    "/report": lambda service, query: stored_report(service, query.getlist("run")),
 }
 
 
@@ -254,7 +218,7 @@ def web_routes(service: Service, workers: Workers) -> list[Route]:
 
 
 async def _answer(service: Service, workers: Workers, made: _Page, request: Request) -> Response:
-    work = partial(made, service.of(may_write(request)), request)
+    work = partial(made, service.of(may_write(request)), request.query_params)
     try:
         return await workers.run(work, changes=False)
     except ServiceError as error:
@@ -270,10 +234,10 @@ _TREND_HEADS = ("Run", "Day", "App version", "Pass rate", "Mean", "Scored", "Uns
 
 
 class _MeasuredStep(NamedTuple):
-    """A run, and one of its points (None: the run has none)."""
+    """A run, and one of its points (empty: the run has none)."""
 
     run: JsonObject
-    point: JsonObject | None
+    point: JsonObject
     gap: str
 
 
@@ -290,82 +254,69 @@ def trend_page(service: Service, query: TrendQuery) -> Response:
     """Returns the page; raises ServiceError."""
     wanted = {"parent": query.app, "criterion": query.criterion, "appVersion": query.app_version}
     paging = {"pageSize": _TREND_RUNS, "pageToken": query.page_token}
-    found = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
-    runs = list(reversed(found.get("runs", [])))
+    trend = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
+    runs = list(reversed(trend.get("runs", [])))
     sections = [_section(name, list(_steps(runs, *name)), query.app) for name in _measured(runs)]
     told = [el("li", f"{run['run']['runId']}: {run['gap']}") for run in runs if run.get("gap")]
     unread = [el("h2", "Runs without figures"), el("ul", *told)] if told else []
     content = sections or [el("p", "No run of the app measured anything.")]
-    more = older("/trend", found, app=query.app, criterion=query.criterion, app_version=query.app_version)
+    more = older("/trend", trend, app=query.app, criterion=query.criterion, app_version=query.app_version)
     return page(f"Trends of {query.app}", navigation(query.app), *content, *unread, more)
 
 
 def _measured(runs: Sequence[JsonObject]) -> list[tuple[str, str]]:
     """Returns the criteria with their levels; of what was measured nowhere, without a level."""
-    found: dict[str, set[str]] = {}
+    criteria: dict[str, set[str]] = {}
     for run in runs:
         for point in run.get("points", ()):
-            found.setdefault(point["criterion"], set()).add(point.get("level", ""))
+            criteria.setdefault(point["criterion"], set()).add(point.get("level", ""))
     return [
-        (name, level) for name, levels in sorted(found.items()) for level in sorted(levels - {""} or {""})
+        (name, level) for name, levels in sorted(criteria.items()) for level in sorted(levels - {""} or {""})
     ]
 
 
 def _steps(runs: Sequence[JsonObject], criterion: str, level: str) -> Iterator[_MeasuredStep]:
     """Yields what each run measured; a run that measured nothing is one gap."""
     for run in runs:
-        points = [one for one in run.get("points", ()) if one["criterion"] == criterion]
-        own = [one for one in points if one.get("level", "") == level and level]
-        for point in own:
+        points = [point for point in run.get("points", ()) if point["criterion"] == criterion]
+        of_level = [point for point in points if point.get("level", "") == level and level]
+        for point in of_level:
             yield _MeasuredStep(run["run"], point, point.get("gap", ""))
-        if not own:
-            reasons = dict.fromkeys(one.get("gap", "") for one in points)
-            why = run.get("gap") or "; ".join(filter(None, reasons)) or f"no score of a {level}"
-            yield _MeasuredStep(run["run"], None, why)
+        if not of_level:
+            reasons = dict.fromkeys(point.get("gap", "") for point in points)
+            reason = run.get("gap") or "; ".join(filter(None, reasons)) or f"no score of a {level}"
+            yield _MeasuredStep(run["run"], {}, reason)
 
 
 def _section(name: tuple[str, str], steps: Sequence[_MeasuredStep], app: str) -> Html:
     criterion, level = name
-    is_share = any(step.point is not None and "passRate" in step.point for step in steps)
+    is_share = any("passRate" in step.point for step in steps)
     title = f"{criterion}{f', by {level}' if level else ''}: {'pass rate' if is_share else 'mean'}"
     heading = el("h2", link(title, "/trend", app=app, criterion=criterion))
-    dots = [_dot(step, is_share) for step in steps]
-    rows = table(_TREND_HEADS, (list(_step_cells(step)) for step in reversed(steps)))
+    names = ("passRate", "passRateLow", "passRateHigh")
+    names = names if is_share else ("mean", "meanIntervalLow", "meanIntervalHigh")
+    dots = []
+    for step in steps:
+        label = f"{step.run['runId']} {step.point.get('appVersionId', '')}".strip()
+        value, low, high = (step.point.get(name) for name in names)
+        if value is None:
+            dots.append(Dot(f"{label}: {step.gap or 'no outcome'}", None))
+        else:
+            dots.append(Dot(f"{label}: {percent(value) if is_share else number(value)}", value, low, high))
+    rows = table(_TREND_HEADS, map(_step_cells, reversed(steps)))
     details = el("details", el("summary", "Figures"), rows)
     return el("section", heading, chart(title, dots, is_share=is_share), details)
 
 
-def _dot(step: _MeasuredStep, is_share: bool) -> Dot:
-    label = f"{step.run['runId']} {_version(step.point)}".strip()
-    names = (
-        ("passRate", "passRateLow", "passRateHigh")
-        if is_share
-        else ("mean", "meanIntervalLow", "meanIntervalHigh")
-    )
-    value, low, high = ((step.point or {}).get(name) for name in names)
-    if value is None:
-        return Dot(f"{label}: {step.gap or 'no outcome'}", None)
-    return Dot(f"{label}: {percent(value) if is_share else number(value)}", value, low, high)
-
-
-def _version(point: JsonObject | None) -> str:
-    return "" if point is None else point.get("appVersionId", "")
-
-
-def _step_cells(step: _MeasuredStep) -> Iterator[str]:
-    yield step.run["runId"]
-    yield step.run.get("day", "")
-    yield _version(step.point)
-    point = step.point or {}
-    rate, mean = percent(point.get("passRate")), number(point.get("mean"))
-    yield between(point, "passRateLow", "passRateHigh", rate)
-    yield between(point, "meanIntervalLow", "meanIntervalHigh", mean)
-    if step.point is None:
-        yield el("span", step.gap, class_="open")
-        return
-    yield str(point.get("scoredCount", 0))
-    yield str(point.get("unscoredCount", 0))
-    yield str(point.get("errorCount", 0))
+def _step_cells(step: _MeasuredStep) -> list[str]:
+    run, point = step.run, step.point
+    counts = [str(point.get(name, 0)) for name in ("scoredCount", "unscoredCount", "errorCount")]
+    return [
+        *(run["runId"], run.get("day", ""), point.get("appVersionId", "")),
+        between(point, "passRateLow", "passRateHigh", percent(point.get("passRate"))),
+        between(point, "meanIntervalLow", "meanIntervalHigh", number(point.get("mean"))),
+        *(counts if point else [el("span", step.gap, class_="open")]),
+    ]
 
 
 # The report of runs of a store: the page of `turnwise report`.
@@ -380,8 +331,12 @@ def stored_report(service: Service, names: Sequence[str]) -> Response:
         raise invalid("run", f"select 1 to {_MOST_RUNS} runs, each once")
     with field_errors("run"):
         wanted = [checked_name("run", name) for name in names]
-    runs = service.store.read(lambda connection: _runs(connection, wanted))
+
+    def read(connection: Connection) -> list[Run]:
+        return [read_stored_run(connection, name, MOST_CONVERSATIONS) for name in wanted]
+
     try:
+        runs = service.store.read(read)
         compared = compare_versions(runs)
     except ConfigError as error:
         raise ServiceError("FAILED_PRECONDITION", str(error)) from None
@@ -390,13 +345,6 @@ def stored_report(service: Service, names: Sequence[str]) -> Response:
     # The page states its own policy for scripts and styles; a policy for frames counts in a header only.
     headers = {**HEADERS, "Content-Security-Policy": "frame-ancestors 'none'"}
     return HTMLResponse(report_page(runs, told), headers=headers)
-
-
-def _runs(connection: Connection, names: Sequence[str]) -> list[Run]:
-    try:
-        return [read_stored_run(connection, name, MOST_CONVERSATIONS) for name in names]
-    except ConfigError as error:
-        raise ServiceError("FAILED_PRECONDITION", str(error)) from None
 
 
 # The pages of the apps of a store, and of the runs of an app.
@@ -422,13 +370,13 @@ def apps_page(service: Service) -> Response:
 def runs_page(service: Service, app: str, page_token: str) -> Response:
     """Returns a page of the runs of an app, the newest first; raises ServiceError."""
     wanted = {"parent": app, "orderBy": "create_time", "pageSize": _LISTED_RUNS, "pageToken": page_token}
-    found = list_run_summaries(service, ListEvaluationRunsRequest.from_value(wanted))
-    runs = found.get("evaluationRuns", [])
+    listed = list_run_summaries(service, ListEvaluationRunsRequest.from_value(wanted))
+    runs = listed.get("evaluationRuns", [])
     rows = table(_RUN_HEADS, (list(_run_cells(run)) for run in runs))
     two = el("p", el("button", "Report of the selected runs"), " (the first is compared with the others)")
     form = el("form", rows, two, method="get", action=address("/report"))
     content = form if runs else el("p", "The app has no run.")
-    last = older("/runs", found, app=app)
+    last = older("/runs", listed, app=app)
     return page(f"Runs of {app}", navigation(app), content, last, _compare_form(app))
 
 
@@ -448,7 +396,8 @@ def _run_cells(run: JsonObject) -> Iterator[str]:
     choice = el("input", type="checkbox", name="run", value=run["name"], aria_label=f"Select {named}")
     yield choice if is_complete else ""
     yield link(named, "/report", run=run["name"]) if is_complete else named
-    yield _state(run)
+    error = f": {run['error']}" if run.get("error") else ""
+    yield el("span", f"{run['state']}{error}", class_="" if is_complete else "bad" if error else "open")
     yield run.get("createTime", UNKNOWN_FIGURE)
     yield ", ".join(run.get("appVersions", ())) or UNKNOWN_FIGURE
     for name in ("conversationCount", "passCount", "failCount", "undecidedCount", "lostRecordCount"):
@@ -456,12 +405,6 @@ def _run_cells(run: JsonObject) -> Iterator[str]:
     cost = run.get("cost")
     yield UNKNOWN_FIGURE if cost is None else f"{cost:.2f}"
     yield str(run.get("exitStatus", UNKNOWN_FIGURE))
-
-
-def _state(run: JsonObject) -> Html:
-    error = f": {run['error']}" if run.get("error") else ""
-    kind = "" if run["state"] == COMPLETED else "bad" if error else "open"
-    return el("span", f"{run['state']}{error}", class_=kind)
 
 
 # The page of the comparison of two app versions.
@@ -478,15 +421,11 @@ _COUNTS = (
 
 def compare_page(service: Service, app: str, base: str, candidate: str) -> Response:
     """Returns the page; raises ServiceError."""
-    wanted = {
-        "parent": app,
-        "baseVersion": base,
-        "candidateVersion": candidate,
-        "pageSize": _MOST_CHANGES,
-    }
-    found = compare_app_versions(service, CompareAppVersionsRequest.from_value(wanted))
-    verdict = found.get("verdict", {})
-    parts = [_verdict(verdict), _sides(found), _criteria(verdict), _changes(found)]
+    versions = {"baseVersion": base, "candidateVersion": candidate}
+    wanted = {"parent": app, **versions, "pageSize": _MOST_CHANGES}
+    compared = compare_app_versions(service, CompareAppVersionsRequest.from_value(wanted))
+    verdict = compared.get("verdict", {})
+    parts = [_verdict(verdict), _sides(compared), _criteria(verdict), _changes(compared)]
     return page(f"{candidate} against {base}", navigation(app), *parts)
 
 
@@ -498,36 +437,33 @@ def _verdict(verdict: JsonObject) -> Html:
     return joined(sentence, el("ul", *notes) if notes else "")
 
 
-def _sides(found: JsonObject) -> Html:
-    verdict = found.get("verdict", {})
-    sides = [found.get(side, {}) for side in _SIDES]
-    rate = [between(one, "passRateLow", "passRateHigh", percent(one.get("passRate"))) for one in sides]
+def _sides(compared: JsonObject) -> Html:
+    verdict = compared.get("verdict", {})
+    sides = [compared.get(side, {}) for side in _SIDES]
+    rate = [between(side, "passRateLow", "passRateHigh", percent(side.get("passRate"))) for side in sides]
     rows = [["Pass rate of the results", *rate]]
     unstated = 0 if "sentence" in verdict else UNKNOWN_FIGURE
     rows += [
         [text, *(str(verdict.get(f"{side}{name}", unstated)) for side in _SIDES)] for text, name in _COUNTS
     ]
-    names = [one.get("appVersionId", UNKNOWN_FIGURE) for one in sides]
+    names = [side.get("appVersionId", UNKNOWN_FIGURE) for side in sides]
     return joined(el("h2", "Versions"), table(("", *names), rows))
 
 
 def _criteria(verdict: JsonObject) -> Html:
-    rows = list(_criterion_rows(verdict))
-    if not rows:
-        return Html("")
+    rows = []
+    for criterion in verdict.get("criteria", ()):
+        difference = number(criterion.get("difference"))
+        figures = [number(criterion.get("baseValue")), number(criterion.get("candidateValue"))]
+        interval = between(criterion, "differenceLow", "differenceHigh", difference)
+        pairs = str(criterion.get("pairCount", 0))
+        rows.append([criterion["criterion"], criterion.get("sentence", ""), *figures, interval, pairs])
+    for criterion in verdict.get("notCompared", ()):
+        rows.append(
+            [criterion["criterion"], f"not compared: {criterion.get('reason', '')}", *[UNKNOWN_FIGURE] * 4]
+        )
     heads = ("Criterion", "Verdict", "Base", "Candidate", "Difference", "Pairs")
-    return joined(el("h2", "Criteria"), table(heads, rows))
-
-
-def _criterion_rows(verdict: JsonObject) -> Iterator[list[str]]:
-    for one in verdict.get("criteria", ()):
-        difference = number(one.get("difference"))
-        figures = [number(one.get("baseValue")), number(one.get("candidateValue"))]
-        told = [one["criterion"], one.get("sentence", ""), *figures]
-        interval = between(one, "differenceLow", "differenceHigh", difference)
-        yield [*told, interval, str(one.get("pairCount", 0))]
-    for one in verdict.get("notCompared", ()):
-        yield [one["criterion"], f"not compared: {one.get('reason', '')}", *[UNKNOWN_FIGURE] * 4]
+    return joined(el("h2", "Criteria"), table(heads, rows)) if rows else Html("")
 
 
 def _changes(found: JsonObject) -> Html:
@@ -535,9 +471,12 @@ def _changes(found: JsonObject) -> Html:
         [
             one.get("displayName") or one["evaluation"],
             one.get("change", UNKNOWN_FIGURE),
-            *(f"{one.get(f'{side}PassCount', 0)} of {_decided(one, side)}" for side in _SIDES),
+            *(f"{passes} of {passes + fails}" for passes, fails in verdicts),
         ]
         for one in found.get("changes", ())
+        for verdicts in [
+            [(one.get(f"{side}PassCount", 0), one.get(f"{side}FailCount", 0)) for side in _SIDES]
+        ]
     ]
     if not rows:
         return Html("")
@@ -546,7 +485,3 @@ def _changes(found: JsonObject) -> Html:
     )
     heads = ("Evaluation", "Change", "Passed (base)", "Passed (candidate)")
     return joined(el("h2", "Evaluations that changed"), table(heads, rows), more)
-
-
-def _decided(one: JsonObject, side: str) -> int:
-    return int(one.get(f"{side}PassCount", 0) + one.get(f"{side}FailCount", 0))

@@ -24,14 +24,9 @@ Filled = TypeVar("Filled", str, "str | None")
 
 
 def parse_dates(text: str, now: datetime | None = None) -> list[date]:
-    """Returns the dates that `--date` names, in order.
+    """Returns the dates that `--date` names, one, or a range with its ends, in order; raises ConfigError.
 
-    Args:
-        text: A date, or a range of dates with both its ends.
-        now: The time; None: the clock's. `today` and `yesterday` are dates in UTC.
-
-    Raises:
-        ConfigError: There is no such date, the range is turned round, or it is too long.
+    `today` and `yesterday` are dates in UTC; `now` is the time, None: the clock's.
     """
     today = (now or datetime.now(UTC)).astimezone(UTC).date()
     first, dots, last = text.partition("..")
@@ -58,11 +53,7 @@ def _date(word: str, text: str, today: date) -> date:
 
 
 def earlier_dates(days: Sequence[date], number: int) -> list[date]:
-    """Returns the `number` dates before the first one, in order.
-
-    Raises:
-        ConfigError: The number is out of its range.
-    """
+    """Returns the `number` dates before the first one, in order; raises ConfigError."""
     if not 0 <= number <= MOST_DATES:
         raise ConfigError(f"--lookback must lie between 0 and {MOST_DATES}, not {number}")
     try:
@@ -84,11 +75,7 @@ def check_undated(places: Iterable[tuple[str, str | None]]) -> None:
 
 
 def filled(option: str, place: Filled, day: date) -> Filled:
-    """Returns a place with the date in place of `{date}` (ISO) and `{date:%Y%m%d}`.
-
-    Raises:
-        ConfigError: The form of a date is not known.
-    """
+    """Returns a place with the date for `{date}` (ISO) and `{date:%Y%m%d}`; raises ConfigError."""
 
     def text(found: "re.Match[str]") -> str:
         form = found["form"]
@@ -104,10 +91,8 @@ def filled(option: str, place: Filled, day: date) -> Filled:
 def dated(options: RawOptions) -> RawOptions:
     """Returns the options of a run with its date in place of `{date}`, and with an id made of the date.
 
-    Options without `--date` are returned as they are. Of a range, its first date counts.
-
-    Raises:
-        ConfigError: `{date}` stands without `--date`, or `--date` without `{date}`.
+    Options without `--date` are returned as they are. Of a range, its first date counts. Raises ConfigError
+    if `{date}` stands without `--date`, or `--date` without `{date}`.
     """
     if options.date is None:
         check_undated(_places(options))
@@ -138,12 +123,9 @@ def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
 
 
 def check_range(options: RawOptions, days: Sequence[date]) -> None:
-    """Checks the options of several runs, one a date: each has inputs, an output and an id of its own.
+    """Raises ConfigError if two of several runs would read the same, use one directory, or have one id.
 
     A place that holds the date in a form such as `{date:%m}` may still be the same for two of the dates.
-
-    Raises:
-        ConfigError: Two of the runs would read the same, use the same directory, or have the same id.
     """
     inputs = [with_query_text(place) for place in options.input or ()]
     # Beside inputs of a date, there may be one that all dates share.

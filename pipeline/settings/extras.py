@@ -12,11 +12,8 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url, shown_url
 
 _MODULES = {
-    "turnwise[gcp]": (
-        "google.cloud.storage",
-        "google.cloud.pubsub_v1",
-        "google.cloud.bigquery",
-        "google.cloud.bigquery_storage",
+    "turnwise[gcp]": tuple(
+        f"google.cloud.{name}" for name in ("storage", "pubsub_v1", "bigquery", "bigquery_storage")
     ),
     "turnwise[kafka]": ("confluent_kafka",),
     "turnwise[otlp]": ("opentelemetry.proto", "starlette", "uvicorn"),
@@ -36,12 +33,9 @@ _BY_SCHEME = {
 
 
 def check_extra(what: str, extra: str, *others: str) -> None:
-    """Raises ConfigError if a package of an extra is not installed.
+    """Raises ConfigError if a package of an extra (such as `turnwise[gcp]`) is not installed.
 
-    Args:
-        what: The option that needs it; the start of the message.
-        extra: Package and extra in the form of pip, such as `turnwise[gcp]`.
-        others: Modules of the extra that not every user of it needs.
+    `what` is the option that needs it, `others` modules of the extra that not every user of it needs.
     """
     if not all(map(_is_installed, (*_MODULES[extra], *others))):
         raise ConfigError(f"{what}: needs {extra}, which is not installed: pip install '{extra}'")
@@ -69,11 +63,8 @@ _STORAGE = "gs://"
 def check_google(what: str, path: str = "") -> None:
     """Raises ConfigError, in seconds, if this process has no credentials of Google, or they are refused.
 
-    Google's own clients, and Beam's, would try for minutes.
-
-    Args:
-        what: What needs them, such as `--input gs://bucket/logs`.
-        path: The path, on any filesystem, that needs them; "": services do.
+    Google's own clients, and Beam's, would try for minutes. `what` needs them, for a path on any filesystem
+    or ("") a service.
     """
     if path and not path.lower().startswith(_STORAGE):
         return
@@ -132,24 +123,19 @@ def check_places(option: str, paths: Sequence[str]) -> None:
     """Raises ConfigError if a package for the filesystems or stores of an option is missing."""
     for path in paths:
         if is_bigquery(path) and option != "--output":
-            _check_rows(option, path)
+            try:
+                address = parse_address(path)
+            except ConfigError as error:
+                raise ConfigError(f"{option} {error}") from None
+            check_extra(f"{option} {address.shown}", "turnwise[gcp]")
         elif is_store_url(path):
             check_store(option, path)
         elif not is_local(path):
             _check_file_system(option, path)
 
 
-def _check_rows(option: str, path: str) -> None:
-    try:
-        address = parse_address(path)
-    except ConfigError as error:
-        raise ConfigError(f"{option} {error}") from None
-    check_extra(f"{option} {address.shown}", "turnwise[gcp]")
-
-
 def _check_file_system(option: str, path: str) -> None:
-    extra = _BY_SCHEME.get(path.partition(":")[0].lower())
-    if extra:
+    if extra := _BY_SCHEME.get(path.partition(":")[0].lower()):
         check_extra(f"{option} {path}", extra)
         return
     from apache_beam.io.filesystems import FileSystems

@@ -26,14 +26,9 @@ _SHOWN = 60
 
 
 class RowsAddress(NamedTuple):
-    """Rows in BigQuery.
+    """Rows in BigQuery: of a table (PROJECT.DATASET.TABLE) or of one partition of it, or of a query in SQL.
 
-    Attributes:
-        shown: The address in one line, for messages and failures.
-        project: The project that pays for the query.
-        table: PROJECT.DATASET.TABLE; "": a query.
-        partition: Day of the table's partition; None: all rows.
-        query: The SQL text; "": a table.
+    The project pays; `shown` is the address in one line, for messages and failures.
     """
 
     shown: str
@@ -49,28 +44,20 @@ def is_bigquery(path: str) -> bool:
 
 
 def with_query_text(path: str) -> str:
-    """Returns an address with the SQL text of its file in place of the file; other paths unchanged.
-
-    Raises:
-        ConfigError: The file cannot be read.
-    """
+    """Returns an address with the SQL of its file in place of the file; raises ConfigError."""
     found = _QUERY.fullmatch(path)
     if not found or found["kind"] == "query":
         return path
     try:
         text = Path(found["text"]).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ConfigError(f"{path}: {why}") from None
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigError(f"{path}: {reason}") from None
     return f"{_SCHEME}{found['project']}?query={text}"
 
 
 def parse_address(path: str) -> RowsAddress:
-    """Returns the parts of an address; what follows `?query=` is SQL to the end, without escapes.
-
-    Raises:
-        ConfigError: It has another form, or its file of SQL cannot be read.
-    """
+    """Returns the parts of an address (`?query=` ends it: SQL without escapes); raises ConfigError."""
     if found := _TABLE.fullmatch(path):
         table = f"{found['project']}.{found['dataset']}.{found['table']}"
         return RowsAddress(path, found["project"], table, _day(path, found["partition"]))
@@ -106,7 +93,6 @@ class StreamSettings(Struct, frozen=True):
     """The settings of a stream.
 
     Attributes:
-        rules: Rules for sessions and windows.
         max_run_time: Seconds after which it ends; None: no limit.
         stop_after: Conversations after which it ends; None: no limit.
         alerts: URI of the sink for alerts; None: a file in the output directory.
@@ -143,15 +129,7 @@ _ZERO_ALLOWED = ("allowed_lateness",)
 
 
 def check_stream(options: RawStreamOptions, is_streaming: bool) -> StreamSettings:
-    """Converts the options of a stream to settings.
-
-    Args:
-        options: The options.
-        is_streaming: Whether this is a stream; if not, no option may be given.
-
-    Raises:
-        ConfigError: The first error.
-    """
+    """Converts the options of a stream, which nothing else may have, to settings; raises ConfigError."""
     given = {name: value for name, value in asdict(options).items() if value is not None}
     if given and not is_streaming:
         raise ConfigError(f"--{next(iter(given))} is an option of a stream; add --streaming")
@@ -209,15 +187,12 @@ class HelpShown(SystemExit):
 class OptionParser(argparse.ArgumentParser):
     """Takes no abbreviations, and raises ConfigError for a wrong option instead of printing the usage."""
 
-    def __init__(self, **named: Any) -> None:
+    def __init__(self, options: "OptionRows" = (), **named: Any) -> None:
         super().__init__(allow_abbrev=False, **named)
+        add_options(self, options)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Ends the command after its help; `error` handles errors.
-
-        Raises:
-            HelpShown: Always.
-        """
+        """Ends the command after its help by HelpShown; `error` handles errors."""
         raise HelpShown(status)
 
     def error(self, message: str) -> None:  # type: ignore[override]
@@ -229,16 +204,13 @@ DEFAULT_OUTPUT_FORMAT = "jsonl"
 
 
 class SinkPlace(NamedTuple):
-    """Where a run writes to, beside its files.
+    """Where a run writes to, beside its files: an address, and what is known of the run.
 
     Attributes:
-        url: The address.
         app: `--store_app`; "": not given.
-        run_id: Name of the run.
         create_time: When it was started, as RFC 3339 text.
         date: Its date, or else the day of its start, as ISO text.
         output: `--output`, which every worker reaches.
-        is_streaming: Whether the run is a stream.
         is_new: Whether a stream begins, which no earlier process has begun.
     """
 

@@ -93,14 +93,7 @@ def fit_workers(
 ) -> RunSettings:
     """Adapts the settings to remote workers; returns them unchanged for local workers.
 
-    Args:
-        settings: Settings of the run.
-        options: Beam's options.
-        runner: Beam's runner.
-        environ: Environment variables.
-
-    Raises:
-        ConfigError: Remote workers would lack turnwise, a file of this machine, or the judge's credentials.
+    Raises ConfigError if they would lack turnwise, a file of this machine, or the judge's credentials.
     """
     if not are_elsewhere(runner, options):
         return settings
@@ -116,8 +109,12 @@ def fit_workers(
             f"--plugin {plugin}: is a file of this machine, where workers of {kind} do not find it; "
             "put it into a package that they install, and name its module"
         )
-    routes = _routes(settings, environ)
-    check_package(options, kind, _extras(settings, routes))
+    routes = Routes(settings.judge.config, environ, settings.judge.kind)
+    urls = (settings.store, settings.judge.config.cache or "", *settings.input, *settings.eval_cases)
+    of_judges = {kind.extra for kind in _judges(settings, routes) if kind.extra}
+    # Beyond what turnwise itself installs.
+    extras = (*(["postgres"] if any(map(is_postgresql_url, urls)) else []), *sorted(of_judges))
+    check_package(options, kind, extras)
     cache = settings.judge.config.cache
     shared = {"cache": cache if cache and is_postgresql_url(cache) else None}
     access = _access(settings, routes, kind, environ)
@@ -128,22 +125,11 @@ def fit_workers(
     return _with_judge(settings, **shared, **stated)
 
 
-def _routes(settings: RunSettings, environ: Mapping[str, str]) -> Routes:
-    return Routes(settings.judge.config, environ, settings.judge.kind)
-
-
 def _judges(settings: RunSettings, routes: Routes) -> list[JudgeKind]:
     """Returns the judges that workers ask; none if only estimates are made."""
     if settings.judge.only_estimates:
         return []
     return list(dict.fromkeys(routes.find(model).kind for model in settings.judged_models))
-
-
-def _extras(settings: RunSettings, routes: Routes) -> tuple[str, ...]:
-    """Returns the extras that workers need beyond what turnwise itself installs."""
-    urls = (settings.store, settings.judge.config.cache or "", *settings.input, *settings.eval_cases)
-    of_judges = [kind.extra for kind in _judges(settings, routes) if kind.extra]
-    return (*(["postgres"] if any(map(is_postgresql_url, urls)) else []), *sorted({*of_judges}))
 
 
 def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:
@@ -168,7 +154,8 @@ def _is_here(path: str) -> bool:
     if not path or path.startswith("pubsub:"):
         return False
     if path.lower().startswith(_SERVICES):
-        return _serve_here(path)
+        hosts = urlsplit(path).netloc.rpartition("@")[2].split(",")
+        return all(is_loopback(_PORT.sub("", host)) for host in hosts)
     if not is_store_url(path):
         return is_local(path) or path.lower().startswith("file:")
     if is_sqlite_url(path):
@@ -178,18 +165,8 @@ def _is_here(path: str) -> bool:
     return not any(host and not host.startswith("/") and not is_loopback(host) for host in hosts)
 
 
-def _serve_here(url: str) -> bool:
-    """Returns whether every host of a URL (`kafka://a:9092,b:9092/topic`) is this machine."""
-    hosts = urlsplit(url).netloc.rpartition("@")[2].split(",")
-    return all(is_loopback(_PORT.sub("", host)) for host in hosts)
-
-
 def _access(settings: RunSettings, routes: Routes, runner: str, environ: Mapping[str, str]) -> Access | None:
-    """Returns how workers reach the run's judge; None: it is not asked, or nothing is needed for it.
-
-    Raises:
-        ConfigError: Another judge is asked, too: workers lack its key.
-    """
+    """Returns how workers reach the run's judge; None: it is not asked, or nothing is needed for it."""
     asked, own = _judges(settings, routes), settings.judge.kind
     for kind in asked:
         if kind.name != own.name:
@@ -239,14 +216,7 @@ def fit_limits(
 ) -> RunSettings:
     """Returns settings by which the limits of the judge hold over all worker processes of the run.
 
-    Args:
-        settings: Settings of the run.
-        options: Beam's options.
-        runner: Beam's runner.
-        are_here: Whether the workers run on this machine.
-
-    Raises:
-        ConfigError: The limits would hold for each of an unknown number of workers, or cannot be divided.
+    Raises ConfigError if they would hold for each of an unknown number of workers, or cannot be divided.
     """
     judge = settings.judge
     limits = stated_limits(judge.config)
@@ -281,30 +251,22 @@ def most_processes(
 ) -> int | None:
     """Returns the number of worker processes of a run at most; None: it is unknown.
 
-    Args:
-        settings: Settings of the run.
-        options: Beam's options.
-        runner: Beam's runner.
-        are_here: Whether the workers run on this machine: in processes of the runner, or in this one.
+    `are_here`: the workers run on this machine, in processes of the runner or in this one.
     """
     if are_here:
         forks = options.view_as(DebugOptions).lookup_experiment("use_loopback_process_worker", False)
         return None if forks else settings.workers
     kind = type(runner).__name__
     if "Dataflow" in kind:
-        return _dataflow_processes(options)
+        # Machines times processes: one for each processor, unless an experiment says one a machine.
+        worker = options.view_as(WorkerOptions)
+        is_fixed = worker.autoscaling_algorithm == "NONE"
+        machines = worker.max_num_workers or (worker.num_workers if is_fixed else None)
+        if "no_use_multiple_sdk_containers" in (options.view_as(DebugOptions).experiments or ()):
+            return machines
+        found = _CPUS.search(worker.machine_type or "")
+        return machines * int(found[1] or found[2]) or None if machines and found else None
     parallelism = options.view_as(FlinkRunnerOptions).parallelism
     processes = int(options.view_as(PortableOptions).sdk_worker_parallelism)
     # Every slot may be on a machine of its own, which starts that many processes.
     return parallelism * processes if "Spark" not in kind and parallelism > 0 and processes > 0 else None
-
-
-def _dataflow_processes(options: PipelineOptions) -> int | None:
-    """Returns machines times processes: one for each processor, unless an experiment says one a machine."""
-    worker = options.view_as(WorkerOptions)
-    is_fixed = worker.autoscaling_algorithm == "NONE"
-    machines = worker.max_num_workers or (worker.num_workers if is_fixed else None)
-    if "no_use_multiple_sdk_containers" in (options.view_as(DebugOptions).experiments or ()):
-        return machines
-    found = _CPUS.search(worker.machine_type or "")
-    return machines * int(found[1] or found[2]) or None if machines and found else None

@@ -49,14 +49,10 @@ class RunSettings(Struct, frozen=True):
     """The settings of a run.
 
     Attributes:
-        max_record_bytes: A larger record is a failure.
         max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
         baseline: Output directory of the run that the rules of the gate compare with; None: there is none.
         is_distributed: Whether other processes do the work.
-        judge: Settings of the judge.
         sample_rate: Share of the conversations that are judged, 0..1.
-        is_streaming: Whether this is a stream.
-        stream: Settings of the stream.
         store: URL of the store for results and failures; "": none.
         store_app: App in the store for results that name none; "": the default app.
         date: The run's date, as ISO text; None: `--date` is not given.
@@ -132,35 +128,23 @@ class RunSettings(Struct, frozen=True):
         return select(self.criteria, self.sample_rate, by_dialect, judge.config, asks_models, has_judge)
 
 
-def _check_batch_options(options: RawOptions) -> None:
-    """Raises ConfigError for an option that only a batch has."""
-    chosen = {
-        "--date": options.date is not None,
-        "--estimate": options.estimate,
-        "--workers": options.workers is not None,
-        f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
-    }
-    given = [name for name, is_given in chosen.items() if is_given]
-    given += [f"--input {shown_place(path)}" for path in options.input or () if _is_for_batches(path)]
-    if given:
-        raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
-
-
-def _is_for_batches(path: str) -> bool:
-    return is_store_url(path) or is_bigquery(path)
-
-
 def check_options(
     options: RawOptions, stream: RawStreamOptions, is_distributed: bool, is_streaming: bool
 ) -> RunSettings:
-    """Converts options to settings.
-
-    Raises:
-        ConfigError: The first error.
-    """
+    """Converts options to settings; raises ConfigError for the first error."""
     _check_values(options)
     if is_streaming:
-        _check_batch_options(options)
+        chosen = {
+            "--date": options.date is not None,
+            "--estimate": options.estimate,
+            "--workers": options.workers is not None,
+            f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
+        }
+        given = [name for name, is_given in chosen.items() if is_given]
+        paths = [path for path in options.input or () if is_store_url(path) or is_bigquery(path)]
+        given += [f"--input {shown_place(path)}" for path in paths]
+        if given:
+            raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
     check_log_format(options.input_format)
     config = read_config(options.config)
     criteria = build_criteria(config)
@@ -197,8 +181,8 @@ def check_options(
 
 def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:
     """Returns what is said of a run that starts now; its id is made from the time if none is given."""
-    # An odd number of nanoseconds is written with nine digits, so texts sort as times do; nanoseconds, so that two
-    # executions of one run differ.
+    # An odd number of nanoseconds is written with nine digits, so texts sort as times do, and two executions
+    # of one run differ.
     now = time_ns() | 1
     seconds, nanos = divmod(now, 10**9)
     started = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanos // 1000)
@@ -213,11 +197,7 @@ def judged_by(run: RunInfo, judge: JudgeSettings) -> RunInfo:
 
 
 def check_rubrics(criteria: tuple[Criterion, ...], has_cases: bool, input_format: str) -> None:
-    """Checks that a criterion by rubrics has some where records of most formats bring none along.
-
-    Raises:
-        ConfigError: There is no rubric.
-    """
+    """Raises ConfigError if a criterion by rubrics has none, and records bring none along."""
     if has_cases or input_format == AUTO or FORMATS[input_format].has_rubrics:
         return
     for criterion in criteria:
@@ -247,11 +227,7 @@ def try_judge(settings: RunSettings) -> None:
 
 
 def with_fail_on(config: EvalConfig, names: Sequence[str], criteria: Sequence[Criterion]) -> EvalConfig:
-    """Returns a config whose gate has the rule `all_pass` for these criteria.
-
-    Raises:
-        ConfigError: A criterion is not in the config, or cannot fail.
-    """
+    """Returns a config whose gate has the rule `all_pass` for these criteria; raises ConfigError."""
     thresholds = {criterion.name: criterion.threshold for criterion in criteria}
     for name in names:
         if fault := outcome_fault(name, thresholds):
@@ -269,11 +245,7 @@ _NAMING = frozenset(("backend", "model", "panel", "cascade", "project", "base_ur
 def judge_settings(
     options: RawJudgeOptions, config: JudgeConfig, run_id: str, criteria: Sequence[Criterion] = ()
 ) -> JudgeSettings:
-    """Returns who judges: the command line goes before the config.
-
-    Raises:
-        ConfigError: An option is out of its range, the judge is unknown, or the provider of a model.
-    """
+    """Returns who judges: the command line goes before the config. Raises ConfigError."""
     if options.judge_concurrency < 1:
         raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
     if not 0 <= options.sample_rate <= 1:
@@ -284,7 +256,8 @@ def judge_settings(
     own_model = options.judge_model or (config.model if "model" in config.model_fields_set else "")
     models = [own_model or next(iter(config.panel), ""), *config.panel, *_models_of(criteria)]
     _check_asks_several(options, config, criteria)
-    kind = _judge_kind(options, config, [*models, *_first_models(config, criteria)])
+    cascades = [config.cascade, *(options.cascade for options in _options_of(criteria))]
+    kind = _judge_kind(options, config, [*models, *[cascade.model for cascade in cascades if cascade]])
     cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
     stated = {
         "backend": kind.name,
@@ -307,21 +280,12 @@ def _models_of(criteria: Sequence[Criterion]) -> list[str]:
     return found
 
 
-def _first_models(config: JudgeConfig, criteria: Sequence[Criterion]) -> list[str]:
-    cascades = [config.cascade, *(options.cascade for options in _options_of(criteria))]
-    return [cascade.model for cascade in cascades if cascade]
-
-
 def _options_of(criteria: Sequence[Criterion]) -> list[JudgeModelOptions]:
     return [each.options for each in criteria if isinstance(each, JudgedCriterion)]
 
 
 def check_several(kind: JudgeKind, config: JudgeConfig, criteria: Sequence[Criterion]) -> None:
-    """Checks that panels and cascades do not ask one model twice, by whatever names.
-
-    Raises:
-        ConfigError: One does.
-    """
+    """Raises ConfigError if a panel or cascade asks one model twice, by whatever names."""
     judged = [each for each in criteria if isinstance(each, JudgedCriterion)]
     stated = [("judge", JudgeModelOptions()), *((f"criteria.{c.name}", c.options) for c in judged)]
     for place, options in stated:
@@ -348,46 +312,27 @@ def _check_asks_several(options: RawJudgeOptions, config: JudgeConfig, criteria:
 def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[str]) -> JudgeKind:
     """Returns the judge that is named; else that of the run's model, an available one, or a criterion's.
 
-    Args:
-        options: The options.
-        config: The `judge` section.
-        models: The run's model, "" if none is named, and those that criteria name.
+    The first of `models` is the run's, "" if none is named.
     """
-    if options.judge:
-        kind = JUDGES.find(options.judge, "--judge ")
-    elif config.backend:
-        kind = find_judge(config)
+    if options.judge or config.backend:
+        kind = JUDGES.find(options.judge, "--judge ") if options.judge else find_judge(config)
+        if options.estimate and not kind.connect:
+            raise ConfigError("--estimate needs a judge with a model; the configured judge has none")
     else:
-        return _unnamed_judge(options, config, models)
-    if options.estimate and not kind.connect:
-        raise ConfigError("--estimate needs a judge with a model; the configured judge has none")
-    _check_models(kind, models)
-    return kind
-
-
-def _unnamed_judge(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[str]) -> JudgeKind:
-    own, *others = [provider_of(model) for model in models]
-    kind = own or default_judge(config, os.environ) or next(filter(None, others), NONE)
-    if options.estimate and not kind.connect:
-        kind = next(each for each in JUDGES.values() if each.connect and not each.needs_model)
-    _check_models(kind, models)
-    return kind
-
-
-def _check_models(kind: JudgeKind, models: Sequence[str]) -> None:
+        own, *others = [provider_of(model) for model in models]
+        kind = own or default_judge(config, os.environ) or next(filter(None, others), NONE)
+        if options.estimate and not kind.connect:
+            kind = next(judge for judge in JUDGES.values() if judge.connect and not judge.needs_model)
     for model in models:
         if kind.connect:
             route_of(kind, model)
         elif not kind.is_judging:
             check_provider(model)
+    return kind
 
 
 def _default_model(kind: JudgeKind, models: Sequence[str]) -> str:
-    """Returns the model where none is named: the judge's, else the first that a criterion names of it.
-
-    Raises:
-        ConfigError: The judge has no default, and none is named.
-    """
+    """Returns the model where none is named: the judge's, else the first that a criterion names of it."""
     if not kind.needs_model:
         return kind.model
     named = next((model for model in models if model and route_of(kind, model).kind is kind), "")
@@ -397,13 +342,9 @@ def _default_model(kind: JudgeKind, models: Sequence[str]) -> str:
 
 
 def read_config(path: str | None) -> EvalConfig:
-    """Reads a config file.
+    """Reads a config file by its path, or its address on a filesystem that Beam supports; raises ConfigError.
 
-    Args:
-        path: Path, or address on a filesystem that Beam supports (`gs://...`); None: the default config.
-
-    Raises:
-        ConfigError: It cannot be read, or is not valid.
+    None: the default config.
     """
     if path is None:
         return EvalConfig()

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,15 +28,11 @@ _STOCK_IMAGE = re.compile(r"(?:[\w.-]*docker\.io/)?apache/beam_\w|(?:[\w.-]+\.)?
 def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = ()) -> None:
     """Checks that the options install turnwise on the workers of a runner, as far as it can be checked here.
 
-    Args:
-        options: Beam's options.
-        kind: Name of the runner, for the message.
-        extras: Extras of turnwise that the workers need.
-
-    Raises:
-        ConfigError: A named file does not exist, or none of the options installs turnwise or its extras.
+    Raises ConfigError if a named file does not exist, or none of the options installs turnwise or its extras.
     """
-    setup, image = options.view_as(SetupOptions), _image(options)
+    setup = options.view_as(SetupOptions)
+    image = options.view_as(WorkerOptions).sdk_container_image
+    image = image or options.view_as(PortableOptions).environment_config or None
     lacking: list[str] = []
     if setup.setup_file is not None and not _setup_brings(setup.setup_file):
         lacking.append(f"--setup_file {setup.setup_file}: does not install turnwise")
@@ -72,11 +68,6 @@ def _is_turnwise(file: Path) -> bool:
     )
 
 
-def _image(options: PipelineOptions) -> str | None:
-    stated = options.view_as(WorkerOptions).sdk_container_image
-    return stated or options.view_as(PortableOptions).environment_config or None
-
-
 def _setup_brings(path: str) -> bool:
     """Returns whether a project is turnwise or may depend on it; raises ConfigError if it does not exist."""
     file = Path(path)
@@ -107,34 +98,21 @@ _NO_CACHE = "skip"
 
 
 def try_staging(options: PipelineOptions) -> None:
-    """Builds the package of `--setup_file` and downloads those of `--requirements_file`, as Beam will do.
-
-    Raises:
-        ConfigError: One cannot be built or downloaded.
-    """
+    """Builds and downloads the packages of the options as Beam will do; raises ConfigError if one fails."""
     setup = options.view_as(SetupOptions)
     if setup.setup_file is not None and find_spec("build") is not None:  # else Beam uses setup.py itself
         build = ("build", "--no-isolation", "--sdist", str(Path(setup.setup_file).parent), "--outdir")
         _try(build, f"--setup_file {setup.setup_file}: cannot be built: ")
     if setup.requirements_file is not None and setup.requirements_cache != _NO_CACHE:
         sources = ("--no-binary", ":all:") if setup.requirements_cache_only_sources else ()
-        for line in _requirements(setup.requirements_file):
-            download = (
-                "pip",
-                "download",
-                "--disable-pip-version-check",
-                "--no-deps",
-                *sources,
-                line,
-                "--dest",
+        lines = map(str.strip, Path(setup.requirements_file).read_text(encoding="utf-8").splitlines())
+        # One by one, as Beam gives them to pip; it leaves out itself.
+        for line in [line for line in lines if line and not line.startswith(("#", _OF_BEAM))]:
+            download = ("pip", "download", "--disable-pip-version-check", "--no-deps", *sources, line)
+            _try(
+                (*download, "--dest"),
+                f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: ",
             )
-            _try(download, f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: ")
-
-
-def _requirements(path: str) -> list[str]:
-    """Returns the lines that Beam gives to pip, one by one; it leaves out itself."""
-    lines = map(str.strip, Path(path).read_text(encoding="utf-8").splitlines())
-    return [line for line in lines if line and not line.startswith(("#", _OF_BEAM))]
 
 
 def _try(module: Sequence[str], what: str) -> None:
@@ -146,13 +124,9 @@ def _try(module: Sequence[str], what: str) -> None:
     with tempfile.TemporaryDirectory(prefix="turnwise-staging-") as place:
         done = subprocess.run([sys.executable, "-m", *module, place], capture_output=True, text=True)
     if done.returncode:
-        raise ConfigError(what + _reason(done.stderr))
-
-
-def _reason(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if _ERROR.match(line)]
-    return one_line((errors or lines or ["no reason is given"])[-1])
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if _ERROR.match(line)]
+        raise ConfigError(what + one_line((errors or lines or ["no reason is given"])[-1]))
 
 
 _GROUPS = Path("/sys/fs/cgroup")
@@ -162,32 +136,20 @@ _OWN_GROUPS = Path("/proc/self/cgroup")
 def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
     """Returns the number of processors that this process may use: at least 1, whole ones.
 
-    The limits of its control groups count, which containers have, and the processors it is bound to.
-
-    Args:
-        groups: Where control groups are.
-        own: File that names those of this process.
+    The processors it is bound to count, and the limits of its control groups, which containers have, and of
+    those that hold them; `groups` is where they are, `own` the file that names those of this process.
     """
-    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min([bound, *(int(limit) for limit in _limits(groups, own))]))
-
-
-def _limits(groups: Path, own: Path) -> Iterator[float]:
-    """Yields processors by the limits of the control groups, of versions 2 and 1."""
-    for folder in _folders(groups, own):
-        for quota, period in (("cpu.max", None), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
-            words = [word for name in (quota, period) if name for word in _words(folder / name)]
+    cores = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1]
+    paths = [Path(line.rpartition(":")[2].lstrip("/")) for line in _words(own)]
+    folders = [groups, *(groups / part for path in paths for part in (path, *path.parents))]
+    folders += [groups / "cpu" / folder.relative_to(groups) for folder in folders]
+    for folder in folders:
+        # Version 2 has both numbers in one file, version 1 each in its own.
+        for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+            words = [word for name in names for word in _words(folder / name)]
             if len(words) == 2 and all(word.isdecimal() for word in words) and int(words[1]):
-                yield int(words[0]) / int(words[1])
-
-
-def _folders(groups: Path, own: Path) -> Iterator[Path]:
-    """Yields the folders of the control groups of this process and of those that hold them."""
-    yield from (groups, groups / "cpu")
-    for line in _words(own):
-        place = Path(line.rpartition(":")[2].lstrip("/"))
-        for part in (place, *place.parents):
-            yield from (groups / part, groups / "cpu" / part)
+                cores.append(int(words[0]) // int(words[1]))
+    return max(1, min(cores))
 
 
 def _words(path: Path) -> list[str]:

@@ -33,27 +33,19 @@ _ORDERED = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 
 
 def condition_of(parsed: Condition, fields: Mapping[str, Field]) -> Sql:
-    """Returns the condition of a parsed filter.
-
-    Raises:
-        FilterError: It names an unknown field, or uses an operator that the field does not support.
-    """
+    """Returns the condition of a parsed filter; raises FilterError for an unknown field or operator."""
     if isinstance(parsed, Junction):
         parts = [condition_of(part, fields) for part in parsed.parts]
         return and_(*parts) if parsed.kind == "AND" else or_(*parts)
     if isinstance(parsed, FieldComparison):
-        return _comparison(parsed, fields)
+        make = fields.get(parsed.field) or fields.get(to_snake(parsed.field))
+        if make is None:
+            raise FilterError(f"no field {shown(parsed.field)}; fields are {', '.join(fields)}")
+        try:
+            return make(parsed.operator, parsed.value)
+        except ValueError as error:
+            raise FilterError(f"{parsed.field} {parsed.operator}: {error}") from None
     return not_(condition_of(parsed.part, fields))
-
-
-def _comparison(parsed: FieldComparison, fields: Mapping[str, Field]) -> Sql:
-    make = fields.get(parsed.field) or fields.get(to_snake(parsed.field))
-    if make is None:
-        raise FilterError(f"no field {shown(parsed.field)}; fields are {', '.join(fields)}")
-    try:
-        return make(parsed.operator, parsed.value)
-    except ValueError as error:
-        raise FilterError(f"{parsed.field} {parsed.operator}: {error}") from None
 
 
 def _equal_or_not(operator: Operator, equal: Sql) -> Sql:

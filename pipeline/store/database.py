@@ -1,6 +1,6 @@
 """A store: its tables and views, how it is opened, made and written, and the names of its rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -61,39 +61,42 @@ def _table(
     fractions: str = "",
     key: str = "name",
     optional: str = "",
-    indexes: Mapping[str, str] | None = None,
+    required: str = "",
+    indexes: str = "",
     references: Mapping[str, str] | None = None,
+    of: tuple[str, Sequence[str]] = ("scores", ()),
 ) -> Table:
     """Returns a table of columns in the order of `texts`, `numbers` and `fractions`; `optional` may be null.
 
-    `indexes` maps the end of an index's name to its columns, `references` a column to that of another table.
+    `indexes` holds the ends of names and the columns, `references` a column and that of another table, `of` a
+    table of runs and those of its columns that are added, null where they may be and are not `required`.
     """
-    kinds: dict[str, Any] = dict.fromkeys(texts.split(), Text)
-    kinds |= dict.fromkeys(numbers.split(), BigInteger) | dict.fromkeys(fractions.split(), DOUBLE_PRECISION)
+    added = [column for column in columns(of[0]) if column.name in of[1]]
+    kinds: dict[str, Any] = {}
+    for given, kind, kind_of_row in (
+        (texts, Text, "string"), (numbers, BigInteger, "long"), (fractions, DOUBLE_PRECISION, "double"),
+    ):  # fmt: skip
+        kinds |= dict.fromkeys(given.split(), kind)
+        kinds |= {column.name: kind for column in added if column.kind == kind_of_row}
+    nullable = {*optional.split(), *(column.name for column in added if column.is_nullable)} - {
+        *required.split()
+    }
     targets = {column: [ForeignKey(target)] for column, target in (references or {}).items()}
     made: list[Column[Any]] = [
         Column(
-            each, kinds[each], *targets.get(each, ()), primary_key=each in key.split(),
-            nullable=each in optional.split(),
+            column, kind, *targets.get(column, ()), primary_key=column in key.split(),
+            nullable=column in nullable,
         )
-        for each in kinds
+        for column, kind in kinds.items()
     ]  # fmt: skip
-    own = (Index(f"{name}_{end}", *parts.split()) for end, parts in (indexes or {}).items())
-    return Table(name, METADATA, *made, *own)
+    parts = (index.split() for index in indexes.split(";") if index)
+    return Table(name, METADATA, *made, *(Index(f"{name}_{end}", *names) for end, *names in parts))
 
 
 def _names(table: str, other: str) -> tuple[str, ...]:
     """Returns the columns of a table of runs that hold a text or a number, and are no `other` ones."""
     own = (column for column in columns(table) if not (column.is_json or column.is_list))
     return tuple(column.name for column in own if column.name not in other.split())
-
-
-def _of_kind(table: str, names: Iterable[str], *kinds: str) -> str:
-    return " ".join(column.name for column in columns(table) if column.name in names and column.kind in kinds)
-
-
-def _optional(table: str, names: Iterable[str]) -> str:
-    return " ".join(column.name for column in columns(table) if column.name in names and column.is_nullable)
 
 
 SCORE_COLUMNS = _names("scores", "run_id app_version revision")
@@ -109,17 +112,13 @@ EVALUATIONS = _table(
     "evaluations",
     texts="name app display_name etag created_by last_updated_by content",
     numbers="revision create_nanos update_nanos",
-    indexes={"by_update": "app update_nanos name", "by_name": "app name"},
+    indexes="by_update app update_nanos name; by_name app name",
 )
 EVALUATIONS.append_constraint(UniqueConstraint("app", "display_name", name="evaluations_by_display_name"))
 """Evaluations. `content` holds the fields that users write, as JSON; times are nanoseconds since 1970."""
 
-TAGS = _table(
-    "evaluation_tags",
-    texts="evaluation tag",
-    key="evaluation tag",
-    references={"evaluation": "evaluations.name"},
-)
+_OF_TAGS = {"evaluation": "evaluations.name"}
+TAGS = _table("evaluation_tags", texts="evaluation tag", key="evaluation tag", references=_OF_TAGS)
 
 HISTORY = _table(
     "evaluation_history",
@@ -140,11 +139,7 @@ EXECUTIONS = _table(
     key="name execution",
     optional="error day config_digest judge judge_model criteria app_versions end_nanos conversations "
     "results passes fails undecided failures lost exit_status cost content",
-    indexes={
-        "by_update": "app update_nanos name",
-        "by_start": "app create_nanos name",
-        "by_home": "home execution",
-    },
+    indexes="by_update app update_nanos name; by_start app create_nanos name; by_home home execution",
 )
 """Executions of runs, one row an app. `home` is the name of the run in its default app.
 
@@ -162,17 +157,12 @@ RESULT_ROWS = _table(
     numbers="execution create_nanos update_nanos",
     key="name execution",
     optional="evaluation_etag case_digest",
-    indexes={
-        "by_creation": "evaluation create_nanos name",
-        "by_update": "evaluation update_nanos name",
-        "of_app_by_update": "app update_nanos name",
-        "of_app_by_name": "app name",
-        "of_evaluation_by_name": "evaluation name",
-        "by_version": "app version_id evaluation evaluation_status",
-        "by_evaluation": "app evaluation",
-        "by_run": "evaluation_run execution version_id evaluation_status",
-        "by_conversation_id": "conversation_id",
-    },
+    indexes="by_creation evaluation create_nanos name; by_update evaluation update_nanos name; "
+    "of_app_by_update app update_nanos name; of_app_by_name app name; "
+    "of_evaluation_by_name evaluation name; "
+    "by_version app version_id evaluation evaluation_status; by_evaluation app evaluation; "
+    "by_run evaluation_run execution version_id evaluation_status; "
+    "by_conversation_id conversation_id",
 )
 """Results of all executions. `parts` holds the contribution to AggregatedMetrics.
 
@@ -184,12 +174,8 @@ FAILURE_ROWS = _table(
     texts="name app evaluation_run stage error_type conversation_id app_version criterion source content",
     numbers="execution update_nanos",
     key="name execution",
-    indexes={
-        "by_update": "app update_nanos name",
-        "of_app_by_name": "app name",
-        "by_conversation": "app conversation_id",
-        "by_run": "evaluation_run execution stage criterion",
-    },
+    indexes="by_update app update_nanos name; of_app_by_name app name; "
+    "by_conversation app conversation_id; by_run evaluation_run execution stage criterion",
 )
 """Failures of reading, parsing, matching and scoring, of all executions."""
 
@@ -200,12 +186,8 @@ CONVERSATION_ROWS = _table(
     numbers="execution update_nanos",
     fractions="harm",
     key="name execution",
-    indexes={
-        "by_update": "app update_nanos",
-        "by_conversation": "app conversation_id",
-        "by_run": "evaluation_run execution harm",
-        "by_user": "user_id",
-    },
+    indexes="by_update app update_nanos; by_conversation app conversation_id; "
+    "by_run evaluation_run execution harm; by_user user_id",
 )
 """Conversations of all executions. `content` holds the row, with the transcript; "": null.
 
@@ -214,18 +196,14 @@ CONVERSATION_ROWS = _table(
 
 SCORE_ROWS = _table(
     "score_rows",
-    texts="name app evaluation_run conversation version_id day content "
-    + _of_kind("scores", SCORE_COLUMNS, "string"),
-    numbers="execution update_nanos " + _of_kind("scores", SCORE_COLUMNS, "long"),
-    fractions=_of_kind("scores", SCORE_COLUMNS, "double"),
+    texts="name app evaluation_run conversation version_id day content",
+    numbers="execution update_nanos",
     key="name execution",
-    optional=_optional("scores", {*SCORE_COLUMNS} - {"eval_id"}),
-    indexes={
-        "by_conversation": "conversation execution",
-        "by_run": "evaluation_run execution criterion version_id",
-        "by_day": "app criterion version_id day",
-        "by_conversation_id": "conversation_id",
-    },
+    required="eval_id",
+    of=("scores", SCORE_COLUMNS),
+    indexes="by_conversation conversation execution; "
+    "by_run evaluation_run execution criterion version_id; by_day app criterion version_id day; "
+    "by_conversation_id conversation_id",
 )
 """Scores of conversations (`conversation`: its name) of all executions.
 
@@ -234,13 +212,12 @@ SCORE_ROWS = _table(
 
 METRIC_ROWS = _table(
     "metric_rows",
-    texts="name app evaluation_run version_id day "
-    + _of_kind("metrics_by_app_version", METRIC_COLUMNS, "string"),
-    numbers="execution turn_index update_nanos " + _of_kind("metrics_by_app_version", METRIC_COLUMNS, "long"),
-    fractions=_of_kind("metrics_by_app_version", METRIC_COLUMNS, "double"),
+    texts="name app evaluation_run version_id day",
+    numbers="execution turn_index update_nanos",
     key="name execution",
-    optional="turn_index conversations turns " + _optional("metrics_by_app_version", METRIC_COLUMNS),
-    indexes={"by_run": "evaluation_run execution", "by_criterion": "app criterion version_id day"},
+    optional="turn_index conversations turns",
+    of=("metrics_by_app_version", METRIC_COLUMNS),
+    indexes="by_run evaluation_run execution; by_criterion app criterion version_id day",
 )
 """Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
 
@@ -249,7 +226,7 @@ RUN_SUMMARIES = _table(
     texts="name app evaluation_run content",
     numbers="execution update_nanos",
     key="name execution",
-    indexes={"by_run": "evaluation_run execution"},
+    indexes="by_run evaluation_run execution",
 )
 """What comparisons and figures read of runs that count; see `turnwise.pipeline.store.summaries`.
 
@@ -276,20 +253,11 @@ RUNS = _view("evaluation_runs", EXECUTIONS, Column("repeat_state", Text), Column
 """
 
 RESULTS = _view("results", RESULT_ROWS, Column("evaluation_revision", BigInteger))
-"""The results of these runs."""
-
 FAILURES = _view("failures", FAILURE_ROWS)
-"""Their failures."""
-
 CONVERSATIONS = _view("conversations", CONVERSATION_ROWS)
-"""Their conversations."""
-
 SCORES = _view("scores", SCORE_ROWS)
-"""Their scores."""
-
 METRICS = _view("run_metrics", METRIC_ROWS)
-"""Their metrics."""
-
+"""Rows of these runs, as all views above."""
 
 _IS_CURRENT = (
     "EXISTS (SELECT 1 FROM current_runs c WHERE c.name = r.evaluation_run AND c.execution = r.execution)"
@@ -458,13 +426,7 @@ class ConflictError(StoreError):
 
 
 class Store:
-    """A store, safe for concurrent use by threads and processes.
-
-    Attributes:
-        url: URL without the password.
-        is_sqlite: Whether it is a SQLite file.
-        read_only: Whether writing is refused.
-    """
+    """A store, safe for concurrent use by threads and processes; its `url` has no password."""
 
     def __init__(self, engine: Engine, url: str, read_only: bool) -> None:
         self.url = url
@@ -482,31 +444,25 @@ class Store:
         return self._run(self._reader, work)
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a write transaction, repeated after conflicts.
-
-        Raises:
-            StoreError: The store is read-only, or does not answer.
-        """
-        if self.read_only:
-            raise StoreError(f"the store {self.url}: is open read-only")
+        """Runs `work` in a write transaction, repeated after conflicts; raises StoreError."""
+        self._check_writable()
         with self._turn:
             return self._run(self._writer, work)
 
     def alone(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` outside of a transaction and returns its result.
-
-        Raises:
-            StoreError: The store is read-only, or does not answer.
-        """
-        if self.read_only:
-            raise StoreError(f"the store {self.url}: is open read-only")
+        """Runs `work` outside of a transaction; raises StoreError, also if the store is open read-only."""
+        self._check_writable()
         options: dict[str, Any] = {"turnwise_alone": True}
         if self._writer.dialect.name == "postgresql":
             options["isolation_level"] = "AUTOCOMMIT"
         return self._run(self._writer.execution_options(**options), work)
 
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise StoreError(f"the store {self.url}: is open read-only")
+
     def undone(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a write transaction that is undone and returns its result; raises StoreError."""
+        """Runs `work` in a write transaction that is undone and returns its result."""
 
         def undoing(connection: Connection) -> T:
             with connection.begin_nested() as transaction:
@@ -519,8 +475,9 @@ class Store:
     def close(self) -> None:
         """Closes all connections; a SQLite file then holds all that no reader keeps in its log."""
         if self.is_sqlite and not self.read_only:
-            with suppress(StoreError):  # what cannot be moved stays in the -wal file
-                self.alone(_move_log)
+            # What is in the log is moved into the file, without waiting for others; the rest stays in it.
+            with suppress(StoreError):
+                self.alone(lambda connection: connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)"))
         self._writer.dispose()
 
     def _run(self, engine: Engine, work: Callable[[Connection], T]) -> T:
@@ -531,19 +488,11 @@ class Store:
                     with engine.begin() as connection:
                         return work(connection)
                 except DBAPIError as error:
-                    if not _passes(error) or monotonic() > deadline:
+                    state = getattr(error.orig, "sqlstate", None)
+                    may_pass = state in _PASSING or "database is locked" in str(error.orig)
+                    if not may_pass or monotonic() > deadline:
                         raise
                     sleep(uniform(0, _LONGEST_PAUSE))
-
-
-def _move_log(connection: Connection) -> None:
-    """Moves what is in the write-ahead log into the file, without waiting for others."""
-    connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
-
-
-def _passes(error: DBAPIError) -> bool:
-    """Returns whether a repeated attempt may succeed."""
-    return getattr(error.orig, "sqlstate", None) in _PASSING or "database is locked" in str(error.orig)
 
 
 @contextmanager
@@ -562,10 +511,8 @@ def _one_line_errors(what: str) -> Iterator[None]:
 def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
     """Opens a store, and makes its tables if it is empty.
 
-    Raises:
-        ConfigError: The URL is wrong, the file does not exist, the driver is not installed, or the tables are
-            those of another version of turnwise.
-        StoreError: The store does not answer, or (read-only) is empty.
+    Raises ConfigError for a wrong URL, a file or driver that is not there, and tables of another version of
+    turnwise; StoreError if the store does not answer, or (read-only) is empty.
     """
     shown = shown_url(url)
     with _url_errors(shown):
@@ -592,9 +539,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
 def connected(url: str) -> Iterator[Connection]:
     """Opens the database of a URL for reading: all that is read is of one time.
 
-    Raises:
-        ConfigError: The URL is wrong, or the driver is not installed.
-        StoreError: The database does not answer.
+    Raises ConfigError for a wrong URL or a missing driver, StoreError if the database does not answer.
     """
     shown = shown_url(url)
     with _url_errors(shown):
@@ -643,7 +588,25 @@ def _engine(address: URL, read_only: bool) -> Engine:
             hide_parameters=True,
             connect_args={"timeout": _LOCK_SECONDS},
         )
-        _set_up_sqlite(engine, read_only)
+
+        @event.listens_for(engine, "connect")
+        def connect(connection: Any, _: object) -> None:
+            # The driver would begin its transactions too late and without a lock.
+            connection.isolation_level = None
+            connection.execute("PRAGMA foreign_keys = ON")
+            # What is deleted is overwritten.
+            connection.execute("PRAGMA secure_delete = ON")
+            if read_only:
+                connection.execute("PRAGMA query_only = ON")
+            elif connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode = WAL")
+
+        @event.listens_for(engine, "begin")
+        def begin(connection: Connection) -> None:
+            options = connection.get_execution_options()
+            if not options.get("turnwise_alone"):
+                connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("turnwise_writes") else "BEGIN")
+
         return engine
     return create_engine(
         address,
@@ -653,26 +616,6 @@ def _engine(address: URL, read_only: bool) -> Engine:
         pool_pre_ping=True,
         connect_args={"connect_timeout": _LOCK_SECONDS // 4},
     )
-
-
-def _set_up_sqlite(engine: Engine, read_only: bool) -> None:
-    @event.listens_for(engine, "connect")
-    def connect(connection: Any, _: object) -> None:
-        # The driver would begin its transactions too late and without a lock.
-        connection.isolation_level = None
-        connection.execute("PRAGMA foreign_keys = ON")
-        # What is deleted is overwritten.
-        connection.execute("PRAGMA secure_delete = ON")
-        if read_only:
-            connection.execute("PRAGMA query_only = ON")
-        elif connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            connection.execute("PRAGMA journal_mode = WAL")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        options = connection.get_execution_options()
-        if not options.get("turnwise_alone"):
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("turnwise_writes") else "BEGIN")
 
 
 _LOCK = Lock()
@@ -696,11 +639,7 @@ def close_shared_stores() -> None:
 
 
 def try_store(option: str, url: str, *, read_only: bool = False) -> Store:
-    """Opens a store before a run starts.
-
-    Raises:
-        ConfigError: That fails.
-    """
+    """Opens a store before a run starts; raises ConfigError if that fails."""
     try:
         return open_store(url, create=True, read_only=read_only)
     except (ConfigError, StoreError) as error:
@@ -730,11 +669,7 @@ class Page(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A query: rows of a table that meet all conditions.
-
-    Attributes:
-        columns: Names of the columns to read, beside those of the order.
-    """
+    """A query: columns, beside those of the order, of the rows of a table that meet all conditions."""
 
     table: Table
     columns: Sequence[str]
@@ -805,11 +740,7 @@ def full_result(row: ResultRow, app: str) -> JsonObject:
     """Returns the EvaluationResult of a row with full names of the result and its run.
 
     The name and the display name differ from those of results of the same conversation and case in other runs
-    and app versions.
-
-    Args:
-        row: The row; it is not changed.
-        app: Default app, if neither case nor conversation nor app version names one.
+    and app versions. The row is not changed; the app counts if case, conversation and app version name none.
     """
     result = row["result"]
     app = app_of_row(row, app)

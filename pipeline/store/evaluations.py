@@ -103,11 +103,7 @@ def replace_evaluation(
 
 
 def remove_evaluation(connection: Connection, old: StoredEvaluation, change: EvaluationChange) -> bool:
-    """Deletes an evaluation; its history stays and says so.
-
-    Returns:
-        Whether it was still the old one.
-    """
+    """Deletes an evaluation; its history stays and says so. Returns whether it was still the old one."""
     connection.execute(delete(TAGS).where(TAGS.c.evaluation == old.name))
     is_old = (EVALUATIONS.c.name == old.name, EVALUATIONS.c.revision == old.revision)
     if not connection.execute(delete(EVALUATIONS).where(*is_old)).rowcount:
@@ -155,34 +151,20 @@ def _add_to_history(
 ) -> None:
     connection.execute(
         insert(HISTORY).values(
+            **change._asdict(),
             evaluation=made.name,
             revision=made.revision,
             etag=made.etag,
-            nanos=change.nanos,
-            actor=change.actor,
-            update_mask=change.update_mask,
             is_deletion=is_deletion,
             content=dump_json(made.content).decode(),
         )
     )
 
 
-# Reads the evaluations of a store as records of eval cases.
-
-
 def store_records(url: str, app: str) -> Iterator[Record]:
-    """Yields the evaluations of a store by name, with their etags.
-
-    Args:
-        url: URL of the store.
-        app: Only those of this app; "": of all apps.
-    """
-    values = shared_store(url, read_only=True).read(lambda connection: _cases(connection, app))
-    for position, value in enumerate(values, 1):
-        yield Record(shown_url(url), position, dump_json(value))
-
-
-def _cases(connection: Connection, app: str) -> list[JsonObject]:
+    """Yields the evaluations of an app ("": of all apps) of a store by name, with their etags."""
     query = select(EVALUATIONS.c.content, EVALUATIONS.c.etag).order_by(EVALUATIONS.c.name)
-    rows = connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).all()
-    return [{**json.loads(row.content), "etag": row.etag} for row in rows]
+    query = query.where(EVALUATIONS.c.app == app) if app else query
+    rows = shared_store(url, read_only=True).read(lambda connection: connection.execute(query).all())
+    for position, row in enumerate(rows, 1):
+        yield Record(shown_url(url), position, dump_json({**json.loads(row.content), "etag": row.etag}))

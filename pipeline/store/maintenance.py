@@ -15,7 +15,6 @@ from typing import NamedTuple
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    RowMapping,
     Table,
     and_,
     delete,
@@ -25,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 
+from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     CURRENT,
@@ -44,21 +44,6 @@ from turnwise.pipeline.store.database import (
     key_text,
     unguarded_history,
 )
-from turnwise.pipeline.store.runs import (
-    RECENT_NANOS,
-    REMOVED,
-    count_rows,
-    counts_of,
-    delete_forgotten,
-    forget_run,
-    lock_executions,
-    lost_of_runs,
-    note_removed,
-    read_document,
-    removed_rows,
-    runs_since,
-    summed,
-)
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import dump_json
@@ -66,13 +51,7 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 
 
 class OldRun(NamedTuple):
-    """A run that is to be deleted.
-
-    Attributes:
-        name: Name of the run in an app.
-        state: State of the execution that wrote last.
-        nanos: When it ended or wrote last.
-    """
+    """A run in an app that is to be deleted; state of the execution that wrote last, and when."""
 
     name: str
     state: str
@@ -80,13 +59,9 @@ class OldRun(NamedTuple):
 
 
 def old_runs(connection: Connection, before: int, now: int, name: str | None = None) -> list[OldRun]:
-    """Returns the runs that ended or, if they did not, wrote last before a time, the oldest first.
+    """Returns the runs (or one) that ended or, if they did not, wrote last before a time, the oldest first.
 
-    Args:
-        connection: Connection to the store.
-        before: The time, nanoseconds since 1970.
-        now: The time it is: a run that may still be written is not old.
-        name: The only run to look at; None: all.
+    A run that may still be written `now` (nanoseconds since 1970, as `before`) is not old.
     """
     ended = func.coalesce(EXECUTIONS.c.end_nanos, EXECUTIONS.c.update_nanos).label("nanos")
     query = select(EXECUTIONS.c.name, EXECUTIONS.c.home, EXECUTIONS.c.state, ended).order_by(ended)
@@ -95,10 +70,12 @@ def old_runs(connection: Connection, before: int, now: int, name: str | None = N
         query = query.where(EXECUTIONS.c.home.in_(homes))
     rows = connection.execute(query).all()
     newest = {row.home: row for row in rows}
-    old = {row.name: newest[row.home] for row in rows if newest[row.home].nanos < before}
-    found = [OldRun(run, own.state, own.nanos) for run, own in old.items() if name in (None, run)]
-    done = [run for run in found if not runs_since(connection, run.name, now - RECENT_NANOS)]
-    return sorted(done, key=lambda run: (run.nanos, run.name))
+    last = {row.name: newest[row.home] for row in rows if name in (None, row.name)}
+    old = [OldRun(run, own.state, own.nanos) for run, own in last.items() if own.nanos < before]
+    ended_runs = [
+        run for run in old if not stored_runs.runs_since(connection, run.name, now - stored_runs.RECENT_NANOS)
+    ]
+    return sorted(ended_runs, key=lambda run: (run.nanos, run.name))
 
 
 def prune(store: Store, before: int, now: int) -> list[OldRun]:
@@ -106,33 +83,27 @@ def prune(store: Store, before: int, now: int) -> list[OldRun]:
     done = []
     for run in store.read(lambda connection: old_runs(connection, before, now)):
         if store.write(partial(_forget, run=run, before=before, now=now)):
-            delete_forgotten(store, run.name)
+            stored_runs.delete_forgotten(store, run.name)
             done.append(run)
     # A deletion that was killed leaves rows that nothing reads.
     for name in sorted(store.read(orphans)):
-        delete_forgotten(store, name)
+        stored_runs.delete_forgotten(store, name)
     return done
 
 
 def _forget(connection: Connection, run: OldRun, before: int, now: int) -> bool:
     """Lets nothing read the rows of a run; returns False if it was written or deleted meanwhile."""
-    lock_executions(connection)
+    stored_runs.lock_executions(connection)
     if run not in old_runs(connection, before, now, run.name):
         return False
-    forget_run(connection, run.name)
+    stored_runs.forget_run(connection, run.name)
     return True
 
 
 def find_run(connection: Connection, run: str, app: str) -> list[str]:
-    """Returns the names of a run, one in each app that it wrote rows of.
+    """Returns the names of a run by its id or one of its names, one in each app that it wrote rows of.
 
-    Args:
-        connection: Connection to the store.
-        run: Its id, or one of its names.
-        app: An app that it wrote rows of; "": any.
-
-    Raises:
-        ConfigError: Several runs have that id.
+    Raises ConfigError if several runs, of an app or ("") any, have that id.
     """
     is_it = or_(EXECUTIONS.c.name == run, EXECUTIONS.c.run_id == key_text(run))
     query = select(EXECUTIONS.c.home).where(is_it, *([EXECUTIONS.c.app == app] if app else []))
@@ -144,45 +115,41 @@ def find_run(connection: Connection, run: str, app: str) -> list[str]:
 
 
 def delete_run(store: Store, names: Sequence[str], now: int) -> None:
-    """Deletes a run with all of its rows.
-
-    Raises:
-        ConfigError: It may still be written.
-    """
+    """Deletes a run with all of its rows; raises ConfigError if it may still be written."""
 
     def forget(connection: Connection) -> None:
-        lock_executions(connection)
+        stored_runs.lock_executions(connection)
         for name in names:
-            if runs_since(connection, name, now - RECENT_NANOS):
+            if stored_runs.runs_since(connection, name, now - stored_runs.RECENT_NANOS):
                 raise ConfigError(f"{name}: has not ended, and wrote within the last 24 hours")
         for name in names:
-            forget_run(connection, name)
+            stored_runs.forget_run(connection, name)
 
     store.write(forget)
     for name in names:
-        delete_forgotten(store, name)
+        stored_runs.delete_forgotten(store, name)
 
 
 def orphans(connection: Connection) -> dict[str, int]:
     """Returns run -> number of rows that belong to no execution of it."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for table in DELETED_TABLES:
         own = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
         has_none = ~select(EXECUTIONS.c.name).where(*own).exists()
         query = select(table.c.evaluation_run, func.count()).where(has_none).group_by(table.c.evaluation_run)
         for run, count in connection.execute(query):
-            found[run] = found.get(run, 0) + count
-    return found
+            counts[run] = counts.get(run, 0) + count
+    return counts
 
 
 def count_rows_of(connection: Connection, runs: Sequence[str]) -> dict[str, int]:
     """Returns table -> number of the rows of runs, by name."""
-    counts: dict[str, int] = {}
-    for table in RUN_TABLES:
-        query = select(func.count()).select_from(table)
-        each = (connection.execute(query.where(table.c.evaluation_run == run)).scalar_one() for run in runs)
-        counts[table.name] = sum(each)
-    return counts
+    return {
+        table.name: sum(
+            stored_runs.row_count(connection, table, table.c.evaluation_run == run) for run in runs
+        )
+        for table in RUN_TABLES
+    }
 
 
 # Deletes conversations, users and evaluations.
@@ -202,11 +169,9 @@ class ConversationKey(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A conversation or a user.
+    """A conversation or a user: the conversations, sorted, and the texts that name it.
 
-    Attributes:
-        keys: The conversations, sorted.
-        ids: The texts that name it where there is no column for that, such as in a record that was not read.
+    The texts count where there is no column for that, such as in a record that was not read.
     """
 
     keys: list[ConversationKey]
@@ -214,15 +179,9 @@ class Subject(NamedTuple):
 
 
 def find_conversation(connection: Connection, name: str, app: str) -> Subject:
-    """Returns a conversation.
+    """Returns a conversation by its id, or its name in a run.
 
-    Args:
-        connection: Connection to the store.
-        name: Its id, or its name in a run.
-        app: Its app; "": any.
-
-    Raises:
-        ConfigError: Several apps have a conversation of that id.
+    Raises ConfigError if several apps have a conversation of that id, and none is named ("").
     """
     columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
     named = connection.execute(select(*columns).where(CONVERSATION_ROWS.c.name == name)).first()
@@ -261,7 +220,7 @@ def _subject(connection: Connection, keys: list[ConversationKey], named: Sequenc
     for app, names in _pieces(keys):
         own = _is_of(CONVERSATION_ROWS, app, names), func.length(CONVERSATION_ROWS.c.conversation_id) >= 200
         for content in connection.execute(select(CONVERSATION_ROWS.c.content).where(*own)).scalars():
-            ids.add((read_document(content) or {}).get("conversation_id") or "")
+            ids.add((stored_runs.read_document(content) or {}).get("conversation_id") or "")
     return Subject(keys, frozenset(ids - {""}))
 
 
@@ -287,24 +246,30 @@ def _is_of(table: Table, app: str, ids: Sequence[str]) -> ColumnElement[bool]:
 
 
 def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
-    """Deletes a conversation or a user from all runs.
+    """Deletes a conversation or a user from all runs; returns table -> number of rows deleted or emptied.
 
     The failures that name it stay without their record, message and place: they count what was lost.
-
-    Returns:
-        Table -> number of its rows that were deleted or emptied.
     """
     done: Counter[str] = Counter()
     changed: set[str] = set()
     for app, ids in _pieces(subject.keys):
         own = {table: _is_of(table, app, ids) for table in _HOLDING}
-        note_removed(connection, summed(removed_rows(connection, *each) for each in own.items()))
+        stored_runs.note_removed(connection, own)
         for table, condition in own.items():
             runs = select(table.c.evaluation_run).where(condition).distinct()
             changed.update(connection.execute(runs).scalars())
             done[table.name] += connection.execute(delete(table).where(condition)).rowcount
     changed |= _empty_failures(connection, subject.ids, done)
-    _shorten_documents(connection, subject.ids, done)
+    columns = EXECUTIONS.c.name, EXECUTIONS.c.execution, EXECUTIONS.c.content
+    for name, execution, content in connection.execute(select(*columns)).all():
+        document = stored_runs.read_document(content) or {}
+        entries = document.get("to_read") or []
+        kept = [entry for entry in entries if not _names(json.dumps(entry, ensure_ascii=False), subject.ids)]
+        if len(kept) < len(entries):
+            is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution
+            shorter = dump_json({**document, "to_read": kept}).decode()
+            connection.execute(update(EXECUTIONS).where(*is_it).values(content=shorter))
+            done["to_read"] += len(entries) - len(kept)
     for run in sorted(changed):
         connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run == run))
         # Servers compute the figures of a run anew when its time has changed.
@@ -317,8 +282,9 @@ def _empty_failures(connection: Connection, ids: frozenset[str], done: Counter[s
     """Removes record, message and place from the failures that name one of some ids; returns their runs."""
     changed: set[str] = set()
     for row in connection.execute(select(FAILURE_ROWS)).all():
-        failure = read_document(row.content)
-        texts = [row.content] if failure is None else [each for each in failure.values() if type(each) is str]
+        failure = stored_runs.read_document(row.content)
+        values = [row.content] if failure is None else failure.values()
+        texts = [value for value in values if type(value) is str]
         if row.conversation_id not in ids and not any(_names(text, ids) for text in texts):
             continue
         kept = {key: value if key in _KEPT_OF_FAILURES else None for key, value in (failure or {}).items()}
@@ -331,33 +297,19 @@ def _empty_failures(connection: Connection, ids: frozenset[str], done: Counter[s
     return changed
 
 
-def _shorten_documents(connection: Connection, ids: frozenset[str], done: Counter[str]) -> None:
-    """Removes from `to_read` of the documents of runs, which quotes what was said, what names some ids."""
-    columns = EXECUTIONS.c.name, EXECUTIONS.c.execution, EXECUTIONS.c.content
-    for name, execution, content in connection.execute(select(*columns)).all():
-        document = read_document(content) or {}
-        entries = document.get("to_read") or []
-        kept = [entry for entry in entries if not _names(json.dumps(entry, ensure_ascii=False), ids)]
-        if len(kept) < len(entries):
-            is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution
-            shorter = dump_json({**document, "to_read": kept}).decode()
-            connection.execute(update(EXECUTIONS).where(*is_it).values(content=shorter))
-            done["to_read"] += len(entries) - len(kept)
-
-
 def _names(text: str, ids: frozenset[str]) -> bool:
     """Returns whether a text holds one of some ids: as a word, or, if it is none, in whatever place.
 
     JSON within a text may spell it otherwise.
     """
-    return not ids.isdisjoint(_WORD.findall(text)) or any(one in text for one in _odd(ids))
+    return not ids.isdisjoint(_WORD.findall(text)) or any(name in text for name in _odd(ids))
 
 
 @lru_cache(maxsize=1)
 def _odd(ids: frozenset[str]) -> list[str]:
     """Returns the spellings of ids that are no words of letters, digits, _ and -."""
-    spelt = {json.dumps(one, ensure_ascii=is_ascii)[1:-1] for one in ids for is_ascii in (False, True)}
-    return [one for one in ids | spelt if not _WORD.fullmatch(one)]
+    spelt = {json.dumps(name, ensure_ascii=is_ascii)[1:-1] for name in ids for is_ascii in (False, True)}
+    return [name for name in ids | spelt if not _WORD.fullmatch(name)]
 
 
 def evaluations_naming(connection: Connection, ids: frozenset[str]) -> list[str]:
@@ -374,13 +326,10 @@ def delete_evaluation(connection: Connection, name: str) -> Counter[str]:
 
 
 def overwrite_deleted(store: Store) -> bool:
-    """Overwrites what was deleted; PostgreSQL only makes its space free.
+    """Overwrites what was deleted; PostgreSQL only makes its space free. Raises StoreError.
 
     Returns:
         Whether nothing of it is left in SQLite's files: another process may still read its log.
-
-    Raises:
-        StoreError: The store is in use, or does not answer.
     """
 
     def work(connection: Connection) -> bool:
@@ -396,21 +345,26 @@ def overwrite_deleted(store: Store) -> bool:
 
 # Says what is wrong with a store.
 
-_CHECKING_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures", "lost")
+_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures")
 
 
 def problems_of(store: Store) -> dict[str, list[str]]:
-    """Returns check -> what it found, one line each; a check that cannot be made says so."""
+    """Returns check -> what is wrong, one line each; a check that cannot be made says so."""
+
+    def lines(check: Callable[[Connection], Iterator[str]]) -> list[str]:
+        try:
+            return store.read(lambda connection: list(check(connection)))
+        except (
+            StoreError,
+            ValueError,
+            TypeError,
+            LookupError,
+        ) as error:  # damage can put anything into a row
+            return [f"could not be checked: {error}"]
+
     checks = {"pages of the file": _pages} if store.is_sqlite else {}
     checks |= {"rows and their runs": _lost_rows, "counts of runs": _counts}
-    return {name: _found(store, check) for name, check in checks.items()}
-
-
-def _found(store: Store, check: Callable[[Connection], Iterator[str]]) -> list[str]:
-    try:
-        return store.read(lambda connection: list(check(connection)))
-    except (StoreError, ValueError, TypeError, LookupError) as error:  # damage can put anything into a row
-        return [f"could not be checked: {error}"]
+    return {name: lines(check) for name, check in checks.items()}
 
 
 def _pages(connection: Connection) -> Iterator[str]:
@@ -434,29 +388,22 @@ def _counts(connection: Connection) -> Iterator[str]:
     """Yields which complete executions have other numbers of rows than they counted at their end."""
     complete = select(EXECUTIONS).where(EXECUTIONS.c.state == COMPLETED)
     for row in connection.execute(complete).mappings().all():
-        document = read_document(row["content"])
+        document = stored_runs.read_document(row["content"])
         if document is None:
             yield f"{row['name']}: its run.json cannot be read"
             continue
-        there = count_rows(connection, row["name"], row["execution"])
-        for name in _CHECKING_COUNTS:
-            total = there[name] + document.get(REMOVED, {}).get(name, 0)
+        there = stored_runs.count_rows(connection, row["name"], row["execution"])
+        for name in (*_COUNTS, "lost"):
+            total = there[name] + document.get(stored_runs.REMOVED, {}).get(name, 0)
             if row[name] != total:
                 yield f"{row['name']}: counted {row[name]} {name}, but {total} are there or were deleted"
 
 
 # Lists the runs of a store for a person.
 
-_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures")
-
 
 class ListedRun(NamedTuple):
-    """A run of an app, as `evaluation_runs` has it.
-
-    Attributes:
-        update_time: When something of it was last written.
-        cost: Cost of the judge over all apps; None: not known.
-    """
+    """A run of an app as `evaluation_runs` has it; the cost of the judge is that over all apps."""
 
     name: str
     app: str
@@ -481,36 +428,25 @@ def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     """Returns the runs of an app ("": of all apps), by app, the newest first."""
     query = select(RUNS).order_by(RUNS.c.app, RUNS.c.create_nanos.desc(), RUNS.c.name)
     query = query.where(RUNS.c.app == app) if app else query
-    rows = connection.execute(query).mappings().all()
-    found = []
-    for own, of_app in groupby(rows, lambda row: row["app"]):
-        of_own = list(of_app)
-        lost = lost_of_runs(connection, own, [row["name"] for row in of_own])
-        found += [_listed(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in of_own]
-    return found
-
-
-def _listed(connection: Connection, row: RowMapping, lost: int) -> ListedRun:
-    counts = counts_of(connection, row)
-    return ListedRun(
-        **{name: row[name] for name in ("name", "app", "run_id", "state", "cost", "exit_status", "error")},
-        **{name: counts[name] for name in _COUNTS},
-        lost=lost,
-        day=row["day"],
-        update_time=nanos_timestamp(row["update_nanos"]),
-        app_versions=json.loads(counts["app_versions"]),
-    )
+    stated = ("name", "app", "run_id", "state", "day", "cost", "exit_status", "error")
+    listed = []
+    for own, of_app in groupby(connection.execute(query).mappings().all(), lambda row: row["app"]):
+        for row, counts, lost in stored_runs.counts_of_runs(connection, own, list(of_app)):
+            run = ListedRun(
+                **{name: row[name] for name in stated},
+                **{name: counts[name] for name in _COUNTS},
+                lost=lost,
+                update_time=nanos_timestamp(row["update_nanos"]),
+                app_versions=json.loads(counts["app_versions"]),
+            )
+            listed.append(run)
+    return listed
 
 
 def back_up(store: Store, path: str) -> int:
     """Writes a copy of a store as it is at one time; the file is there when it is whole and was checked.
 
-    Returns:
-        Its size in bytes.
-
-    Raises:
-        ConfigError: The file exists, or its directory does not.
-        StoreError: The copy is damaged, or could not be made.
+    Returns its size in bytes. Raises ConfigError for a wrong path, StoreError if there is no sound copy.
     """
     if Path(path).exists():
         raise ConfigError(f"{path}: exists already")
@@ -541,6 +477,6 @@ def _copy(connection: Connection, partial: Path) -> None:
         source.backup(target)
         # A copy in one file, without those of the write-ahead log.
         target.execute("PRAGMA journal_mode = DELETE")
-        found = target.execute("PRAGMA integrity_check").fetchone()[0]
-    if found != "ok":
-        raise StoreError(f"the copy is damaged: {found}")
+        report = target.execute("PRAGMA integrity_check").fetchone()[0]
+    if report != "ok":
+        raise StoreError(f"the copy is damaged: {report}")

@@ -1,15 +1,16 @@
 """The rows of runs in a store, one kind after the other: their columns, and what is read of them."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 import numpy as np
+from pydantic.alias_generators import to_snake
 from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
 
 from turnwise.pipeline.store.database import (
@@ -43,7 +44,7 @@ from turnwise.transforms.ces.judgements import VersionSums
 from turnwise.transforms.ces.result import result_parts
 from turnwise.transforms.decisions.comparison.sides import Integers, coded
 from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
-from turnwise.transforms.review.problems import MOST_OF_A_CLUSTER, MOST_READ, to_read
+from turnwise.transforms.review.problems import MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000
 _KEPT = [own.name for own in columns("scores") if own.name not in (*SCORE_COLUMNS, "run_id", "app_version")]
@@ -55,15 +56,12 @@ _UNREAD = ("name", "app", "conversation", "update_nanos", "execution")
 def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObject:
     """Returns the columns of a conversation, with a name that is the same when its run is repeated.
 
-    Args:
-        row: The conversation.
-        app: App in the store if the conversation names none.
-        nanos: Time of writing, nanoseconds since 1970.
+    `app` is its app if the conversation names none, `nanos` the time of writing, nanoseconds since 1970.
     """
     stated: JsonObject = {name: row[name] or "" for name in _OF_CONVERSATION}  # type: ignore[literal-required]
     return {
         **{name: plain_text(value) if isinstance(value, str) else value for name, value in stated.items()},
-        **_place(row, app, nanos),
+        **_shared_columns(row, app, nanos),
         "name": conversation_name(row, app),
         "user_id": key_text(row["user_id"] or ""),
         "harm": row["harm"],
@@ -72,19 +70,12 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
 
 
 def score_columns(row: ScoreRow, app: str, nanos: int, day: str) -> JsonObject:
-    """Returns the columns of a score, with a name that is the same when its run is repeated.
-
-    Args:
-        row: The score.
-        app: App in the store if the conversation names none.
-        nanos: Time of writing, nanoseconds since 1970.
-        day: Day of the run, for a score without a time.
-    """
+    """Returns the columns of a score as `conversation_columns` does; `day` is that of the run."""
     stated: JsonObject = {name: row[name] for name in SCORE_COLUMNS}  # type: ignore[literal-required]
     conversation = conversation_name(row, app)
     return {
         **{name: plain_text(value) if isinstance(value, str) else value for name, value in stated.items()},
-        **_place(row, app, nanos),
+        **_shared_columns(row, app, nanos),
         "name": f"{conversation}/scores/{row['score_id']}",
         "conversation": conversation,
         "criterion": key_text(row["criterion"]),
@@ -102,7 +93,7 @@ def day_of(event_time: str | None) -> str:
         return ""
 
 
-def _place(row: ConversationRow | ScoreRow, app: str, nanos: int) -> JsonObject:
+def _shared_columns(row: ConversationRow | ScoreRow, app: str, nanos: int) -> JsonObject:
     own = app_of_row(row, app)
     return {
         "app": own,
@@ -123,62 +114,44 @@ def conversation_name(row: ConversationRow | ScoreRow, app: str) -> str:
     return f"{run}/conversations/c-{sha256(ids.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
-class RunPart(NamedTuple):
-    """Conversations of a run.
-
-    Attributes:
-        run: Name of the run.
-        version: Last part of an app version's name; None: all versions.
-    """
-
-    run: str
-    version: str | None = None
-
-
-def _of(part: RunPart, query: Select[Any]) -> Select[Any]:
-    query = query.where(CONVERSATIONS.c.evaluation_run == part.run)
-    return query if part.version is None else query.where(CONVERSATIONS.c.version_id == part.version)
-
-
 class ReadFirst(NamedTuple):
-    """A conversation to read.
-
-    Attributes:
-        name: Name in the store.
-        row: The conversation.
-        cluster_size: Number of conversations of its cluster.
-    """
+    """A conversation to read, its name in the store, and how many have the same kind of problem."""
 
     name: str
     row: ConversationRow
     cluster_size: int
 
 
-def verdict_counts(connection: Connection, part: RunPart) -> dict[str, int]:
-    """Returns verdict ("": not decided) -> number of conversations; empty: there is none."""
-    query = _of(part, select(CONVERSATIONS.c.verdict, func.count())).group_by(CONVERSATIONS.c.verdict)
+def verdict_counts(connection: Connection, run: str, version: str | None = None) -> dict[str, int]:
+    """Returns verdict ("": not decided) -> number of conversations of a run, or a version (its id) of it."""
+    column = CONVERSATIONS.c.verdict
+    query = select(column, func.count()).where(*_of_version(run, version)).group_by(column)
     return {verdict: count for verdict, count in connection.execute(query)}
 
 
 def conversations_to_read(
-    connection: Connection, part: RunPart, most: int = MOST_READ, of_a_cluster: int = MOST_OF_A_CLUSTER
+    connection: Connection, run: str, version: str | None = None, most: int = MOST_READ
 ) -> list[ReadFirst]:
-    """Returns the conversations to read first.
+    """Returns the conversations of a run, or a version of it, to read first.
 
     They are chosen from the 10,000 with the greatest harm, as `to_read` does.
     """
-    columns = [CONVERSATIONS.c[name] for name in ("name", "harm", "cluster", "event_time", "conversation_id")]
-    query = _of(part, select(*columns, CONVERSATIONS.c.version_id, CONVERSATIONS.c.eval_id))
-    worst = (
-        query.where(CONVERSATIONS.c.harm > 0).order_by(CONVERSATIONS.c.harm.desc()).limit(_MOST_CONSIDERED)
-    )
-    rows: list[Any] = [{**row._mapping, "app_version": row.version_id} for row in connection.execute(worst)]
-    chosen = to_read(rows, most, of_a_cluster)
-    counts = _of(part, select(CONVERSATIONS.c.cluster, func.count())).group_by(CONVERSATIONS.c.cluster)
-    sizes: dict[str, int] = {cluster: count for cluster, count in connection.execute(counts)}
-    names = [row["name"] for row in chosen]  # type: ignore[typeddict-item]
-    found = [(name, find_conversation(connection, name)) for name in names]
-    return [ReadFirst(name, row, sizes[row["cluster"] or ""]) for name, row in found if row is not None]
+    of_run = _of_version(run, version)
+    names = ("name", "harm", "cluster", "event_time", "conversation_id", "version_id", "eval_id")
+    query = select(*(CONVERSATIONS.c[name] for name in names)).where(*of_run, CONVERSATIONS.c.harm > 0)
+    worst = connection.execute(query.order_by(CONVERSATIONS.c.harm.desc()).limit(_MOST_CONSIDERED))
+    rows: list[Any] = [{**row._mapping, "app_version": row.version_id} for row in worst]
+    cluster = CONVERSATIONS.c.cluster
+    counts = connection.execute(select(cluster, func.count()).where(*of_run).group_by(cluster))
+    sizes: dict[str, int] = {name: count for name, count in counts}
+    chosen = [row["name"] for row in to_read(rows, most)]  # type: ignore[typeddict-item]
+    read = [(name, find_conversation(connection, name)) for name in chosen]
+    return [ReadFirst(name, row, sizes[row["cluster"] or ""]) for name, row in read if row is not None]
+
+
+def _of_version(run: str, version: str | None) -> list[ColumnElement[bool]]:
+    of_run = CONVERSATIONS.c.evaluation_run == run
+    return [of_run] if version is None else [of_run, CONVERSATIONS.c.version_id == version]
 
 
 def find_conversation(connection: Connection, name: str) -> ConversationRow | None:
@@ -200,20 +173,14 @@ def scores_of(connection: Connection, name: str) -> list[JsonObject]:
     """Returns the scores of a conversation by its name: by turn, those of the whole last."""
     columns = [column for column in SCORES.c if column.name not in _UNREAD]
     order = (SCORES.c.turn_index.is_(None), SCORES.c.turn_index, SCORES.c.criterion, SCORES.c.score_id)
-    found = connection.execute(select(*columns).where(SCORES.c.conversation == name).order_by(*order))
-    return [{**row._mapping, **json.loads(row.content)} for row in found]
-
-
-# Makes the columns of the metrics of runs in a store, and reads them.
+    rows = connection.execute(select(*columns).where(SCORES.c.conversation == name).order_by(*order))
+    return [{**row._mapping, **json.loads(row.content)} for row in rows]
 
 
 def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:
     """Returns the columns of a row of `metrics_by_app_version` or `metrics_by_turn`.
 
-    Args:
-        row: The row. Its app is the one that the app version names, else the execution's.
-        execution: The execution.
-        nanos: Time of writing, nanoseconds since 1970.
+    Its app is the one that the app version names, else the execution's.
     """
     app = app_in(row["app_version"]) or execution.app
     turn = row.get("turn_index")
@@ -243,12 +210,10 @@ class VersionMetric(MetricRow):
 def version_metrics(connection: Connection, runs: Collection[str]) -> dict[str, list[VersionMetric]]:
     """Returns name of a run -> its metrics of whole app versions, by criterion, version and level."""
     is_theirs = METRICS.c.evaluation_run.in_(list(runs)), METRICS.c.turn_index.is_(None)
-    found: dict[str, list[VersionMetric]] = {}
-    for row in connection.execute(select(METRICS).where(*is_theirs)).mappings():
-        found.setdefault(row["evaluation_run"], []).append(cast(VersionMetric, row))
-    for metrics in found.values():
-        metrics.sort(key=itemgetter("criterion", "version_id", "level"))
-    return found
+    order = itemgetter("evaluation_run", "criterion", "version_id", "level")
+    rows = sorted(connection.execute(select(METRICS).where(*is_theirs)).mappings(), key=order)
+    by_run = groupby(rows, itemgetter("evaluation_run"))
+    return {run: [cast(VersionMetric, row) for row in of_run] for run, of_run in by_run}
 
 
 def measured_names(connection: Connection, app: str, column: Literal["criterion", "version_id"]) -> list[str]:
@@ -261,40 +226,30 @@ def measured_names(connection: Connection, app: str, column: Literal["criterion"
 
 COMPLETED = "COMPLETED"
 TEXTS = {
-    "display_name": "displayName",
-    "app_version": "appVersion",
-    "app_version_display_name": "appVersionDisplayName",
-    "evaluation_status": "evaluationStatus",
-    "execution_state": "executionState",
-    "evaluation_run": "evaluationRun",
-    "initiated_by": "initiatedBy",
+    to_snake(field): field
+    for field in (
+        *("displayName", "appVersion", "appVersionDisplayName", "evaluationStatus", "executionState"),
+        *("evaluationRun", "initiatedBy"),
+    )
 }
-
-
-class ScoredAgainst(NamedTuple):
-    """What a result was scored against; null: not known.
-
-    Attributes:
-        etag: Etag of the evaluation.
-        case_digest: Digest of what is expected.
-    """
-
-    etag: str | None = None
-    case_digest: str | None = None
-
-
-_UNKNOWN = ScoredAgainst()
+"""Column -> field of a result that it holds."""
 
 
 def result_columns(
-    result: JsonObject, conversation_id: str, nanos: int, against: ScoredAgainst = _UNKNOWN
+    result: JsonObject,
+    conversation_id: str,
+    nanos: int,
+    etag: str | None = None,
+    case_digest: str | None = None,
 ) -> JsonObject:
-    """Returns the columns of an EvaluationResult with a full name."""
+    """Returns the columns of an EvaluationResult with a full name.
+
+    `etag` of the evaluation and `case_digest` say what it was scored against; None: not known.
+    """
     name: str = result["name"]
-    texts = {column: key_text(str(result.get(field, ""))) for column, field in TEXTS.items()}
     created = result.get("createTime")
     return {
-        **texts,
+        **{column: key_text(str(result.get(field, ""))) for column, field in TEXTS.items()},
         "name": name,
         "app": app_of(name),
         "evaluation": parent_of(name),
@@ -302,8 +257,8 @@ def result_columns(
         "conversation_id": key_text(conversation_id),
         "create_nanos": key_nanos(timestamp_nanos(created)) if created else nanos,
         "update_nanos": nanos,
-        "evaluation_etag": against.etag,
-        "case_digest": against.case_digest,
+        "evaluation_etag": etag,
+        "case_digest": case_digest,
         "parts": dump_json(result_parts(result)).decode(),
         "content": dump_json(result).decode(),
     }
@@ -342,13 +297,9 @@ def has_results(connection: Connection, evaluation: str) -> bool:
 
 
 class EvaluationFigures(NamedTuple):
-    """Sums over the results of an evaluation from runs that count.
+    """Sums over the results of an evaluation from runs that count, by app version id ("": the draft).
 
-    Attributes:
-        versions: App version id ("": the draft) -> sums over completed results; of each conversation, only
-            those of the last run.
-        undecided: App version id -> number of such results without a verdict.
-        runs: Names of these runs.
+    The sums are those over completed results, of each conversation in its last run.
     """
 
     versions: dict[str, VersionSums]
@@ -391,13 +342,9 @@ _COLUMNS = (
 
 
 class ResultGroup(msgspec.Struct, array_like=True, gc=False):
-    """The results of one evaluation and app version in one run.
+    """The results of one evaluation and app version in one run: when they were written, and their numbers.
 
-    Attributes:
-        results: Number of results.
-        oldest: When the first one was written, nanoseconds since 1970; `newest`: the last one.
-        completed: Number of completed results; the other numbers are of these.
-        sums: Number of their sums.
+    Passes, fails and sums are those of the completed ones.
     """
 
     evaluation: str
@@ -467,8 +414,8 @@ def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) ->
             own.fails += status == "FAIL"
             read = (((turn, kind, tool), a, b) for (turn, kind, tool), a, b in json.loads(parts))
             add_parts(sums.setdefault(key, {}), read)
-    for key, found in sums.items():
-        groups[key].sums = len(found)
+    for key, parts_of_group in sums.items():
+        groups[key].sums = len(parts_of_group)
     parts = coded(part for key in groups for part in sums.get(key, ()))
     pairs = [pair for key in groups for pair in sums.get(key, {}).values()]
     listed = np.asarray([*chain.from_iterable(members.values())], np.int64)
@@ -477,47 +424,43 @@ def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) ->
 
 
 def figures_of(runs: Mapping[str, RunFigures]) -> dict[str, EvaluationFigures | None]:
-    """Returns evaluation -> sums over the results of several runs, as `read_figures` does.
+    """Returns evaluation -> sums over the results of several runs (by name), as `read_figures` does.
 
-    Args:
-        runs: Name of a run -> its results; a conversation has the same number in all of them.
-
-    Returns:
-        The sums; None: some results of a group do not count, so that the rows must be read.
+    A conversation has the same number in all runs. None: some results of a group do not count, so that the
+    rows must be read.
     """
+    members = [figures.members for figures in runs.values()]
+    times = np.zeros(1 + max((int(numbers.max(initial=0)) for numbers in members), default=0), np.int64)
+    for numbers in members:
+        times[numbers] += 1  # once, also where a number is repeated
+    has_again = bool((times > 1).any())
     by_evaluation: dict[str, dict[str, list[GroupFigures]]] = {}
     names: dict[str, list[str]] = {}
     for run, figures in runs.items():
         for own in figures.by_group():
             by_evaluation.setdefault(own.group.evaluation, {}).setdefault(own.group.version, []).append(own)
             names.setdefault(own.group.evaluation, []).append(run)
-    has_again = _has_again(runs.values())
     return {name: _figures(names[name], versions, has_again) for name, versions in by_evaluation.items()}
-
-
-def _has_again(runs: Iterable[RunFigures]) -> bool:
-    """Returns whether a conversation is in several runs."""
-    members = [own.members for own in runs]
-    found = np.zeros(1 + max((int(own.max(initial=0)) for own in members), default=0), np.int64)
-    for own in members:
-        found[own] += 1  # once, also where a number is repeated
-    return bool((found > 1).any())
 
 
 def _figures(
     runs: Sequence[str], versions: Mapping[str, list[GroupFigures]], has_again: bool
 ) -> EvaluationFigures | None:
-    found: dict[str, VersionSums] = {}
+    by_version: dict[str, VersionSums] = {}
     undecided: dict[str, int] = {}
     for version, groups in versions.items():
         counted = _counted(groups) if has_again else groups
         if counted is None:
             return None
-        if any(own.group.completed for own in counted):
-            found[version] = _summed(counted)
-            left = sum(own.group.completed for own in counted) - found[version].passes - found[version].fails
-            undecided |= {version: left} if left else {}
-    return EvaluationFigures(found, undecided, sorted({*runs} - {""}))
+        completed = sum(own.group.completed for own in counted)
+        if completed:
+            sums: Sums = {}
+            for own in counted:
+                add_parts(sums, own.sums)
+            passes, fails = (sum(getattr(own.group, name) for own in counted) for name in ("passes", "fails"))
+            by_version[version] = VersionSums(passes, fails, sums)
+            undecided |= {version: completed - passes - fails} if completed > passes + fails else {}
+    return EvaluationFigures(by_version, undecided, sorted({*runs} - {""}))
 
 
 def _counted(groups: list[GroupFigures]) -> list[GroupFigures] | None:
@@ -525,26 +468,17 @@ def _counted(groups: list[GroupFigures]) -> list[GroupFigures] | None:
     if len(groups) == 1:
         return groups
     seen: set[int] = set()
-    found, oldest = [], None
-    for own in sorted(groups, key=lambda one: one.group.newest, reverse=True):
-        conversations = {*own.members.tolist()}
+    counted, oldest = [], None
+    for group in sorted(groups, key=lambda figures: figures.group.newest, reverse=True):
+        conversations = {*group.members.tolist()}
         again = conversations & seen
-        if again and (len(again) < len(conversations) or oldest is None or own.group.newest >= oldest):
+        if again and (len(again) < len(conversations) or oldest is None or group.group.newest >= oldest):
             return None
         if not again:
-            found.append(own)
+            counted.append(group)
         seen |= conversations
-        oldest = own.group.oldest if oldest is None else min(oldest, own.group.oldest)
-    return found
-
-
-def _summed(groups: Iterable[GroupFigures]) -> VersionSums:
-    sums: Sums = {}
-    passes = fails = 0
-    for own, _, own_sums in groups:
-        passes, fails = passes + own.passes, fails + own.fails
-        add_parts(sums, own_sums)
-    return VersionSums(passes, fails, sums)
+        oldest = group.group.oldest if oldest is None else min(oldest, group.group.oldest)
+    return counted
 
 
 # Makes the columns of failures of runs in a store.
@@ -556,15 +490,8 @@ _SEVERAL_A_RECORD = ("parse", "parse_case")
 def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
     """Returns the columns of a failure, with a name that is the same when its run is repeated."""
     run = run_name(app, row["run_id"])
-    place = [
-        row["stage"],
-        row["source"],
-        row["position"],
-        row["conversation_id"],
-        row["criterion"],
-        row["turn_index"],
-        row["message"] if row["stage"] in _SEVERAL_A_RECORD else None,
-    ]
+    names = ("stage", "source", "position", "conversation_id", "criterion", "turn_index")
+    place = [*(row[name] for name in names), row["message"] if row["stage"] in _SEVERAL_A_RECORD else None]  # type: ignore[literal-required]
     return {
         **{name: key_text(row[name] or "") for name in _OF_FAILURE},  # type: ignore[literal-required]
         "name": marked(f"{app}/failures/f-{sha256(dump_json(place)).hexdigest()[:32]}", run),
@@ -577,19 +504,9 @@ def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
 
 def write_replaced(connection: Connection, execution: Execution, number: int, nanos: int) -> None:
     """Writes how many results of an execution others of the same one replaced."""
-    row = FailureRow(
-        run_id=execution.run_id,
-        stage="write",
-        error_type=REPLACED,
-        message=f"{number} results were replaced by others of the same conversation, case and app version",
-        source=None,
-        position=None,
-        record=None,
-        conversation_id=None,
-        criterion=None,
-        app_version=None,
-        turn_index=None,
-    )
+    message = f"{number} results were replaced by others of the same conversation, case and app version"
+    stated = {"run_id": execution.run_id, "stage": "write", "error_type": REPLACED, "message": message}
+    row = cast(FailureRow, dict.fromkeys(FailureRow.__annotations__) | stated)
     content = dump_json({**row, "replaced": number}).decode()
     columns = failure_columns(row, execution.app, nanos) | {"content": content}
     write_rows(connection, execution, FAILURE_ROWS, [columns], nanos)
@@ -601,10 +518,7 @@ ROW_TABLES: dict[str, tuple[Table, Columns]] = {
     "results": (
         RESULT_ROWS,
         lambda row, run, nanos: result_columns(
-            full_result(row, run.app),
-            row["conversation_id"],
-            nanos,
-            ScoredAgainst(row["case_etag"], row["case_digest"]),
+            full_result(row, run.app), row["conversation_id"], nanos, row["case_etag"], row["case_digest"]
         ),
     ),
     "failures": (

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -49,14 +49,10 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 
 
 class RunState(NamedTuple):
-    """How a run stands.
+    """How a run stands, and the number of the execution that is read; times are nanoseconds since 1970.
 
     Attributes:
-        name: Name of the run.
-        run_id: Its id.
-        execution: Number of the execution that is read.
-        state: RUNNING, COMPLETED, ERROR or CANCELLED.
-        create_nanos: Its start, nanoseconds since 1970; 0: not known.
+        create_nanos: Its start; 0: not known.
         update_nanos: When something of it was last written.
         home: Name of the run in its default app.
         repeat_state: State of a later execution, which is not read; None: there is none.
@@ -72,6 +68,11 @@ class RunState(NamedTuple):
     home: str
     repeat_state: str | None
     repeat_nanos: int | None
+
+    @classmethod
+    def of(cls, row: RowMapping) -> "RunState":
+        """Returns the state of a row of `evaluation_runs`."""
+        return cls(*(row[name] for name in cls._fields))
 
     @property
     def is_counted(self) -> bool:
@@ -118,8 +119,8 @@ def run_states(connection: Connection, apps: Collection[str]) -> dict[str, RunSt
 def run_state(connection: Connection, name: str) -> str:
     """Returns the state of a run, "" if there is none; of one that lost all records, they may name no app."""
     names = key_text(name), run_key(LOCAL_APP, name.rsplit("/", 1)[-1])
-    found = dict(connection.execute(select(RUNS.c.name, RUNS.c.state).where(RUNS.c.name.in_(names))).all())
-    return next((found[name] for name in names if name in found), "")
+    states = dict(connection.execute(select(RUNS.c.name, RUNS.c.state).where(RUNS.c.name.in_(names))).all())
+    return next((states[name] for name in names if name in states), "")
 
 
 def runs_with_rows(connection: Connection) -> list[tuple[str, str]]:
@@ -132,39 +133,31 @@ def runs_with_rows(connection: Connection) -> list[tuple[str, str]]:
 def unread_runs(
     connection: Connection, app: str, version: str | None, run: str | None, *, and_unknown: bool = False
 ) -> list[RunState]:
-    """Returns the runs of an app that are not read as they ran last.
+    """Returns the runs of an app that are not read as they ran last: of a version, or one of an id.
 
-    Args:
-        connection: Connection to the store.
-        app: Name of the app.
-        version: Id of the app version that they have rows of; None: none in particular.
-        run: Id of the run; None: none in particular.
-        and_unknown: Also runs that may have been to measure the version: those that do not count, whatever
-            versions their rows are of, and those without any row, of which not even the app is known.
+    With `and_unknown` also those that may have been to measure the version: those that do not count, whatever
+    versions their rows are of, and those without any row, of which not even the app is known.
     """
-    found = []
+    unread = []
     for state in run_states(connection, {app, LOCAL_APP}).values():
         if not state.unread_nanos:
             continue
         is_here = state.name.startswith(f"{app}/evaluationRuns/")
         is_named = is_here and state.run_id == run
-        is_of_version = is_here and version is not None and _has_rows(connection, state.name, version)
+        has_rows = (
+            exists().where(table.c.evaluation_run == state.name, table.c.version_id == version)
+            for table in (RESULT_ROWS, CONVERSATION_ROWS)
+        )
+        is_of_version = (
+            is_here and version is not None and connection.execute(select(or_(*has_rows))).scalar()
+        )
         is_unknown = is_here and not state.is_counted
-        if is_named or is_of_version or (and_unknown and (is_unknown or _is_empty(connection, state.name))):
-            found.append(state)
-    return found
-
-
-def _has_rows(connection: Connection, name: str, version: str) -> bool:
-    """Returns whether an execution of a run has results or conversations of an app version."""
-    tables = RESULT_ROWS, CONVERSATION_ROWS
-    has = (exists().where(own.c.evaluation_run == name, own.c.version_id == version) for own in tables)
-    return bool(connection.execute(select(or_(*has))).scalar())
-
-
-def _is_empty(connection: Connection, name: str) -> bool:
-    """Returns whether no execution of a run has results or conversations, in any app."""
-    return connection.execute(select(RUNS.c.name).where(RUNS.c.name == name, is_empty())).first() is not None
+        without_rows = select(RUNS.c.name).where(RUNS.c.name == state.name, is_empty())
+        if and_unknown and not is_unknown:
+            is_unknown = connection.execute(without_rows).first() is not None
+        if is_named or is_of_version or (and_unknown and is_unknown):
+            unread.append(state)
+    return unread
 
 
 def is_empty() -> ColumnElement[bool]:
@@ -189,7 +182,6 @@ class Execution(NamedTuple):
     """One execution of a run.
 
     Attributes:
-        run_id: Id of the run.
         number: Its start, nanoseconds since 1970: the same for all of its workers, another one for each
             execution of the run.
         app: App of what names none.
@@ -237,10 +229,11 @@ def touch(connection: Connection, execution: Execution, nanos: int) -> None:
 def complete(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
     """Writes how an execution ended, and lets it be read instead of earlier ones, in every app of those.
 
-    Raises:
-        StoreError: A later execution of the run was complete before.
+    Raises StoreError if a later execution of the run was complete before.
     """
-    places = {(execution.home, execution.app), *_earlier_places(connection, execution)}
+    was_read = RUNS.c.home == execution.home, RUNS.c.execution < execution.number
+    earlier = connection.execute(select(RUNS.c.name, RUNS.c.app).where(*was_read))
+    places = {(execution.home, execution.app), *((row.name, row.app) for row in earlier)}
     _add_places(connection, execution, places, nanos)
     place_in_only_app(connection, execution.home, execution.number)
     ended = {"state": COMPLETED, "error": None, "update_nanos": nanos, "end_nanos": nanos}
@@ -250,13 +243,19 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
         connection.execute(
             update(EXECUTIONS).where(*is_it).values(**ended, **stated_columns(document), **counts)
         )
-        _make_current(connection, name, execution)
+        is_earlier = CURRENT.c.name == name, CURRENT.c.execution <= execution.number
+        changed = connection.execute(update(CURRENT).where(*is_earlier).values(execution=execution.number))
+        if not changed.rowcount:
+            raise StoreError(
+                f"run {execution.run_id} was started again later, and that execution is complete: "
+                "the store keeps nothing of this one"
+            )
 
 
-def break_off(connection: Connection, execution: Execution, state: Broken, why: str, nanos: int) -> None:
+def break_off(connection: Connection, execution: Execution, state: Broken, reason: str, nanos: int) -> None:
     """Writes that an execution broke off; one that is complete stays so: it alone has rows to read."""
     is_it = *_is_own(execution), EXECUTIONS.c.state == RUNNING
-    ended = {"state": state, "error": plain_text(why), "update_nanos": nanos, "end_nanos": nanos}
+    ended = {"state": state, "error": plain_text(reason), "update_nanos": nanos, "end_nanos": nanos}
     connection.execute(update(EXECUTIONS).where(*is_it).values(**ended))
 
 
@@ -324,23 +323,6 @@ def _is_own(execution: Execution) -> tuple[ColumnElement[bool], ...]:
     return EXECUTIONS.c.home == execution.home, EXECUTIONS.c.execution == execution.number
 
 
-def _earlier_places(connection: Connection, execution: Execution) -> list[tuple[str, str]]:
-    """Returns name and app of the run where an earlier execution of it is read."""
-    is_earlier = RUNS.c.home == execution.home, RUNS.c.execution < execution.number
-    query = select(RUNS.c.name, RUNS.c.app).where(*is_earlier)
-    return [(row.name, row.app) for row in connection.execute(query)]
-
-
-def _make_current(connection: Connection, name: str, execution: Execution) -> None:
-    is_earlier = CURRENT.c.name == name, CURRENT.c.execution <= execution.number
-    changed = connection.execute(update(CURRENT).where(*is_earlier).values(execution=execution.number))
-    if not changed.rowcount:
-        raise StoreError(
-            f"run {execution.run_id} was started again later, and that execution is complete: "
-            "the store keeps nothing of this one"
-        )
-
-
 def _add_places(
     connection: Connection, execution: Execution, places: Iterable[tuple[str, str]], nanos: int
 ) -> None:
@@ -386,26 +368,24 @@ def stated_columns(document: JsonObject) -> JsonObject:
     }
 
 
-def count_run_rows(connection: Connection, execution: Execution) -> int:
-    """Returns the number of results and failures of an execution in all apps."""
-    return sum(_count(connection, table, execution) for table in (RESULT_ROWS, FAILURE_ROWS))
-
-
-def count_results(connection: Connection, execution: Execution) -> int:
-    """Returns the number of results of an execution in all apps."""
-    return _count(connection, RESULT_ROWS, execution)
-
-
 def is_current(connection: Connection, execution: Execution) -> bool:
     """Returns whether an execution is the one of its run that is read."""
     query = select(CURRENT.c.execution).where(CURRENT.c.name == execution.home)
     return connection.execute(query).scalar() == execution.number
 
 
-def _count(connection: Connection, table: Table, execution: Execution) -> int:
+def count_written(connection: Connection, execution: Execution, *tables: Table) -> int:
+    """Returns the number of rows of an execution in some tables, in all apps."""
     names = own_names(connection, execution)
-    is_own = table.c.evaluation_run.in_(names), table.c.execution == execution.number
-    return int(connection.execute(select(func.count()).select_from(table).where(*is_own)).scalar_one())
+    return sum(
+        row_count(connection, table, table.c.evaluation_run.in_(names), table.c.execution == execution.number)
+        for table in tables
+    )
+
+
+def row_count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
+    """Returns the number of rows of a table that meet all conditions."""
+    return int(connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one())
 
 
 # Counts the rows of one execution of a run.
@@ -415,62 +395,57 @@ LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
 REPLACED = "ReplacedResult"
 """Error type of the row that says how many results of a run others of the same run replaced."""
 _FINDING = "check"
-_VERDICTS = ("PASS", "FAIL")
+_BY_STATUS = {"PASS": "passes", "FAIL": "fails"}
 
 
 def count_rows(connection: Connection, run: str, execution: int) -> JsonObject:
     """Returns the counts and app versions of an execution in one app, by column of `run_executions`."""
-    table = RESULT_ROWS
-    is_own = table.c.evaluation_run == run, table.c.execution == execution
-    columns = table.c.version_id, table.c.evaluation_status
-    found = connection.execute(select(*columns, func.count()).where(*is_own).group_by(*columns)).all()
-    statuses = [(status, count) for _, status, count in found]
-    versions = sorted({version for version, _, _ in found})
+    columns = RESULT_ROWS.c.version_id, RESULT_ROWS.c.evaluation_status
+    results = select(*columns, func.count()).where(*_rows_of(RESULT_ROWS, run, execution)).group_by(*columns)
+    counts = Counter[str]()
+    versions = set()
+    for version, status, count in connection.execute(results):
+        versions.add(version)
+        counts[_BY_STATUS.get(status, "undecided")] += count
+    failed = _rows_of(FAILURE_ROWS, run, execution)
+    told = replaced_text(FAILURE_ROWS).label("told")
+    losses = select(told, func.count()).where(*failed, is_loss(FAILURE_ROWS)).group_by("told")
     return {
-        "results": sum(count for _, count in statuses),
-        "passes": sum(count for status, count in statuses if status == "PASS"),
-        "fails": sum(count for status, count in statuses if status == "FAIL"),
-        "undecided": sum(count for status, count in statuses if status not in _VERDICTS),
-        "app_versions": json.dumps(versions, ensure_ascii=False),
-        "conversations": _conversations(connection, run, execution),
-        **_failures(connection, run, execution),
+        "results": counts.total(),
+        **{name: counts[name] for name in ("passes", "fails", "undecided")},
+        "app_versions": json.dumps(sorted(versions), ensure_ascii=False),
+        "conversations": row_count(
+            connection, CONVERSATION_ROWS, *_rows_of(CONVERSATION_ROWS, run, execution)
+        ),
+        "failures": row_count(connection, FAILURE_ROWS, *failed, FAILURE_ROWS.c.stage != _FINDING),
+        "lost": sum(lost_by(text) * count for text, count in connection.execute(losses)),
     }
 
 
-def counts_of(connection: Connection, row: RowMapping) -> JsonObject:
-    """Returns the counts of a run: those of its end, else of its rows as they are now."""
-    is_known = row["results"] is not None
-    return dict(row) if is_known else count_rows(connection, row["name"], row["execution"])
+def _rows_of(table: Table, run: str, execution: int) -> tuple[ColumnElement[bool], ...]:
+    return table.c.evaluation_run == run, table.c.execution == execution
+
+
+def counts_of_runs(
+    connection: Connection, app: str, rows: Sequence[RowMapping]
+) -> Iterator[tuple[RowMapping, JsonObject, int]]:
+    """Yields runs of an app with their counts (of their end, else of their rows) and what they lost."""
+    lost = lost_of_runs(connection, app, [row["name"] for row in rows])
+    for row in rows:
+        is_known = row["results"] is not None
+        counts = dict(row) if is_known else count_rows(connection, row["name"], row["execution"])
+        yield row, counts, lost[row["name"].rsplit("/", 1)[-1]]
 
 
 def count_by_evaluation(connection: Connection, run: str, execution: int) -> dict[str, dict[str, int]]:
     """Returns evaluation -> counts of its results by verdict, by name in an EvaluationRunSummary."""
-    table = RESULT_ROWS
-    columns = table.c.evaluation, table.c.evaluation_status
-    is_own = table.c.evaluation_run == run, table.c.execution == execution
-    found: dict[str, dict[str, int]] = {}
-    query = select(*columns, func.count()).where(*is_own).group_by(*columns)
+    columns = RESULT_ROWS.c.evaluation, RESULT_ROWS.c.evaluation_status
+    query = select(*columns, func.count()).where(*_rows_of(RESULT_ROWS, run, execution)).group_by(*columns)
+    counts: dict[str, dict[str, int]] = {}
     for evaluation, status, count in connection.execute(query):
         name = {"PASS": "passedCount", "FAIL": "failedCount"}.get(status)
-        found.setdefault(evaluation, {}).update({name: count} if name else {})
-    return found
-
-
-def _conversations(connection: Connection, run: str, execution: int) -> int:
-    table = CONVERSATION_ROWS
-    query = select(func.count()).where(table.c.evaluation_run == run, table.c.execution == execution)
-    return int(connection.execute(query).scalar_one())
-
-
-def _failures(connection: Connection, run: str, execution: int) -> dict[str, int]:
-    table = FAILURE_ROWS
-    is_own = table.c.evaluation_run == run, table.c.execution == execution
-    is_failure = table.c.stage != _FINDING
-    failures = connection.execute(select(func.count()).where(*is_own, is_failure)).scalar_one()
-    told = replaced_text(table).label("told")
-    losses = select(told, func.count()).where(*is_own, is_loss(table)).group_by("told")
-    lost = sum(lost_by(text) * count for text, count in connection.execute(losses))
-    return {"failures": failures, "lost": lost}
+        counts.setdefault(evaluation, {}).update({name: count} if name else {})
+    return counts
 
 
 def is_loss(table: Table) -> ColumnElement[bool]:
@@ -493,67 +468,38 @@ def lost_by(text: str) -> int:
 REMOVED = "removed_rows"
 """Key of the document: column of `run_executions` -> number of rows."""
 
-_BY_STATUS = {"PASS": "passes", "FAIL": "fails"}
-
-
-class ExecutionPlace(NamedTuple):
-    """An execution of a run in an app."""
-
-    run: str
-    execution: int
-
-
-Removed = dict[ExecutionPlace, Counter[str]]
-"""Execution -> column of `run_executions` -> number of rows."""
-
-
 _KINDS = {"config": dict, REMOVED: dict, "to_read": list}
 
 
 def read_document(text: str | None) -> JsonObject | None:
     """Returns the document of an execution, or another JSON object; None: it cannot be read, or is none."""
     try:
-        found = json.loads(text or "")
+        document = json.loads(text or "")
     except (ValueError, RecursionError):
         return None
-    is_sound = isinstance(found, dict) and all(isinstance(found.get(k, v()), v) for k, v in _KINDS.items())
-    return found if is_sound else None
+    is_sound = isinstance(document, dict) and all(
+        isinstance(document.get(k, v()), v) for k, v in _KINDS.items()
+    )
+    return document if is_sound else None
 
 
-def removed_rows(connection: Connection, table: Table, condition: ColumnElement[bool]) -> Removed:
-    """Returns what is missing in the counts of executions when the rows of a condition are deleted."""
-    if table not in (CONVERSATION_ROWS, RESULT_ROWS):
-        return {}
-    status = [RESULT_ROWS.c.evaluation_status] if table is RESULT_ROWS else []
-    columns = table.c.evaluation_run, table.c.execution, *status
-    query = select(func.count(), *columns).where(condition).group_by(*columns)
-    found: Removed = {}
-    for count, run, execution, *own in connection.execute(query):
-        counting = ("results", _BY_STATUS.get(own[0], "undecided")) if own else ("conversations",)
-        for column in counting:
-            found.setdefault(ExecutionPlace(run, execution), Counter())[column] += count
-    return found
-
-
-def summed(parts: Iterable[Removed]) -> Removed:
-    """Returns the sum of several."""
-    found: Removed = {}
-    for part in parts:
-        for place, counts in part.items():
-            found.setdefault(place, Counter()).update(counts)
-    return found
-
-
-def note_removed(connection: Connection, removed: Removed) -> None:
-    """Adds numbers of deleted rows to the documents of their executions, if these can be read."""
-    for place, counts in removed.items():
-        is_it = EXECUTIONS.c.name == place.run, EXECUTIONS.c.execution == place.execution
+def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[bool]]) -> None:
+    """Adds to the documents of executions, if these can be read, how many of their rows are deleted."""
+    removed: dict[tuple[str, int], Counter[str]] = {}
+    for table in (CONVERSATION_ROWS, RESULT_ROWS):
+        status = [RESULT_ROWS.c.evaluation_status] if table is RESULT_ROWS else []
+        columns = table.c.evaluation_run, table.c.execution, *status
+        query = select(func.count(), *columns).where(deleted[table]).group_by(*columns)
+        for count, run, execution, *own in connection.execute(query):
+            counting = ("results", _BY_STATUS.get(own[0], "undecided")) if own else ("conversations",)
+            removed.setdefault((run, execution), Counter()).update(dict.fromkeys(counting, count))
+    for (run, execution), counts in removed.items():
+        is_it = EXECUTIONS.c.name == run, EXECUTIONS.c.execution == execution
         document = read_document(connection.execute(select(EXECUTIONS.c.content).where(*is_it)).scalar())
         if document is not None:
             total = Counter(document.get(REMOVED, {})) + counts
-            changed = {**document, REMOVED: dict(sorted(total.items()))}
-            values = {"content": dump_json(changed).decode()}
-            connection.execute(update(EXECUTIONS).where(*is_it).values(values))
+            content = dump_json({**document, REMOVED: dict(sorted(total.items()))}).decode()
+            connection.execute(update(EXECUTIONS).where(*is_it).values(content=content))
 
 
 # Places the rows of a run that name no app where all of its conversations are.
@@ -567,37 +513,30 @@ def place_in_only_app(connection: Connection, home: str, number: int) -> None:
     own = select(EXECUTIONS.c.name, EXECUTIONS.c.app)
     is_own = EXECUTIONS.c.home == home, EXECUTIONS.c.execution == number
     apps: dict[str, str] = {name: app for name, app in connection.execute(own.where(*is_own))}
-    used = [name for name in apps if _wrote_rows(connection, name, number)]
+    used = [
+        name
+        for name in apps
+        if any(
+            connection.execute(select(table.c.name).where(*_rows_of(table, name, number)).limit(1)).first()
+            for table in (CONVERSATION_ROWS, RESULT_ROWS)
+        )
+    ]
     if len(used) != 1 or used == [home] or home not in apps:
         return
     (other,) = used
     for table in (METRIC_ROWS, FAILURE_ROWS):
         name = func.replace(table.c.name, f"{apps[home]}/", f"{apps[other]}/")
         moved = {"app": apps[other], "evaluation_run": other, "name": name}
-        is_here = table.c.evaluation_run == home, table.c.execution == number
-        connection.execute(update(table).where(*is_here).values(moved))
-
-
-def _wrote_rows(connection: Connection, name: str, number: int) -> bool:
-    for table in (CONVERSATION_ROWS, RESULT_ROWS):
-        is_of_it = table.c.evaluation_run == name, table.c.execution == number
-        if connection.execute(select(table.c.name).where(*is_of_it).limit(1)).first():
-            return True
-    return False
+        connection.execute(update(table).where(*_rows_of(table, home, number)).values(moved))
 
 
 # Reads the records and conversations that runs lost.
 
 
 class RunLoss(NamedTuple):
-    """A lost record, case or conversation, or results that others of the same run replaced.
+    """A lost record, case or conversation, or results that others of the same run replaced: their number.
 
-    Attributes:
-        run: Id of its run.
-        conversation: Id of the conversation; "": not known.
-        version: Id of the app version; "": not known.
-        nanos: Time of writing, nanoseconds since 1970.
-        number: How many were lost.
+    The ids of conversation and app version are "" if they are not known, `nanos` is the time of writing.
     """
 
     run: str
@@ -612,12 +551,15 @@ def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bo
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
     query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES))
     is_near = or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
-    found: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
-    others = _runs_of_other_apps(connection, app) if any(row.app != app for row in found) else set()
-    for own, run, conversation, version, nanos, content in found:
+    rows: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
+    apps: dict[str, set[str]] = {}
+    if any(row.app != app for row in rows):
+        for own, run in runs_with_rows(connection):
+            apps.setdefault(run.rsplit("/", 1)[-1], set()).add(own)
+    for own, run, conversation, version, nanos, content in rows:
         id_of_version = key_text(version_id(version))
         lost = RunLoss(run.rsplit("/", 1)[-1], conversation, id_of_version, nanos, lost_by(content))
-        if own == app or lost.run not in others:
+        if own == app or app in apps.get(lost.run, {app}):
             yield lost
 
 
@@ -626,55 +568,34 @@ def _homes(app: str) -> Select[tuple[str]]:
     return select(EXECUTIONS.c.home).where(EXECUTIONS.c.app == app)
 
 
-def _runs_of_other_apps(connection: Connection, app: str) -> set[str]:
-    """Returns the ids of the runs that have results in other apps alone."""
-    apps: dict[str, set[str]] = {}
-    for own, run in runs_with_rows(connection):
-        apps.setdefault(run.rsplit("/", 1)[-1], set()).add(own)
-    return {run for run, found in apps.items() if app not in found}
-
-
 def lost_of_runs(
     connection: Connection, app: str, runs: Collection[str], version: str | None = None
 ) -> Counter[str]:
-    """Returns how many records runs lost; of a version, those that may be of it.
+    """Returns last part of the names of runs -> how many records they lost; of a version, that may be of it.
 
     These are their failures, or what they counted when these were still there.
-
-    Args:
-        connection: Connection to the store.
-        app: Name of the app.
-        runs: Names of the runs.
-        version: Id of the app version; None: all.
-
-    Returns:
-        Last part of the name of a run -> number.
     """
     names = [run_key(own, run.rsplit("/", 1)[-1]) for run in runs for own in (app, LOCAL_APP)]
     homes = _homes(app).where(EXECUTIONS.c.name.in_(list(runs)))
     is_theirs = or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
-    found = Counter[str]()
+    numbers = Counter[str]()
     for lost in lost_records(connection, app, is_theirs):
         if version is None or lost.version in (version, ""):
-            found[lost.run] += lost.number
+            numbers[lost.run] += lost.number
     if version is None:
         counted = select(RUNS.c.name, RUNS.c.lost).where(RUNS.c.name.in_(list(runs)), RUNS.c.lost > 0)
         for name, number in connection.execute(counted):
             run = name.rsplit("/", 1)[-1]
-            found[run] = max(found[run], number)
-    return found
+            numbers[run] = max(numbers[run], number)
+    return numbers
 
 
 def last_run(connection: Connection, app: str) -> str | None:
-    """Returns the name of the run that was written last in an app, also of one that lost everything.
-
-    Returns:
-        The name; None: there is none.
-    """
+    """Returns the name of the run that was written last in an app, or None; it may have lost everything."""
     newest = CONVERSATIONS.c.update_nanos.desc(), CONVERSATIONS.c.name.desc()
     query = select(CONVERSATIONS.c.evaluation_run, CONVERSATIONS.c.update_nanos)
-    found = connection.execute(query.where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)).first()
-    run, nanos = found or (None, -1)
+    last_row = connection.execute(query.where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)).first()
+    run, nanos = last_row or (None, -1)
     lost = list(lost_records(connection, app, FAILURES.c.update_nanos > nanos))
     if lost:
         last = max(lost, key=lambda own: own.nanos)

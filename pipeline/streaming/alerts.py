@@ -7,7 +7,7 @@ import os
 import re
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import cache
 from pathlib import Path
@@ -36,38 +36,69 @@ class AlertSink(Protocol):
     """Sends alerts. Alerts with the same name are the same alert."""
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends alerts.
-
-        Raises:
-            AlertError: At least one alert could not be sent.
-        """
+        """Sends alerts; raises AlertError if at least one alert could not be sent."""
 
 
 class FileAlertSink:
     """Writes alerts to a file, one JSON object per line, each once; with another sink, those it has sent.
 
-    A sent alert is appended at once, so that a restart does not send it again.
+    A sent alert is appended at once, so that a restart does not send it again. An incomplete last line of the
+    file is ignored.
     """
 
     def __init__(self, path: Path, sink: AlertSink | None = None) -> None:
-        self._path, self._file, self._sink = path, AlertFile(path), sink
+        self._path, self._sink = path, sink
+        self._names: set[str] | None = None
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends the alerts that are not in the file, one at a time, and appends each.
-
-        Raises:
-            AlertError: An alert could not be sent, or the file cannot be written.
-        """
+        """Sends the alerts that are not in the file, one at a time, and appends each; raises AlertError."""
         try:
-            missing = self._file.missing(alerts)
+            if self._names is None:
+                self._names = self._read_names()
+            new = {alert.name: alert for alert in reversed(alerts) if alert.name not in self._names}
+            missing = list(reversed(new.values()))
             if self._sink is None:
-                self._file.append(missing)
+                self._append(missing)
                 return
             for alert in missing:
                 self._sink.send([alert])
-                self._file.append([alert])
+                self._append([alert])
         except OSError as error:
             raise AlertError(f"{self._path}: {error.strerror or error}") from None
+
+    def _append(self, alerts: Sequence[Alert]) -> None:
+        """Appends alerts and syncs the file to disk."""
+        if not alerts:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [dump_json(asdict(alert)) + b"\n" for alert in alerts]
+        with self._path.open("a+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            if end:
+                file.seek(end - 1)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+            file.write(b"".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        assert self._names is not None
+        self._names.update(alert.name for alert in alerts)
+
+    def _read_names(self) -> set[str]:
+        try:
+            with self._path.open("rb") as file:
+                return {name for line in file if (name := _name(line)) is not None}
+        except FileNotFoundError:
+            return set()
+
+
+def _name(line: bytes) -> str | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    name = row.get("name") if isinstance(row, dict) else None
+    return name if isinstance(name, str) else None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -81,12 +112,10 @@ class WebhookAlertSink:
     """Sends each alert as one POST of its JSON object, with its name as `Idempotency-Key`."""
 
     def __init__(self, url: str, timeout: float = 5.0, pause: float = 0.5) -> None:
-        """Creates a sink for one endpoint.
+        """Creates a sink for an `http` or `https` URL, whose path and query may be secret and are not shown.
 
-        Args:
-            url: `http` or `https`. Its path and query may be secret and are never shown.
-            timeout: Seconds to wait for an answer.
-            pause: Seconds before the second attempt. Doubled before the third.
+        An answer is waited for `timeout` seconds; before the second attempt are `pause`, before the third
+        twice that.
         """
         parts = urlsplit(url)
         self._url, self._timeout, self._pause = url, timeout, pause
@@ -94,50 +123,34 @@ class WebhookAlertSink:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Posts each alert. Tries three times, unless the answer is 4xx other than 408 and 429.
-
-        Raises:
-            AlertError: An alert could not be sent.
-        """
+        """Posts each alert, thrice unless the answer is 4xx other than 408 and 429; raises AlertError."""
         for alert in alerts:
-            _with_retries(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
+            headers = {"Content-Type": "application/json", "Idempotency-Key": alert.name}
+            self._post(urllib.request.Request(self._url, dump_json(asdict(alert)), headers, method="POST"))
 
-    def _post(self, alert: Alert) -> None:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": alert.name}
-        data = dump_json(asdict(alert))
-        request = urllib.request.Request(self._url, data, headers, method="POST")
-        with self._opener.open(request, timeout=self._timeout):
-            pass
-
-
-def _with_retries(attempt: Callable[[], None], pause: float, shown: str) -> None:
-    """Makes up to three attempts. Raises AlertError after the last, or on an error that is not temporary."""
-    for number in range(1, _TRIES + 1):
-        try:
-            return attempt()
-        except urllib.error.HTTPError as error:
-            problem, is_final = f"status {error.code}", error.code < 500 and error.code not in (408, 429)
-            error.close()
-        except (OSError, UnicodeError, http.client.HTTPException) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            problem, is_final = type(reason).__name__, False
-        if is_final or number == _TRIES:
-            raise AlertError(f"{shown}: {problem}")
-        time.sleep(pause * 2 ** (number - 1))
+    def _post(self, request: urllib.request.Request) -> None:
+        for number in range(1, _TRIES + 1):
+            try:
+                with self._opener.open(request, timeout=self._timeout):
+                    return
+            except urllib.error.HTTPError as error:
+                problem, is_final = f"status {error.code}", error.code < 500 and error.code not in (408, 429)
+                error.close()
+            except (OSError, UnicodeError, http.client.HTTPException) as error:
+                reason = error.reason if isinstance(error, urllib.error.URLError) else error
+                problem, is_final = type(reason).__name__, False
+            if is_final or number == _TRIES:
+                raise AlertError(f"{self._shown}: {problem}")
+            time.sleep(self._pause * 2 ** (number - 1))
 
 
 class PubSubAlertSink:
     """Publishes each alert as a message: its JSON object, with attributes `name` and `rule`."""
 
     def __init__(self, topic: str, timeout: float = 30.0) -> None:
-        """Opens a publisher.
+        """Opens a publisher; raises ConfigError if the library or the credentials are missing.
 
-        Args:
-            topic: `projects/P/topics/T`.
-            timeout: Seconds that publishing may take, retries included.
-
-        Raises:
-            ConfigError: The library or the credentials are missing.
+        A topic is `projects/P/topics/T`. Publishing may take `timeout` seconds, retries included.
         """
         check_extra(f"--alerts pubsub:{topic}", "turnwise[gcp]")
         from google.auth.exceptions import GoogleAuthError
@@ -146,41 +159,34 @@ class PubSubAlertSink:
         try:
             self._publisher = PublisherClient()
         except GoogleAuthError as error:
-            said = " ".join(str(error).split())[:300]
-            raise ConfigError(f"alerts to {topic}: {said.rstrip('.')}; {HOW_TO}") from None
+            reason = " ".join(str(error).split())[:300]
+            raise ConfigError(f"alerts to {topic}: {reason.rstrip('.')}; {HOW_TO}") from None
         self._topic, self._timeout = topic, timeout
 
     def send(self, alerts: Sequence[Alert]) -> None:
-        """Publishes alerts and waits until the service has accepted them.
-
-        Raises:
-            AlertError: At least one alert could not be sent.
-        """
+        """Publishes alerts and waits until the service has accepted them; raises AlertError."""
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            for future in [self._publish(alert) for alert in alerts]:
+            futures = []
+            for alert in alerts:
+                data = dump_json(asdict(alert))
+                sent = self._publisher.publish(self._topic, data, name=alert.name, rule=alert.rule)
+                futures.append(sent)
+            for future in futures:
                 future.result(timeout=self._timeout)
         except (GoogleAPIError, GoogleAuthError, FutureTimeoutError) as error:
             message = " ".join(str(error).split()) or type(error).__name__
             raise AlertError(f"Pub/Sub {self._topic}: {message[:300]}") from None
 
-    def _publish(self, alert: Alert) -> Any:
-        data = dump_json(asdict(alert))
-        return self._publisher.publish(self._topic, data, name=alert.name, rule=alert.rule)
-
 
 def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
-    """Returns the sink for a URI.
+    """Returns the sink for a URI: a path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`.
 
-    Args:
-        uri: A path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`. None: the default path.
-        default_path: A file for alerts. With a webhook or a topic, it records which alerts were sent, so that
-            a restart does not send them again. None: no such file.
-
-    Raises:
-        ConfigError: The URI is invalid, or a package that it needs is missing. One line without secrets.
+    Without a URI it is the default path, a file for alerts. With a webhook or a topic, that file records
+    which alerts were sent, so that a restart does not send them again. Raises ConfigError if the URI is
+    invalid, or a package that it needs is missing, in one line without secrets.
     """
     if uri is None:
         if default_path is None:
@@ -188,7 +194,15 @@ def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
         return FileAlertSink(default_path)
     scheme = uri.partition(":")[0].lower()
     if scheme in ("http", "https"):
-        sink: AlertSink = WebhookAlertSink(_checked_url(uri))
+        try:
+            parts = urlsplit(uri)
+            is_good = bool(parts.hostname) and parts.port != 0 and parts.username is None
+        except ValueError:
+            is_good = False
+        # The error does not show the URL, because it may be secret.
+        if not is_good or not uri.isascii() or not uri.isprintable() or " " in uri:
+            raise ConfigError("alerts: the webhook's URL must have a host, and no user, password or blanks")
+        sink: AlertSink = WebhookAlertSink(uri)
     elif scheme == "pubsub":
         topic = _TOPIC.fullmatch(uri)
         if topic is None:
@@ -199,18 +213,6 @@ def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
     else:
         return FileAlertSink(Path(uri))
     return sink if default_path is None else FileAlertSink(default_path, sink)
-
-
-def _checked_url(url: str) -> str:
-    """Returns a valid URL. The error does not show it, because it may be secret."""
-    try:
-        parts = urlsplit(url)
-        is_good = bool(parts.hostname) and parts.port != 0 and parts.username is None
-    except ValueError:
-        is_good = False
-    if not is_good or not url.isascii() or not url.isprintable() or " " in url:
-        raise ConfigError("alerts: the webhook's URL must have a host, and no user, password or blanks")
-    return url
 
 
 _LOG = logging.getLogger(__name__)
@@ -248,70 +250,9 @@ def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
     return []
 
 
-class SendAlerts(beam.PTransform[PCollection[Alert], PCollection[Failure]]):
-    """Sends alerts. An alert that cannot be sent becomes a failure; the stream continues."""
-
-    def __init__(self, uri: str | None, default_path: Path | None) -> None:
-        super().__init__()
-        self._uri, self._default_path = uri, default_path
-
-    def expand(self, alerts: "PCollection[Alert]") -> "PCollection[Failure]":
-        """Sends one at a time."""
-        return alerts | "Send" >> beam.ParDo(_SendFn(self._uri, self._default_path))
-
-
-class AlertFile:
-    """An append-only JSON Lines file of alerts. An incomplete last line is ignored."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._names: set[str] | None = None
-
-    def missing(self, alerts: Sequence[Alert]) -> list[Alert]:
-        """Returns the alerts that are not in the file, each name once.
-
-        Raises:
-            OSError: The file cannot be read.
-        """
-        if self._names is None:
-            self._names = self._read_names()
-        new = {alert.name: alert for alert in reversed(alerts) if alert.name not in self._names}
-        return list(reversed(new.values()))
-
-    def append(self, alerts: Sequence[Alert]) -> None:
-        """Appends alerts and syncs the file to disk.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
-        if not alerts:
-            return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [dump_json(asdict(alert)) + b"\n" for alert in alerts]
-        with self._path.open("a+b") as file:
-            end = file.seek(0, os.SEEK_END)
-            if end:
-                file.seek(end - 1)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
-            file.write(b"".join(lines))
-            file.flush()
-            os.fsync(file.fileno())
-        if self._names is not None:
-            self._names.update(alert.name for alert in alerts)
-
-    def _read_names(self) -> set[str]:
-        try:
-            with self._path.open("rb") as file:
-                return {name for line in file if (name := _name(line)) is not None}
-        except FileNotFoundError:
-            return set()
-
-
-def _name(line: bytes) -> str | None:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    name = row.get("name") if isinstance(row, dict) else None
-    return name if isinstance(name, str) else None
+@beam.ptransform_fn
+def SendAlerts(
+    alerts: "PCollection[Alert]", uri: str | None, default_path: Path | None
+) -> "PCollection[Failure]":
+    """Sends alerts, one at a time. One that cannot be sent becomes a failure; the stream continues."""
+    return alerts | "Send" >> beam.ParDo(_SendFn(uri, default_path))

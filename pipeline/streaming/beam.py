@@ -20,7 +20,7 @@ from turnwise.pipeline.batch.execution import made_pipeline, only_translates, ru
 from turnwise.pipeline.io.case_book import case_places, worker_cases
 from turnwise.pipeline.io.files import read_records, unread_rest
 from turnwise.pipeline.io.records import SUFFIXES, oversized_error
-from turnwise.pipeline.io.run_writer import SINGLE_FILES, publish, write_partial
+from turnwise.pipeline.io.run_writer import publish, write_partial
 from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange, open_changes, prepare_service
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.settings.options import SinkPlace
@@ -42,11 +42,9 @@ from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
 from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
 from turnwise.transforms.formats.registry import record_time
-from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
-
-TimeOf = Callable[[bytes], float | None]
 
 _LOST = "lost_records"
+_SCAN_SECONDS = 10.0
 
 
 class ConnectorOptions(NamedTuple):
@@ -57,54 +55,39 @@ class ConnectorOptions(NamedTuple):
         max_record_bytes: A larger record is a failure.
         timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: read it from the
             record.
-        scan_seconds: Seconds between two scans for files.
     """
 
-    time_of: TimeOf
+    time_of: Callable[[bytes], float | None]
     max_record_bytes: int
     timestamp_attribute: str | None = None
-    scan_seconds: float = 10.0
 
 
-class Arrivals(NamedTuple):
-    """The records of a stream, each at its event time, and the failures of reading."""
+def read_arrivals(
+    root: beam.Pipeline, inputs: Sequence[str], options: ConnectorOptions
+) -> "tuple[PCollection[Arrival], PCollection[Failure]]":
+    """Reads a stream with Beam's connectors; raises ConfigError if an input cannot be read on this runner.
 
-    arrivals: "PCollection[Arrival]"
-    failures: "PCollection[Failure]"
+    An input is `pubsub:…`, `kafka://…`, or a path on any filesystem that the runner supports: a glob, a file,
+    or a directory that ends in `/`. A file is read once, when it is first seen, so it must be complete when
+    it appears. Kafka needs Java on the machine that starts the pipeline.
 
-
-def read_arrivals(root: beam.Pipeline, inputs: Sequence[str], options: ConnectorOptions) -> Arrivals:
-    """Reads a stream with Beam's connectors.
-
-    A file is read once, when it is first seen, so it must be complete when it appears. Kafka needs Java on
-    the machine that starts the pipeline.
-
-    Args:
-        root: The pipeline.
-        inputs: `pubsub:…`, `kafka://…`, or paths on any filesystem that the runner supports: a glob, a file,
-            or a directory that ends in `/`.
-        options: Options of the connectors.
-
-    Raises:
-        ConfigError: An input cannot be read on this runner.
+    Returns the records, each at its event time, and the failures of reading.
     """
-    read = [_read(root, name, f"Input{number}", options) for number, name in enumerate(inputs, 1)]
-    if len(read) == 1:
-        return read[0]
-    arrivals = [one.arrivals for one in read] | "AllArrivals" >> beam.Flatten()
-    failures = [one.failures for one in read] | "AllReadFailures" >> beam.Flatten()
-    return Arrivals(arrivals, failures)
-
-
-def _read(root: beam.Pipeline, name: str, label: str, options: ConnectorOptions) -> Arrivals:
-    source, arrive = _source(name, options)
-    try:
-        found = root | f"{label}Read" >> source
-    except RuntimeError as error:
-        # The Kafka connector needs Java and a jar that Beam downloads.
-        raise ConfigError(f"--input {name.split('?')[0]}: {' '.join(str(error).split())[:500]}") from None
-    outputs = found | f"{label}Arrive" >> beam.ParDo(arrive).with_outputs(FAILURES, main="all")
-    return Arrivals(outputs["all"], outputs[FAILURES])
+    arrivals: list[PCollection[Arrival]] = []
+    failures: list[PCollection[Failure]] = []
+    for number, name in enumerate(inputs, 1):
+        source, arrive = _source(name, options)
+        try:
+            read = root | f"Input{number}Read" >> source
+        except RuntimeError as error:
+            # The Kafka connector needs Java and a jar that Beam downloads.
+            raise ConfigError(f"--input {name.split('?')[0]}: {' '.join(str(error).split())[:500]}") from None
+        outputs = read | f"Input{number}Arrive" >> beam.ParDo(arrive).with_outputs(FAILURES, main="all")
+        arrivals.append(outputs["all"])
+        failures.append(outputs[FAILURES])
+    if len(inputs) == 1:
+        return arrivals[0], failures[0]
+    return arrivals | "AllArrivals" >> beam.Flatten(), failures | "AllReadFailures" >> beam.Flatten()
 
 
 def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any, Any], beam.DoFn]":
@@ -119,7 +102,7 @@ def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any,
     pattern = f"{name.rstrip('/')}/**" if is_directory else name
     # The default is the time at which the module was loaded.
     now = Timestamp.now()
-    return MatchContinuously(pattern, options.scan_seconds, start_timestamp=now), FileArrivalsFn(options)
+    return MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=now), FileArrivalsFn(options)
 
 
 def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
@@ -141,16 +124,11 @@ def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":
 def _kafka(uri: str) -> "beam.PTransform[Any, Any]":
     from apache_beam.io.kafka import ReadFromKafka
 
-    found = parse_kafka_uri(uri)
-    consumer = {"auto.offset.reset": "earliest", **found.properties}
+    topic = parse_kafka_uri(uri)
+    fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
     return ReadFromKafka(
-        {
-            **consumer,
-            "bootstrap.servers": found.brokers,
-            "group.id": found.group,
-            "enable.auto.commit": "false",
-        },
-        [found.topic],
+        {"auto.offset.reset": "earliest", **topic.properties, **fixed},
+        [topic.topic],
         commit_offset_in_finalize=True,
         timestamp_policy=ReadFromKafka.create_time_policy,
         with_metadata=True,
@@ -182,7 +160,8 @@ class FileArrivalsFn(_ArriveFn):
 
     def process(self, file: FileMetadata) -> Iterator[Any]:
         """Reads a file that has a supported suffix and is not hidden."""
-        if not _is_read(file.path):
+        name = file.path.rsplit("/", 1)[-1]
+        if name.startswith(".") or not name.endswith(SUFFIXES):
             return
         try:
             for record in read_records(file.path, self._limit):
@@ -192,11 +171,6 @@ class FileArrivalsFn(_ArriveFn):
                     yield self.arrive(record, None, file.last_updated_in_seconds)
         except Exception as error:
             yield self.lose(unread_rest("read", error, file.path))
-
-
-def _is_read(path: str) -> bool:
-    name = path.rsplit("/", 1)[-1]
-    return name.endswith(SUFFIXES) and not name.startswith(".")
 
 
 class MessageArrivalsFn(_ArriveFn):
@@ -224,13 +198,9 @@ class KafkaArrivalsFn(_ArriveFn):
 
 
 def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
-    """Starts a stream with Beam's connectors. Most runners continue it until it is drained.
+    """Starts a stream with Beam's connectors, which most runners continue until it is drained; returns 0.
 
-    Returns:
-        Exit status 0.
-
-    Raises:
-        ConfigError: The options are wrong; nothing was run.
+    Raises ConfigError if the options are wrong; nothing was run.
     """
     stream = settings.stream
     if stream.stop_after is not None or stream.max_run_time is not None:
@@ -247,32 +217,27 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
     if settings.config.alerts:
         open_alert_sink(stream.alerts, None)
     with made_pipeline(options) as pipeline:
-        return _run(pipeline, settings, options)
-
-
-def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOptions) -> int:
-    stream = settings.stream
-    connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
-    arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
-    on_prism = type(pipeline.runner).__name__ == "PrismRunner"
-    sinks = SharedFiles(settings.output, settings.run.run_id, settings.place, in_bundles=on_prism)
-    places = case_places(settings)
-    if places is not None:
-        places.read()
-    cases = None if places is None else partial(worker_cases, places)
-    build_stream(arrivals, [unread], cases, settings, sinks)
-    if only_translates(options):
-        translate(pipeline)
-        print("the pipeline was translated; nothing was run")
+        connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
+        arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
+        on_prism = type(pipeline.runner).__name__ == "PrismRunner"
+        sinks = SharedFiles(settings.output, settings.run.run_id, settings.place, in_bundles=on_prism)
+        places = case_places(settings)
+        if places is not None:
+            places.read()
+        cases = None if places is None else partial(worker_cases, places)
+        build_stream(arrivals, [unread], cases, settings, sinks)
+        if only_translates(options):
+            translate(pipeline)
+            print("the pipeline was translated; nothing was run")
+            return 0
+        if are_elsewhere(pipeline.runner, options):
+            try_staging(options)
+        try_judge(settings)
+        if settings.place:
+            is_updated = options.view_as(GoogleCloudOptions).update
+            prepare_service(settings.place._replace(is_new=not is_updated))
+        run_to_the_end(pipeline)
         return 0
-    if are_elsewhere(pipeline.runner, options):
-        try_staging(options)
-    try_judge(settings)
-    if settings.place:
-        is_updated = options.view_as(GoogleCloudOptions).update
-        prepare_service(settings.place._replace(is_new=not is_updated))
-    run_to_the_end(pipeline)
-    return 0
 
 
 _LOG = logging.getLogger(__name__)
@@ -281,23 +246,20 @@ _CHANGES_AT_ONCE = 500
 _SECONDS_AT_MOST = 10
 
 
-class WriteChanges(beam.PTransform[Any, Any]):
+@beam.ptransform_fn
+def WriteChanges(changes: "PCollection[StreamChange | None]", place: SinkPlace) -> "PCollection[Any]":
     """Writes changes in batches. A batch that fails is repeated by the runner."""
-
-    def __init__(self, place: SinkPlace) -> None:
-        super().__init__()
-        self._place = place
-
-    def expand(self, changes: "PCollection[StreamChange | None]") -> "PCollection[Any]":
-        """Adds the steps that write."""
-        keyed = changes | beam.FlatMap(_sharded).with_output_types(tuple[str, Any])
-        batches = keyed | beam.GroupIntoBatches(_CHANGES_AT_ONCE, _SECONDS_AT_MOST)
-        written: PCollection[Any] = batches | beam.ParDo(_WriteChangesFn(self._place))
-        return written
+    keyed = changes | beam.FlatMap(_sharded).with_output_types(tuple[str, Any])
+    batches = keyed | beam.GroupIntoBatches(_CHANGES_AT_ONCE, _SECONDS_AT_MOST)
+    return batches | beam.ParDo(_WriteChangesFn(place))
 
 
 def _sharded(change: StreamChange | None) -> list[tuple[str, StreamChange]]:
-    return [] if change is None else [(str(crc32(change.thing.encode("utf-8", "replace")) % _SHARDS), change)]
+    return [] if change is None else [(str(_shard(change.thing)), change)]
+
+
+def _shard(name: str) -> int:
+    return crc32(name.encode("utf-8", "replace")) % _SHARDS
 
 
 class _WriteChangesFn(beam.DoFn):
@@ -331,12 +293,8 @@ class SharedFiles:
     ) -> None:
         """Keeps where rows go.
 
-        Args:
-            directory: Output directory.
-            run_id: Id of the run.
-            place: The service.
-            in_bundles: Write at the end of each bundle, into more and smaller files. Prism needs it:
-                under load, rows that waited there for a timer were never written.
+        With `in_bundles` they are written at the end of each bundle, into more and smaller files. Prism needs
+        it: under load, rows that waited there for a timer were never written.
         """
         self._directory, self._run_id, self._place = directory, run_id, place
         self._in_bundles = in_bundles
@@ -367,22 +325,17 @@ class _OutcomeLinesFn(beam.DoFn):
     """Yields the rows of an outcome as lines, keyed by table and shard."""
 
     def process(self, outcome: RecordOutcome) -> Iterator[_Line]:
-        shard = crc32((outcome.conversation_id or "").encode("utf-8", "replace")) % _SHARDS
+        shard = _shard(outcome.conversation_id or "")
+        revision = f"-r{outcome.contribution.revision if outcome.contribution else 0:05}"
         for score in outcome.scores:
             yield f"scores/{shard}", score_lines([score])[:-1]
         for row in outcome.results:
-            yield f"results-r{_revision(outcome):05}/{shard}", dump_json(row["result"])
+            yield f"results{revision}/{shard}", dump_json(row["result"])
         for conversation in outcome.conversations:
             yield f"conversations/{shard}", dump_json(conversation)
-        table = (
-            "failures" if outcome.results or outcome.joined is None else f"failures-r{_revision(outcome):05}"
-        )
+        failures = "failures" if outcome.results or outcome.joined is None else f"failures{revision}"
         for failure in outcome.failures:
-            yield f"{table}/{shard}", dump_json(failure)
-
-
-def _revision(outcome: RecordOutcome) -> int:
-    return outcome.contribution.revision if outcome.contribution else 0
+            yield f"{failures}/{shard}", dump_json(failure)
 
 
 class _MetricLinesFn(beam.DoFn):
@@ -392,14 +345,9 @@ class _MetricLinesFn(beam.DoFn):
         self._run_id = run_id
 
     def process(self, metrics: WindowMetrics) -> Iterator[_Line]:
-        entry, window = (metrics.app_version, metrics.state), metrics.row_window
-        by_version, by_turn, by_slice = SINGLE_FILES
-        for row in version_rows(entry, self._run_id, window):
-            yield by_version, dump_json(row)
-        for turn_row in turn_rows(entry, self._run_id, window):
-            yield by_turn, dump_json(turn_row)
-        for slice_row in slice_rows(entry, self._run_id, window):
-            yield by_slice, dump_json(slice_row)
+        for table, rows in window_change(metrics, self._run_id).rows.items():
+            for row in rows:
+                yield table, dump_json(row)
 
 
 class _WriteFn(beam.DoFn):

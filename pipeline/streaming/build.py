@@ -18,11 +18,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.alerts import RaiseAlerts
-from turnwise.transforms.beam.sessions import (
-    AssembleConversations,
-    NameStreamGroups,
-    RecordContent,
-)
+from turnwise.transforms.beam.sessions import AssembleConversations, NameStreamGroups, RecordContent
 from turnwise.transforms.beam.stream import (
     CASE_FAILURES,
     CaseLookup,
@@ -88,9 +84,9 @@ def build_stream(
         sinks: Sinks for outcomes, metrics and alerts.
     """
     rules, run_id = settings.stream.rules, settings.run.run_id
-    found = _found(arrivals, settings)
-    found = (found, *unread) | "Found" >> beam.Flatten() if unread else found
-    matched = found | "MatchCases" >> MatchArrivals(cases or no_cases)
+    contents = _contents(arrivals, settings)
+    contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
+    matched = contents | "MatchCases" >> MatchArrivals(cases or no_cases)
     failures = [matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce()]
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     outcomes = matched["matched"] | "ScoreArrivals" >> scoring
@@ -102,7 +98,7 @@ def build_stream(
     sinks.write_outcomes(outcomes)
 
 
-def _found(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollection[RecordContent]":
+def _contents(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollection[RecordContent]":
     """Adds the steps that parse, and join events; all that they find goes one way, as one outcome each.
 
     An engine runs every step that follows a Flatten once for each of its inputs.
@@ -110,15 +106,15 @@ def _found(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollect
     rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
     if not may_hold_events(settings.input_format):
-        found: PCollection[RecordContent] = parsed.found
-        return found
+        whole: PCollection[RecordContent] = parsed.whole
+        return whole
     events, rest = parsed.events, []
     if may_hold_groups(settings.input_format):
         named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
         events = (events, named.events) | "Events" >> beam.Flatten()
         rest.append(named.rest)
     assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
-    joined: PCollection[RecordContent] = (parsed.found, assembled, *rest) | "Conversations" >> beam.Flatten()
+    joined: PCollection[RecordContent] = (parsed.whole, assembled, *rest) | "Conversations" >> beam.Flatten()
     return joined
 
 
@@ -172,12 +168,8 @@ def _thing(key: int) -> str:
 def window_change(metrics: WindowMetrics, run_id: str) -> StreamChange:
     """Returns the change of a window and app version."""
     entry, window = (metrics.app_version, metrics.state), metrics.row_window
-    found: tuple[Sequence[Mapping[str, object]], ...] = (
-        version_rows(entry, run_id, window),
-        turn_rows(entry, run_id, window),
-        slice_rows(entry, run_id, window),
-    )
-    rows = dict(zip(SINGLE_FILES, found, strict=True))
+    rows_of: tuple[Any, ...] = (version_rows, turn_rows, slice_rows)
+    rows = {table: of(entry, run_id, window) for table, of in zip(SINGLE_FILES, rows_of, strict=True)}
     thing = _window(rfc3339(metrics.window_start), metrics.app_version)
     return StreamChange(run_id, thing, metrics.revision, metrics.window_start, rows)
 

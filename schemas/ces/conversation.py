@@ -1,8 +1,5 @@
 """Conversations of an app; the same in v1 and v1beta."""
 
-from pydantic import Field
-
-from turnwise.schemas.jsonio import no_items
 from turnwise.schemas.proto.message import (
     Bytes,
     Duration,
@@ -14,24 +11,19 @@ from turnwise.schemas.proto.message import (
     Struct,
     Text,
     Timestamp,
+    field,
 )
 
 
 class Span(Message):
     """A node of a trace."""
 
-    name: Text = ""
-    """Kind or name of the span."""
-    start_time: Timestamp | None = None
-    """Start."""
-    end_time: Timestamp | None = None
-    """End."""
-    duration: Duration | None = None
-    """Length."""
-    attributes: Struct | None = None
-    """Free-form attributes."""
-    child_spans: Repeated["Span"] = Field(default_factory=no_items)
-    """Spans inside it."""
+    name: Text = field("Kind or name of the span.")
+    start_time: Timestamp | None = field("Start.")
+    end_time: Timestamp | None = field("End.")
+    duration: Duration | None = field("Length.")
+    attributes: Struct | None = field("Free-form attributes.")
+    child_spans: Repeated["Span"] = field("Spans inside it.")
 
 
 class ToolsetTool(Message):
@@ -39,49 +31,35 @@ class ToolsetTool(Message):
 
     REQUIRED = ("toolset",)
 
-    toolset: Text = ""
-    """Name of the toolset."""
-    tool_id: Text = ""
-    """Id of the tool in it."""
+    toolset: Text = field("Name of the toolset.")
+    tool_id: Text = field("Id of the tool in it.")
 
 
-class CesToolCall(Message):
+class CesToolCall(Message, proto="ToolCall"):
     """A request to run a tool."""
-
-    PROTO = "ToolCall"
 
     ONEOFS = (("tool", "toolset_tool"),)
 
-    tool: Text | None = None
-    """Name of a tool of the app."""
-    toolset_tool: ToolsetTool | None = None
-    """Tool of a toolset."""
-    id: Text = ""
-    """Id that the response repeats."""
-    display_name: Text = ""
-    """Display name of the tool."""
-    args: Struct | None = None
-    """Arguments."""
+    tool: Text | None = field("Name of a tool of the app.")
+    toolset_tool: ToolsetTool | None = field("Tool of a toolset.")
+    id: Text = field("Id that the response repeats.")
+    display_name: Text = field("Display name of the tool.")
+    args: Struct | None = field("Arguments.")
 
 
-class CesToolResponse(Message):
+class CesToolResponse(Message, proto="ToolResponse"):
     """A response of a tool."""
-
-    PROTO = "ToolResponse"
 
     ONEOFS = (("tool", "toolset_tool"),)
     REQUIRED = ("response",)
 
-    tool: Text | None = None
-    """Name of a tool of the app."""
-    toolset_tool: ToolsetTool | None = None
-    """Tool of a toolset."""
-    id: Text = ""
-    """Id of the call."""
-    display_name: Text = ""
-    """Display name of the tool."""
-    response: Struct | None = None
-    """`output` holds the result, `error` the error; without both, the whole object is the result."""
+    tool: Text | None = field("Name of a tool of the app.")
+    toolset_tool: ToolsetTool | None = field("Tool of a toolset.")
+    id: Text = field("Id of the call.")
+    display_name: Text = field("Display name of the tool.")
+    response: Struct | None = field(
+        "`output` holds the result, `error` the error; without both, the whole object is the result."
+    )
 
 
 class AgentTransfer(Message):
@@ -89,10 +67,8 @@ class AgentTransfer(Message):
 
     REQUIRED = ("target_agent",)
 
-    target_agent: Text = ""
-    """Name of the agent."""
-    display_name: Text = ""
-    """Its display name."""
+    target_agent: Text = field("Name of the agent.")
+    display_name: Text = field("Its display name.")
 
 
 class Blob(Message):
@@ -100,10 +76,8 @@ class Blob(Message):
 
     REQUIRED = ("mime_type", "data")
 
-    mime_type: Text = ""
-    """Media type."""
-    data: Bytes = ""
-    """The bytes."""
+    mime_type: Text = field("Media type.")
+    data: Bytes = field("The bytes.")
 
 
 class Image(Message):
@@ -111,72 +85,41 @@ class Image(Message):
 
     REQUIRED = ("mime_type", "data")
 
-    mime_type: Text = ""
-    """image/png, image/jpeg or image/webp."""
-    data: Bytes = ""
-    """The bytes."""
+    mime_type: Text = field("image/png, image/jpeg or image/webp.")
+    data: Bytes = field("The bytes.")
 
 
 class Chunk(Message):
     """One piece of content."""
 
-    ONEOFS = (
-        (
-            "text",
-            "transcript",
-            "blob",
-            "payload",
-            "image",
-            "tool_call",
-            "tool_response",
-            "agent_transfer",
-            "updated_variables",
-            "default_variables",
-        ),
-    )
+    ONEOFS = (("text", "transcript", "blob", "payload", "image", "tool_call", "tool_response",
+               "agent_transfer", "updated_variables", "default_variables"),)  # fmt: skip
 
-    text: Text | None = None
-    """Text."""
-    transcript: Text | None = None
-    """Text of audio."""
-    blob: Blob | None = None
-    """Binary data."""
-    payload: Struct | None = None
-    """Custom payload."""
-    image: Image | None = None
-    """Image."""
-    tool_call: CesToolCall | None = None
-    """Tool call."""
-    tool_response: CesToolResponse | None = None
-    """Tool response."""
-    agent_transfer: AgentTransfer | None = None
-    """Hand-over to an agent."""
-    updated_variables: Struct | None = None
-    """Variables that changed here."""
-    default_variables: Struct | None = None
-    """Variables at the start."""
+    text: Text | None = field("Text.")
+    transcript: Text | None = field("Text of audio.")
+    blob: Blob | None = field("Binary data.")
+    payload: Struct | None = field("Custom payload.")
+    image: Image | None = field("Image.")
+    tool_call: CesToolCall | None = field("Tool call.")
+    tool_response: CesToolResponse | None = field("Tool response.")
+    agent_transfer: AgentTransfer | None = field("Hand-over to an agent.")
+    updated_variables: Struct | None = field("Variables that changed here.")
+    default_variables: Struct | None = field("Variables at the start.")
 
 
-class ConversationMessage(Message):
+class ConversationMessage(Message, proto="Message"):
     """One message of a user or an agent."""
 
-    PROTO = "Message"
-
-    role: Text = ""
-    """`user`, `agent` or the display name of the agent."""
-    chunks: Repeated[Chunk] = Field(default_factory=no_items)
-    """Content, in order."""
-    event_time: Timestamp | None = None
-    """When it was sent or received."""
+    role: Text = field("`user`, `agent` or the display name of the agent.")
+    chunks: Repeated[Chunk] = field("Content, in order.")
+    event_time: Timestamp | None = field("When it was sent or received.")
 
 
-class ConversationTurn(Message):
+class ConversationTurn(Message, proto="Conversation.Turn"):
     """A user's input and the messages that follow."""
 
-    PROTO = "Conversation.Turn"
-
-    messages: Repeated[ConversationMessage] = Field(default_factory=no_items)
-    root_span: Span | None = None
+    messages: Repeated[ConversationMessage] = field()
+    root_span: Span | None = field()
 
 
 class ChannelType(OpenEnum):
@@ -211,24 +154,19 @@ class InputType(OpenEnum):
     INPUT_TYPE_EVENT = 7
 
 
-class CesConversation(Message):
+class CesConversation(Message, proto="Conversation"):
     """One interaction of an end user with the app."""
 
-    PROTO = "Conversation"
-
-    name: Text = ""
-    start_time: Timestamp | None = None
-    end_time: Timestamp | None = None
-    turns: Repeated[ConversationTurn] = Field(default_factory=no_items)
-    turn_count: Int32 = 0
-    channel_type: Implicit[ChannelType] = ChannelType(0)
-    """Superseded by `input_types`."""
-    source: Implicit[ConversationSource] = ConversationSource(0)
-    input_types: Repeated[InputType] = Field(default_factory=no_items)
-    entry_agent: Text = ""
-    """Absent: the root agent."""
-    deployment: Text = ""
-    app_version: Text = ""
-    language_code: Text = ""
-    messages: Repeated[ConversationMessage] = Field(default_factory=no_items)
-    """Older flat list; `turns` has them too."""
+    name: Text = field()
+    start_time: Timestamp | None = field()
+    end_time: Timestamp | None = field()
+    turns: Repeated[ConversationTurn] = field()
+    turn_count: Int32 = field()
+    channel_type: Implicit[ChannelType] = field("Superseded by `input_types`.")
+    source: Implicit[ConversationSource] = field()
+    input_types: Repeated[InputType] = field()
+    entry_agent: Text = field("Absent: the root agent.")
+    deployment: Text = field()
+    app_version: Text = field()
+    language_code: Text = field()
+    messages: Repeated[ConversationMessage] = field("Older flat list; `turns` has them too.")

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from pydantic import Field
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.ces.conversation import (
@@ -24,7 +23,7 @@ from turnwise.schemas.ces.metric_settings import (
     SessionInput,
     TurnLevelMetricsThresholds,
 )
-from turnwise.schemas.jsonio import JsonObject, no_items
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.message import (
     Bool,
     Implicit,
@@ -36,6 +35,7 @@ from turnwise.schemas.proto.message import (
     Text,
     Timestamp,
     WireError,
+    field,
 )
 
 
@@ -48,131 +48,95 @@ class ComparisonType(OpenEnum):
     SEMANTIC_SIMILARITY = 3
 
 
-class GoldenExpectation(Message):
+class GoldenExpectation(Message, proto="Evaluation.GoldenExpectation"):
     """One checkable requirement."""
 
-    PROTO = "Evaluation.GoldenExpectation"
-    ONEOFS = (
-        (
-            "tool_call",
-            "tool_response",
-            "agent_response",
-            "agent_transfer",
-            "updated_variables",
-            "mock_tool_response",
-            "no_tool_calls",
-        ),
+    ONEOFS = (("tool_call", "tool_response", "agent_response", "agent_transfer", "updated_variables",
+               "mock_tool_response", "no_tool_calls"),)  # fmt: skip
+
+    tool_call: CesToolCall | None = field("This call must occur. args may hold $matchType directives.")
+    tool_response: CesToolResponse | None = field("The tool must have answered this.")
+    agent_response: ConversationMessage | None = field("The agent must say this.")
+    agent_transfer: AgentTransfer | None = field("The agent must hand over to this agent.")
+    updated_variables: Struct | None = field("Values that these session variables must have after the turn.")
+    mock_tool_response: CesToolResponse | None = field("What the fake tool answers; not checked.")
+    no_tool_calls: Bool | None = field("No tool may be called in this turn.")
+    note: Text = field("Label for reports.")
+    skip_evaluation: Bool = field("Whether the expectation is not checked; its outcome is SKIPPED.")
+    expectation_level_metrics_thresholds_override: ExpectationLevelMetricsThresholds | None = field(
+        "Threshold of the parameters of this call."
     )
-
-    tool_call: CesToolCall | None = None
-    """This call must occur. args may hold $matchType directives."""
-    tool_response: CesToolResponse | None = None
-    """The tool must have answered this."""
-    agent_response: ConversationMessage | None = None
-    """The agent must say this."""
-    agent_transfer: AgentTransfer | None = None
-    """The agent must hand over to this agent."""
-    updated_variables: Struct | None = None
-    """Values that these session variables must have after the turn."""
-    mock_tool_response: CesToolResponse | None = None
-    """What the fake tool answers; not checked."""
-    no_tool_calls: Bool | None = None
-    """No tool may be called in this turn."""
-    note: Text = ""
-    """Label for reports."""
-    skip_evaluation: Bool = False
-    """Whether the expectation is not checked; its outcome is SKIPPED."""
-    expectation_level_metrics_thresholds_override: ExpectationLevelMetricsThresholds | None = None
-    """Threshold of the parameters of this call."""
-    agent_response_semantic_similarity_metrics_config_override: SemanticSimilarityMetricsConfig | None = None
-    """Switch of semantic similarity for this response."""
-    agent_response_hallucination_metrics_config_override: HallucinationMetricsConfig | None = None
-    """Switch of the hallucination check for this response."""
-    comparison_type: Implicit[ComparisonType] = ComparisonType(0)
-    """How expected and observed values are compared."""
+    agent_response_semantic_similarity_metrics_config_override: SemanticSimilarityMetricsConfig | None = (
+        field("Switch of semantic similarity for this response.")
+    )
+    agent_response_hallucination_metrics_config_override: HallucinationMetricsConfig | None = field(
+        "Switch of the hallucination check for this response."
+    )
+    comparison_type: Implicit[ComparisonType] = field("How expected and observed values are compared.")
 
 
-class GoldenStep(Message):
+class GoldenStep(Message, proto="Evaluation.Step"):
     """One input or one check of a turn."""
 
-    PROTO = "Evaluation.Step"
     ONEOFS = (("user_input", "agent_transfer", "expectation"),)
     NEEDS_ONE = True
 
-    user_input: SessionInput | None = None
-    """What is sent to the agent."""
-    agent_transfer: AgentTransfer | None = None
-    """Hands the conversation to an agent."""
-    expectation: GoldenExpectation | None = None
-    """What is checked in this turn."""
+    user_input: SessionInput | None = field("What is sent to the agent.")
+    agent_transfer: AgentTransfer | None = field("Hands the conversation to an agent.")
+    expectation: GoldenExpectation | None = field("What is checked in this turn.")
 
 
-class GoldenTurn(Message):
+class GoldenTurn(Message, proto="Evaluation.GoldenTurn"):
     """One user turn with the expectations until the next."""
 
-    PROTO = "Evaluation.GoldenTurn"
     REQUIRED = ("steps",)
     RANGES = (("steps", 1, None),)
 
-    steps: Repeated[GoldenStep] = Field(default_factory=no_items)
-    """Inputs and expectations, in the expected order of calls."""
-    root_span: Span | None = None
-    """Span with the audio of the turn."""
-    turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = None
-    """Thresholds of this turn."""
-    hallucination_metric_behavior_override: Implicit[HallucinationMetricBehavior] = (
-        HallucinationMetricBehavior(0)
+    steps: Repeated[GoldenStep] = field("Inputs and expectations, in the expected order of calls.")
+    root_span: Span | None = field("Span with the audio of the turn.")
+    turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = field(
+        "Thresholds of this turn."
     )
-    """Whether a hallucination in this turn fails the evaluation."""
+    hallucination_metric_behavior_override: Implicit[HallucinationMetricBehavior] = field(
+        "Whether a hallucination in this turn fails the evaluation."
+    )
 
 
-class Golden(Message):
+class Golden(Message, proto="Evaluation.Golden"):
     """The script of a golden case."""
 
-    PROTO = "Evaluation.Golden"
     REQUIRED = ("turns",)
     RANGES = (("turns", 1, 100),)
 
-    turns: Repeated[GoldenTurn] = Field(default_factory=no_items)
-    """The turns to replay, in order."""
-    evaluation_expectations: Repeated[Text] = Field(default_factory=no_items)
-    """Names of the expectations on the whole conversation."""
+    turns: Repeated[GoldenTurn] = field("The turns to replay, in order.")
+    evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
 
 
-class CesUserFact(Message):
+class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
     """A fact given to the simulated user."""
 
-    PROTO = "Evaluation.Scenario.UserFact"
     REQUIRED = ("name", "value")
 
-    name: Text = ""
-    """What the fact is about."""
-    value: Text = ""
-    """Its value."""
+    name: Text = field("What the fact is about.")
+    value: Text = field("Its value.")
 
 
-class ToolExpectation(Message):
+class ToolExpectation(Message, proto="Evaluation.ScenarioExpectation.ToolExpectation"):
     """A call and its mocked answer."""
 
-    PROTO = "Evaluation.ScenarioExpectation.ToolExpectation"
     REQUIRED = ("expected_tool_call", "mock_tool_response")
 
-    expected_tool_call: CesToolCall | None = None
-    """The call; only the given parameters are checked."""
-    mock_tool_response: CesToolResponse | None = None
-    """What the tool answers."""
+    expected_tool_call: CesToolCall | None = field("The call; only the given parameters are checked.")
+    mock_tool_response: CesToolResponse | None = field("What the tool answers.")
 
 
-class ScenarioExpectation(Message):
+class ScenarioExpectation(Message, proto="Evaluation.ScenarioExpectation"):
     """An expectation on a scenario's conversation."""
 
-    PROTO = "Evaluation.ScenarioExpectation"
     ONEOFS = (("tool_expectation", "agent_response"),)
 
-    tool_expectation: ToolExpectation | None = None
-    """A call, and its answer."""
-    agent_response: ConversationMessage | None = None
-    """A response of the agent."""
+    tool_expectation: ToolExpectation | None = field("A call, and its answer.")
+    agent_response: ConversationMessage | None = field("A response of the agent.")
 
 
 class TaskCompletionBehavior(OpenEnum):
@@ -200,116 +164,87 @@ class ScenarioExecutionMode(OpenEnum):
     SPEED_OPTIMIZED = 2
 
 
-class Scenario(Message):
+class Scenario(Message, proto="Evaluation.Scenario"):
     """The setting of a simulated conversation."""
 
-    PROTO = "Evaluation.Scenario"
     DEPRECATED = frozenset({"task_completion_behavior"})
     RANGES = (("max_turns", 0, 100),)
 
-    task: Text = ""
-    """What the simulated user wants, and what counts as success."""
-    user_facts: Repeated[CesUserFact] = Field(default_factory=no_items)
-    """What the simulated user knows."""
-    max_turns: Int32 = 0
-    """Most turns of the simulation; absent: 100."""
-    rubrics: Repeated[Text] = Field(default_factory=no_items)
-    """Statements that the whole conversation is scored against."""
-    scenario_expectations: Repeated[ScenarioExpectation] = Field(default_factory=no_items)
-    """Calls and responses that must occur somewhere."""
-    variable_overrides: Struct | None = None
-    """Session variables that the agent knows and the user does not."""
-    task_completion_behavior: Implicit[TaskCompletionBehavior] = TaskCompletionBehavior(0)
-    """Older form of userGoalBehavior."""
-    user_goal_behavior: Implicit[UserGoalBehavior] = UserGoalBehavior(0)
-    """Whether the goal is to be satisfied, rejected or ignored."""
-    evaluation_expectations: Repeated[Text] = Field(default_factory=no_items)
-    """Names of the expectations on the whole conversation."""
-    scenario_execution_mode: Implicit[ScenarioExecutionMode] = ScenarioExecutionMode(0)
-    """Quality or speed of the simulation."""
+    task: Text = field("What the simulated user wants, and what counts as success.")
+    user_facts: Repeated[CesUserFact] = field("What the simulated user knows.")
+    max_turns: Int32 = field("Most turns of the simulation; absent: 100.")
+    rubrics: Repeated[Text] = field("Statements that the whole conversation is scored against.")
+    scenario_expectations: Repeated[ScenarioExpectation] = field(
+        "Calls and responses that must occur somewhere."
+    )
+    variable_overrides: Struct | None = field("Session variables that the agent knows and the user does not.")
+    task_completion_behavior: Implicit[TaskCompletionBehavior] = field("Older form of userGoalBehavior.")
+    user_goal_behavior: Implicit[UserGoalBehavior] = field(
+        "Whether the goal is to be satisfied, rejected or ignored."
+    )
+    evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
+    scenario_execution_mode: Implicit[ScenarioExecutionMode] = field("Quality or speed of the simulation.")
 
 
 class CaseContent(Message):
     """An evaluation without what is computed of its results."""
 
-    PACKAGE = Message.PACKAGE
     ONEOFS = (("golden", "scenario"),)
     NEEDS_ONE = True
     REQUIRED = ("display_name",)
     IDENTIFIER = "name"
     RANGES = (("tags", 0, 100),)
     OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset(
-        {
-            "aggregatedMetrics",
-            "createTime",
-            "createdBy",
-            "etag",
-            "evaluationDatasets",
-            "evaluationRuns",
-            "invalid",
-            "lastCompletedResult",
-            "lastTenResults",
-            "lastUpdatedBy",
-            "updateTime",
-        }
-    )
+        {"aggregatedMetrics", "createTime", "createdBy", "etag", "evaluationDatasets", "evaluationRuns",
+         "invalid", "lastCompletedResult", "lastTenResults", "lastUpdatedBy", "updateTime"}
+    )  # fmt: skip
     """JSON names of the fields of an Evaluation that only the service sets."""
 
-    golden: Golden | None = None
-    """A script of user inputs and of what is expected after each."""
-    scenario: Scenario | None = None
-    """A task that a simulated user pursues."""
-    name: Text = ""
-    """projects/P/locations/L/apps/A/evaluations/E. It never changes."""
-    display_name: Text = ""
-    """Name for people, unique in the app."""
-    description: Text = ""
-    """Free text."""
-    tags: Repeated[Text] = Field(default_factory=no_items)
-    """Labels to select evaluations by."""
-    evaluation_datasets: Repeated[Text] = Field(default_factory=no_items)
-    """Names of the datasets that hold the evaluation."""
-    create_time: Timestamp | None = None
-    """When it was created."""
-    created_by: Text = ""
-    """Who created it."""
-    update_time: Timestamp | None = None
-    """When it was last changed."""
-    last_updated_by: Text = ""
-    """Who last changed it."""
-    evaluation_runs: Repeated[Text] = Field(default_factory=no_items)
-    """Names of the runs that have a result of it."""
-    etag: Text = ""
-    """Version of the content. An update that sends an older one is refused."""
-    invalid: Bool = False
-    """Whether it refers to a deleted tool, toolset or agent."""
-    evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = None
-    """Thresholds of this evaluation in place of the app's."""
-    evaluation_metrics_config_override: EvaluationMetricsConfig | None = None
-    """Metrics of this evaluation in place of the app's."""
+    golden: Golden | None = field("A script of user inputs and of what is expected after each.")
+    scenario: Scenario | None = field("A task that a simulated user pursues.")
+    name: Text = field("projects/P/locations/L/apps/A/evaluations/E. It never changes.")
+    display_name: Text = field("Name for people, unique in the app.")
+    description: Text = field("Free text.")
+    tags: Repeated[Text] = field("Labels to select evaluations by.")
+    evaluation_datasets: Repeated[Text] = field("Names of the datasets that hold the evaluation.")
+    create_time: Timestamp | None = field("When it was created.")
+    created_by: Text = field("Who created it.")
+    update_time: Timestamp | None = field("When it was last changed.")
+    last_updated_by: Text = field("Who last changed it.")
+    evaluation_runs: Repeated[Text] = field("Names of the runs that have a result of it.")
+    etag: Text = field("Version of the content. An update that sends an older one is refused.")
+    invalid: Bool = field("Whether it refers to a deleted tool, toolset or agent.")
+    evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = field(
+        "Thresholds of this evaluation in place of the app's."
+    )
+    evaluation_metrics_config_override: EvaluationMetricsConfig | None = field(
+        "Metrics of this evaluation in place of the app's."
+    )
 
 
-class CaseToScore(CaseContent):
+class CaseToScore(CaseContent, proto="Evaluation"):
     """A case as it is read for scoring: its results are not."""
 
-    PROTO = "Evaluation"
-    PACKAGE = "turnwise"
-
-    aggregated_metrics: JsonObject | None = None
-    """AggregatedMetrics in JSON."""
-    last_completed_result: JsonObject | None = None
-    """An EvaluationResult in JSON."""
-    last_ten_results: Repeated[JsonObject] = Field(default_factory=no_items)
-    """EvaluationResults in JSON."""
+    aggregated_metrics: JsonObject | None = field("AggregatedMetrics in JSON.")
+    last_completed_result: JsonObject | None = field("An EvaluationResult in JSON.")
+    last_ten_results: Repeated[JsonObject] = field("EvaluationResults in JSON.")
 
 
 def check_evaluation(evaluation: CaseContent) -> None:
     """Raises WireError if a case has no checkable content or a threshold outside its range."""
+    golden, scenario = evaluation.golden, evaluation.scenario
     check_thresholds(evaluation.evaluation_metrics_threshold_override)
-    if evaluation.golden is not None:
-        _check_golden(evaluation.golden)
-    if evaluation.scenario is not None:
-        _check_scenario(evaluation.scenario)
+    if golden is not None:
+        if not golden.turns:
+            raise WireError("Evaluation.golden.turns: at least one turn is needed")
+        _check_texts(golden.evaluation_expectations, "Evaluation.golden.evaluationExpectations")
+        for i, turn in enumerate(golden.turns):
+            _check_turn(turn, f"Evaluation.golden.turns[{i}]")
+    if scenario is not None:
+        if not scenario.task.strip() and not any(rubric.strip() for rubric in scenario.rubrics):
+            raise WireError("Evaluation.scenario: a task or rubrics are needed")
+        _check_texts(scenario.rubrics, "Evaluation.scenario.rubrics")
+        _check_texts(scenario.evaluation_expectations, "Evaluation.scenario.evaluationExpectations")
 
 
 def check_thresholds(thresholds: EvaluationMetricsThresholds | None) -> None:
@@ -321,18 +256,10 @@ def check_thresholds(thresholds: EvaluationMetricsThresholds | None) -> None:
 
 
 def _check_ranges(message: Message | None) -> None:
-    for field, low, high in () if message is None else message.RANGES:
-        value = getattr(message, field)
+    for name, low, high in () if message is None else message.RANGES:
+        value = getattr(message, name)
         if value is not None and high is not None and not low <= value <= high:
-            raise WireError(f"{to_camel(field)}: {value:g} does not lie between {low} and {high}")
-
-
-def _check_golden(golden: Golden) -> None:
-    if not golden.turns:
-        raise WireError("Evaluation.golden.turns: at least one turn is needed")
-    _check_texts(golden.evaluation_expectations, "Evaluation.golden.evaluationExpectations")
-    for i, turn in enumerate(golden.turns):
-        _check_turn(turn, f"Evaluation.golden.turns[{i}]")
+            raise WireError(f"{to_camel(name)}: {value:g} does not lie between {low} and {high}")
 
 
 def _check_turn(turn: GoldenTurn, path: str) -> None:
@@ -348,12 +275,12 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
 
 
 def _check_condition(expectation: GoldenExpectation, path: str) -> None:
-    call, said = expectation.tool_call, expectation.agent_response
+    call, answer = expectation.tool_call, expectation.agent_response
     if call is not None and not (call.tool or call.toolset_tool or call.display_name):
         raise WireError(f"{path}.toolCall: the tool is needed")
     if expectation.updated_variables is not None and not expectation.updated_variables:
         raise WireError(f"{path}.updatedVariables: at least one variable is needed")
-    if said is not None and not any(map(_has_content, said.chunks)):
+    if answer is not None and not any(map(_has_content, answer.chunks)):
         raise WireError(f"{path}.agentResponse: a chunk that is not empty is needed")
 
 
@@ -368,10 +295,3 @@ def _check_texts(texts: Sequence[str], path: str) -> None:
     for i, text in enumerate(texts):
         if not text.strip():
             raise WireError(f"{path}[{i}]: is empty")
-
-
-def _check_scenario(scenario: Scenario) -> None:
-    if not scenario.task.strip() and not any(rubric.strip() for rubric in scenario.rubrics):
-        raise WireError("Evaluation.scenario: a task or rubrics are needed")
-    _check_texts(scenario.rubrics, "Evaluation.scenario.rubrics")
-    _check_texts(scenario.evaluation_expectations, "Evaluation.scenario.evaluationExpectations")

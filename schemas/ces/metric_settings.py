@@ -1,7 +1,5 @@
 """Settings of CES's metrics, and what sessions take and give."""
 
-from pydantic import Field
-
 from turnwise.schemas.ces.conversation import (
     Blob,
     CesToolCall,
@@ -10,7 +8,6 @@ from turnwise.schemas.ces.conversation import (
     Image,
     Span,
 )
-from turnwise.schemas.jsonio import no_items
 from turnwise.schemas.proto.message import (
     AnyMessage,
     Bool,
@@ -23,6 +20,7 @@ from turnwise.schemas.proto.message import (
     Repeated,
     Struct,
     Text,
+    field,
 )
 
 HIGHEST_SIMILARITY = 4
@@ -36,31 +34,36 @@ class SemanticSimilarityChannel(OpenEnum):
     AUDIO = 2
 
 
-class TurnLevelMetricsThresholds(Message):
+class TurnLevelMetricsThresholds(
+    Message, proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.TurnLevelMetricsThresholds"
+):
     """Thresholds per turn."""
 
-    PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.TurnLevelMetricsThresholds"
     RANGES = (
         ("semantic_similarity_success_threshold", 0, HIGHEST_SIMILARITY),
         ("overall_tool_invocation_correctness_threshold", 0, 1),
     )
 
-    semantic_similarity_success_threshold: Int32 | None = None
-    """Lowest similarity that passes; absent: 3."""
-    overall_tool_invocation_correctness_threshold: Float32 | None = None
-    """Lowest share of expected tools that passes; absent: 1."""
-    semantic_similarity_channel: Implicit[SemanticSimilarityChannel] = SemanticSimilarityChannel(0)
-    """Whether text or audio is compared."""
+    semantic_similarity_success_threshold: Int32 | None = field("Lowest similarity that passes; absent: 3.")
+    overall_tool_invocation_correctness_threshold: Float32 | None = field(
+        "Lowest share of expected tools that passes; absent: 1."
+    )
+    semantic_similarity_channel: Implicit[SemanticSimilarityChannel] = field(
+        "Whether text or audio is compared."
+    )
 
 
-class ExpectationLevelMetricsThresholds(Message):
+class ExpectationLevelMetricsThresholds(
+    Message,
+    proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.ExpectationLevelMetricsThresholds",
+):
     """Threshold per tool-call expectation."""
 
-    PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.ExpectationLevelMetricsThresholds"
     RANGES = (("tool_invocation_parameter_correctness_threshold", 0, 1),)
 
-    tool_invocation_parameter_correctness_threshold: Float32 | None = None
-    """Lowest share of expected parameters that passes; absent: 1."""
+    tool_invocation_parameter_correctness_threshold: Float32 | None = field(
+        "Lowest share of expected parameters that passes; absent: 1."
+    )
 
 
 class ExtraToolCallBehavior(OpenEnum):
@@ -71,26 +74,24 @@ class ExtraToolCallBehavior(OpenEnum):
     ALLOW = 2
 
 
-class ToolMatchingSettings(Message):
+class ToolMatchingSettings(Message, proto="EvaluationMetricsThresholds.ToolMatchingSettings"):
     """Matching of tool calls."""
 
-    PROTO = "EvaluationMetricsThresholds.ToolMatchingSettings"
+    extra_tool_call_behavior: Implicit[ExtraToolCallBehavior] = field(
+        "Effect of a call that nothing expects."
+    )
 
-    extra_tool_call_behavior: Implicit[ExtraToolCallBehavior] = ExtraToolCallBehavior(0)
-    """Effect of a call that nothing expects."""
 
-
-class GoldenEvaluationMetricsThresholds(Message):
+class GoldenEvaluationMetricsThresholds(
+    Message, proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
+):
     """Thresholds of golden cases."""
 
-    PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
-
-    turn_level_metrics_thresholds: TurnLevelMetricsThresholds | None = None
-    """Per turn."""
-    expectation_level_metrics_thresholds: ExpectationLevelMetricsThresholds | None = None
-    """Per expected call."""
-    tool_matching_settings: ToolMatchingSettings | None = None
-    """Effect of unexpected calls."""
+    turn_level_metrics_thresholds: TurnLevelMetricsThresholds | None = field("Per turn.")
+    expectation_level_metrics_thresholds: ExpectationLevelMetricsThresholds | None = field(
+        "Per expected call."
+    )
+    tool_matching_settings: ToolMatchingSettings | None = field("Effect of unexpected calls.")
 
 
 class HallucinationMetricBehavior(OpenEnum):
@@ -106,113 +107,90 @@ class EvaluationMetricsThresholds(Message):
 
     DEPRECATED = frozenset({"hallucination_metric_behavior"})
 
-    golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = None
-    """Thresholds of goldens."""
-    hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = HallucinationMetricBehavior(0)
-    """Older form of goldenHallucinationMetricBehavior."""
-    golden_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = HallucinationMetricBehavior(
-        0
+    golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = field(
+        "Thresholds of goldens."
     )
-    """Whether a hallucination fails a golden."""
-    scenario_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = (
-        HallucinationMetricBehavior(0)
+    hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+        "Older form of goldenHallucinationMetricBehavior."
     )
-    """Whether a hallucination fails a scenario."""
+    golden_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+        "Whether a hallucination fails a golden."
+    )
+    scenario_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+        "Whether a hallucination fails a scenario."
+    )
 
 
-class SemanticSimilarityMetricsConfig(Message):
+class SemanticSimilarityMetricsConfig(
+    Message, proto="EvaluationMetricsConfig.SemanticSimilarityMetricsConfig"
+):
     """Switch of semantic similarity."""
 
-    PROTO = "EvaluationMetricsConfig.SemanticSimilarityMetricsConfig"
-
-    enable_semantic_similarity_metrics: Bool = False
-    """Whether it is computed."""
+    enable_semantic_similarity_metrics: Bool = field("Whether it is computed.")
 
 
-class ToolCorrectnessMetricsConfig(Message):
+class ToolCorrectnessMetricsConfig(Message, proto="EvaluationMetricsConfig.ToolCorrectnessMetricsConfig"):
     """Switch of a tool check."""
 
-    PROTO = "EvaluationMetricsConfig.ToolCorrectnessMetricsConfig"
-
-    enable_tool_correctness_metrics: Bool = False
-    """Whether it is computed."""
+    enable_tool_correctness_metrics: Bool = field("Whether it is computed.")
 
 
-class GoldenMetricsConfig(Message):
+class GoldenMetricsConfig(Message, proto="EvaluationMetricsConfig.GoldenMetricsConfig"):
     """Metrics of golden cases."""
 
-    PROTO = "EvaluationMetricsConfig.GoldenMetricsConfig"
+    semantic_similarity_metrics_config: SemanticSimilarityMetricsConfig | None = field("Semantic similarity.")
+    tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = field(
+        "Correctness of calls per turn."
+    )
+    step_tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = field(
+        "Correctness of calls per step."
+    )
 
-    semantic_similarity_metrics_config: SemanticSimilarityMetricsConfig | None = None
-    """Semantic similarity."""
-    tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = None
-    """Correctness of calls per turn."""
-    step_tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = None
-    """Correctness of calls per step."""
 
-
-class UserGoalMetMetricsConfig(Message):
+class UserGoalMetMetricsConfig(Message, proto="EvaluationMetricsConfig.UserGoalMetMetricsConfig"):
     """Switch of user goal satisfaction."""
 
-    PROTO = "EvaluationMetricsConfig.UserGoalMetMetricsConfig"
-
-    enable_user_goal_met_metrics: Bool = False
-    """Whether it is computed."""
+    enable_user_goal_met_metrics: Bool = field("Whether it is computed.")
 
 
-class ExpectationsMetMetricsConfig(Message):
+class ExpectationsMetMetricsConfig(Message, proto="EvaluationMetricsConfig.ExpectationsMetMetricsConfig"):
     """Switch of scenario expectations."""
 
-    PROTO = "EvaluationMetricsConfig.ExpectationsMetMetricsConfig"
-
-    enable_expectations_met_metrics: Bool = False
-    """Whether it is computed."""
+    enable_expectations_met_metrics: Bool = field("Whether it is computed.")
 
 
-class ScenarioMetricsConfig(Message):
+class ScenarioMetricsConfig(Message, proto="EvaluationMetricsConfig.ScenarioMetricsConfig"):
     """Metrics of scenario cases."""
 
-    PROTO = "EvaluationMetricsConfig.ScenarioMetricsConfig"
-
-    user_goal_met_metrics_config: UserGoalMetMetricsConfig | None = None
-    """Satisfaction of the user's goal."""
-    expectations_met_metrics_config: ExpectationsMetMetricsConfig | None = None
-    """Scenario expectations."""
+    user_goal_met_metrics_config: UserGoalMetMetricsConfig | None = field("Satisfaction of the user's goal.")
+    expectations_met_metrics_config: ExpectationsMetMetricsConfig | None = field("Scenario expectations.")
 
 
 class EvaluationMetricsConfig(Message):
     """Switches of metrics; an absent message means the default."""
 
-    golden_metrics_config: GoldenMetricsConfig | None = None
-    """Metrics of goldens."""
-    scenario_metrics_config: ScenarioMetricsConfig | None = None
-    """Metrics of scenarios."""
+    golden_metrics_config: GoldenMetricsConfig | None = field("Metrics of goldens.")
+    scenario_metrics_config: ScenarioMetricsConfig | None = field("Metrics of scenarios.")
 
 
-class HallucinationMetricsConfig(Message):
+class HallucinationMetricsConfig(Message, proto="EvaluationMetricsConfig.HallucinationMetricsConfig"):
     """Switch of the hallucination check of one response."""
 
-    PROTO = "EvaluationMetricsConfig.HallucinationMetricsConfig"
-
-    enable_hallucination_metrics: Bool = False
-    """Whether it is computed."""
+    enable_hallucination_metrics: Bool = field("Whether it is computed.")
 
 
 class ToolResponses(Message):
     """Answers of client-side tools."""
 
-    tool_responses: Repeated[CesToolResponse] = Field(default_factory=no_items)
-    """The answers."""
+    tool_responses: Repeated[CesToolResponse] = field("The answers.")
 
 
-class SessionEvent(Message):
+class SessionEvent(Message, proto="Event"):
     """An event."""
 
-    PROTO = "Event"
     REQUIRED = ("event",)
 
-    event: Text = ""
-    """Name of the event."""
+    event: Text = field("Name of the event.")
 
 
 class SessionInput(Message):
@@ -220,76 +198,63 @@ class SessionInput(Message):
 
     ONEOFS = (("text", "dtmf", "audio", "tool_responses", "image", "blob", "variables", "event"),)
 
-    text: Text | None = None
-    """Text."""
-    dtmf: Text | None = None
-    """Telephone digits."""
-    audio: Bytes | None = None
-    """Audio bytes."""
-    tool_responses: ToolResponses | None = None
-    """Answers of the client's tools."""
-    image: Image | None = None
-    """Image."""
-    blob: Blob | None = None
-    """Binary data."""
-    variables: Struct | None = None
-    """Session variables."""
-    event: SessionEvent | None = None
-    """Named event."""
-    will_continue: Bool = False
-    """Whether it is a fragment of a longer input."""
+    text: Text | None = field("Text.")
+    dtmf: Text | None = field("Telephone digits.")
+    audio: Bytes | None = field("Audio bytes.")
+    tool_responses: ToolResponses | None = field("Answers of the client's tools.")
+    image: Image | None = field("Image.")
+    blob: Blob | None = field("Binary data.")
+    variables: Struct | None = field("Session variables.")
+    event: SessionEvent | None = field("Named event.")
+    will_continue: Bool = field("Whether it is a fragment of a longer input.")
 
 
 class ToolCalls(Message):
     """Calls for tools of the client."""
 
-    tool_calls: Repeated[CesToolCall] = Field(default_factory=no_items)
+    tool_calls: Repeated[CesToolCall] = field()
 
 
-class CitedChunk(Message):
+class CitedChunk(Message, proto="Citations.CitedChunk"):
     """A source of an agent's text."""
 
-    PROTO = "Citations.CitedChunk"
-
-    uri: Text = ""
-    title: Text = ""
-    text: Text = ""
-    requires_attribution: Bool = False
+    uri: Text = field()
+    title: Text = field()
+    text: Text = field()
+    requires_attribution: Bool = field()
 
 
 class Citations(Message):
     """Sources of an agent's text."""
 
-    cited_chunks: Repeated[CitedChunk] = Field(default_factory=no_items)
+    cited_chunks: Repeated[CitedChunk] = field()
 
 
 class WebSearchQuery(Message):
     """A suggested search."""
 
-    query: Text = ""
-    uri: Text = ""
+    query: Text = field()
+    uri: Text = field()
 
 
 class GoogleSearchSuggestions(Message):
     """Search suggestions to be shown with an answer."""
 
-    htmls: Repeated[Text] = Field(default_factory=no_items)
-    web_search_queries: Repeated[WebSearchQuery] = Field(default_factory=no_items)
+    htmls: Repeated[Text] = field()
+    web_search_queries: Repeated[WebSearchQuery] = field()
 
 
 class EndSession(Message):
     """End of the session; the metadata holds the reason."""
 
-    metadata: Struct | None = None
+    metadata: Struct | None = field()
 
 
-class DiagnosticInfo(Message):
+class DiagnosticInfo(Message, proto="SessionOutput.DiagnosticInfo"):
     """Messages and trace of a turn."""
 
-    PROTO = "SessionOutput.DiagnosticInfo"
-
-    messages: Repeated[ConversationMessage] = Field(default_factory=no_items)
-    root_span: Span | None = None
+    messages: Repeated[ConversationMessage] = field()
+    root_span: Span | None = field()
 
 
 class SessionOutput(Message):
@@ -299,15 +264,14 @@ class SessionOutput(Message):
         ("text", "audio", "tool_calls", "citations", "google_search_suggestions", "end_session", "payload"),
     )
 
-    text: Text | None = None
-    audio: Bytes | None = None
-    tool_calls: ToolCalls | None = None
-    citations: Citations | None = None
-    google_search_suggestions: GoogleSearchSuggestions | None = None
-    end_session: EndSession | None = None
-    payload: Struct | None = None
-    turn_index: Int32 = 0
-    """1-based."""
-    turn_completed: Bool = False
-    diagnostic_info: DiagnosticInfo | None = None
-    context: Repeated[AnyMessage] = Field(default_factory=no_items)
+    text: Text | None = field()
+    audio: Bytes | None = field()
+    tool_calls: ToolCalls | None = field()
+    citations: Citations | None = field()
+    google_search_suggestions: GoogleSearchSuggestions | None = field()
+    end_session: EndSession | None = field()
+    payload: Struct | None = field()
+    turn_index: Int32 = field("1-based.")
+    turn_completed: Bool = field()
+    diagnostic_info: DiagnosticInfo | None = field()
+    context: Repeated[AnyMessage] = field()

@@ -1,10 +1,9 @@
 """Requests and responses of the methods that the store serves."""
 
-from pydantic import Field
+from typing import ClassVar
 
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
-from turnwise.schemas.jsonio import no_items
-from turnwise.schemas.proto.message import Bool, FieldMask, Int32, Message, Repeated, Text
+from turnwise.schemas.proto.message import Bool, FieldMask, Int32, Message, Repeated, Text, field
 
 
 class UpdateEvaluationRequest(Message):
@@ -12,10 +11,10 @@ class UpdateEvaluationRequest(Message):
 
     REQUIRED = ("evaluation",)
 
-    evaluation: Evaluation | None = None
-    """The new values; its name says which evaluation changes."""
-    update_mask: FieldMask | None = None
-    """Comma-separated paths of the fields to change; absent: all fields."""
+    evaluation: Evaluation | None = field("The new values; its name says which evaluation changes.")
+    update_mask: FieldMask | None = field(
+        "Comma-separated paths of the fields to change; absent: all fields."
+    )
 
 
 class CreateEvaluationRequest(Message):
@@ -23,12 +22,9 @@ class CreateEvaluationRequest(Message):
 
     REQUIRED = ("parent", "evaluation")
 
-    parent: Text = ""
-    """The app: projects/P/locations/L/apps/A."""
-    evaluation_id: Text = ""
-    """Last part of the name; absent: generated."""
-    evaluation: Evaluation | None = None
-    """The evaluation."""
+    parent: Text = field("The app: projects/P/locations/L/apps/A.")
+    evaluation_id: Text = field("Last part of the name; absent: generated.")
+    evaluation: Evaluation | None = field("The evaluation.")
 
 
 class DeleteEvaluationRequest(Message):
@@ -36,46 +32,41 @@ class DeleteEvaluationRequest(Message):
 
     REQUIRED = ("name",)
 
-    name: Text = ""
-    """Name of the evaluation."""
-    force: Bool = False
-    """Whether it is also removed from its datasets; otherwise one that is in a dataset is not deleted."""
-    etag: Text = ""
-    """The etag that it must have; absent: any."""
+    name: Text = field("Name of the evaluation.")
+    force: Bool = field(
+        "Whether it is also removed from its datasets; otherwise one that is in a dataset is not deleted."
+    )
+    etag: Text = field("The etag that it must have; absent: any.")
 
 
-class ListEvaluationsRequest(Message):
-    """List the cases of an app."""
+class PageRequest(Message):
+    """Base of requests for a page of what an app has."""
 
-    REQUIRED = ("parent",)
-    DEPRECATED = frozenset({"filter"})
+    REQUIRED: ClassVar[tuple[str, ...]] = ("parent",)
     RANGES = (("page_size", 0, None),)
 
-    parent: Text = ""
-    """The app: projects/P/locations/L/apps/A."""
-    page_size: Int32 = 0
-    """Most entries of a page."""
-    page_token: Text = ""
-    """nextPageToken of the page before."""
-    filter: Text = ""
-    """Older form of evaluationFilter."""
-    evaluation_filter: Text = ""
-    """Condition on evaluations, such as tags:slow AND display_name:refund."""
-    evaluation_run_filter: Text = ""
-    """Condition on the runs of their results, such as app_version = v8."""
-    order_by: Text = ""
-    """name (default), create_time or update_time; times from the newest on."""
-    last_ten_results: Bool = False
-    """Whether the ten newest results are added."""
+    parent: Text = field("The app: projects/P/locations/L/apps/A.")
+    page_size: Int32 = field("Most entries of a page.")
+    page_token: Text = field("nextPageToken of the page before.")
+
+
+class ListEvaluationsRequest(PageRequest):
+    """List the cases of an app."""
+
+    DEPRECATED = frozenset({"filter"})
+
+    filter: Text = field("Older form of evaluationFilter.")
+    evaluation_filter: Text = field("Condition on evaluations, such as tags:slow AND display_name:refund.")
+    evaluation_run_filter: Text = field("Condition on the runs of their results, such as app_version = v8.")
+    order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
+    last_ten_results: Bool = field("Whether the ten newest results are added.")
 
 
 class ListEvaluationsResponse(Message):
     """A page of cases."""
 
-    evaluations: Repeated[Evaluation] = Field(default_factory=no_items)
-    """The evaluations."""
-    next_page_token: Text = ""
-    """pageToken of the next page; absent: this is the last."""
+    evaluations: Repeated[Evaluation] = field("The evaluations.")
+    next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
 class GetEvaluationRequest(Message):
@@ -83,8 +74,7 @@ class GetEvaluationRequest(Message):
 
     REQUIRED = ("name",)
 
-    name: Text = ""
-    """Name of the evaluation."""
+    name: Text = field("Name of the evaluation.")
 
 
 class GetEvaluationResultRequest(Message):
@@ -92,35 +82,22 @@ class GetEvaluationResultRequest(Message):
 
     REQUIRED = ("name",)
 
-    name: Text = ""
-    """Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R."""
+    name: Text = field("Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R.")
 
 
-class ListEvaluationResultsRequest(Message):
+class ListEvaluationResultsRequest(PageRequest):
     """List the results of a case."""
 
-    REQUIRED = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
-    parent: Text = ""
-    """The evaluation; .../evaluations/- stands for all of the app."""
-    page_size: Int32 = 0
-    """Most entries of a page."""
-    page_token: Text = ""
-    """nextPageToken of the page before."""
-    filter: Text = ""
-    """Condition, such as evaluation_status = FAIL AND app_version = v8."""
-    order_by: Text = ""
-    """name (default), create_time or update_time; times from the newest on."""
+    parent: Text = field("The evaluation; .../evaluations/- stands for all of the app.")
+    filter: Text = field("Condition, such as evaluation_status = FAIL AND app_version = v8.")
+    order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
 
 
 class ListEvaluationResultsResponse(Message):
     """A page of results."""
 
-    evaluation_results: Repeated[EvaluationResult] = Field(default_factory=no_items)
-    """The results."""
-    next_page_token: Text = ""
-    """pageToken of the next page; absent: this is the last."""
+    evaluation_results: Repeated[EvaluationResult] = field("The results.")
+    next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
 class GetEvaluationRunRequest(Message):
@@ -128,5 +105,4 @@ class GetEvaluationRunRequest(Message):
 
     REQUIRED = ("name",)
 
-    name: Text = ""
-    """Name of the run."""
+    name: Text = field("Name of the run.")

@@ -1,7 +1,5 @@
 """Results: one execution of one case in one run, its parts, and the figures of many."""
 
-from pydantic import Field
-
 from turnwise.schemas.ces.conversation import (
     AgentTransfer,
     CesToolCall,
@@ -11,7 +9,6 @@ from turnwise.schemas.ces.conversation import (
 )
 from turnwise.schemas.ces.evaluation import CaseContent, CesUserFact, GoldenExpectation, ScenarioExpectation
 from turnwise.schemas.ces.metric_settings import HIGHEST_SIMILARITY, EvaluationMetricsThresholds
-from turnwise.schemas.jsonio import no_items
 from turnwise.schemas.proto.message import (
     AnyMessage,
     Bool,
@@ -26,6 +23,7 @@ from turnwise.schemas.proto.message import (
     Struct,
     Text,
     Timestamp,
+    field,
 )
 
 
@@ -44,14 +42,10 @@ class EvaluationErrorType(OpenEnum):
 class EvaluationErrorInfo(Message):
     """Why something could not be evaluated."""
 
-    error_type: Implicit[EvaluationErrorType] = EvaluationErrorType(0)
-    """Class of the error."""
-    error_message: Text = ""
-    """Message for developers."""
-    session_id: Text = ""
-    """The session that failed."""
-    user_facing_error_message: Text = ""
-    """Message for users."""
+    error_type: Implicit[EvaluationErrorType] = field("Class of the error.")
+    error_message: Text = field("Message for developers.")
+    session_id: Text = field("The session that failed.")
+    user_facing_error_message: Text = field("Message for users.")
 
 
 class EvaluationOutcome(OpenEnum):
@@ -63,63 +57,44 @@ class EvaluationOutcome(OpenEnum):
     SKIPPED = 3
 
 
-class SemanticSimilarityResult(Message):
+class SemanticSimilarityResult(Message, proto="EvaluationResult.SemanticSimilarityResult"):
     """Judgement of semantic similarity."""
 
-    PROTO = "EvaluationResult.SemanticSimilarityResult"
     RANGES = (("score", 0, HIGHEST_SIMILARITY),)
 
-    score: Int32 | None = None
-    """4: same meaning, 0: contradiction."""
-    label: Text = ""
-    """Label of the score."""
-    explanation: Text = ""
-    """Reason of the judge."""
-    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
-    """Score against its threshold."""
+    score: Int32 | None = field("4: same meaning, 0: contradiction.")
+    label: Text = field("Label of the score.")
+    explanation: Text = field("Reason of the judge.")
+    outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
 
 
-class HallucinationResult(Message):
+class HallucinationResult(Message, proto="EvaluationResult.HallucinationResult"):
     """Whether the agent's claims are justified by its context."""
 
-    PROTO = "EvaluationResult.HallucinationResult"
     RANGES = (("score", -1, 1),)
 
-    score: Int32 | None = None
-    """1: justified, 0: not justified, -1: nothing to assess."""
-    label: Text = ""
-    """Label of the score."""
-    explanation: Text = ""
-    """Reason of the judge."""
+    score: Int32 | None = field("1: justified, 0: not justified, -1: nothing to assess.")
+    label: Text = field("Label of the score.")
+    explanation: Text = field("Reason of the judge.")
 
 
-class OverallToolInvocationResult(Message):
+class OverallToolInvocationResult(Message, proto="EvaluationResult.OverallToolInvocationResult"):
     """The tool check of a turn."""
 
-    PROTO = "EvaluationResult.OverallToolInvocationResult"
     RANGES = (("tool_invocation_score", 0, 1),)
 
-    tool_invocation_score: Float32 | None = None
-    """Share of expected tools that were called."""
-    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
-    """Score against its threshold."""
+    tool_invocation_score: Float32 | None = field("Share of expected tools that were called.")
+    outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
 
 
-class CesToolCallLatency(Message):
+class CesToolCallLatency(Message, proto="EvaluationResult.ToolCallLatency"):
     """One executed tool call."""
 
-    PROTO = "EvaluationResult.ToolCallLatency"
-
-    tool: Text = ""
-    """Name of the tool."""
-    display_name: Text = ""
-    """Display name of the tool."""
-    start_time: Timestamp | None = None
-    """Start."""
-    end_time: Timestamp | None = None
-    """End."""
-    execution_latency: Duration | None = None
-    """Length of the execution."""
+    tool: Text = field("Name of the tool.")
+    display_name: Text = field("Display name of the tool.")
+    start_time: Timestamp | None = field("Start.")
+    end_time: Timestamp | None = field("End.")
+    execution_latency: Duration | None = field("Length of the execution.")
 
 
 class SpanType(OpenEnum):
@@ -132,190 +107,131 @@ class SpanType(OpenEnum):
     LLM = 4
 
 
-class CesSpanLatency(Message):
+class CesSpanLatency(Message, proto="EvaluationResult.SpanLatency"):
     """One span, without its children."""
 
-    PROTO = "EvaluationResult.SpanLatency"
     ONEOFS = (("resource", "toolset", "model", "callback"),)
 
-    resource: Text | None = None
-    """Name of the tool or guardrail."""
-    toolset: ToolsetTool | None = None
-    """Tool of a toolset."""
-    model: Text | None = None
-    """Model of an LLM span."""
-    callback: Text | None = None
-    """The callback."""
-    type: Implicit[SpanType] = SpanType(0)
-    """Kind of the span."""
-    display_name: Text = ""
-    """Display name of the tool or guardrail."""
-    start_time: Timestamp | None = None
-    """Start."""
-    end_time: Timestamp | None = None
-    """End."""
-    execution_latency: Duration | None = None
-    """Length."""
+    resource: Text | None = field("Name of the tool or guardrail.")
+    toolset: ToolsetTool | None = field("Tool of a toolset.")
+    model: Text | None = field("Model of an LLM span.")
+    callback: Text | None = field("The callback.")
+    type: Implicit[SpanType] = field("Kind of the span.")
+    display_name: Text = field("Display name of the tool or guardrail.")
+    start_time: Timestamp | None = field("Start.")
+    end_time: Timestamp | None = field("End.")
+    execution_latency: Duration | None = field("Length.")
 
 
-class EvaluationExpectationResult(Message):
+class EvaluationExpectationResult(Message, proto="EvaluationResult.EvaluationExpectationResult"):
     """Verdict on one EvaluationExpectation."""
 
-    PROTO = "EvaluationResult.EvaluationExpectationResult"
-
-    evaluation_expectation: Text = ""
-    """Name of the expectation."""
-    prompt: Text = ""
-    """Prompt that was used."""
-    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
-    """Whether it is met."""
-    explanation: Text = ""
-    """Reason of the judge."""
+    evaluation_expectation: Text = field("Name of the expectation.")
+    prompt: Text = field("Prompt that was used.")
+    outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
+    explanation: Text = field("Reason of the judge.")
 
 
-class UserGoalSatisfactionResult(Message):
+class UserGoalSatisfactionResult(Message, proto="EvaluationResult.UserGoalSatisfactionResult"):
     """Whether the simulated user got what it wanted."""
 
-    PROTO = "EvaluationResult.UserGoalSatisfactionResult"
     RANGES = (("score", -1, 1),)
 
-    score: Int32 | None = None
-    """1: satisfied, 0: not satisfied, -1: the goal is too vague."""
-    label: Text = ""
-    """Label of the score."""
-    explanation: Text = ""
-    """Reason of the judge."""
+    score: Int32 | None = field("1: satisfied, 0: not satisfied, -1: the goal is too vague.")
+    label: Text = field("Label of the score.")
+    explanation: Text = field("Reason of the judge.")
 
 
-class TaskCompletionResult(Message):
+class TaskCompletionResult(Message, proto="EvaluationResult.TaskCompletionResult"):
     """Older form of the user goal's result."""
 
-    PROTO = "EvaluationResult.TaskCompletionResult"
     RANGES = (("score", -1, 1),)
 
-    score: Int32 | None = None
-    """1: completed, 0: not completed, -1: the goal is undefined."""
-    label: Text = ""
-    """Label of the score."""
-    explanation: Text = ""
-    """Reason of the judge."""
+    score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.")
+    label: Text = field("Label of the score.")
+    explanation: Text = field("Reason of the judge.")
 
 
 class Status(Message):
     """An error of an API."""
 
-    PACKAGE = "google.rpc"
-
-    code: Int32 = 0
-    """Code of google.rpc.Code."""
-    message: Text = ""
-    """Message for developers."""
-    details: Repeated[AnyMessage] = Field(default_factory=no_items)
-    """Further details."""
+    code: Int32 = field("Code of google.rpc.Code.")
+    message: Text = field("Message for developers.")
+    details: Repeated[AnyMessage] = field("Further details.")
 
 
-class ToolMetrics(Message):
+class ToolMetrics(Message, proto="AggregatedMetrics.ToolMetrics"):
     """Counts of one tool."""
 
-    PROTO = "AggregatedMetrics.ToolMetrics"
-
-    tool: Text = ""
-    """Name of the tool."""
-    pass_count: Int32 = 0
-    """Expected calls that passed."""
-    fail_count: Int32 = 0
-    """Expected calls that failed."""
+    tool: Text = field("Name of the tool.")
+    pass_count: Int32 = field("Expected calls that passed.")
+    fail_count: Int32 = field("Expected calls that failed.")
 
 
-class SemanticSimilarityMetrics(Message):
+class SemanticSimilarityMetrics(Message, proto="AggregatedMetrics.SemanticSimilarityMetrics"):
     """Mean semantic similarity."""
 
-    PROTO = "AggregatedMetrics.SemanticSimilarityMetrics"
     RANGES = (("score", 0, HIGHEST_SIMILARITY),)
 
-    score: Float32 = 0.0
-    """Mean score."""
+    score: Float32 = field("Mean score.")
 
 
-class HallucinationMetrics(Message):
+class HallucinationMetrics(Message, proto="AggregatedMetrics.HallucinationMetrics"):
     """Mean hallucination score."""
 
-    PROTO = "AggregatedMetrics.HallucinationMetrics"
     RANGES = (("score", 0, 1),)
 
-    score: Float32 = 0.0
-    """Mean score; 1: all is justified."""
+    score: Float32 = field("Mean score; 1: all is justified.")
 
 
-class ToolCallLatencyMetrics(Message):
+class ToolCallLatencyMetrics(Message, proto="AggregatedMetrics.ToolCallLatencyMetrics"):
     """Mean latency of one tool."""
 
-    PROTO = "AggregatedMetrics.ToolCallLatencyMetrics"
-
-    tool: Text = ""
-    """Name of the tool."""
-    average_latency: Duration | None = None
-    """Mean latency of its calls."""
+    tool: Text = field("Name of the tool.")
+    average_latency: Duration | None = field("Mean latency of its calls.")
 
 
-class TurnLatencyMetrics(Message):
+class TurnLatencyMetrics(Message, proto="AggregatedMetrics.TurnLatencyMetrics"):
     """Mean latency of turns."""
 
-    PROTO = "AggregatedMetrics.TurnLatencyMetrics"
-
-    average_latency: Duration | None = None
-    """Mean latency."""
+    average_latency: Duration | None = field("Mean latency.")
 
 
-class MetricsByTurn(Message):
+class MetricsByTurn(Message, proto="AggregatedMetrics.MetricsByTurn"):
     """Figures of one turn index."""
 
-    PROTO = "AggregatedMetrics.MetricsByTurn"
-
-    turn_index: Int32 = 0
-    """Index of the turn, from 0."""
-    tool_metrics: Repeated[ToolMetrics] = Field(default_factory=no_items)
-    """By tool."""
-    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=no_items)
-    """Semantic similarity; one entry."""
-    hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=no_items)
-    """Hallucination; one entry."""
-    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=no_items)
-    """Latency by tool."""
-    turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=no_items)
-    """Latency of turns; one entry."""
+    turn_index: Int32 = field("Index of the turn, from 0.")
+    tool_metrics: Repeated[ToolMetrics] = field("By tool.")
+    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = field(
+        "Semantic similarity; one entry."
+    )
+    hallucination_metrics: Repeated[HallucinationMetrics] = field("Hallucination; one entry.")
+    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = field("Latency by tool.")
+    turn_latency_metrics: Repeated[TurnLatencyMetrics] = field("Latency of turns; one entry.")
 
 
-class MetricsByAppVersion(Message):
+class MetricsByAppVersion(Message, proto="AggregatedMetrics.MetricsByAppVersion"):
     """Figures of one app version."""
 
-    PROTO = "AggregatedMetrics.MetricsByAppVersion"
-
-    app_version_id: Text = ""
-    """Last part of the version's name."""
-    tool_metrics: Repeated[ToolMetrics] = Field(default_factory=no_items)
-    """By tool."""
-    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=no_items)
-    """Semantic similarity; one entry."""
-    hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=no_items)
-    """Hallucination; one entry."""
-    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=no_items)
-    """Latency by tool."""
-    turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=no_items)
-    """Latency of turns; one entry."""
-    pass_count: Int32 = 0
-    """Results that passed."""
-    fail_count: Int32 = 0
-    """Results that failed."""
-    metrics_by_turn: Repeated[MetricsByTurn] = Field(default_factory=no_items)
-    """The same by index of the turn."""
+    app_version_id: Text = field("Last part of the version's name.")
+    tool_metrics: Repeated[ToolMetrics] = field("By tool.")
+    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = field(
+        "Semantic similarity; one entry."
+    )
+    hallucination_metrics: Repeated[HallucinationMetrics] = field("Hallucination; one entry.")
+    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = field("Latency by tool.")
+    turn_latency_metrics: Repeated[TurnLatencyMetrics] = field("Latency of turns; one entry.")
+    pass_count: Int32 = field("Results that passed.")
+    fail_count: Int32 = field("Results that failed.")
+    metrics_by_turn: Repeated[MetricsByTurn] = field("The same by index of the turn.")
 
 
 class AggregatedMetrics(Message):
     """Figures of a case or a dataset over all their runs."""
 
-    metrics_by_app_version: Repeated[MetricsByAppVersion] = Field(default_factory=no_items)
-    """One entry per app version that has results."""
+    metrics_by_app_version: Repeated[MetricsByAppVersion] = field(
+        "One entry per app version that has results."
+    )
 
 
 class AudioEncoding(OpenEnum):
@@ -330,21 +246,16 @@ class AudioEncoding(OpenEnum):
 class InputAudioConfig(Message):
     """Audio that the user's side sends."""
 
-    audio_encoding: Implicit[AudioEncoding] = AudioEncoding(0)
-    """Encoding."""
-    sample_rate_hertz: Int32 = 0
-    """Samples per second."""
-    noise_suppression_level: Text = ""
-    """`low`, `moderate`, `high` or `very_high`."""
+    audio_encoding: Implicit[AudioEncoding] = field("Encoding.")
+    sample_rate_hertz: Int32 = field("Samples per second.")
+    noise_suppression_level: Text = field("`low`, `moderate`, `high` or `very_high`.")
 
 
 class OutputAudioConfig(Message):
     """Audio that the agent's side produces."""
 
-    audio_encoding: Implicit[AudioEncoding] = AudioEncoding(0)
-    """Encoding."""
-    sample_rate_hertz: Int32 = 0
-    """Samples per second."""
+    audio_encoding: Implicit[AudioEncoding] = field("Encoding.")
+    sample_rate_hertz: Int32 = field("Samples per second.")
 
 
 class EvaluationChannel(OpenEnum):
@@ -368,14 +279,10 @@ class EvaluationConfig(Message):
 
     DEPRECATED = frozenset({"input_audio_config", "output_audio_config"})
 
-    input_audio_config: InputAudioConfig | None = None
-    """Audio of the user's side."""
-    output_audio_config: OutputAudioConfig | None = None
-    """Audio of the agent's side."""
-    evaluation_channel: Implicit[EvaluationChannel] = EvaluationChannel(0)
-    """Text or audio."""
-    tool_call_behaviour: Implicit[EvaluationToolCallBehaviour] = EvaluationToolCallBehaviour(0)
-    """Whether real tools are called."""
+    input_audio_config: InputAudioConfig | None = field("Audio of the user's side.")
+    output_audio_config: OutputAudioConfig | None = field("Audio of the agent's side.")
+    evaluation_channel: Implicit[EvaluationChannel] = field("Text or audio.")
+    tool_call_behaviour: Implicit[EvaluationToolCallBehaviour] = field("Whether real tools are called.")
 
 
 class GoldenRunMethod(OpenEnum):
@@ -396,200 +303,140 @@ class BackgroundEnvironment(OpenEnum):
     CAFE = 6
 
 
-class SpeechConfig(Message):
+class SpeechConfig(Message, proto="EvaluationPersona.SpeechConfig"):
     """Voice of a persona."""
 
-    PROTO = "EvaluationPersona.SpeechConfig"
-
-    speaking_rate: Double = 0.0
-    """Speed; 1 is normal."""
-    environment: Implicit[BackgroundEnvironment] = BackgroundEnvironment(0)
-    """Background noise."""
-    voice_id: Text = ""
-    """Id of the voice."""
+    speaking_rate: Double = field("Speed; 1 is normal.")
+    environment: Implicit[BackgroundEnvironment] = field("Background noise.")
+    voice_id: Text = field("Id of the voice.")
 
 
 class EvaluationPersona(Message):
     """A simulated user."""
 
-    name: Text = ""
-    """Name of the persona."""
-    description: Text = ""
-    """Free text."""
-    display_name: Text = ""
-    """Name for people."""
-    personality: Text = ""
-    """How the persona behaves."""
-    speech_config: SpeechConfig | None = None
-    """Voice."""
+    name: Text = field("Name of the persona.")
+    description: Text = field("Free text.")
+    display_name: Text = field("Name for people.")
+    personality: Text = field("How the persona behaves.")
+    speech_config: SpeechConfig | None = field("Voice.")
 
 
-class ToolInvocationResult(Message):
+class ToolInvocationResult(Message, proto="EvaluationResult.GoldenExpectationOutcome.ToolInvocationResult"):
     """Parameter check of one tool call."""
 
-    PROTO = "EvaluationResult.GoldenExpectationOutcome.ToolInvocationResult"
     RANGES = (("parameter_correctness_score", 0, 1),)
 
-    parameter_correctness_score: Float32 | None = None
-    """Share of the expected parameters that the call has."""
-    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
-    """Score against its threshold."""
-    explanation: Text = ""
-    """Which parameters differ."""
+    parameter_correctness_score: Float32 | None = field("Share of the expected parameters that the call has.")
+    outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
+    explanation: Text = field("Which parameters differ.")
 
 
-class GoldenExpectationOutcome(Message):
+class GoldenExpectationOutcome(Message, proto="EvaluationResult.GoldenExpectationOutcome"):
     """Outcome of one expectation and the observed value."""
 
-    PROTO = "EvaluationResult.GoldenExpectationOutcome"
-    ONEOFS = (
-        (
-            "observed_tool_call",
-            "observed_tool_response",
-            "observed_agent_response",
-            "observed_agent_transfer",
-            "observed_payload",
-        ),
-    )
+    ONEOFS = (("observed_tool_call", "observed_tool_response", "observed_agent_response",
+               "observed_agent_transfer", "observed_payload"),)  # fmt: skip
     DEPRECATED = frozenset({"semantic_similarity_result"})
 
-    observed_tool_call: CesToolCall | None = None
-    """The observed call."""
-    observed_tool_response: CesToolResponse | None = None
-    """The observed answer of a tool."""
-    observed_agent_response: ConversationMessage | None = None
-    """The observed response of the agent."""
-    observed_agent_transfer: AgentTransfer | None = None
-    """The observed hand-over."""
-    observed_payload: Struct | None = None
-    """A custom payload; never expected, always SKIPPED."""
-    expectation: GoldenExpectation | None = None
-    """The expectation; absent: this was observed and not expected."""
-    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
-    """Whether the expectation is met."""
-    semantic_similarity_result: SemanticSimilarityResult | None = None
-    """Older form of the turn's semanticSimilarityResult."""
-    tool_invocation_result: ToolInvocationResult | None = None
-    """Check of the parameters of a call."""
+    observed_tool_call: CesToolCall | None = field("The observed call.")
+    observed_tool_response: CesToolResponse | None = field("The observed answer of a tool.")
+    observed_agent_response: ConversationMessage | None = field("The observed response of the agent.")
+    observed_agent_transfer: AgentTransfer | None = field("The observed hand-over.")
+    observed_payload: Struct | None = field("A custom payload; never expected, always SKIPPED.")
+    expectation: GoldenExpectation | None = field(
+        "The expectation; absent: this was observed and not expected."
+    )
+    outcome: Implicit[EvaluationOutcome] = field("Whether the expectation is met.")
+    semantic_similarity_result: SemanticSimilarityResult | None = field(
+        "Older form of the turn's semanticSimilarityResult."
+    )
+    tool_invocation_result: ToolInvocationResult | None = field("Check of the parameters of a call.")
 
 
-class TurnReplayResult(Message):
+class TurnReplayResult(Message, proto="EvaluationResult.GoldenResult.TurnReplayResult"):
     """Outcome of one turn."""
 
-    PROTO = "EvaluationResult.GoldenResult.TurnReplayResult"
     DEPRECATED = frozenset({"tool_invocation_score"})
-    RANGES = (
-        ("tool_invocation_score", 0, 1),
-        ("tool_ordered_invocation_score", 0, 1),
+    RANGES = (("tool_invocation_score", 0, 1), ("tool_ordered_invocation_score", 0, 1))
+
+    conversation: Text = field("Name of the conversation; with STABLE every turn has its own.")
+    expectation_outcome: Repeated[GoldenExpectationOutcome] = field(
+        "One per expectation, and one per observation that nothing expects."
     )
-
-    conversation: Text = ""
-    """Name of the conversation; with STABLE every turn has its own."""
-    expectation_outcome: Repeated[GoldenExpectationOutcome] = Field(default_factory=no_items)
-    """One per expectation, and one per observation that nothing expects."""
-    hallucination_result: HallucinationResult | None = None
-    """Whether the claims of the turn are justified."""
-    tool_invocation_score: Float32 = 0.0
-    """Older form of overallToolInvocationResult; absent may mean 0."""
-    tool_ordered_invocation_score: Float32 | None = None
-    """Share of expected tools called in the expected order; it has no threshold."""
-    turn_latency: Duration | None = None
-    """Time that the turn took."""
-    tool_call_latencies: Repeated[CesToolCallLatency] = Field(default_factory=no_items)
-    """One per executed call."""
-    semantic_similarity_result: SemanticSimilarityResult | None = None
-    """Similarity of the agent's responses with the expected ones."""
-    overall_tool_invocation_result: OverallToolInvocationResult | None = None
-    """Share of expected tools that were called."""
-    error_info: EvaluationErrorInfo | None = None
-    """Error in this turn."""
-    span_latencies: Repeated[CesSpanLatency] = Field(default_factory=no_items)
-    """One per span of a tool, callback, guardrail or model."""
+    hallucination_result: HallucinationResult | None = field("Whether the claims of the turn are justified.")
+    tool_invocation_score: Float32 = field("Older form of overallToolInvocationResult; absent may mean 0.")
+    tool_ordered_invocation_score: Float32 | None = field(
+        "Share of expected tools called in the expected order; it has no threshold."
+    )
+    turn_latency: Duration | None = field("Time that the turn took.")
+    tool_call_latencies: Repeated[CesToolCallLatency] = field("One per executed call.")
+    semantic_similarity_result: SemanticSimilarityResult | None = field(
+        "Similarity of the agent's responses with the expected ones."
+    )
+    overall_tool_invocation_result: OverallToolInvocationResult | None = field(
+        "Share of expected tools that were called."
+    )
+    error_info: EvaluationErrorInfo | None = field("Error in this turn.")
+    span_latencies: Repeated[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
 
 
-class GoldenResult(Message):
+class GoldenResult(Message, proto="EvaluationResult.GoldenResult"):
     """Outcome of a golden case."""
 
-    PROTO = "EvaluationResult.GoldenResult"
-
-    turn_replay_results: Repeated[TurnReplayResult] = Field(default_factory=no_items)
-    """One per turn of the golden, in order."""
-    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = Field(default_factory=no_items)
-    """One per expectation on the whole conversation."""
+    turn_replay_results: Repeated[TurnReplayResult] = field("One per turn of the golden, in order.")
+    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = field(
+        "One per expectation on the whole conversation."
+    )
 
 
-class ObservedToolCall(Message):
+class ObservedToolCall(Message, proto="EvaluationResult.ScenarioExpectationOutcome.ObservedToolCall"):
     """A call with its answer."""
 
-    PROTO = "EvaluationResult.ScenarioExpectationOutcome.ObservedToolCall"
-
-    tool_call: CesToolCall | None = None
-    """The call."""
-    tool_response: CesToolResponse | None = None
-    """Its answer."""
+    tool_call: CesToolCall | None = field("The call.")
+    tool_response: CesToolResponse | None = field("Its answer.")
 
 
-class ScenarioExpectationOutcome(Message):
+class ScenarioExpectationOutcome(Message, proto="EvaluationResult.ScenarioExpectationOutcome"):
     """Outcome of one scenario expectation."""
 
-    PROTO = "EvaluationResult.ScenarioExpectationOutcome"
     ONEOFS = (("observed_tool_call", "observed_agent_response"),)
 
-    observed_tool_call: ObservedToolCall | None = None
-    """The observed call, with its answer."""
-    observed_agent_response: ConversationMessage | None = None
-    """The observed response."""
-    expectation: ScenarioExpectation | None = None
-    """The expectation."""
-    outcome: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
-    """Whether it is met."""
+    observed_tool_call: ObservedToolCall | None = field("The observed call, with its answer.")
+    observed_agent_response: ConversationMessage | None = field("The observed response.")
+    expectation: ScenarioExpectation | None = field("The expectation.")
+    outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
 
 
-class ScenarioRubricOutcome(Message):
+class ScenarioRubricOutcome(Message, proto="EvaluationResult.ScenarioRubricOutcome"):
     """Score for one rubric."""
 
-    PROTO = "EvaluationResult.ScenarioRubricOutcome"
-
-    rubric: Text = ""
-    """The rubric."""
-    score: Float32 | None = None
-    """Score of the rubric."""
-    score_explanation: Text = ""
-    """Reason of the judge."""
+    rubric: Text = field("The rubric.")
+    score: Float32 | None = field("Score of the rubric.")
+    score_explanation: Text = field("Reason of the judge.")
 
 
-class ScenarioResult(Message):
+class ScenarioResult(Message, proto="EvaluationResult.ScenarioResult"):
     """Outcome of a scenario case."""
 
-    PROTO = "EvaluationResult.ScenarioResult"
     DEPRECATED = frozenset({"task_completion_result"})
 
-    conversation: Text = ""
-    """Name of the simulated conversation."""
-    task: Text = ""
-    """The task at the time of the run."""
-    user_facts: Repeated[CesUserFact] = Field(default_factory=no_items)
-    """The facts at the time of the run."""
-    expectation_outcomes: Repeated[ScenarioExpectationOutcome] = Field(default_factory=no_items)
-    """One per expectation of the scenario."""
-    rubric_outcomes: Repeated[ScenarioRubricOutcome] = Field(default_factory=no_items)
-    """One per rubric."""
-    hallucination_result: Repeated[HallucinationResult] = Field(default_factory=no_items)
-    """One per turn."""
-    task_completion_result: TaskCompletionResult | None = None
-    """Older form of userGoalSatisfactionResult."""
-    tool_call_latencies: Repeated[CesToolCallLatency] = Field(default_factory=no_items)
-    """One per executed call."""
-    user_goal_satisfaction_result: UserGoalSatisfactionResult | None = None
-    """Whether the user got what it wanted."""
-    all_expectations_satisfied: Bool | None = None
-    """Whether every expectation of the scenario is met."""
-    task_completed: Bool | None = None
-    """Whether goal and expectations are met without a hallucination."""
-    span_latencies: Repeated[CesSpanLatency] = Field(default_factory=no_items)
-    """One per span of a tool, callback, guardrail or model."""
-    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = Field(default_factory=no_items)
-    """One per expectation on the whole conversation."""
+    conversation: Text = field("Name of the simulated conversation.")
+    task: Text = field("The task at the time of the run.")
+    user_facts: Repeated[CesUserFact] = field("The facts at the time of the run.")
+    expectation_outcomes: Repeated[ScenarioExpectationOutcome] = field("One per expectation of the scenario.")
+    rubric_outcomes: Repeated[ScenarioRubricOutcome] = field("One per rubric.")
+    hallucination_result: Repeated[HallucinationResult] = field("One per turn.")
+    task_completion_result: TaskCompletionResult | None = field("Older form of userGoalSatisfactionResult.")
+    tool_call_latencies: Repeated[CesToolCallLatency] = field("One per executed call.")
+    user_goal_satisfaction_result: UserGoalSatisfactionResult | None = field(
+        "Whether the user got what it wanted."
+    )
+    all_expectations_satisfied: Bool | None = field("Whether every expectation of the scenario is met.")
+    task_completed: Bool | None = field("Whether goal and expectations are met without a hallucination.")
+    span_latencies: Repeated[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
+    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = field(
+        "One per expectation on the whole conversation."
+    )
 
 
 class ExecutionState(OpenEnum):
@@ -609,52 +456,34 @@ class EvaluationResult(Message):
     ONEOFS = (("golden_result", "scenario_result"),)
     DEPRECATED = frozenset({"error"})
 
-    golden_result: GoldenResult | None = None
-    """Outcome of a golden."""
-    scenario_result: ScenarioResult | None = None
-    """Outcome of a scenario."""
-    name: Text = ""
-    """projects/P/locations/L/apps/A/evaluations/E/results/R."""
-    display_name: Text = ""
-    """Name for people."""
-    create_time: Timestamp | None = None
-    """When it was created."""
-    evaluation_status: Implicit[EvaluationOutcome] = EvaluationOutcome(0)
-    """Verdict on the whole evaluation; only if COMPLETED."""
-    evaluation_run: Text = ""
-    """Name of the run."""
-    persona: EvaluationPersona | None = None
-    """The simulated user."""
-    error_info: EvaluationErrorInfo | None = None
-    """Why it could not be evaluated."""
-    error: Status | None = None
-    """Older form of errorInfo."""
-    initiated_by: Text = ""
-    """Who started the run."""
-    app_version: Text = ""
-    """Name of the app version; absent: the draft."""
-    app_version_display_name: Text = ""
-    """Its display name."""
-    changelog: Text = ""
-    """Changelog entry of the draft."""
-    changelog_create_time: Timestamp | None = None
-    """Time of that entry."""
-    execution_state: Implicit[ExecutionState] = ExecutionState(0)
-    """How far the execution is."""
-    evaluation_metrics_thresholds: EvaluationMetricsThresholds | None = None
-    """Thresholds that applied."""
-    config: EvaluationConfig | None = None
-    """Settings that applied."""
-    golden_run_method: Implicit[GoldenRunMethod] = GoldenRunMethod(0)
-    """How the golden was replayed."""
+    golden_result: GoldenResult | None = field("Outcome of a golden.")
+    scenario_result: ScenarioResult | None = field("Outcome of a scenario.")
+    name: Text = field("projects/P/locations/L/apps/A/evaluations/E/results/R.")
+    display_name: Text = field("Name for people.")
+    create_time: Timestamp | None = field("When it was created.")
+    evaluation_status: Implicit[EvaluationOutcome] = field(
+        "Verdict on the whole evaluation; only if COMPLETED."
+    )
+    evaluation_run: Text = field("Name of the run.")
+    persona: EvaluationPersona | None = field("The simulated user.")
+    error_info: EvaluationErrorInfo | None = field("Why it could not be evaluated.")
+    error: Status | None = field("Older form of errorInfo.")
+    initiated_by: Text = field("Who started the run.")
+    app_version: Text = field("Name of the app version; absent: the draft.")
+    app_version_display_name: Text = field("Its display name.")
+    changelog: Text = field("Changelog entry of the draft.")
+    changelog_create_time: Timestamp | None = field("Time of that entry.")
+    execution_state: Implicit[ExecutionState] = field("How far the execution is.")
+    evaluation_metrics_thresholds: EvaluationMetricsThresholds | None = field("Thresholds that applied.")
+    config: EvaluationConfig | None = field("Settings that applied.")
+    golden_run_method: Implicit[GoldenRunMethod] = field("How the golden was replayed.")
 
 
 class Evaluation(CaseContent):
     """A test case of an app: a golden (a script) or a scenario (a task for a simulated user)."""
 
-    aggregated_metrics: AggregatedMetrics | None = None
-    """Averages and counts over all its results, by app version."""
-    last_completed_result: EvaluationResult | None = None
-    """The newest completed result."""
-    last_ten_results: Repeated[EvaluationResult] = Field(default_factory=no_items)
-    """The ten newest results; only if requested."""
+    aggregated_metrics: AggregatedMetrics | None = field(
+        "Averages and counts over all its results, by app version."
+    )
+    last_completed_result: EvaluationResult | None = field("The newest completed result.")
+    last_ten_results: Repeated[EvaluationResult] = field("The ten newest results; only if requested.")

@@ -1,6 +1,6 @@
 """Protobuf messages as pydantic models that read and print proto3 JSON.
 
-A message class lists its fields by their proto names, with types of `turnwise.schemas.proto.fields`:
+A message class lists its fields by their proto names, `name: Text = field("What it is.")`, with these types:
 
     Text, Bool, Int32, Float32, ...   a scalar without presence: its default is not printed
     Implicit[SomeEnum]                the same for an enum
@@ -17,7 +17,8 @@ from enum import IntEnum
 from keyword import kwlist
 from math import isfinite
 from operator import not_
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
+from types import NoneType
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_origin
 
 import msgspec
 from pydantic import (
@@ -35,7 +36,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items, unique_pairs
 from turnwise.schemas.proto import scalars
 from turnwise.schemas.proto.scalars import read_double, shown
 
@@ -47,16 +48,17 @@ class WireError(ValueError):
     """Invalid proto3 JSON of a message; one line that begins with the path."""
 
 
-def _repeated_pairs(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-    unique = dict(pairs)
-    if len(unique) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
-    return unique
-
-
 def _refuse_constant(name: str) -> JsonValue:
     raise ValueError(f"{name} is not JSON (quote it)")
+
+
+class _Declared(NamedTuple):
+    description: str
+
+
+def field(description: str = "") -> Any:
+    """Declares a field of a message: its description in JSON Schemas; its default follows from its type."""
+    return _Declared(description)
 
 
 class Message(BaseModel):
@@ -70,8 +72,8 @@ class Message(BaseModel):
         OUTPUT_ONLY: JSON names of the fields that only the service sets.
         DEPRECATED: Fields that have a successor.
         RANGES: Fields with the least and greatest value of a number, or length of a list (None: no limit).
-        PROTO: Name inside its package, nested messages with dots; absent: the name of the class.
-        PACKAGE: Protobuf package.
+        PROTO: Name inside its package, nested messages with dots.
+        DESCRIPTIONS: Name of a field -> its description.
     """
 
     model_config = ConfigDict(
@@ -91,10 +93,20 @@ class Message(BaseModel):
     DEPRECATED: ClassVar[frozenset[str]] = frozenset()
     RANGES: ClassVar[tuple[tuple[str, float, float | None], ...]] = ()
     PROTO: ClassVar[str] = ""
-    PACKAGE: ClassVar[str] = "google.cloud.ces.v1beta"
+    DESCRIPTIONS: ClassVar[dict[str, str]] = {}
     _names: ClassVar[dict[str, str]] = {}
     _json_names: ClassVar[frozenset[str]] = frozenset()
     _oneofs: ClassVar[tuple[frozenset[str], ...]] = ()
+
+    def __init_subclass__(cls, proto: str = "", **kwargs: Any) -> None:
+        """Gives pydantic the defaults of the fields; `proto`: name inside the package, if not the class's."""
+        super().__init_subclass__(**kwargs)
+        cls.PROTO = proto or cls.__name__
+        declared = {name: value for name, value in vars(cls).items() if isinstance(value, _Declared)}
+        stated = {name: value.description for name, value in declared.items() if value.description}
+        cls.DESCRIPTIONS = cls.DESCRIPTIONS | stated
+        for name in declared:
+            setattr(cls, name, _default(cls.__annotations__[name]))
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -104,8 +116,6 @@ class Message(BaseModel):
         cls._names = names | {name: name for name in names.values()} | in_python
         cls._json_names = frozenset(names.values())
         cls._oneofs = tuple(frozenset(map(to_camel, members)) for members in cls.ONEOFS)
-        if "PROTO" not in vars(cls):
-            cls.PROTO = cls.__name__
 
     @model_validator(mode="wrap")
     @classmethod
@@ -160,7 +170,7 @@ class Message(BaseModel):
             WireError: It is not JSON, has a duplicate key or is invalid for this message.
         """
         try:
-            value = json.loads(text, object_pairs_hook=_repeated_pairs, parse_constant=_refuse_constant)
+            value = json.loads(text, object_pairs_hook=unique_pairs, parse_constant=_refuse_constant)
         except RecursionError:
             raise WireError(f"{cls._label()}: messages nest deeper than {MAX_DEPTH}") from None
         except ValueError as error:
@@ -177,7 +187,7 @@ class Message(BaseModel):
         try:
             return cls.model_validate(value, context=ParseState(lenient))
         except ValidationError as error:
-            raise WireError(describe_error(cls._label(), error)) from None
+            raise WireError(describe_problem(cls._label(), error.errors(include_url=False)[0])) from None
 
     def to_value(self) -> JsonObject:
         """Returns the message in canonical proto3 JSON, as Python values."""
@@ -186,6 +196,16 @@ class Message(BaseModel):
     @classmethod
     def _label(cls) -> str:
         return cls.PROTO.rpartition(".")[2]
+
+
+def _default(hint: Any) -> Any:
+    """Returns what proto3 takes for a field of a type that is not set."""
+    if NoneType in get_args(hint):
+        return None
+    kind = get_origin(hint.__origin__) or hint.__origin__
+    if kind in (list, dict):
+        return Field(default_factory=no_items if kind is list else dict)
+    return kind(0) if issubclass(kind, int) else kind()
 
 
 Message.__annotations__.clear()  # pydantic would evaluate them again for each message
@@ -203,11 +223,6 @@ _COMPLAINTS = {
     "string_type": "a string is needed",
     "string_unicode": "an unpaired surrogate",
 }
-
-
-def describe_error(root: str, error: ValidationError) -> str:
-    """Returns the first error in one line, its path below `root` in JSON names."""
-    return describe_problem(root, error.errors(include_url=False)[0])
 
 
 def describe_problem(root: str, problem: ErrorDetails) -> str:
@@ -257,7 +272,7 @@ def read_lenient(
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
             if not isinstance(value, dict) or not all(problem["loc"] for problem in problems):
-                raise WireError(describe_error(label, error)) from None
+                raise WireError(describe_problem(label, problems[0])) from None
             value = deepcopy(value) if not unreadable else value
             unreadable += [describe_problem(label, problem) for problem in problems]
             _replace(value, problems, placeholders)
@@ -279,17 +294,13 @@ def _replace(
             else:
                 holder.pop(key, None)
         elif isinstance(key, int):
-            if problem["type"] == "value_error" and holder[key] != {} and _holds_messages(holder, problem):
+            is_message = isinstance(holder[key], dict) or "a message must be" in problem["msg"]
+            if problem["type"] == "value_error" and holder[key] != {} and is_message:
                 holder[key] = {}
             else:
                 dropped.setdefault(id(holder), (holder, set()))[1].add(key)
     for holder, keys in dropped.values():
         holder[:] = [item for i, item in enumerate(holder) if i not in keys]
-
-
-def _holds_messages(holder: Sequence[JsonValue], problem: ErrorDetails) -> bool:
-    """Returns whether the invalid list element is a message, not a scalar."""
-    return isinstance(holder[int(problem["loc"][-1])], dict) or "a message must be" in problem["msg"]
 
 
 def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, JsonValue]:
@@ -298,10 +309,10 @@ def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, Json
     key: JsonValue = None
     inner: JsonValue = value
     for step in path:
-        place = step if isinstance(inner, list) else _spelling(inner, str(step))
-        if place is None:
+        spelled = step if isinstance(inner, list) else _spelling(inner, str(step))
+        if spelled is None:
             break
-        holder, key, inner = inner, place, inner[place]
+        holder, key, inner = inner, spelled, inner[spelled]
     return holder, key
 
 
@@ -354,7 +365,6 @@ class Reading(msgspec.Struct, frozen=True):
     `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
 
     Attributes:
-        read: Returns the value that a JSON value stands for.
         write: Returns the JSON value; None: it is the value.
     """
 

@@ -1,12 +1,8 @@
 """Generates JSON Schemas of proto3 JSON messages for MCP tools."""
 
-import ast
-import inspect
-import sys
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
-from itertools import pairwise
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -14,6 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto import message as proto_fields
+from turnwise.schemas.proto.masks import mask_fields
 from turnwise.schemas.proto.message import AnyMessage, Message, OpenEnum
 
 SchemaUse = Literal["answer", "request", "update"]
@@ -45,9 +42,7 @@ _OBJECT: JsonObject = {"type": "object"}
 
 
 def message_schema(
-    message: type[Message],
-    use: SchemaUse = "answer",
-    elsewhere: Mapping[type[Message], str] | None = None,
+    message: type[Message], use: SchemaUse = "answer", elsewhere: Mapping[type[Message], str] | None = None
 ) -> JsonObject:
     """Returns the schema of a message; what it refers to stands under `$defs`.
 
@@ -60,12 +55,7 @@ def message_schema(
 
 
 class _Place(NamedTuple):
-    """Where a message stands.
-
-    Attributes:
-        is_partial: Whether a mask can name its fields.
-        is_hidden: Whether its fields are not described.
-    """
+    """Whether a mask can name the fields of a message, and whether they are not described."""
 
     is_partial: bool = False
     is_hidden: bool = False
@@ -84,24 +74,29 @@ class _SchemaWriter:
             current, is_partial = self._waiting.popleft()
             if current.PROTO not in self._defs:
                 self._defs[current.PROTO] = self._object(current, is_partial, is_partial)
-        found = {**_used_floats([root, *self._defs.values()]), **self._defs}
-        return {**root, "$defs": dict(sorted(found.items()))} if found else root
+        text = dump_json([root, *self._defs.values()]).decode()
+        floats = {name: schema for name, schema in _FLOATS.items() if f'"#/$defs/{name}"' in text}
+        parts = dict(sorted({**floats, **self._defs}.items()))
+        return {**root, "$defs": parts} if parts else root
 
     def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
         properties = {
             to_camel(name): self._property(message, name, hint, are_fields_partial)
             for name, hint in _hints(message).items()
         }
+        required = message.REQUIRED if self._use != "answer" else ()
+        if is_partial and self._use != "answer":
+            required = (message.IDENTIFIER,) if message.IDENTIFIER else ()
         return {
             **_OBJECT,
             "properties": properties,
             "additionalProperties": False,
             **_alternatives(message, self._use != "answer" and not is_partial),
-            **({} if self._use == "answer" else _required(message, is_partial)),
+            **({"required": list(map(to_camel, required))} if required else {}),
         }
 
     def _property(self, message: type[Message], name: str, hint: Any, is_partial: bool) -> JsonObject:
-        text, inner = field_description(message, name), _message_in(hint)
+        text, inner = message.DESCRIPTIONS[name], mask_fields(message)[name].message
         is_read_only = to_camel(name) in message.OUTPUT_ONLY
         is_hidden = is_read_only and self._use != "answer"
         if inner is not None and inner in self._elsewhere:
@@ -147,22 +142,6 @@ def _hints(message: type[Message]) -> dict[str, Any]:
     return {name: hints[name] for name in message.model_fields}
 
 
-def _message_in(hint: Any) -> type[Message] | None:
-    if isinstance(hint, type) and get_origin(hint) is None:
-        return hint if issubclass(hint, Message) else None
-    return next((found for one in get_args(hint) if (found := _message_in(one))), None)
-
-
-def _used_floats(objects: list[JsonObject]) -> JsonObject:
-    text = dump_json(objects).decode()
-    return {name: schema for name, schema in _FLOATS.items() if f'"#/$defs/{name}"' in text}
-
-
-def _required(message: type[Message], is_partial: bool) -> JsonObject:
-    names = ([message.IDENTIFIER] if message.IDENTIFIER else []) if is_partial else message.REQUIRED
-    return {"required": list(map(to_camel, names))} if names else {}
-
-
 def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
     """Returns the keywords of the groups of which one field at most may be set."""
     if (tuple(message.model_fields),) == message.ONEOFS:
@@ -179,39 +158,9 @@ def _one_of(group: tuple[str, ...], is_needed: bool) -> JsonObject:
 
 def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObject:
     """Returns the schema of a field with the bounds of its number or its list; NaN lies in none."""
-    own = next(((low, high) for field, low, high in message.RANGES if field == name), None)
-    if own is None:
+    bounds = next(((low, high) for field, low, high in message.RANGES if field == name), None)
+    if bounds is None:
         return schema
     names = ("minItems", "maxItems") if schema.get("type") == "array" else ("minimum", "maximum")
     whole = _FLOATS[schema["$ref"].rpartition("/")[2]]["anyOf"][0] if "$ref" in schema else schema
-    return {**whole, **{key: bound for key, bound in zip(names, own, strict=True) if bound is not None}}
-
-
-def field_description(message: type[Message], field: str) -> str:
-    """Returns the description of a field.
-
-    Raises:
-        LookupError: The field has none.
-    """
-    for kind in message.__mro__:
-        text = _descriptions(kind.__module__).get((kind.__name__, field))
-        if text:
-            return text
-    raise LookupError(f"{message.__name__}.{field} has no docstring")
-
-
-@cache
-def _descriptions(module: str) -> dict[tuple[str, str], str]:
-    """Returns the docstrings of a module's fields by class and field."""
-    if not module.startswith("turnwise."):
-        return {}
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {
-        (kind.name, field.target.id): " ".join(text.value.value.split())
-        for kind in tree.body
-        if isinstance(kind, ast.ClassDef)
-        for field, text in pairwise(kind.body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-        if isinstance(text.value.value, str)
-    }
+    return {**whole, **{key: bound for key, bound in zip(names, bounds, strict=True) if bound is not None}}

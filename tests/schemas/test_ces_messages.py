@@ -7,15 +7,15 @@ from types import NoneType
 from typing import get_args, get_origin, get_type_hints
 
 import pytest
-from google.cloud import ces_v1beta, discoveryengine_v1beta
 from google.protobuf import json_format
 from google.protobuf.descriptor import FieldDescriptor
-from google.rpc import error_details_pb2, status_pb2
+from google.rpc import status_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from tests.ces_messages import MESSAGE_TYPES, MESSAGES
+from tests.ces_messages import MESSAGE_TYPES, MESSAGES, cloud
+from turnwise.schemas.ces.result import Status
 from turnwise.schemas.proto import message as proto_any
 from turnwise.schemas.proto import message as proto_fields
 from turnwise.schemas.proto.scalars import nanos_duration, nanos_timestamp
@@ -23,10 +23,6 @@ from turnwise.schemas.proto.scalars import nanos_duration, nanos_timestamp
 SHARED = Path(__file__).parents[2] / "../shared"
 SAMPLES = sorted((SHARED / "fixtures/ces/samples").glob("*.json"))
 
-CLOUD = {
-    "google.cloud.ces.v1beta": ces_v1beta,
-    "google.cloud.discoveryengine.v1beta": discoveryengine_v1beta,
-}
 PACKAGES = re.compile(r"^google\.(cloud\.(ces|discoveryengine)\.v1beta|rpc|protobuf)\.")
 WELL_KNOWN = ["Any", "Duration", "FieldMask", "Struct", "Timestamp"]
 RESOURCES_KEPT_AS_OBJECTS = ["App", "Agent", "Tool", "Example", "Guardrail", "Toolset", "AssistAnswer"]
@@ -46,14 +42,13 @@ TYPES["Any"] = proto_any.AnyMessage
 @cache
 def real_class(message):
     """The protobuf class that the installed packages have of a message."""
-    rpc = status_pb2 if message.PROTO == "Status" else error_details_pb2
-    found = CLOUD.get(message.PACKAGE, rpc)
+    found = status_pb2 if message is Status else cloud(message)
     for part in message.PROTO.split("."):
         found = getattr(found, part)
-    return found if message.PACKAGE == "google.rpc" else type(found.pb(found()))
+    return found if message is Status else type(found.pb(found()))
 
 
-INSTALLED = [m for m in MESSAGE_TYPES if m.PACKAGE in (*CLOUD, "google.rpc")]
+INSTALLED = [message for message in MESSAGE_TYPES if cloud(message)]
 BY_NAME = [pytest.param(message, id=message.PROTO) for message in INSTALLED]
 
 

@@ -6,23 +6,19 @@ from typing import Any
 
 import proto
 import pytest
-from google.cloud import ces_v1beta, discoveryengine_v1beta
+from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
-from tests.ces_messages import MESSAGE_TYPES, MESSAGES
+from tests.ces_messages import MESSAGE_TYPES, MESSAGES, cloud
 from turnwise.schemas.ces.result import EvaluationResult
 from turnwise.schemas.proto.message import WireError
 
 SAMPLES = sorted((Path(__file__).parents[2] / "../shared/fixtures/ces/samples").glob("*.json"))
-CLOUD = {
-    "google.cloud.ces.v1beta": ces_v1beta,
-    "google.cloud.discoveryengine.v1beta": discoveryengine_v1beta,
-}
 
 
 def real_class(message: Any) -> Any:
     """Returns the class that Google's package has of a message; None: it has none."""
-    found: Any = CLOUD.get(message.PACKAGE)
+    found: Any = cloud(message)
     for part in message.PROTO.split("."):
         found = getattr(found, part, None)
     return found if isinstance(found, type) and issubclass(found, proto.Message) else None

@@ -12,7 +12,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 from msgspec.structs import replace
 
-from turnwise.schemas.config import Alert, AlertRule, ScoreLevel
+from turnwise.schemas.config import STATUS, Alert, AlertRule, ScoreLevel
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import MessagePackCoder
@@ -21,7 +21,6 @@ from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
 from turnwise.transforms.metrics.state import MetricsState, Tally, packed, unpacked
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.text.patterns import glob_matches
 
@@ -70,7 +69,11 @@ class AlertRaiser:
                 if alert is not None:
                     raised = (*raised, rule.name)
                     alerts.append(alert)
-        seen = {**seen, start: _Window(packed(_part(window.state, self._needed)), raised, known.number)}
+        state = window.state
+        tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in self._needed}
+        # Of a baseline count verdicts and some criteria, without quantiles.
+        sums = packed(MetricsState(state.conversations, 0, state.passes, state.fails, tallies))
+        seen = {**seen, start: _Window(sums, raised, known.number)}
         latest = {time: seen[time] for time in sorted(seen)[-self._kept :]}
         return alerts, RaisedWindows(max(before.count, known.number), latest)
 
@@ -89,39 +92,32 @@ class _RaiseFn(InspectedDoFn):
         return alerts
 
 
-def _part(state: MetricsState, criteria: frozenset[str]) -> MetricsState:
-    """Returns the sums for a baseline: verdicts and some criteria, without quantiles."""
-    tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in criteria}
-    return MetricsState(state.conversations, 0, state.passes, state.fails, tallies)
-
-
 def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> MetricsState | None:
     """Returns the sums of the last windows before one; None: there are none, or the rule needs none."""
     if rule.drop is None:
         return None
-    merged, found = MetricsState(), 0
+    merged, number = MetricsState(), 0
     for time in sorted((time for time in seen if time < start), reverse=True):
         state = unpacked(seen[time].sums)
         if state.conversations:
             merged.merge(state)
-            found += 1
-        if found == rule.drop.baseline:
+            number += 1
+        if number == rule.drop.baseline:
             break
-    return merged if found else None
+    return merged if number else None
 
 
-class RaiseAlerts(beam.PTransform[PCollection[WindowMetrics], PCollection[Alert]]):
-    """Evaluates the rules on every pane of a window; each rule raises at most one alert per window."""
+@beam.ptransform_fn
+def RaiseAlerts(
+    windows: "PCollection[WindowMetrics]", rules: StreamRules, alert_rules: Sequence[AlertRule]
+) -> "PCollection[Alert]":
+    """Evaluates the rules on every pane of a window; each rule raises at most one alert per window.
 
-    def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
-        super().__init__()
-        self._rules, self._alert_rules = rules, alert_rules
-
-    def expand(self, windows: "PCollection[WindowMetrics]") -> "PCollection[Alert]":
-        """Keys by app version; windows are compared with each other, so they share one global window."""
-        keyed = windows | "KeyWindows" >> beam.Map(_keyed)
-        together = keyed | "AllWindows" >> beam.WindowInto(GlobalWindows())
-        return together | "Raise" >> beam.ParDo(_RaiseFn(self._rules, self._alert_rules))
+    Windows of an app version are compared with each other, so they share one global window.
+    """
+    keyed = windows | "KeyWindows" >> beam.Map(_keyed)
+    together = keyed | "AllWindows" >> beam.WindowInto(GlobalWindows())
+    return together | "Raise" >> beam.ParDo(_RaiseFn(rules, alert_rules))
 
 
 def _keyed(window: WindowMetrics) -> tuple[str, WindowMetrics]:
@@ -146,13 +142,9 @@ def evaluate_rule(
 ) -> Alert | None:
     """Returns the alert of a rule on a window; None: the rule does not hold, or there are too few values.
 
-    A drop is tested at every pane, by a test that is valid however often it is made.
-
-    Args:
-        rule: The rule.
-        window: The window's sums.
-        baseline: The sums of the windows before it that the rule's `drop` needs; None: there are none.
-        number: Position of the window among all windows of its app version, from 1.
+    A drop is tested at every pane, by a test that is valid however often it is made, against the sums of the
+    windows before that the rule's `drop` needs. `number` is the position of the window among all of its app
+    version, from 1.
     """
     if not glob_matches(rule.app_version, window.app_version):
         return None

@@ -25,11 +25,7 @@ from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import ReadingList
 from turnwise.transforms.scoring.config import judged_counts
 from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide
-from turnwise.transforms.scoring.evaluate import (
-    GuessCounts,
-    ScoredConversation,
-    evaluate,
-)
+from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, evaluate
 from turnwise.transforms.scoring.selection import Criteria, Selection
 
 STATISTICS = "statistics"
@@ -41,7 +37,6 @@ TO_READ = "to_read"
 
 ROW_TABLES = (SCORES, RESULTS, CONVERSATIONS)
 """Tables with rows of single conversations."""
-"""The table of whole conversations, which only a store takes."""
 
 _BATCH = 64
 _BATCH_BYTES = 1024 * 1024
@@ -111,11 +106,7 @@ class BundleSums:
 
     def _taken(self) -> list[tuple[str, Any]]:
         """Returns the collected rows by table, and collects new ones."""
-        rows: list[tuple[str, Any]] = [
-            (SCORES, self._scores),
-            (RESULTS, self._results),
-            (CONVERSATIONS, self._conversations),
-        ]
+        rows = list(zip(ROW_TABLES, (self._scores, self._results, self._conversations), strict=True))
         self._to_read.add(self._conversations)
         self._scores, self._results, self._conversations, self._bytes = [], [], [], 0
         return rows
@@ -189,18 +180,16 @@ class _MeasureFn(MeasuringDoFn):
         return self.measured(sample)
 
 
-class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
-    """Fans every conversation out into turns and measured criteria, in one fused step."""
+@beam.ptransform_fn
+def ScoreTurns(
+    matched: "PCollection[Sample]", criteria: Sequence[MeasuredCriterion], run: RunInfo
+) -> DoOutputsTuple:
+    """Fans every conversation out into turns and measured criteria, in one fused step.
 
-    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
-        super().__init__()
-        self._criteria, self._run = criteria, run
-
-    def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, (table, rows), conversations to read, failures, and counts."""
-        return matched | "Score" >> beam.ParDo(
-            _MeasureFn(self._criteria, self._run, BundleSums())
-        ).with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+    Returns keyed sums, (table, rows), conversations to read, failures, and counts.
+    """
+    score = beam.ParDo(_MeasureFn(criteria, run, BundleSums()))
+    return matched | "Score" >> score.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
 
 
 JUDGE_USAGE = "judge "
@@ -237,10 +226,7 @@ class JudgeFn(ScoringDoFn):
         self._judge: JudgeWorker = open_judge(self._settings)
 
     def process(
-        self,
-        sample: Sample,
-        timestamp: Any = beam.DoFn.TimestampParam,
-        window: Any = beam.DoFn.WindowParam,
+        self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
     ) -> Iterator[Any]:
         """Asks about a conversation, and yields those that are answered."""
         try:
@@ -253,10 +239,9 @@ class JudgeFn(ScoringDoFn):
             return
         answered = self._judge.submit(asking)
         self._waiting.append(_Waiting(answered, scored, timestamp, window))
-        while self._is_full() or self._waiting[0].answered.done():
+        most = self._settings.most_waiting
+        while self._waiting and (len(self._waiting) > most or self._waiting[0].answered.done()):
             yield from self._answered(self._waiting.popleft())
-            if not self._waiting:
-                break
 
     def finish_bundle(self) -> Iterator[Any]:
         """Waits for all answers."""
@@ -264,7 +249,9 @@ class JudgeFn(ScoringDoFn):
             yield from self._answered(self._waiting.popleft())
         self._judge.rest()
         for model, usage in self._judge.counts.take().items():
-            self._count_usage(model, usage)
+            faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
+            for name, number in (usage.figures() | faults).items():
+                self.count(f"{JUDGE_USAGE}{model}|{name}", number)
             JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
 
@@ -272,14 +259,6 @@ class JudgeFn(ScoringDoFn):
         """Returns the outputs of an evaluated conversation, and counts it and what several judges said."""
         self.counts.update(judged_counts(evaluated.scored, evaluated.verdict.status))
         return super().emitted(evaluated, timestamp)
-
-    def _count_usage(self, model: str, usage: JudgeUsage) -> None:
-        faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
-        for name, number in (usage.figures() | faults).items():
-            self.count(f"{JUDGE_USAGE}{model}|{name}", number)
-
-    def _is_full(self) -> bool:
-        return len(self._waiting) > self._settings.most_waiting
 
     def _answered(self, waiting: _Waiting) -> Iterator[Any]:
         """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""
@@ -289,16 +268,10 @@ class JudgeFn(ScoringDoFn):
             yield TaggedOutput(output.tag, value)
 
 
-class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
-    """Fans every conversation out into turns and criteria, including judged ones."""
-
-    def __init__(self, selection: Selection, run: RunInfo, settings: JudgeSettings) -> None:
-        super().__init__()
-        self._selection, self._run, self._settings = selection, run, settings
-
-    def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, (table, rows), conversations to read, failures, and counts."""
-        judge = JudgeFn(self._selection, self._run, self._settings, BundleSums())
-        return matched | "Judge" >> beam.ParDo(judge).with_outputs(
-            STATISTICS, ROWS, TO_READ, FAILURES, COUNTS
-        )
+@beam.ptransform_fn
+def JudgeTurns(
+    matched: "PCollection[Sample]", selection: Selection, run: RunInfo, settings: JudgeSettings
+) -> DoOutputsTuple:
+    """Fans every conversation out into turns and criteria, including judged ones; returns the same."""
+    judge = beam.ParDo(JudgeFn(selection, run, settings, BundleSums()))
+    return matched | "Judge" >> judge.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)

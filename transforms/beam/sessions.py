@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import apache_beam as beam
 import msgspec
 from apache_beam.coders import BytesCoder, Coder
-from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from apache_beam.transforms.window import TimestampedValue
@@ -77,17 +77,10 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     closes_at: float = AT_ONCE
 
     def add(self, event: ConversationEvent, time: float, rules: StreamRules) -> "Session":
-        """Returns the session with one more event, or itself if the event was settled before.
+        """Returns the session with another event of a time (seconds), or itself if it was settled before.
 
-        A repeated new event is not added again, but its receipts are added to the first one.
-
-        Args:
-            event: The event.
-            time: Event time, seconds since the epoch.
-            rules: Gap and closing step.
-
-        Raises:
-            SessionFullError: The limits are exceeded.
+        A repeated new event is not added again, but its receipts are added to the first one. Raises
+        SessionFullError if the limits are exceeded.
         """
         if event.event_id in self.settled:
             return self
@@ -95,12 +88,16 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         if waiting is not None:
             if len(waiting.record.receipts) >= MAX_EVENTS:
                 return self
-            return replace(self, fresh={**self.fresh, event.event_id: _repeated(waiting, event)})
-        size = self.size + len(event.record.data)
-        if len(self.fresh) + len(self.settled) >= MAX_EVENTS or size > MAX_BYTES:
+            # The event with the lower position counts, as in a batch, with the receipts of both.
+            receipts: tuple[Receipt, ...] = (*waiting.record.settles(), *event.record.settles())
+            first = min(waiting, event, key=lambda event: event.record[:2])
+            record = first.record._replace(receipts=tuple(dict.fromkeys(receipts)))
+            return replace(self, fresh={**self.fresh, event.event_id: first._replace(record=record)})
+        number, size = len(self.fresh) + len(self.settled), self.size + len(event.record.data)
+        if number >= MAX_EVENTS or size > MAX_BYTES:
             raise SessionFullError(
-                f"the session is full: it has {len(self.fresh) + len(self.settled)} events,"
-                f" {self.size} bytes (at most {MAX_EVENTS} and {MAX_BYTES})"
+                f"the session is full: it has {number} events, {self.size} bytes"
+                f" (at most {MAX_EVENTS} and {MAX_BYTES})"
             )
         return replace(
             self,
@@ -137,11 +134,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         return in_order([*self.settled.values(), *self.fresh.values()])
 
     def joined(self, session_id: str) -> Conversation:
-        """Returns the whole conversation.
-
-        Raises:
-            ValueError: The events form no conversation; one line.
-        """
+        """Returns the whole conversation; raises ValueError, in one line, if they form none."""
         conversation = join_events(session_id, self.events())
         conversation.revision = self.revision
         return conversation
@@ -157,13 +150,6 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         return Record(first.source, first.position, json_array(events), receipts, closing)
 
 
-def _repeated(waiting: ConversationEvent, again: ConversationEvent) -> ConversationEvent:
-    """Returns the event with the lower position, as in a batch, with the receipts of both."""
-    receipts: tuple[Receipt, ...] = (*waiting.record.settles(), *again.record.settles())
-    first = min(waiting, again, key=lambda event: event.record[:2])
-    return first._replace(record=first.record._replace(receipts=tuple(dict.fromkeys(receipts))))
-
-
 def rounded_up(time: float, step: float) -> float:
     """Returns the next multiple of `step` that is not before `time`."""
     return ceil(time / step) * step if step > 0 else time
@@ -175,11 +161,7 @@ def json_array(events: Sequence[ConversationEvent]) -> bytes:
 
 
 def reopened(closed: ClosedSession, reader: LogReader) -> Session:
-    """Reopens a closed session for more events.
-
-    Raises:
-        ValueError: Its events cannot be read by this reader.
-    """
+    """Reopens a closed session for more events; raises ValueError if this reader cannot read its events."""
     settled = events_of(closed, reader)
     return Session(
         settled=settled,
@@ -198,12 +180,8 @@ def closed_session(record: Record, is_lost: bool) -> ClosedSession:
 
 
 def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, ConversationEvent]:
-    """Returns the events of a closed session by their ids.
-
-    Raises:
-        ValueError: An element is no event.
-    """
-    found: dict[str, ConversationEvent] = {}
+    """Returns the events of a closed session by their ids; raises ValueError if an element is no event."""
+    events: dict[str, ConversationEvent] = {}
     places = from_json(closed.places)
     for index, data in enumerate(_elements(closed.events)):
         source, position = places[index] if index < len(places) else ("", index)
@@ -211,8 +189,8 @@ def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, Conversatio
         event = read[0] if len(read) == 1 else None
         if not isinstance(event, ConversationEvent):
             raise ValueError("a kept session holds something that is no event")
-        found[event.event_id] = event
-    return found
+        events[event.event_id] = event
+    return events
 
 
 def _elements(array: bytes) -> list[bytes]:
@@ -231,21 +209,21 @@ ClosedLookup: TypeAlias = Callable[[str], ClosedSession | None]
 """Returns a session by its id that was closed before, in this process as well; None: there is none."""
 
 
-def none_earlier(session_id: str) -> None:
-    """Returns None: there is no earlier process."""
-    return None
+class LostConversation(NamedTuple):
+    """A closed session without a conversation: the joined record, and the failures of its events."""
+
+    record: Record
+    failures: tuple[Failure, ...]
 
 
-class Added(NamedTuple):
-    """Effect of adding an event.
+class Ignored(NamedTuple):
+    """Receipts of events that add nothing."""
 
-    Attributes:
-        held: Number of additional pending receipts.
-        ignored: Receipts of an event that adds nothing.
-    """
+    receipts: tuple[Receipt, ...]
 
-    held: int
-    ignored: tuple[Receipt, ...] = ()
+
+RecordContent: TypeAlias = LoggedConversation | LostConversation | Failure | Ignored
+"""What there is in the records of a stream: each thing becomes an outcome in the end."""
 
 
 class Sessions(msgspec.Struct, array_like=True):
@@ -279,38 +257,38 @@ class Sessions(msgspec.Struct, array_like=True):
         time: float,
         reader: LogReader,
         rules: StreamRules,
-        earlier: ClosedLookup = none_earlier,
-    ) -> Added:
-        """Adds an event.
+        earlier: ClosedLookup | None = None,
+    ) -> tuple[int, Failure | Ignored | None]:
+        """Adds an event of a time (seconds); returns the number of new pending receipts and what is rejected.
 
-        Args:
-            event: The event.
-            time: Event time, seconds since the epoch.
-            reader: Reader for the events of closed sessions.
-            rules: Gap and lateness.
-            earlier: Returns sessions closed by earlier processes.
-
-        Raises:
-            LateEventError: Its conversation was removed from state.
-            SessionFullError: The limits of the session are exceeded.
-            ValueError: The conversation's earlier events cannot be read.
+        Rejected is an event whose conversation was removed from state, is full, or cannot be read. `reader`
+        reads the events of closed sessions, `earlier` returns those that were closed by earlier processes.
         """
         name = event.session_id
         self.now = max(self.now, event.watermark)
         self._forget(rules)
-        if name in self.forgotten:
-            raise LateEventError(_LATE)
-        session = self.open.get(name) or self._reopened(name, reader, rules, earlier)
-        grown = session.add(event, time, rules)
+        try:
+            session = self.open.get(name) or self._reopened(name, reader, rules, earlier)
+            grown = session.add(event, time, rules)
+        except RAISED as error:
+            return 0, record_failure("assemble", error, event.record, name)
         if grown is session:
-            return Added(0, event.record.settles())
-        self._open(name, grown)
+            return 0, Ignored(event.record.settles())
+        closed = self.closed.pop(name, None)
+        if closed is not None:
+            self.closed_bytes -= len(closed.events)
+        self.open[name] = grown
+        self.due = min(self.due, grown.closes_at)
         before = session.fresh.get(event.event_id)
         held = len(grown.fresh[event.event_id].record.settles())
-        return Added(held if before is None else held - len(before.record.settles()))
+        return (held if before is None else held - len(before.record.settles())), None
 
-    def _reopened(self, name: str, reader: LogReader, rules: StreamRules, earlier: ClosedLookup) -> Session:
-        closed = self.closed.get(name) or earlier(name)
+    def _reopened(
+        self, name: str, reader: LogReader, rules: StreamRules, earlier: ClosedLookup | None
+    ) -> Session:
+        if name in self.forgotten:
+            raise LateEventError(_LATE)
+        closed = self.closed.get(name) or (earlier and earlier(name))
         if closed is None:
             return Session()
         if not closed.events or closed.closed_at + rules.allowed_lateness <= self.now:
@@ -318,7 +296,7 @@ class Sessions(msgspec.Struct, array_like=True):
         return reopened(closed, reader)
 
     def take_due(self, now: float, rules: StreamRules) -> list[tuple[str, Session]]:
-        """Removes and returns the sessions that close by a time; pass each to `close`."""
+        """Removes and returns the sessions that close by a time; pass each to `joined` or `named`."""
         self.now = max(self.now, now)
         self._forget(rules)
         due = [(name, session) for name, session in self.open.items() if session.closes_at <= self.now]
@@ -327,70 +305,31 @@ class Sessions(msgspec.Struct, array_like=True):
         self.due = min((session.closes_at for session in self.open.values()), default=inf)
         return due
 
-    def close(
-        self, name: str, session: Session, rules: StreamRules, is_kept: bool = True
-    ) -> tuple[Conversation | BaseException, Record]:
-        """Joins a due session, and stores its events for late ones.
-
-        Args:
-            name: Id of the session.
-            session: The session.
-            rules: Gap and lateness.
-            is_kept: Whether its events are stored here; if not, `earlier` returns the session from now on.
-
-        Returns:
-            The conversation, or the error of joining it (a later event may complete it under the same
-            revision); and the joined record.
-        """
-        try:
-            found: Conversation | BaseException = session.joined(name)
-        except RAISED as error:
-            found = error
-        if not is_kept:
-            return found, self._record(name, session)
-        return found, self.keep(name, session, rules, isinstance(found, BaseException))
-
-    def keep(self, name: str, session: Session, rules: StreamRules, is_lost: bool = False) -> Record:
-        """Stores the events of a due session for late ones, and returns the joined record."""
-        record = self._record(name, session)
-        self._keep(name, closed_session(record, is_lost), rules)
-        return record
-
-    def _record(self, name: str, session: Session) -> Record:
-        return session.record(name, max(self.now, session.last_time))
-
-    def admit(
-        self,
-        event: ConversationEvent,
-        time: float,
-        reader: LogReader,
-        rules: StreamRules,
-        earlier: ClosedLookup = none_earlier,
-    ) -> "tuple[int, Failure | Ignored | None]":
-        """Adds an event as `add` does; returns the number of additional receipts, and what is rejected."""
-        try:
-            added = self.add(event, time, reader, rules, earlier)
-        except RAISED as error:
-            return 0, record_failure("assemble", error, event.record, event.session_id)
-        return added.held, Ignored(added.ignored) if added.ignored else None
-
     def joined(
         self, name: str, session: Session, rules: StreamRules, is_kept: bool = True
-    ) -> "LoggedConversation | LostConversation":
-        """Closes a due session as `close` does; returns the conversation, or the failures of its events."""
-        conversation, record = self.close(name, session, rules, is_kept)
-        if isinstance(conversation, BaseException):
-            failures = [
-                record_failure("parse", conversation, event.record, name) for event in session.events()
-            ]
-            return LostConversation(record, tuple(failures))
-        return LoggedConversation(conversation, record)
+    ) -> LoggedConversation | LostConversation:
+        """Joins a due session; returns the conversation, or the failures of its events.
+
+        `is_kept`: its events are stored here for late ones; if not, `earlier` returns them from now on.
+        """
+        record = session.record(name, max(self.now, session.last_time))
+        content: LoggedConversation | LostConversation
+        try:
+            content = LoggedConversation(session.joined(name), record)
+        except RAISED as error:
+            # A later event may complete it under the same revision.
+            failures = (record_failure("parse", error, event.record, name) for event in session.events())
+            content = LostConversation(record, tuple(failures))
+        if is_kept:
+            self._keep(name, closed_session(record, isinstance(content, LostConversation)), rules)
+        return content
 
     def named(
         self, name: str, session: Session, rules: StreamRules, counts: Counter[str]
     ) -> tuple[list[ConversationEvent], list[Failure]]:
         """Closes a due group; returns its new events with the ids of their conversations, and failures."""
-        self.keep(name, session, rules)
+        record = session.record(name, max(self.now, session.last_time))
+        self._keep(name, closed_session(record, is_lost=False), rules)
         named = named_events(name, session.events(), counts)
         # Its session tells a later process which conversations the group belongs to.
         events = [event._replace(group=name) for event in named.events if event.event_id in session.fresh]
@@ -398,20 +337,13 @@ class Sessions(msgspec.Struct, array_like=True):
 
     def next_visit(self, rules: StreamRules) -> float:
         """Returns the time of the next call of `take_due`, seconds since the epoch; infinity: never."""
-        closed = (one.closed_at + rules.allowed_lateness for one in self.closed.values())
+        closed = (session.closed_at + rules.allowed_lateness for session in self.closed.values())
         forgotten = (time + FORGOTTEN_SECONDS for time in self.forgotten.values())
         return min(self.due, *closed, *forgotten, inf)
 
     def is_empty(self) -> bool:
         """Returns whether there are no sessions and no removed ids."""
         return not (self.open or self.closed or self.forgotten)
-
-    def _open(self, name: str, session: Session) -> None:
-        closed = self.closed.pop(name, None)
-        if closed is not None:
-            self.closed_bytes -= len(closed.events)
-        self.open[name] = session
-        self.due = min(self.due, session.closes_at)
 
     def _keep(self, name: str, closed: ClosedSession, rules: StreamRules) -> None:
         earlier = self.closed.pop(name, None)
@@ -420,71 +352,47 @@ class Sessions(msgspec.Struct, array_like=True):
         self._forget(rules)
 
     def _forget(self, rules: StreamRules) -> None:
+        most, most_bytes = self.room * MAX_KEPT, self.room * MAX_KEPT_BYTES
         while self.closed:
             name, first = next(iter(self.closed.items()))
-            is_many = (
-                len(self.closed) > self.room * MAX_KEPT or self.closed_bytes > self.room * MAX_KEPT_BYTES
-            )
+            is_many = len(self.closed) > most or self.closed_bytes > most_bytes
             if not is_many and first.closed_at + rules.allowed_lateness > self.now:
                 break
             del self.closed[name]
             self.closed_bytes -= len(first.events)
             self.forgotten[name] = self.now
         while self.forgotten:
-            name = next(iter(self.forgotten))
-            if (
-                len(self.forgotten) <= self.room * MAX_KEPT
-                and self.forgotten[name] + FORGOTTEN_SECONDS > self.now
-            ):
+            name, removed_at = next(iter(self.forgotten.items()))
+            if len(self.forgotten) <= most and removed_at + FORGOTTEN_SECONDS > self.now:
                 break
             del self.forgotten[name]
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(Sessions).decode
-
-
 _SESSIONS = ReadModifyWriteStateSpec("sessions", BytesCoder())
 _CLOSING = TimerSpec("closing", TimeDomain.WATERMARK)
 _STATE: Any = beam.DoFn.StateParam(_SESSIONS)
 _TIMER: Any = beam.DoFn.TimerParam(_CLOSING)
 
 
-class LostConversation(NamedTuple):
-    """A closed session without a conversation: the joined record, and the failures of its events."""
-
-    record: Record
-    failures: tuple[Failure, ...]
-
-
-class Ignored(NamedTuple):
-    """Receipts of events that add nothing."""
-
-    receipts: tuple[Receipt, ...]
-
-
-RecordContent: TypeAlias = LoggedConversation | LostConversation | Failure | Ignored
-"""What a stream finds in records: each thing becomes an outcome in the end."""
-
-
-class SessionsFn(CountingDoFn):
+class _SessionsFn(CountingDoFn):
     """Maintains the session of a key; what a closed one yields is said by `closed`."""
 
     def __init__(self, rules: StreamRules, reader: LogReader) -> None:
         super().__init__()
         self.rules, self._reader = rules, reader
-        self._own: dict[str, Sessions] = {}
-        self._held = 0
 
     def start_bundle(self) -> None:
         """Forgets the sessions of an aborted bundle."""
         super().start_bundle()
-        self._own, self._held = {}, 0
+        self._of_bundle: dict[str, Sessions] = {}
+        self._held = 0
 
     def finish_bundle(self) -> Iterable[Any]:
         """Passes the number of held receipts on, and returns the counts."""
         PROGRESS.held += self._held
-        self._own, self._held = {}, 0
+        self._of_bundle, self._held = {}, 0
         return super().finish_bundle()
 
     def process(
@@ -497,10 +405,10 @@ class SessionsFn(CountingDoFn):
         """Adds an event to its session."""
         key, event = element
         sessions, time = self._sessions(key, state), timestamp.micros / 1e6
-        held, rejected = sessions.admit(event, time, self._reader, self.rules)
+        held, rejected = sessions.add(event, time, self._reader, self.rules)
         self._held += held
         if rejected is not None:
-            yield self.found(rejected)
+            yield self.rejected(rejected)
         self._write(sessions, state, timer)
 
     @on_timer(_CLOSING)
@@ -522,17 +430,17 @@ class SessionsFn(CountingDoFn):
         """Yields the outputs of a session that closes."""
         raise NotImplementedError
 
-    def found(self, rejected: Any) -> Any:
+    def rejected(self, rejected: Any) -> Any:
         """Returns the output for a failure, or for events that add nothing."""
         return rejected
 
     def _sessions(self, key: str, state: Any) -> Sessions:
         """Returns the sessions of a key for modification in this bundle."""
-        own = self._own.get(key)
-        if own is None:
+        sessions = self._of_bundle.get(key)
+        if sessions is None:
             stored = state.read()
-            own = self._own[key] = Sessions() if stored is None else _DECODE(stored)
-        return own
+            sessions = self._of_bundle[key] = Sessions() if stored is None else _DECODE(stored)
+        return sessions
 
     def _write(self, sessions: Sessions, state: Any, timer: Any) -> None:
         visit = sessions.next_visit(self.rules)
@@ -544,7 +452,7 @@ class SessionsFn(CountingDoFn):
             state.write(_ENCODE(sessions))
 
 
-class _AssembleFn(SessionsFn):
+class _AssembleFn(_SessionsFn):
     """Joins the events of conversations."""
 
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
@@ -562,35 +470,23 @@ def firing_time(visit: float) -> Timestamp:
     return Timestamp(micros=ceil(visit * 1e6) + 1)
 
 
-class AssembleConversations(
-    beam.PTransform[PCollection[tuple[str, ConversationEvent]], "PCollection[RecordContent]"]
-):
-    """Turns events, timestamped by their time, into conversations.
+@beam.ptransform_fn
+def AssembleConversations(
+    events: "PCollection[tuple[str, ConversationEvent]]", rules: StreamRules, reader: LogReader
+) -> "PCollection[RecordContent]":
+    """Turns events, timestamped by their time and keyed by their conversation, into conversations.
 
     A conversation is emitted when its session closes: after the gap following its last event, or immediately
     at an end event. A later event emits it again with a higher revision. Its timestamp is the time of its
     last event. Rejected events, and events that form no conversation, are failures.
     """
-
-    def __init__(self, rules: StreamRules, reader: LogReader | None = None) -> None:
-        """Sets the rules of the assembly.
-
-        Args:
-            rules: Gap, lateness and keys.
-            reader: Reader for the events of closed sessions; None: recognises their format.
-        """
-        super().__init__()
-        self._rules, self._reader = rules, reader or LogReader()
-
-    def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Assembles the events of each key, which is their conversation."""
-        return events | "Assemble" >> beam.ParDo(_AssembleFn(self._rules, self._reader))
+    return events | "Assemble" >> beam.ParDo(_AssembleFn(rules, reader))
 
 
 _REST = "rest"
 
 
-class _NameGroupsFn(SessionsFn):
+class _NameGroupsFn(_SessionsFn):
     """Holds the events of a group until its end or a gap, and yields those that are new."""
 
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
@@ -600,7 +496,7 @@ class _NameGroupsFn(SessionsFn):
         for failure in failures:
             yield TaggedOutput(_REST, TimestampedValue(failure, session.last_time))
 
-    def found(self, rejected: Any) -> Any:
+    def rejected(self, rejected: Any) -> Any:
         """Returns it as an output beside the events."""
         return TaggedOutput(_REST, rejected)
 
@@ -610,36 +506,19 @@ def _as_session(entry: tuple[str, ConversationEvent]) -> tuple[str, Conversation
     return entry[0], entry[1]._replace(session_id=entry[0])
 
 
-class NamedStream(NamedTuple):
-    """Events by conversation; beside them failures, and events that add nothing."""
-
-    events: "PCollection[tuple[str, ConversationEvent]]"
-    rest: "PCollection[RecordContent]"
-
-
-class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedStream]):
+@beam.ptransform_fn
+def NameStreamGroups(
+    grouped: "PCollection[tuple[str, ConversationEvent]]", rules: StreamRules, reader: LogReader
+) -> DoOutputsTuple:
     """Gives the events of groups, timestamped by their time, the ids of their conversations.
 
     A group is held until an event ends it, or until the gap after its last event. A later event of the group
     is named by all of its events, as long as the group is kept.
+
+    Returns `events` by conversation; and as `rest` failures, and events that add nothing.
     """
-
-    def __init__(self, rules: StreamRules, reader: LogReader) -> None:
-        """Sets the rules of the assembly.
-
-        Args:
-            rules: Gap, lateness and keys.
-            reader: Reader for the events of closed groups.
-        """
-        super().__init__()
-        self._rules, self._reader = rules, reader
-
-    def expand(self, grouped: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Names the events of each key, which is their group."""
-        keyed = grouped | "KeyGroups" >> beam.Map(_as_session)
-        name = _NameGroupsFn(self._rules, self._reader)
-        outputs = keyed | "NameGroups" >> beam.ParDo(name).with_outputs(_REST, main="events")
-        return NamedStream(outputs["events"], outputs[_REST])
+    name = beam.ParDo(_NameGroupsFn(rules, reader)).with_outputs(_REST, main="events")
+    return grouped | "KeyGroups" >> beam.Map(_as_session) | "NameGroups" >> name
 
 
 @cache

@@ -106,8 +106,8 @@ class InspectedDoFn(beam.DoFn):
 
     def __dir__(self) -> Set[str]:
         """Returns the names that are not those of `beam.DoFn`: its methods have neither state nor timers."""
-        own = (each for each in type(self).__mro__ if not issubclass(beam.DoFn, each))
-        return {*vars(self), *(name for each in own for name in vars(each))}
+        kinds = (kind for kind in type(self).__mro__ if not issubclass(beam.DoFn, kind))
+        return {*vars(self), *(name for kind in kinds for name in vars(kind))}
 
     def __getattr__(self, name: str) -> Callable[[], _Arguments]:
         """Returns the inspection of a method; called for what is no attribute of the object."""
@@ -174,24 +174,6 @@ EVENTS = "events"
 GROUPED = "grouped"
 
 
-class Parsed(NamedTuple):
-    """Outputs of a parser.
-
-    Attributes:
-        conversations: Conversations.
-        events: Events to be joined, by conversation.
-        grouped: Events whose group names the conversation, by group.
-        failures: Failures.
-        counts: What each bundle counted.
-    """
-
-    conversations: "PCollection[LoggedConversation]"
-    events: "PCollection[tuple[str, ConversationEvent]]"
-    grouped: "PCollection[tuple[str, ConversationEvent]]"
-    failures: "PCollection[Failure]"
-    counts: "PCollection[tuple[str, dict[str, int]]]"
-
-
 class ParsingDoFn(CountingDoFn):
     """A DoFn that reads records."""
 
@@ -200,15 +182,18 @@ class ParsingDoFn(CountingDoFn):
         self._reader = reader
 
     def outputs(self, record: Record, watermark: float = 0.0) -> list[Any]:
-        """Returns what a record holds, failures as well; events get the watermark, if there is one."""
+        """Returns what a record holds, failures as well; events get the watermark, if there is one.
+
+        Events are keyed by their conversation; those whose group names it are `GROUPED`, by group.
+        """
         outputs: list[Any] = []
-        for found in parse_record(self._reader, record, self.counts):
-            if isinstance(found, ConversationEvent):
-                event = found._replace(watermark=watermark) if watermark else found
+        for content in parse_record(self._reader, record, self.counts):
+            if isinstance(content, ConversationEvent):
+                event = content._replace(watermark=watermark) if watermark else content
                 tag, key = (GROUPED, event.group) if event.group else (EVENTS, event.session_id)
                 outputs.append(beam.pvalue.TaggedOutput(tag, (key, event)))
             else:
-                outputs.append(found)
+                outputs.append(content)
         return outputs
 
 
@@ -217,44 +202,21 @@ class _ParseConversationFn(ParsingDoFn):
         return list(map(_tagged, self.outputs(record)))
 
 
-class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
-    """Turns records into conversations; a record that cannot be read becomes a failure."""
-
-    def __init__(self, reader: LogReader) -> None:
-        super().__init__()
-        self._reader = reader
-
-    def expand(self, records: "PCollection[Record]") -> Any:
-        """Splits the records into conversations, events and failures."""
-        outputs = records | "Parse" >> beam.ParDo(_ParseConversationFn(self._reader)).with_outputs(
-            EVENTS, GROUPED, FAILURES, COUNTS, main="conversations"
-        )
-        return Parsed(*(outputs[tag] for tag in ("conversations", EVENTS, GROUPED, FAILURES, COUNTS)))
+@beam.ptransform_fn
+def ParseConversations(records: "PCollection[Record]", reader: LogReader) -> DoOutputsTuple:
+    """Turns records into `conversations`, `events` and `grouped` events, `failures` and `counts`."""
+    return records | "Parse" >> beam.ParDo(_ParseConversationFn(reader)).with_outputs(
+        EVENTS, GROUPED, FAILURES, COUNTS, main="conversations"
+    )
 
 
-def _tagged(found: Any) -> Any:
-    return beam.pvalue.TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found
+def _tagged(content: Any) -> Any:
+    return beam.pvalue.TaggedOutput(FAILURES, content) if isinstance(content, Failure) else content
 
 
 class _JoinFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
         yield from map(_tagged, join_session(element[0], list(element[1]), self.counts))
-
-
-class Joined(NamedTuple):
-    """Conversations that were joined, failures, and counts."""
-
-    conversations: "PCollection[LoggedConversation]"
-    failures: "PCollection[Failure]"
-    counts: "PCollection[tuple[str, dict[str, int]]]"
-
-
-class NamedGroups(NamedTuple):
-    """Events by conversation, failures, and counts."""
-
-    events: "PCollection[tuple[str, ConversationEvent]]"
-    failures: "PCollection[Failure]"
-    counts: "PCollection[tuple[str, dict[str, int]]]"
 
 
 class _NameFn(CountingDoFn):
@@ -264,30 +226,18 @@ class _NameFn(CountingDoFn):
         yield from map(_tagged, named.failures)
 
 
-class NameGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedGroups]):
-    """Gives the events of each group the ids of their conversations."""
-
-    def expand(self, grouped: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Groups the events."""
-        named = (
-            grouped
-            | "GroupByGroup" >> beam.GroupByKey()
-            | "Name" >> beam.ParDo(_NameFn()).with_outputs(FAILURES, COUNTS, main="events")
-        )
-        return NamedGroups(named["events"], named[FAILURES], named[COUNTS])
+@beam.ptransform_fn
+def NameGroups(grouped: "PCollection[tuple[str, ConversationEvent]]") -> DoOutputsTuple:
+    """Gives the events of each group the ids of their conversations: `events`, `failures`, `counts`."""
+    name = beam.ParDo(_NameFn()).with_outputs(FAILURES, COUNTS, main="events")
+    return grouped | "GroupByGroup" >> beam.GroupByKey() | "Name" >> name
 
 
-class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Joined]):
-    """Joins the events of each conversation into one, in turn order, each event once."""
-
-    def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
-        """Groups the events by session."""
-        outputs = (
-            events
-            | "GroupBySession" >> beam.GroupByKey()
-            | "Join" >> beam.ParDo(_JoinFn()).with_outputs(FAILURES, COUNTS, main="conversations")
-        )
-        return Joined(outputs["conversations"], outputs[FAILURES], outputs[COUNTS])
+@beam.ptransform_fn
+def JoinSessions(events: "PCollection[tuple[str, ConversationEvent]]") -> DoOutputsTuple:
+    """Joins the events of each conversation, in turn order: `conversations`, `failures`, `counts`."""
+    join = beam.ParDo(_JoinFn()).with_outputs(FAILURES, COUNTS, main="conversations")
+    return events | "GroupBySession" >> beam.GroupByKey() | "Join" >> join
 
 
 class ParsedCases(NamedTuple):
@@ -314,11 +264,11 @@ class _ParseCaseFn(CountingDoFn):
         self._kept: defaultdict[int, list[CaseEntry]] = defaultdict(list)
 
     def process(self, record: Record) -> Iterator[Any]:
-        for found in parse_case(self._reader, record, self.counts):
-            if isinstance(found, Failure):
-                yield _tagged(found)
+        for content in parse_case(self._reader, record, self.counts):
+            if isinstance(content, Failure):
+                yield _tagged(content)
                 continue
-            entry = case_entry(*found)
+            entry = case_entry(*content)
             group = crc32(entry.key.text.encode("utf-8", "backslashreplace")) % _CASE_GROUPS
             kept = self._kept[group]
             kept.append(entry)
@@ -353,25 +303,17 @@ class _DistinctCaseFn(CountingDoFn):
             yield packed_cases(kept)
 
 
-class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
+@beam.ptransform_fn
+def ParseEvalCases(records: "PCollection[Record]", reader: CaseReader) -> ParsedCases:
     """Turns records into eval cases; of several with one set and id at most one counts, the others fail."""
-
-    def __init__(self, reader: CaseReader) -> None:
-        super().__init__()
-        self._reader = reader
-
-    def expand(self, records: "PCollection[Record]") -> Any:
-        """Parses the records and rejects repeated keys."""
-        parsed = records | "ParseCase" >> beam.ParDo(_ParseCaseFn(self._reader)).with_outputs(
-            FAILURES, COUNTS, main="cases"
-        )
-        distinct = (
-            parsed["cases"]
-            | "GroupCases" >> beam.GroupByKey()
-            | "DistinctCase" >> beam.ParDo(_DistinctCaseFn()).with_outputs(FAILURES, COUNTS, main="cases")
-        )
-        failures, counts = ((parsed[tag], distinct[tag]) for tag in (FAILURES, COUNTS))
-        return ParsedCases(distinct["cases"], failures, counts)
+    parse, choose = (
+        beam.ParDo(step).with_outputs(FAILURES, COUNTS, main="cases")
+        for step in (_ParseCaseFn(reader), _DistinctCaseFn())
+    )
+    parsed = records | "ParseCase" >> parse
+    distinct = parsed["cases"] | "GroupCases" >> beam.GroupByKey() | "DistinctCase" >> choose
+    failures, counts = ((parsed[tag], distinct[tag]) for tag in (FAILURES, COUNTS))
+    return ParsedCases(distinct["cases"], failures, counts)
 
 
 class _MatchFn(CountingDoFn):
@@ -394,24 +336,18 @@ class _MatchFn(CountingDoFn):
         if cases is not self._cases:
             self._cases = cases
             self._index = CaseIndex(None if cases is None else chain.from_iterable(map(given_cases, cases)))
-        found = match_case(self._index, *logged, self.counts)
-        if isinstance(found, Failure):
-            return [beam.pvalue.TaggedOutput(FAILURES, found)]
-        if cases and found.eval_case is not None and self._index.has(found.eval_case.key):
-            self._used.add(found.eval_case.key)
-        return [found]
+        matched = match_case(self._index, *logged, self.counts)
+        if isinstance(matched, Failure):
+            return [beam.pvalue.TaggedOutput(FAILURES, matched)]
+        if cases and matched.eval_case is not None and self._index.has(matched.eval_case.key):
+            self._used.add(matched.eval_case.key)
+        return [matched]
 
 
-class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
-    """Matches every conversation with its eval case; an unknown case is a failure."""
-
-    def __init__(self, cases: "PCollection[bytes] | None") -> None:
-        super().__init__()
-        self._cases = cases
-
-    def expand(self, conversations: "PCollection[LoggedConversation]") -> Any:
-        """Reads the cases of a step as a side input."""
-        cases = None if self._cases is None else beam.pvalue.AsList(self._cases)
-        return conversations | "Match" >> beam.ParDo(_MatchFn(), cases).with_outputs(
-            FAILURES, COUNTS, main="matched"
-        )
+@beam.ptransform_fn
+def MatchCases(
+    conversations: "PCollection[LoggedConversation]", cases: "PCollection[bytes] | None"
+) -> DoOutputsTuple:
+    """Matches every conversation with its eval case, a side input; an unknown case is a failure."""
+    match = beam.ParDo(_MatchFn(), None if cases is None else beam.pvalue.AsList(cases))
+    return conversations | "Match" >> match.with_outputs(FAILURES, COUNTS, main="matched")

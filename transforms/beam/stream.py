@@ -25,7 +25,6 @@ from turnwise.transforms.beam.windows import (
     lost_outcome,
     scored_outcome,
 )
-from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import CaseIndex, Sample, match_case
@@ -52,13 +51,13 @@ class _Outcomes:
     def lost(self, failure: Failure) -> Any:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run_id))
 
-    def other(self, found: Failure | LostConversation | Ignored) -> Any:
+    def other(self, content: Failure | LostConversation | Ignored) -> Any:
         """Returns the outcome of what is no conversation."""
-        if isinstance(found, Failure):
-            return self.lost(found)
-        if isinstance(found, LostConversation):
-            return TaggedOutput(OUTCOMES, lost_outcome(found.record, found.failures, self._run_id))
-        return TaggedOutput(OUTCOMES, ignored_outcome(found.receipts))
+        if isinstance(content, Failure):
+            return self.lost(content)
+        if isinstance(content, LostConversation):
+            return TaggedOutput(OUTCOMES, lost_outcome(content.record, content.failures, self._run_id))
+        return TaggedOutput(OUTCOMES, ignored_outcome(content.receipts))
 
     def finish(self) -> list[Any]:
         return []
@@ -67,41 +66,34 @@ class _Outcomes:
 class _MeasureStreamFn(MeasuringDoFn):
     _emission: _Outcomes
 
-    def process(self, found: Any, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any]:
-        if isinstance(found, Sample):
-            return self.measured(found, timestamp)
-        return [self._emission.other(found)]
+    def process(self, content: Any, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any]:
+        if isinstance(content, Sample):
+            return self.measured(content, timestamp)
+        return [self._emission.other(content)]
 
 
 class _JudgeStreamFn(JudgeFn):
     _emission: _Outcomes
 
     def process(
-        self,
-        found: Any,
-        timestamp: Any = beam.DoFn.TimestampParam,
-        window: Any = beam.DoFn.WindowParam,
+        self, content: Any, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
     ) -> Iterator[Any]:
-        if isinstance(found, Sample):
-            yield from super().process(found, timestamp, window)
+        if isinstance(content, Sample):
+            yield from super().process(content, timestamp, window)
         else:
-            yield self._emission.other(found)
+            yield self._emission.other(content)
 
 
-class ScoreArrivals(beam.PTransform[PCollection[Any], PCollection[RecordOutcome]]):
+@beam.ptransform_fn
+def ScoreArrivals(
+    matched: "PCollection[Any]", selection: Selection, run: RunInfo, judge: JudgeSettings
+) -> "PCollection[RecordOutcome]":
     """Fans every conversation out into turns and criteria, measured and judged, in one step.
 
-    Whatever else was found becomes an outcome as well.
+    Whatever else there is becomes an outcome as well.
     """
-
-    def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
-        super().__init__()
-        self._selection, self._run, self._judge = selection, run, judge
-
-    def expand(self, matched: "PCollection[Any]") -> Any:
-        """Returns the outcomes."""
-        step = _scoring_step(self._selection, self._run, self._judge)
-        return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
+    step = _scoring_step(selection, run, judge)
+    return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
 
 
 def _scoring_step(selection: Selection, run: RunInfo, judge: JudgeSettings) -> Any:
@@ -135,23 +127,6 @@ def _plain_outcomes(outputs: Iterable[Any]) -> list[RecordOutcome]:
     return [value.value if isinstance(value, WindowedValue) else value for value in values]
 
 
-_FOUND = "found"
-
-
-class ParsedArrivals(NamedTuple):
-    """Outputs of the parser.
-
-    Attributes:
-        found: Conversations and failures.
-        events: Events to be joined, by conversation.
-        grouped: Events whose group names the conversation, by group.
-    """
-
-    found: "PCollection[LoggedConversation | Failure]"
-    events: "PCollection[tuple[str, ConversationEvent]]"
-    grouped: "PCollection[tuple[str, ConversationEvent]]"
-
-
 class _ParseArrivalFn(ParsingDoFn):
     def process(self, arrival: Arrival) -> list[Any]:
         record = Record(arrival.source, arrival.position, arrival.data)
@@ -163,18 +138,15 @@ def known_watermark(arrival: Arrival) -> float:
     return arrival.watermark if epoch_seconds(arrival.watermark) == arrival.watermark else 0.0
 
 
-class ParseArrivals(beam.PTransform[PCollection[Arrival], ParsedArrivals]):
-    """Turns arrivals into conversations, events and failures, with the arrivals' timestamps."""
+@beam.ptransform_fn
+def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
+    """Turns arrivals into `whole` (conversations and failures), `events` and `grouped` events.
 
-    def __init__(self, reader: LogReader) -> None:
-        super().__init__()
-        self._reader = reader
-
-    def expand(self, arrivals: "PCollection[Arrival]") -> Any:
-        """Parses the arrivals."""
-        parse = beam.ParDo(_ParseArrivalFn(self._reader)).with_outputs(EVENTS, GROUPED, main=_FOUND)
-        outputs = arrivals | "Parse" >> parse
-        return ParsedArrivals(outputs[_FOUND], outputs[EVENTS], outputs[GROUPED])
+    They have the timestamps of the arrivals.
+    """
+    return arrivals | "Parse" >> beam.ParDo(_ParseArrivalFn(reader)).with_outputs(
+        EVENTS, GROUPED, main="whole"
+    )
 
 
 CASE_FAILURES = "case_failures"
@@ -209,10 +181,10 @@ class _MatchArrivalFn(CountingDoFn):
         super().start_bundle()
         self._current = self._lookup()
 
-    def process(self, found: RecordContent) -> list[Any]:
-        if isinstance(found, LoggedConversation):
-            return [match_case(self._current.cases, *found, self.counts)]
-        return [found]
+    def process(self, content: RecordContent) -> list[Any]:
+        if isinstance(content, LoggedConversation):
+            return [match_case(self._current.cases, *content, self.counts)]
+        return [content]
 
     def finish_bundle(self) -> Iterator[Any]:
         super().finish_bundle()
@@ -220,21 +192,14 @@ class _MatchArrivalFn(CountingDoFn):
             yield TaggedOutput(CASE_FAILURES, GlobalWindows.windowed_value(failure))
 
 
-class MatchArrivals(beam.PTransform["PCollection[RecordContent]", DoOutputsTuple]):
+@beam.ptransform_fn
+def MatchArrivals(content: "PCollection[RecordContent]", lookup: CaseLookup) -> DoOutputsTuple:
     """Matches every conversation with its eval case, as the case is when the bundle begins.
 
-    Whatever else was found goes on unchanged.
+    Returns samples and, unchanged, whatever else there is; and failures of cases.
     """
-
-    def __init__(self, lookup: CaseLookup) -> None:
-        super().__init__()
-        self._lookup = lookup
-
-    def expand(self, found: "PCollection[RecordContent]") -> Any:
-        """Returns samples and what else was found, and failures of cases."""
-        return found | "Match" >> beam.ParDo(_MatchArrivalFn(self._lookup)).with_outputs(
-            CASE_FAILURES, main="matched"
-        )
+    match = beam.ParDo(_MatchArrivalFn(lookup))
+    return content | "Match" >> match.with_outputs(CASE_FAILURES, main="matched")
 
 
 class _FirstFn(InspectedDoFn):
@@ -248,12 +213,10 @@ class _FirstFn(InspectedDoFn):
             yield element[1]
 
 
-class ReportOnce(beam.PTransform[PCollection[Failure], PCollection[Failure]]):
-    """Yields failures that several workers have once."""
-
-    def expand(self, failures: "PCollection[Failure]") -> "PCollection[Failure]":
-        """Keys failures by their receipts."""
-        return failures | "KeyFailures" >> beam.Map(_keyed) | "First" >> beam.ParDo(_FirstFn())
+@beam.ptransform_fn
+def ReportOnce(failures: "PCollection[Failure]") -> "PCollection[Failure]":
+    """Yields failures that several workers have once, by their receipts."""
+    return failures | "KeyFailures" >> beam.Map(_keyed) | "First" >> beam.ParDo(_FirstFn())
 
 
 def _keyed(failure: Failure) -> tuple[str, Failure]:

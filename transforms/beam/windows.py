@@ -86,36 +86,25 @@ class _AccumulatePanesFn(InspectedDoFn):
         sums.clear()
 
 
-class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCollection[WindowMetrics]]):
+@beam.ptransform_fn
+def WindowedMetrics(
+    changes: "PCollection[tuple[str, MetricsState]]", rules: StreamRules
+) -> "PCollection[WindowMetrics]":
     """Accumulates changes by app version and window, and emits the sums repeatedly.
 
     A window emits its sums every `pane_every` seconds while it is open and changes, when the watermark passes
     its end, and then at every change. Changes later than `window_lateness` after its end are dropped.
     """
-
-    def __init__(self, rules: StreamRules) -> None:
-        super().__init__()
-        self._rules = rules
-
-    def expand(self, changes: "PCollection[tuple[str, MetricsState]]") -> "PCollection[WindowMetrics]":
-        """Assigns windows, combines the changes of each pane, and accumulates the panes."""
-        rules = self._rules
-        windowed = changes | "Window" >> beam.WindowInto(
-            FixedWindows(rules.window),
-            trigger=AfterWatermark(
-                early=AfterProcessingTime(max(1, round(rules.pane_every))), late=AfterCount(1)
-            ),
-            accumulation_mode=AccumulationMode.DISCARDING,
-            allowed_lateness=rules.window_lateness,
-        )
-        return (
-            windowed
-            | "SumPane" >> beam.CombinePerKey(MetricsFn())
-            | "AddUp"
-            >> beam.ParDo(_AccumulatePanesFn(rules.window_lateness)).with_input_types(
-                tuple[str, MetricsState]
-            )
-        )
+    early = AfterProcessingTime(max(1, round(rules.pane_every)))
+    windowed = changes | "Window" >> beam.WindowInto(
+        FixedWindows(rules.window),
+        trigger=AfterWatermark(early=early, late=AfterCount(1)),
+        accumulation_mode=AccumulationMode.DISCARDING,
+        allowed_lateness=rules.window_lateness,
+    )
+    add_up = beam.ParDo(_AccumulatePanesFn(rules.window_lateness))
+    sums = windowed | "SumPane" >> beam.CombinePerKey(MetricsFn())
+    return sums | "AddUp" >> add_up.with_input_types(tuple[str, MetricsState])
 
 
 REPLACED = "ReplacedRecord"
@@ -298,24 +287,20 @@ def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[Sums
     """Returns the new state of a conversation after a contribution, and the changes of the sums."""
     if known is None:
         return _counted(new), [_change(new)]
-    if new.revision < known.revision or _is_same(known, new):
+    if new.revision < known.revision or (known.revision == new.revision and known.digest == new.digest):
         return known, []
     taking_back = SumsChange(-1, known.event_time, known.app_version, unpacked(known.statistics))
     new = new._replace(event_time=known.event_time)
     return _counted(new), [taking_back, _change(new)]
 
 
-def _is_same(known: Counted, other: Contribution) -> bool:
-    return known.revision == other.revision and known.digest == other.digest
+def _counted(new: Contribution) -> Counted:
+    statistics = packed(new.statistics)
+    return Counted(new.revision, new.digest, new.event_time, new.app_version, statistics)
 
 
-def _counted(found: Contribution) -> Counted:
-    statistics = packed(found.statistics)
-    return Counted(found.revision, found.digest, found.event_time, found.app_version, statistics)
-
-
-def _change(found: Contribution) -> SumsChange:
-    return SumsChange(1, found.event_time, found.app_version, found.statistics)
+def _change(new: Contribution) -> SumsChange:
+    return SumsChange(1, new.event_time, new.app_version, new.statistics)
 
 
 class _CountOnceFn(InspectedDoFn):
@@ -363,22 +348,16 @@ def window_start(time: float, length: float) -> float:
     return (micros - micros % round(length * 1e6)) / 1_000_000
 
 
-class CountOnce(beam.PTransform[PCollection[RecordOutcome], PCollection[tuple[str, MetricsState]]]):
+@beam.ptransform_fn
+def CountOnce(
+    outcomes: "PCollection[RecordOutcome]", rules: StreamRules
+) -> "PCollection[tuple[str, MetricsState]]":
     """Turns contributions of outcomes into (app version, change of the sums), at the start of their windows.
 
-    A conversation is removed when its window cannot change any more.
+    They are compared by conversation; one is removed when its window cannot change any more.
     """
-
-    def __init__(self, rules: StreamRules) -> None:
-        super().__init__()
-        self._rules = rules
-
-    def expand(self, outcomes: "PCollection[RecordOutcome]") -> "PCollection[tuple[str, MetricsState]]":
-        """Keys the contributions of outcomes by conversation, and compares."""
-        keyed = outcomes | "KeyContributions" >> beam.FlatMap(_keyed)
-        return keyed | "CountOnce" >> beam.ParDo(_CountOnceFn(self._rules)).with_output_types(
-            tuple[str, MetricsState]
-        )
+    count = beam.ParDo(_CountOnceFn(rules)).with_output_types(tuple[str, MetricsState])
+    return outcomes | "KeyContributions" >> beam.FlatMap(_keyed) | "CountOnce" >> count
 
 
 def _keyed(outcome: RecordOutcome) -> Iterator[tuple[str, Contribution]]:

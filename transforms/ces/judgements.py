@@ -7,19 +7,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Expectation
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import float32, nanos_duration
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.ces_conversations import (
-    ComparedValue,
     EvaluationExpectations,
-    ExpectedAnswer,
-    JudgedRubric,
+    JudgedItem,
     ScenarioExpectations,
     ScenarioRubrics,
-    Statement,
     UserGoalSatisfaction,
     items_of,
 )
@@ -78,17 +74,17 @@ class Judgements:
         entry = self._entries.get(name)
         return entry.overall if entry else None
 
-    def statements(self) -> list[Statement]:
+    def statements(self) -> tuple[JudgedItem, ...]:
         """Returns the judged evaluation expectations."""
-        return items_of(self.of_whole(EvaluationExpectations.name), Statement)
+        return items_of(self.of_whole(EvaluationExpectations.name))
 
-    def answers(self) -> list[ExpectedAnswer]:
+    def answers(self) -> tuple[JudgedItem, ...]:
         """Returns the judged answers of a scenario."""
-        return items_of(self.of_whole(ScenarioExpectations.name), ExpectedAnswer)
+        return items_of(self.of_whole(ScenarioExpectations.name))
 
-    def rubrics(self) -> list[JudgedRubric]:
+    def rubrics(self) -> tuple[JudgedItem, ...]:
         """Returns the judged rubrics of a scenario."""
-        return items_of(self.of_whole(ScenarioRubrics.name), JudgedRubric)
+        return items_of(self.of_whole(ScenarioRubrics.name))
 
     def hallucination(self, index: int) -> Score | None:
         """Returns the hallucination score of a pair, as CES has it."""
@@ -113,21 +109,21 @@ class Judgements:
         if not self or sample.eval_case is None:
             return outcomes
         score = self.of_turn(SemanticMatch.name, pair.index)
-        outcomes = _with_values(sample.eval_case, outcomes, items_of(score, ComparedValue))
+        outcomes = _with_values(sample.eval_case, outcomes, items_of(score))
         similarity = self.similarity(sample, pair)
-        if similarity is None:
-            return outcomes
-        return [
-            replace(outcome, outcome=similarity[1]) if _is_open_answer(outcome) else outcome
-            for outcome in outcomes
-        ]
+        if similarity is not None:
+            for place, outcome in enumerate(outcomes):
+                wanted = outcome.expectation
+                if outcome.outcome is None and wanted is not None and wanted.kind == "agent_response":
+                    outcomes[place] = replace(outcome, outcome=similarity[1])
+        return outcomes
 
     def scenario_outcomes(self, sample: Sample) -> list[ExpectationOutcome]:
         """Returns what became of a scenario's expectations; what is not decided anew stays the object."""
         outcomes = list(sample.scenario_outcomes)
         if not self or sample.eval_case is None:
             return outcomes
-        values = items_of(self.of_whole(SemanticMatch.name), ComparedValue)
+        values = items_of(self.of_whole(SemanticMatch.name))
         outcomes = _with_values(sample.eval_case, outcomes, values)
         for answer in self.answers():
             if answer.score is not None:
@@ -145,10 +141,20 @@ class Judgements:
 UNJUDGED = Judgements()
 
 
+def may_have_called(pair: TurnPair) -> bool:
+    """Returns whether the agent made calls in a turn, as far as is known."""
+    return pair.actual is not None and bool(pair.actual.tool_calls or pair.actual.unknown_calls)
+
+
 def needs_hallucination_check(pair: TurnPair) -> bool:
     """Returns whether CES computes a pair's hallucination score: it may have calls, and it is not off."""
-    called = pair.actual is not None and bool(pair.actual.tool_calls or pair.actual.unknown_calls)
-    return called and not switched_off(pair.expected)
+    return may_have_called(pair) and not switched_off(pair.expected)
+
+
+def is_clean(pair: TurnPair, judgements: Judgements) -> bool | None:
+    """Returns whether nothing in a turn is a hallucination; None: not judged."""
+    score = judgements.hallucination(pair.index)
+    return None if score is None or score.value is None else score.value != 0.0
 
 
 def hallucination_gates(sample: Sample, pair: TurnPair) -> bool:
@@ -156,13 +162,8 @@ def hallucination_gates(sample: Sample, pair: TurnPair) -> bool:
     if sample.eval_case is None or not needs_hallucination_check(pair):
         return False
     thresholds = pair.expected.thresholds if pair.expected else None
-    own = thresholds.hallucination if thresholds else None
-    return (own or sample.eval_case.thresholds.golden_hallucination) == "ENABLED"
-
-
-def _is_open_answer(outcome: ExpectationOutcome) -> bool:
-    expectation = outcome.expectation
-    return outcome.outcome is None and expectation is not None and expectation.kind == "agent_response"
+    of_turn = thresholds.hallucination if thresholds else None
+    return (of_turn or sample.eval_case.thresholds.golden_hallucination) == "ENABLED"
 
 
 def _outcome(score: float) -> Outcome:
@@ -170,10 +171,10 @@ def _outcome(score: float) -> Outcome:
 
 
 def _with_values(
-    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Iterable[ComparedValue]
+    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Iterable[JudgedItem]
 ) -> list[ExpectationOutcome]:
     """Decides the expectations whose values were compared by meaning."""
-    by_place: dict[int, list[ComparedValue]] = {}
+    by_place: dict[int, list[JudgedItem]] = {}
     for value in values:
         by_place.setdefault(value.place, []).append(value)
     return [
@@ -183,35 +184,24 @@ def _with_values(
 
 
 def _with_verdicts(
-    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[ComparedValue]
+    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[JudgedItem]
 ) -> ExpectationOutcome:
     scores = [value.score for value in values]
     if not any(score is not None for score in scores):
         return outcome
     if outcome.parameters is not None and outcome.expectation is not None:
-        return _with_parameters(case, outcome, outcome.expectation, outcome.parameters, values)
+        before, threshold = outcome.parameters, outcome.expectation.parameter_threshold
+        wrong = tuple(value.name for value in values if value.score == 0.0)
+        right = sum(value.score == 1.0 for value in values)
+        still_open = before.undecided - right - len(wrong)
+        parameters = ParameterScore(before.matched + right, before.total, still_open, before.wrong + wrong)
+        gate = parameter_outcome(parameters, case.thresholds.parameter if threshold is None else threshold)
+        is_gated = case.kind == "scenario" or case.step_tool_correctness_enabled
+        result = gate if is_gated else outcome.outcome
+        return replace(outcome, outcome=result, parameters=parameters, parameter_outcome=gate)
     if outcome.outcome is not None or (None in scores and 0.0 not in scores):
         return outcome
     return replace(outcome, outcome=_outcome(min(score for score in scores if score is not None)))
-
-
-def _with_parameters(
-    case: EvalCase,
-    outcome: ExpectationOutcome,
-    expectation: Expectation,
-    before: ParameterScore,
-    values: Sequence[ComparedValue],
-) -> ExpectationOutcome:
-    wrong = tuple(value.name for value in values if value.score == 0.0)
-    right = sum(value.score == 1.0 for value in values)
-    parameters = ParameterScore(
-        before.matched + right, before.total, before.undecided - right - len(wrong), before.wrong + wrong
-    )
-    own = expectation.parameter_threshold
-    gate = parameter_outcome(parameters, case.thresholds.parameter if own is None else own)
-    is_gated = case.kind == "scenario" or case.step_tool_correctness_enabled
-    made = gate if is_gated else outcome.outcome
-    return replace(outcome, outcome=made, parameters=parameters, parameter_outcome=gate)
 
 
 # CES's AggregatedMetrics, made of the sums of evaluation results.
@@ -248,12 +238,10 @@ def _version_message(version_id: str, passes: int, fails: int, sums: Sums) -> Js
     message: JsonObject = {"appVersionId": version_id} if version_id else {}
     message |= _sums_message(total)
     message |= {name: n for name, n in (("passCount", passes), ("failCount", fails)) if n}
-    by_turn = [_turn_message(index, turn) for index, turn in sorted(turns.items())]
+    by_turn = [
+        ({"turnIndex": index} if index else {}) | _sums_message(turn) for index, turn in sorted(turns.items())
+    ]
     return message | ({"metricsByTurn": by_turn} if by_turn else {})
-
-
-def _turn_message(index: int, sums: Sums) -> JsonObject:
-    return ({"turnIndex": index} if index else {}) | _sums_message(sums)
 
 
 def _sums_message(sums: Sums) -> JsonObject:

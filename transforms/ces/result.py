@@ -5,17 +5,24 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from turnwise.schemas.case import CaseThresholds, EvalCase
+from turnwise.schemas.case import CaseThresholds
 from turnwise.schemas.ces.names import evaluation_id
 from turnwise.schemas.conversation import Expectation, TimedSpan, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_duration, read_timestamp
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Outcome, Score
-from turnwise.transforms.ces.judgements import NAMES, UNJUDGED, Judgements, hallucination_gates
+from turnwise.transforms.ces.judgements import (
+    NAMES,
+    UNJUDGED,
+    Judgements,
+    hallucination_gates,
+    is_clean,
+    may_have_called,
+)
 from turnwise.transforms.criteria.answers import GroundingScore
 from turnwise.transforms.criteria.base import Criterion, calls_text, why_unpaired, words_text
-from turnwise.transforms.criteria.ces_conversations import JudgedRubric, Statement
+from turnwise.transforms.criteria.ces_conversations import JudgedItem
 from turnwise.transforms.criteria.ces_turns import (
     HALLUCINATION_LABELS,
     LABELS,
@@ -57,7 +64,11 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
     if verdict.status:
         message["evaluationStatus"] = verdict.status
     if verdict.reasons and state != "RUNNING":
-        message["errorInfo"] = _error(sample, verdict)
+        text, info = "; ".join(verdict.reasons), {"sessionId": sample.conversation.conversation_id}
+        message["errorInfo"] = {"errorMessage": text if verdict.status else f"not decided: {text}", **info}
+        if state != "ERROR":
+            kind = "RUNTIME_FAILURE" if verdict.status else "METRIC_CALCULATION_FAILURE"
+            message["errorInfo"]["errorType"] = kind
     if state != "COMPLETED":
         return message
     judgements = _judgements(scored)
@@ -79,16 +90,6 @@ def result_name(sample: Sample) -> str:
     parent = eval_id if "/evaluations/" in eval_id else f"evaluations/{eval_id}"
     digest = sha256(f"{eval_id}\0{sample.conversation.conversation_id}".encode("utf-8", "replace"))
     return f"{parent}/results/r-{digest.hexdigest()[:24]}"
-
-
-def _error(sample: Sample, verdict: Verdict) -> JsonObject:
-    """Returns why a conversation failed although it has no result of its own, or why it is not decided."""
-    info = {"errorMessage": "; ".join(verdict.reasons), "sessionId": sample.conversation.conversation_id}
-    if verdict.status is None:
-        info["errorMessage"] = "not decided: " + info["errorMessage"]
-    if sample.conversation.ended != "environment_error":
-        info["errorType"] = "METRIC_CALCULATION_FAILURE" if verdict.status is None else "RUNTIME_FAILURE"
-    return info
 
 
 def _display_name(sample: Sample) -> str:
@@ -134,10 +135,9 @@ def _statements(judgements: Judgements | None) -> list[JsonObject]:
 def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Judgements | None) -> JsonObject:
     sample = scored.sample
     engine = engine_scores(scored) if sample.has_answers else ()
-    conversation_id = sample.conversation.conversation_id
     turns = []
     for place, pair in enumerate(sample.pairs):
-        message: JsonObject = {"conversation": conversation_id}
+        message: JsonObject = {"conversation": sample.conversation.conversation_id}
         if pair.expected is not None or pair.label:
             replay = sample.replay(pair)
             outcomes = judgements.golden_outcomes(sample, pair) if judgements else replay.outcomes
@@ -146,40 +146,31 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
             if replay.tool_score is not None and not replay.is_partial:
                 ordered = replay.ordered_score or 0.0
                 message |= tool_scores(replay.tool_score, ordered, replay.tool_outcome)
-        _add_measured(message, pair)
+        if pair.label:
+            message["errorInfo"] = {"errorMessage": why_unpaired(pair)}
+        if pair.actual is not None and pair.actual.latency_ms is not None:
+            message["turnLatency"] = nanos_duration(nanos(pair.actual.latency_ms / 1000))
+        if pair.actual is not None and pair.actual.spans:
+            add_spans(message, pair.actual.spans)
         if judgements or engine:
-            _add_judged(message, sample, pair, judgements, engine[place] if place < len(engine) else None)
+            similarity = judgements.similarity(sample, pair) if judgements else None
+            if similarity is not None:
+                message["semanticSimilarityResult"] = similarity_result(*similarity)
+            # What a judge says of a turn goes before an answer engine's own scores.
+            hallucination = judged_hallucination(pair, judgements) if judgements else None
+            hallucination = hallucination or (engine[place] if engine else None)
+            if hallucination is not None:
+                message["hallucinationResult"] = judgement(hallucination)
         turns.append(message)
-    for index, text in unmet_turns(scored, verdict) if verdict.status == "FAIL" else ():
-        turns[index]["errorInfo"] = {"errorMessage": f"Turn {sample.pairs[index].index}: {text}"}
-    own: JsonObject = {"turnReplayResults": turns}
+    result: JsonObject = {"turnReplayResults": turns}
+    if verdict.status == "FAIL":
+        for index, text in unmet_turns(scored, verdict):
+            turns[index]["errorInfo"] = {"errorMessage": f"Turn {sample.pairs[index].index}: {text}"}
     if judgements or verdict.status == "FAIL":
         statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
         if statements:
-            own["evaluationExpectationResults"] = statements
-    return own
-
-
-def _add_measured(message: JsonObject, pair: TurnPair) -> None:
-    actual = pair.actual
-    if pair.label:
-        message["errorInfo"] = {"errorMessage": why_unpaired(pair)}
-    if actual is not None and actual.latency_ms is not None:
-        message["turnLatency"] = nanos_duration(nanos(actual.latency_ms / 1000))
-    if actual is not None and actual.spans:
-        add_spans(message, actual.spans)
-
-
-def _add_judged(
-    message: JsonObject, sample: Sample, pair: TurnPair, judgements: Judgements | None, engine: Score | None
-) -> None:
-    """Adds what a judge says of a turn, or else what an answer engine's own scores say."""
-    similarity = judgements.similarity(sample, pair) if judgements else None
-    if similarity is not None:
-        message["semanticSimilarityResult"] = similarity_result(*similarity)
-    hallucination = (judged_hallucination(pair, judgements) if judgements else None) or engine
-    if hallucination is not None:
-        message["hallucinationResult"] = judgement(hallucination)
+            result["evaluationExpectationResults"] = statements
+    return result
 
 
 def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[int, str]]:
@@ -198,14 +189,12 @@ def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[
 
 
 def _unmet(sample: Sample, pair: TurnPair, judgements: Judgements | None) -> str:
-    outcomes: Sequence[ExpectationOutcome] = ()
-    if pair.expected is not None:
-        outcomes = (judgements or UNJUDGED).golden_outcomes(sample, pair)
+    outcomes = [] if pair.expected is None else (judgements or UNJUDGED).golden_outcomes(sample, pair)
     failed = [outcome for outcome in outcomes if outcome.outcome == "FAIL"]
     extra = [outcome.observed for outcome in failed if outcome.expectation is None]
     calls = [observed for observed in extra if isinstance(observed, ToolCall)]
     unexpected = [f"Not expected: {calls_text(calls)}."] if calls else []
-    unexpected += [f"Answer not expected: {words_text(said)}." for said in extra if isinstance(said, str)]
+    unexpected += [f"Answer not expected: {words_text(words)}." for words in extra if isinstance(words, str)]
     score = judgements.hallucination(pair.index) if judgements else None
     if score is not None and score.value == 0.0 and hallucination_gates(sample, pair):
         unexpected.append(unjustified_text(score))
@@ -219,23 +208,29 @@ def _scenario_result(
     scored: ScoredConversation, verdict: Verdict, judgements: Judgements | None
 ) -> JsonObject:
     """Returns the ScenarioResult of a scenario, or of a conversation without a case."""
-    sample = scored.sample
+    sample, case = scored.sample, scored.sample.eval_case
     outcomes = judgements.scenario_outcomes(sample) if judgements else sample.scenario_outcomes
     message: JsonObject = {"conversation": sample.conversation.conversation_id}
-    if sample.eval_case is not None:
-        _add_case(message, sample.eval_case)
+    if case is not None:
+        if case.task:
+            message["task"] = case.task
+        if case.user_facts:
+            message["userFacts"] = [{"name": fact.name, "value": fact.value} for fact in case.user_facts]
+        if case.rubrics:
+            message["rubricOutcomes"] = [{"rubric": rubric.text} for rubric in case.rubrics]
         if outcomes:
             message["expectationOutcomes"] = _scenario_outcomes(sample, outcomes, judgements)
             _add_satisfied(message, sample.scenario_outcomes)
     spans = [span for turn in sample.conversation.turns for span in turn.spans]
     if spans:
         add_spans(message, spans)
-    statements, failed = _statements(judgements), _failed_gates(scored, verdict)
+    statements = _statements(judgements)
     if statements:
         message["evaluationExpectationResults"] = statements
     _add_satisfied(message, outcomes)
     if judgements:
         _add_scenario_judgements(message, sample, judgements, outcomes)
+    failed = _failed_gates(scored, verdict)
     if failed:
         message["evaluationExpectationResults"] = [*statements, *failed]
     engine = engine_scores(scored) if sample.has_answers else ()
@@ -249,15 +244,25 @@ def _add_scenario_judgements(
 ) -> None:
     rubrics, goal = judgements.rubrics(), judgements.user_goal()
     if rubrics:
-        message["rubricOutcomes"] = [_rubric(item) for item in rubrics]
+        message["rubricOutcomes"] = [
+            {"rubric": rubric.name}
+            | ({} if rubric.score is None else {"score": float32(rubric.score)})
+            | ({"scoreExplanation": rubric.reason} if rubric.reason else {})
+            for rubric in rubrics
+        ]
     hallucinations = [judged_hallucination(pair, judgements) for pair in sample.pairs]
     if any(score is not None for score in hallucinations):
         message["hallucinationResult"] = _hallucination_results(hallucinations)
     if goal is not None and goal.value is not None:
         message["userGoalSatisfactionResult"] = judgement(goal)
-    completed = _task_completed(sample, judgements, outcomes)
-    if completed is not None:
-        message["taskCompleted"] = completed
+    if sample.eval_case is None or sample.eval_case.kind != "scenario":
+        return
+    statuses = [outcome.outcome for outcome in outcomes]
+    parts = [None if status is None else status != "FAIL" for status in statuses]
+    parts.append(None if goal is None or goal.value is None else goal.value == 1.0)
+    parts += [is_clean(pair, judgements) for pair in sample.pairs if may_have_called(pair)]
+    if False in parts or None not in parts:
+        message["taskCompleted"] = False not in parts
 
 
 def _scenario_outcomes(
@@ -275,38 +280,9 @@ def _scenario_outcomes(
     return shown
 
 
-def _task_completed(
-    sample: Sample, judgements: Judgements, outcomes: Sequence[ExpectationOutcome]
-) -> bool | None:
-    if sample.eval_case is None or sample.eval_case.kind != "scenario":
-        return None
-    statuses = [outcome.outcome for outcome in outcomes]
-    parts = [None if status is None else status != "FAIL" for status in statuses]
-    goal = judgements.user_goal()
-    parts.append(None if goal is None or goal.value is None else goal.value == 1.0)
-    parts += [_is_clean(pair, judgements) for pair in sample.pairs]
-    return False if False in parts else None if None in parts else True
-
-
-def _is_clean(pair: TurnPair, judgements: Judgements) -> bool | None:
-    if pair.actual is None or not (pair.actual.tool_calls or pair.actual.unknown_calls):
-        return True
-    score = judgements.hallucination(pair.index)
-    return None if score is None or score.value is None else score.value != 0.0
-
-
 def _hallucination_results(scores: Sequence[Score | None]) -> list[JsonObject]:
     """Returns HallucinationResults, one a turn; an empty one of a turn that is not checked."""
     return [{} if score is None else judgement(score) for score in scores]
-
-
-def _add_case(message: JsonObject, case: EvalCase) -> None:
-    if case.task:
-        message["task"] = case.task
-    if case.user_facts:
-        message["userFacts"] = [{"name": fact.name, "value": fact.value} for fact in case.user_facts]
-    if case.rubrics:
-        message["rubricOutcomes"] = [{"rubric": rubric.text} for rubric in case.rubrics]
 
 
 def _add_satisfied(message: JsonObject, outcomes: Sequence[ExpectationOutcome]) -> None:
@@ -329,13 +305,6 @@ def _outcome(outcome: ExpectationOutcome, responses: dict[int, ToolResponse]) ->
     if outcome.outcome:
         message["outcome"] = outcome.outcome
     return message
-
-
-def _rubric(rubric: JudgedRubric) -> JsonObject:
-    message: JsonObject = {"rubric": rubric.rubric}
-    if rubric.score is not None:
-        message["score"] = float32(rubric.score)
-    return message | ({"scoreExplanation": rubric.reason} if rubric.reason else {})
 
 
 # Hallucination scores of the turns of a result: a judge's, or an answer engine's own.
@@ -362,8 +331,8 @@ def engine_scores(scored: ScoredConversation) -> Sequence[Score | None]:
     criterion = next((e.criterion for e in scored.scores if isinstance(e.criterion, GroundingScore)), None)
     if criterion is None or criterion.threshold is None:
         return ()
-    own = criterion.claim_threshold
-    least = criterion.threshold if own is None else own
+    of_claims = criterion.claim_threshold
+    least = criterion.threshold if of_claims is None else of_claims
     return [justification(t, least) if t and t.grounded and t.grounded.is_evaluable else None for t in turns]
 
 
@@ -452,26 +421,18 @@ def scenario_expectation(expectation: Expectation) -> JsonObject:
     return {"agentResponse": agent_message(expectation.text or "")}
 
 
-def _transfer(agent: str) -> JsonObject:
-    return {"targetAgent": agent}
-
-
-def _payload(payload: JsonObject) -> JsonObject:
-    return payload
-
-
 _OBSERVED: dict[str, tuple[str, Any]] = {
     "tool_call": ("observedToolCall", tool_call),
     "tool_response": ("observedToolResponse", tool_response),
     "text": ("observedAgentResponse", agent_message),
-    "agent": ("observedAgentTransfer", _transfer),
-    "payload": ("observedPayload", _payload),
+    "agent": ("observedAgentTransfer", lambda agent: {"targetAgent": agent}),
+    "payload": ("observedPayload", lambda payload: payload),
 }
 
 
 def golden_outcomes(outcomes: Sequence[ExpectationOutcome]) -> list[JsonObject]:
     """Returns GoldenExpectationOutcomes."""
-    found = []
+    messages = []
     for outcome in outcomes:
         message: JsonObject = {}
         expectation, parameters, observed = outcome.expectation, outcome.parameters, outcome.observed
@@ -490,8 +451,8 @@ def golden_outcomes(outcomes: Sequence[ExpectationOutcome]) -> list[JsonObject]:
             message["outcome"] = outcome.outcome
         if parameters is not None:
             message["toolInvocationResult"] = result
-        found.append(message)
-    return found
+        messages.append(message)
+    return messages
 
 
 @lru_cache(maxsize=4096)
@@ -501,17 +462,12 @@ def _parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_c
         message["parameterCorrectnessScore"] = float32(parameters.value)
     if outcome:
         message["outcome"] = outcome
-    message["explanation"] = _explanation(parameters) if was_called else "The tool was not called."
-    return message
-
-
-def _explanation(parameters: ParameterScore) -> str:
-    if not parameters.total:
-        return "No parameters found."
-    text = f"{parameters.matched} of {parameters.total} parameters match"
-    if parameters.undecided:
-        text += f", {parameters.undecided} need a judge"
-    return text + (f"; wrong or missing: {', '.join(parameters.wrong)}." if parameters.wrong else ".")
+    text = "No parameters found" if was_called else "The tool was not called"
+    if was_called and parameters.total:
+        text = f"{parameters.matched} of {parameters.total} parameters match"
+        text += f", {parameters.undecided} need a judge" if parameters.undecided else ""
+        text += f"; wrong or missing: {', '.join(parameters.wrong)}" if parameters.wrong else ""
+    return message | {"explanation": f"{text}."}
 
 
 @lru_cache(maxsize=4096)
@@ -540,11 +496,11 @@ def _explained(score: Score) -> JsonObject:
     return {"explanation": score.explanation} if score.explanation else {}
 
 
-def statement_result(statement: Statement) -> JsonObject:
+def statement_result(statement: JudgedItem) -> JsonObject:
     """Returns the EvaluationExpectationResult of an evaluation expectation."""
     message: JsonObject = {}
-    if statement.expectation != statement.prompt:
-        message["evaluationExpectation"] = statement.expectation
+    if statement.name != statement.prompt:
+        message["evaluationExpectation"] = statement.name
     if statement.prompt:
         message["prompt"] = statement.prompt
     if statement.score is not None:
@@ -692,17 +648,9 @@ def _tool_name(call: JsonObject) -> str:
 
 
 def _score_parts(turn: int, kind: str, judged: JsonObject) -> tuple[SumPart, ...]:
-    if judged.get("score", -1) < 0:
-        return ()
-    return (((turn, kind, ""), 1, judged["score"]),)
+    return () if judged.get("score", -1) < 0 else (((turn, kind, ""), 1, judged["score"]),)
 
 
 def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> list[SumPart]:
-    return [
-        (
-            (turn, "tool_latency", latency.get("tool", "")),
-            1,
-            duration_nanos(latency.get("executionLatency", "0s")),
-        )
-        for latency in latencies
-    ]
+    steps = [(step.get("tool", ""), step.get("executionLatency", "0s")) for step in latencies]
+    return [((turn, "tool_latency", tool), 1, duration_nanos(length)) for tool, length in steps]

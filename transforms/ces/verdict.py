@@ -1,12 +1,12 @@
 """The verdict on a conversation that is held against a CES case."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from turnwise.schemas.case import EvalCase
 from turnwise.transforms.ces.judgements import (
     UNJUDGED,
     Judgements,
     hallucination_gates,
+    is_clean,
     needs_hallucination_check,
 )
 from turnwise.transforms.criteria.ces_conversations import (
@@ -14,11 +14,7 @@ from turnwise.transforms.criteria.ces_conversations import (
     ScenarioExpectations,
     UserGoalSatisfaction,
 )
-from turnwise.transforms.criteria.ces_turns import (
-    Hallucination,
-    SemanticMatch,
-    SemanticSimilarity,
-)
+from turnwise.transforms.criteria.ces_turns import Hallucination, SemanticMatch, SemanticSimilarity
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
@@ -50,18 +46,23 @@ def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict
         return Verdict("FAIL")
     if _statement_failed(judgements):
         return Verdict("FAIL")
-    open_turns = [pair.index for pair, found in zip(pairs, outcomes, strict=True) if _is_open(found)]
-    reasons = [*_open_meaning(judgements, open_turns), *_open_statements(sample, judgements)]
+    open_turns = [pair.index for pair, of_turn in zip(pairs, outcomes, strict=True) if _is_open(of_turn)]
+    reasons = []
+    if open_turns:
+        names = (SemanticSimilarity.name, SemanticMatch.name)
+        why = judgements.why(names[0], open_turns) or judgements.why(names[1], open_turns)
+        reasons.append(f"{len(open_turns)} turns need a judge to compare meaning{why}")
+    reasons += _open_statements(sample, judgements)
     unchecked = [
         pair.index
         for pair in pairs
-        if hallucination_gates(sample, pair) and _justified(judgements, pair) is None
+        if hallucination_gates(sample, pair) and is_clean(pair, judgements) is None
     ]
     if unchecked:
         reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
     if reasons:
         return Verdict(None, tuple(reasons))
-    is_checked = any(o.outcome == "PASS" for found in outcomes for o in found) or any(
+    is_checked = any(o.outcome == "PASS" for of_turn in outcomes for o in of_turn) or any(
         judgements.similarity(sample, pair) or hallucination_gates(sample, pair) for pair in pairs
     )
     stated = sample.eval_case.evaluation_expectations if sample.eval_case else ()
@@ -73,24 +74,12 @@ def _turn_failed(sample: Sample, pair: TurnPair, judgements: Judgements) -> bool
     return (
         sample.replay(pair).tool_outcome == "FAIL"
         or (similarity is not None and similarity[1] == "FAIL")
-        or (hallucination_gates(sample, pair) and _justified(judgements, pair) is False)
+        or (hallucination_gates(sample, pair) and is_clean(pair, judgements) is False)
     )
-
-
-def _justified(judgements: Judgements, pair: TurnPair) -> bool | None:
-    """Returns whether nothing in a turn is a hallucination; None: not judged."""
-    score = judgements.hallucination(pair.index)
-    return None if score is None or score.value is None else score.value != 0.0
 
 
 def _is_open(outcomes: Iterable[ExpectationOutcome]) -> bool:
     return any(outcome.outcome is None for outcome in outcomes)
-
-
-def _open_meaning(judgements: Judgements, turns: Sequence[int]) -> Iterator[str]:
-    if turns:
-        why = judgements.why(SemanticSimilarity.name, turns) or judgements.why(SemanticMatch.name, turns)
-        yield f"{len(turns)} turns need a judge to compare meaning{why}"
 
 
 def _statement_failed(judgements: Judgements) -> bool:
@@ -110,7 +99,7 @@ def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdi
     goal = judgements.user_goal()
     gates = sample.eval_case is not None and sample.eval_case.thresholds.scenario_hallucination == "ENABLED"
     checked = [pair for pair in sample.pairs if gates and needs_hallucination_check(pair)]
-    justified = {pair.index: _justified(judgements, pair) for pair in checked}
+    justified = {pair.index: is_clean(pair, judgements) for pair in checked}
     if _failed(outcomes) or _statement_failed(judgements) or False in justified.values():
         return Verdict("FAIL")
     if goal is not None and goal.outcome == "FAIL":
@@ -118,7 +107,9 @@ def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdi
     reasons = []
     if _is_open(outcomes):
         reasons.append("expectations need a judge" + judgements.why(ScenarioExpectations.name))
-    if sample.eval_case and _has_goal(sample.eval_case) and (goal is None or goal.outcome is None):
+    case = sample.eval_case
+    has_goal = case is not None and case.user_goal_enabled and case.user_goal != "IGNORED"
+    if has_goal and (goal is None or goal.outcome is None):
         reasons.append("the user goal needs a judge" + judgements.why(UserGoalSatisfaction.name))
     reasons += _open_statements(sample, judgements)
     unchecked = [index for index, verdict in justified.items() if verdict is None]
@@ -131,10 +122,6 @@ def scenario_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdi
     if is_checked or stated or checked:
         return Verdict("PASS")
     return Verdict(None, ("the scenario checks nothing",))
-
-
-def _has_goal(case: EvalCase) -> bool:
-    return case.user_goal_enabled and case.user_goal != "IGNORED"
 
 
 def _failed(outcomes: Iterable[ExpectationOutcome]) -> bool:

@@ -3,11 +3,12 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property, reduce
 from hashlib import blake2b
 from inspect import isawaitable, iscoroutine
 from math import inf, isclose, isfinite, isnan
 from numbers import Real
+from operator import add
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 from unicodedata import normalize
 
@@ -17,13 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, fiel
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.config import PromptGeneration
-from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.conversation import ToolCall, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_HARMS, CriterionHarm, Outcome, Score
 from turnwise.transforms.effects.changes import call_text, clipped_value, value_text
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
-from turnwise.transforms.judging.prompts import Section, fill_task
+from turnwise.transforms.judging.prompts import Section, fill_task, judge_statements, share_score
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 
 Scores: TypeAlias = "Score | list[Score] | None"
@@ -35,9 +36,8 @@ RestsOn: TypeAlias = tuple[Literal["calls", "words"], ...]
 def _missing(kind: type) -> list[str]:
     missing = sorted(getattr(kind, "__abstractmethods__", ()))
     asks = (getattr(kind, "judge", None), getattr(kind, "judge_conversation", None))
-    if asks == (JudgedCriterion.judge, JudgedCriterion.judge_conversation):
-        missing.append("judge (or judge_conversation)")
-    return missing
+    is_mute = asks == (JudgedCriterion.judge, JudgedCriterion.judge_conversation)
+    return [*missing, "judge (or judge_conversation)"] if is_mute else missing
 
 
 def _fault(kind: object) -> str | None:
@@ -147,6 +147,11 @@ class Criterion(BaseModel, ABC):
             fields = repr(self)
         return blake2b(f"{self.name}\0{fields}".encode("utf-8", "replace"), digest_size=4).hexdigest()
 
+    def _with(self, **fields: object) -> Self:
+        copy = self.model_copy(update=fields)
+        copy.__dict__.pop("digest", None)
+        return copy
+
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.
 
@@ -168,10 +173,7 @@ class Criterion(BaseModel, ABC):
 
     def mean(self, values: Sequence[float]) -> float:
         """Returns the mean of a conversation's values, added from left to right."""
-        total = 0.0
-        for value in values:
-            total += value
-        return total / len(values)
+        return reduce(add, values, 0.0) / len(values)
 
     def counts(self, score: Score) -> bool:
         """Returns whether a score enters means; a value below the scale (CES's -1: no claim) does not."""
@@ -210,18 +212,18 @@ class Criterion(BaseModel, ABC):
         """
         below = "below" if self.gate == "at_least" else "above"
         unit = " s" if self.unit == "seconds" else ""
-        what = f"{score.label}: " if score.label else ""
+        label = f"{score.label}: " if score.label else ""
         if score.value is None:
-            return f"{what}{score.reason}"
+            return f"{label}{score.reason}"
         threshold = self.threshold if score.threshold is None else score.threshold
         value = f"{score.value:.6g}"
         if threshold is None:
-            return f"{what}{value}{unit} is {below} its bound."
+            return f"{label}{value}{unit} is {below} its bound."
         if self.reaches(score):
             why = f": {score.reason}" if score.reason else ""
-            return f"{what}{value}{unit} reaches the threshold {threshold:g}{unit}, but it fails{why}."
+            return f"{label}{value}{unit} reaches the threshold {threshold:g}{unit}, but it fails{why}."
         value = repr(score.value) if value == f"{threshold:g}" else value
-        return f"{what}{value}{unit} is {below} the threshold {threshold:g}{unit}."
+        return f"{label}{value}{unit} is {below} the threshold {threshold:g}{unit}."
 
 
 class MeasuredCriterion(Criterion):
@@ -251,13 +253,12 @@ class MeasuredCriterion(Criterion):
         """Returns the criterion as it applies to a conversation."""
         return self
 
-    def not_logged(self, pair: TurnPair) -> Score | None:
+    def not_logged(self, turn: Turn | None) -> Score | None:
         """Returns the score of a turn whose figure is not in the log.
 
         A gate leaves a turn in which the agent answered the user, or a search engine did, unscored. Without a
         threshold, and for other turns, there is nothing to measure.
         """
-        turn = pair.actual
         if self.threshold is None or turn is None or not (turn.agent or turn.tool_calls):
             return None
         if not turn.user and turn.grounded is None:
@@ -285,9 +286,7 @@ class ComparesTurns(MeasuredCriterion):
 
     @cached_property
     def _informing(self) -> Self:
-        copy = self.model_copy(update={"threshold": None})
-        copy.__dict__.pop("digest", None)
-        return copy
+        return self._with(threshold=None)
 
 
 class JudgedCriterion(Criterion):
@@ -324,13 +323,17 @@ class JudgedCriterion(Criterion):
 
     def asking(self, options: JudgeModelOptions) -> Self:
         """Returns the same criterion, asking by other options."""
-        copy = self.model_copy(update={"judge_model_options": options})
-        copy.__dict__.pop("digest", None)
-        return copy
+        return self._with(judge_model_options=options)
 
     def _prompt(self, version: str, sections: Sequence[Section], words: str = "") -> Prompt:
         """Returns a prompt of turnwise's own; see `fill_task`."""
         return fill_task(version, self._generation, sections, words)
+
+    async def _judge_items(self, ask: Ask, prompt: Prompt, name: str, items: Sequence[JsonObject]) -> Score:
+        """Returns the share of yes among numbered items, which stand under `name` in the details."""
+        verdicts, vote = await judge_statements(ask, prompt, self.options, len(items))
+        judged = [{**item, **verdict} for item, verdict in zip(items, verdicts, strict=True)]
+        return share_score(judged, vote, name, self.threshold)
 
     @property
     def options(self) -> JudgeModelOptions:
@@ -362,21 +365,21 @@ _ROUNDING = 1e-9
 _SHOWN = 40
 
 
-def listed_scores(found: object) -> Sequence[Score]:
+def listed_scores(returned: object) -> Sequence[Score]:
     """Returns the scores of a list that a criterion returned for a turn.
 
     Raises:
         BaseException: What the criterion raised in place of returning.
         TypeError: It returned something else than a Score, a list of Scores or None.
     """
-    if isinstance(found, BaseException):
-        raise found
-    if not isinstance(found, list | tuple):
-        raise _wrong("score", found, "a Score, a list of Scores, or None")
-    for score in found:
+    if isinstance(returned, BaseException):
+        raise returned
+    if not isinstance(returned, list | tuple):
+        raise _wrong("score", returned, "a Score, a list of Scores, or None")
+    for score in returned:
         if not isinstance(score, Score):
             raise _wrong("score", score, "a list of Scores", "a list with ")
-    return found
+    return returned
 
 
 def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[int, Score]]) -> Score | None:
@@ -428,29 +431,20 @@ def _explain_pass(criterion: Criterion, score: Score) -> None:
         score.explanation = f"It passes, although {score.value:g} does not reach the threshold {threshold:g}."
 
 
-def one_score(method: str, found: object) -> Score | None:
-    """Returns what a method returned.
-
-    Raises:
-        TypeError: It is neither a Score nor None.
-        BaseException: What the method raised.
-    """
-    if found is None or isinstance(found, Score):
-        return found
-    if isinstance(found, BaseException):
-        raise found
-    raise _wrong(method, found, "a Score or None")
+def one_score(method: str, returned: object) -> Score | None:
+    """Returns what a method returned; raises what it raised, or TypeError if it is neither Score nor None."""
+    if returned is None or isinstance(returned, Score):
+        return returned
+    if isinstance(returned, BaseException):
+        raise returned
+    raise _wrong(method, returned, "a Score or None")
 
 
-async def awaited_score(method: str, found: object) -> Score | None:
-    """Awaits what a method returned.
-
-    Raises:
-        TypeError: It is no coroutine, or its result is no score.
-    """
-    if not isawaitable(found):
-        raise _wrong(method, found, f"a coroutine (`async def {method}`)")
-    return one_score(method, await found)
+async def awaited_score(method: str, returned: object) -> Score | None:
+    """Awaits what a method returned; raises TypeError if it is no coroutine, or its result is no score."""
+    if not isawaitable(returned):
+        raise _wrong(method, returned, f"a coroutine (`async def {method}`)")
+    return one_score(method, await returned)
 
 
 def check_score(criterion: Criterion, score: Score) -> None:
@@ -462,78 +456,58 @@ def check_score(criterion: Criterion, score: Score) -> None:
         TypeError: The value is no number, or the details hold what JSON cannot.
         ValueError: The value is outside the criterion's scale, or the outcome is impossible.
     """
-    value, scale = score.value, criterion.scale
+    value: object = score.value
     if score.details is not None and not criterion._is_built_in:
         score.details = _json_object(score.details)
-    if value.__class__ is not float or score.outcome not in _OUTCOMES:
-        value = _complete(score)
-    if value is not None and scale is not None and not scale[0] <= value <= scale[1]:
-        _check_outside(criterion, value, scale)
-
-
-def _json_object(details: object) -> JsonObject:
-    """Returns details with numpy's scalars and arrays as numbers and lists, and records as objects."""
-    try:
-        found = from_json(to_json(details, inf_nan_mode="null", fallback=_builtin))
-    except (ValueError, RecursionError) as error:
-        raise TypeError(f"the details cannot be written as JSON: {error}") from None
-    if isinstance(found, dict):
-        return found
-    raise TypeError(f"the details are {short_repr(details, _SHOWN)}, a {_type(details)}; needed is a dict")
-
-
-def _builtin(value: object) -> object:
-    if isinstance(value, Struct):
-        return asdict(value)
-    found = value.tolist() if hasattr(value, "tolist") else value
-    if type(found) is type(value):
-        raise TypeError(f"{short_repr(value, _SHOWN)}, a {_type(value)}")
-    return found
-
-
-def _complete(score: Score) -> float | None:
-    value: object = score.value
     if score.outcome not in _OUTCOMES:
-        raise ValueError(
-            f"the outcome is {short_repr(score.outcome, _SHOWN)}; it must be PASS, FAIL, SKIPPED or None"
-        )
+        outcome = short_repr(score.outcome, _SHOWN)
+        raise ValueError(f"the outcome is {outcome}; it must be PASS, FAIL, SKIPPED or None")
     if value is None:
         if score.outcome == "PASS":
             raise ValueError("the outcome is PASS, but there is no value")
         score.reason = score.reason or NO_REASON
-        return None
+        return
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(
-            f"the value is {short_repr(value, _SHOWN)}, a {_type(value)}; it must be a number or None"
-        )
-    score.value = float(value)
-    return score.value
+        raise TypeError(f"the value is {_kind_of(value)}; it must be a number or None")
+    number, scale = float(value), criterion.scale
+    score.value = number
+    if scale is not None and not scale[0] <= number <= scale[1]:
+        near = any(isclose(number, end, rel_tol=_ROUNDING, abs_tol=_ROUNDING) for end in scale)
+        if isfinite(number) and not near and number not in criterion.special_values:
+            low, high = scale
+            raise ValueError(f"the value {number:g} is outside the criterion's scale, {low:g} to {high:g}")
 
 
-def _check_outside(criterion: Criterion, value: float, scale: tuple[float, float]) -> None:
-    """Raises ValueError, except for rounding errors and the values that the criterion names."""
-    near = any(isclose(value, end, rel_tol=_ROUNDING, abs_tol=_ROUNDING) for end in scale)
-    if isfinite(value) and not near and value not in criterion.special_values:
-        low, high = scale
-        raise ValueError(f"the value {value:g} is outside the criterion's scale, {low:g} to {high:g}")
+def _json_object(details: object) -> JsonObject:
+    """Returns details with numpy's scalars and arrays as numbers and lists, and records as objects."""
+
+    def builtin(value: object) -> object:
+        if isinstance(value, Struct):
+            return asdict(value)
+        plain = value.tolist() if hasattr(value, "tolist") else value
+        if type(plain) is type(value):
+            raise TypeError(_kind_of(value))
+        return plain
+
+    try:
+        plain = from_json(to_json(details, inf_nan_mode="null", fallback=builtin))
+    except (ValueError, RecursionError) as error:
+        raise TypeError(f"the details cannot be written as JSON: {error}") from None
+    if isinstance(plain, dict):
+        return plain
+    raise TypeError(f"the details are {_kind_of(details)}; needed is a dict")
 
 
-def _wrong(method: str, found: object, needed: str, before: str = "") -> TypeError:
-    if iscoroutine(found):
-        found.close()
-        return TypeError(
-            f"{method} returned {before}a coroutine; needed is {needed} (`def`, not `async def`)"
-        )
-    return TypeError(
-        f"{method} returned {before}{short_repr(found, _SHOWN)}, a {_type(found)}; needed is {needed}"
-    )
+def _kind_of(value: object) -> str:
+    return f"{short_repr(value, _SHOWN)}, a {type(value).__name__}"
 
 
-def _type(found: object) -> str:
-    return type(found).__name__
-
-
-# Custom metrics of google-adk's config, which are not computed.
+def _wrong(method: str, returned: object, needed: str, before: str = "") -> TypeError:
+    if iscoroutine(returned):
+        returned.close()
+        needed = f"{needed} (`def`, not `async def`)"
+        return TypeError(f"{method} returned {before}a coroutine; needed is {needed}")
+    return TypeError(f"{method} returned {before}{_kind_of(returned)}; needed is {needed}")
 
 
 class CustomMetric(MeasuredCriterion):
@@ -564,42 +538,28 @@ _MOST_CALLS = 5
 _MOST_MOVED = 3
 
 
-def calls_text(calls: Sequence[ToolCall]) -> str:
+def calls_text(calls: Sequence[ToolCall], form: Callable[[ToolCall], str] = call_text) -> str:
     """Returns the first five calls with their arguments, truncated."""
-    return _joined(_texts(calls, _plain), len(calls))
+    more = f"; and {len(calls) - _MOST_CALLS} more" if len(calls) > _MOST_CALLS else ""
+    return "; ".join(_call_texts(calls, form)) + more or "none"
 
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
     """Returns the texts of two lists of calls; arguments are JSON where two calls would look alike."""
-    wanted, made = _texts(first, _plain), _texts(second, _plain)
-    if not _are_apart(wanted, made):
-        forms = (partial(_exact, is_ascii=False), partial(_exact, is_ascii=True))
-        exact = ((_texts(first, form), _texts(second, form)) for form in forms)
-        wanted, made = next((both for both in exact if _are_apart(*both)), (wanted, made))
-    return _joined(wanted, len(first)), _joined(made, len(second))
+
+    def in_json(is_ascii: bool) -> Callable[[ToolCall], str]:
+        return lambda call: f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})"
+
+    for form in (call_text, in_json(False), in_json(True)):
+        seen = {normalize("NFKC", text) for text in _call_texts(first, form)}
+        if seen.isdisjoint([normalize("NFKC", text) for text in _call_texts(second, form)]):
+            return calls_text(first, form), calls_text(second, form)
+    return calls_text(first), calls_text(second)
 
 
-def _texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str]) -> list[str]:
-    return [form(call) for call in calls[:_MOST_CALLS]]
-
-
-def _are_apart(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Returns whether no text looks like one of the others."""
-    seen = {normalize("NFKC", text) for text in first}
-    return seen.isdisjoint([normalize("NFKC", text) for text in second])
-
-
-def _plain(call: ToolCall) -> str:
-    return value_text(call_text(call))
-
-
-def _exact(call: ToolCall, is_ascii: bool) -> str:
-    return clipped_value(f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})")
-
-
-def _joined(texts: Sequence[str], calls: int) -> str:
-    more = f"; and {calls - _MOST_CALLS} more" if calls > _MOST_CALLS else ""
-    return "; ".join(texts) + more or "none"
+def _call_texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str]) -> list[str]:
+    cut = value_text if form is call_text else clipped_value
+    return [cut(form(call)) for call in calls[:_MOST_CALLS]]
 
 
 def words_text(text: str | None) -> str:
@@ -611,19 +571,15 @@ def why_unpaired(pair: TurnPair) -> str:
     """Returns the content of a missing or an extra turn."""
     if pair.label == MISSING_TURN and pair.expected is not None:
         want = pair.expected
-        holds = _turn_text(want.user, want.tool_calls or (), want.response)
-        return f"Turn {pair.index} is missing. Expected: {holds}."
-    turn = pair.actual
-    holds = _turn_text(turn.user, turn.tool_calls, turn.agent) if turn else "nothing"
-    return f"Turn {pair.index} was not expected. It holds: {holds}."
-
-
-def _turn_text(user: str | None, calls: Sequence[ToolCall], answer: str | None) -> str:
-    said = [(who, text) for who, text in (("user", user), ("agent", answer)) if text and text.strip()]
-    parts = [f"{who} {words_text(text)}" for who, text in said]
-    if calls:
-        parts.append(f"calls {calls_text(calls)}")
-    return ", ".join(parts) or "nothing"
+        texts, calls = {"user": want.user, "agent": want.response}, want.tool_calls or []
+        head = f"Turn {pair.index} is missing. Expected"
+    else:
+        turn = pair.actual or Turn()
+        texts, calls = {"user": turn.user, "agent": turn.agent}, turn.tool_calls
+        head = f"Turn {pair.index} was not expected. It holds"
+    parts = [f"{who} {words_text(text)}" for who, text in texts.items() if text and text.strip()]
+    parts += [f"calls {calls_text(calls)}"] if calls else []
+    return f"{head}: {', '.join(parts) or 'nothing'}."
 
 
 def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
@@ -631,33 +587,24 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
     failed = [(index, score) for index, score in turns if score.outcome == "FAIL"]
     if not failed:
         return None
-    index, first = failed[0]
-    why, place = first.explanation or "", f"Turn {index}"
-    parts = [f"{len(failed)} of {len(turns)} fail.", *_moved_calls(turns)]
-    return " ".join([*parts, why if why.startswith(place) else f"{place}: {why}"])
-
-
-def _moved_calls(turns: Sequence[tuple[int, Score]]) -> list[str]:
-    """Returns a sentence for each of the first three calls that another turn expects."""
-    calls = [(index, _calls_in(score, "missing"), _calls_in(score, "extra")) for index, score in turns]
+    calls: dict[str, list[tuple[int, str]]] = {"missing": [], "extra": []}
+    for kind, listed in calls.items():
+        for place, score in turns:
+            texts: JsonValue = (score.details or {}).get(kind)
+            texts = texts if isinstance(texts, list) else []
+            listed += [(place, text) for text in texts if isinstance(text, str) and "(" in text]
     made: dict[str, list[int]] = {}
-    for index, _, extra in calls:
-        for call in extra:
-            made.setdefault(call, []).append(index)
+    for place, call in calls["extra"]:
+        made.setdefault(call, []).append(place)
     moved = [
-        (call, index, made[call].pop(0)) for index, missing, _ in calls for call in missing if made.get(call)
+        f"{call} is expected in turn {place} and made in turn {made[call].pop(0)}."
+        for place, call in calls["missing"]
+        if made.get(call)
     ]
-    return [
-        f"{call} is expected in turn {index} and made in turn {other}."
-        for call, index, other in moved[:_MOST_MOVED]
-    ]
-
-
-def _calls_in(score: Score, key: str) -> list[str]:
-    """Returns the texts of calls with their arguments in the details of a score."""
-    entries: JsonValue = (score.details or {}).get(key)
-    listed = entries if isinstance(entries, list) else []
-    return [entry for entry in listed if isinstance(entry, str) and "(" in entry]
+    index, first = failed[0]
+    why, head = first.explanation or "", f"Turn {index}"
+    parts = [f"{len(failed)} of {len(turns)} fail.", *moved[:_MOST_MOVED]]
+    return " ".join([*parts, why if why.startswith(head) else f"{head}: {why}"])
 
 
 # Checks the class attributes of a criterion when it is added.
@@ -672,34 +619,25 @@ ATTRIBUTES = ("name", "scale", "special_values", "unit", "gate", "harm", "rests_
 
 def attribute_fault(kind: Any) -> str | None:
     """Returns what is wrong with the class attributes of a criterion; None: nothing."""
-    if not _is_scale(kind.scale):
-        return f"{_said('scale', kind.scale)} two numbers, the lowest and the highest value, or None"
-    if not isinstance(kind.special_values, tuple) or not all(map(_is_number, kind.special_values)):
-        return f"{_said('special_values', kind.special_values)} a tuple of numbers"
-    choices = (("unit", kind.unit, UNITS), ("gate", kind.gate, GATES), ("harm", kind.harm, CRITERION_HARMS))
-    for name, value, allowed in choices:
-        if not isinstance(value, str) or value not in allowed:
-            return f"{_said(name, value)} one of {', '.join(allowed)}"
-    parts = kind.rests_on
-    if not isinstance(parts, tuple | list) or not all(part in PARTS for part in parts):
-        return f"{_said('rests_on', parts)} a tuple of {', '.join(PARTS)}"
+
+    def are_numbers(values: Sequence[object]) -> bool:
+        return all(isinstance(v, Real) and not isinstance(v, bool) and not isnan(v) for v in values)
+
+    def wrong(name: str, needed: str) -> str:
+        return f"its {name} is {short_repr(getattr(kind, name))}; it must be {needed}"
+
+    scale = kind.scale
+    is_range = isinstance(scale, tuple | list) and len(scale) == 2 and are_numbers(scale)
+    if scale is not None and not (is_range and scale[0] < scale[1]):
+        return wrong("scale", "two numbers, the lowest and the highest value, or None")
+    if not isinstance(kind.special_values, tuple) or not are_numbers(kind.special_values):
+        return wrong("special_values", "a tuple of numbers")
+    for name, allowed in (("unit", UNITS), ("gate", GATES), ("harm", CRITERION_HARMS)):
+        if not isinstance(getattr(kind, name), str) or getattr(kind, name) not in allowed:
+            return wrong(name, f"one of {', '.join(allowed)}")
+    if not isinstance(kind.rests_on, tuple | list) or not all(part in PARTS for part in kind.rests_on):
+        return wrong("rests_on", f"a tuple of {', '.join(PARTS)}")
     if not isinstance(kind.needs, str):
-        return f"{_said('needs', kind.needs)} a text"
-    wrong = next((name for name in _FLAGS if not isinstance(getattr(kind, name), bool)), None)
-    return f"{_said(wrong, getattr(kind, wrong))} True or False" if wrong else None
-
-
-def _is_scale(scale: object) -> bool:
-    if scale is None:
-        return True
-    if not isinstance(scale, tuple | list) or len(scale) != 2 or not all(map(_is_number, scale)):
-        return False
-    return bool(scale[0] < scale[1])
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and not isnan(value)
-
-
-def _said(name: str, value: object) -> str:
-    return f"its {name} is {short_repr(value)}; it must be"
+        return wrong("needs", "a text")
+    flag = next((name for name in _FLAGS if not isinstance(getattr(kind, name), bool)), None)
+    return wrong(flag, "True or False") if flag else None

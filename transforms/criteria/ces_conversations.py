@@ -1,17 +1,17 @@
 """CES's criteria of a whole conversation: expectations, rubrics and user goal."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import median_low
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 from msgspec import Struct
 from pydantic import Field
 
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
-from turnwise.transforms.judging.ask import Answers, Ask, Question, ask_all
+from turnwise.transforms.judging.ask import Ask, Question, ask_all
 from turnwise.transforms.judging.prompts import (
     ReasonedReply,
     Reply,
@@ -19,6 +19,7 @@ from turnwise.transforms.judging.prompts import (
     dialogue_sections,
     judge_statements,
     left_out,
+    reply_score,
     share,
     share_score,
     spoken_sections,
@@ -28,6 +29,7 @@ from turnwise.transforms.judging.prompts import (
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.cleaning import quoted
 
+T = TypeVar("T")
 _Goal = Literal["satisfied", "not_satisfied", "unspecified"]
 _SCORES: dict[_Goal, int] = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
 LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
@@ -60,47 +62,41 @@ class ScenarioRubrics(JudgedCriterion):
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; without a rubric None, or unscored where it is a gate."""
-        rubrics = sample.eval_case.rubrics if sample.eval_case else []
+        texts = [rubric.text for rubric in sample.eval_case.rubrics] if sample.eval_case else []
         if not sample.conversation.turns:
             return None
-        if not rubrics:
+        if not texts:
             return None if self.threshold is None else Score(None, reason="the case has no rubrics")
-        texts = [rubric.text for rubric in rubrics]
+
+        def grades(reply: RubricsReply) -> list[RubricGrade | None]:  # a rubric that is graded twice has none
+            by_rubric = [[g for g in reply.rubrics if g.number == i] for i in range(1, len(texts) + 1)]
+            return [given[0] if len(given) == 1 else None for given in by_rubric]
+
         sections = [*dialogue_sections(sample.conversation), *statement_sections("rubric", texts)]
         prompt = self._prompt(f"{self.name}/2", sections)
         question = Question(
-            prompt, RubricsReply, self.options, verdicts=lambda reply: _grades(reply, len(texts))
+            prompt,
+            RubricsReply,
+            self.options,
+            verdicts=lambda reply: [grade and grade.grade for grade in grades(reply)],
         )
         answers = await ask_all(ask, question)
-        found = [{"rubric": text, **_graded(answers, i, prompt.evidence)} for i, text in enumerate(texts, 1)]
-        scores = [rubric["score"] for rubric in found if rubric["score"] is not None]
-        score = Score(None, judge=answers.use, details={"rubrics": found, **left_out(prompt)})
-        if len(scores) == len(found):
+        rubrics: list[JsonObject] = []
+        for i, text in enumerate(texts):
+            usable = [grade for reply in answers.replies if (grade := grades(reply)[i])]
+            rubrics.append({"rubric": text, "score": None, "reason": None})
+            if usable:
+                middle = median_low(grade.grade for grade in usable)
+                chosen = next(grade for grade in usable if grade.grade == middle)
+                rubrics[-1] |= {"score": middle / 4, "reason": chosen.reason}
+                rubrics[-1] |= quoted(chosen.quote, prompt.evidence)
+        scores = [rubric["score"] for rubric in rubrics if rubric["score"] is not None]
+        score = Score(None, judge=answers.use, details={"rubrics": rubrics, **left_out(prompt)})
+        if len(scores) == len(rubrics):
             score.value = sum(scores) / len(scores)
         else:
-            score.reason = unjudged_reason(len(found) - len(scores), len(found), answers.reason)
-        return with_items(score, [JudgedRubric(r["rubric"], r["score"], r["reason"]) for r in found])
-
-
-def _grade(reply: RubricsReply, number: int) -> RubricGrade | None:
-    """Returns the grade of a rubric; None: it has none, or several."""
-    found = [grade for grade in reply.rubrics if grade.number == number]
-    return found[0] if len(found) == 1 else None
-
-
-def _grades(reply: RubricsReply, count: int) -> list[int | None]:
-    grades = (_grade(reply, number) for number in range(1, count + 1))
-    return [None if grade is None else grade.grade for grade in grades]
-
-
-def _graded(answers: Answers[RubricsReply], number: int, evidence: str) -> JsonObject:
-    """Returns a rubric's median grade as a score 0..1; an answer that grades it twice does not count."""
-    usable = [grade for reply in answers.replies if (grade := _grade(reply, number))]
-    if not usable:
-        return {"score": None, "reason": None}
-    middle = median_low(grade.grade for grade in usable)
-    chosen = next(grade for grade in usable if grade.grade == middle)
-    return {"score": middle / 4, "reason": chosen.reason, **quoted(chosen.quote, evidence)}
+            score.reason = unjudged_reason(len(rubrics) - len(scores), len(rubrics), answers.reason)
+        return with_items(score, "rubrics", "rubric")
 
 
 class GoalReply(ReasonedReply):
@@ -141,111 +137,72 @@ class UserGoalSatisfaction(JudgedCriterion):
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
-        score = _goal_score(answers)
-        score.outcome = goal_outcome(scenario.user_goal, score.value)
-        if scenario.user_goal == "REJECTED":
+        verdicts = [reply.verdict for reply in answers.replies]
+        verdict = most_frequent(verdicts, _SCORES)
+        reply, value = answers.replies[verdicts.index(verdict)], _SCORES[verdict]
+        score = reply_score(answers, reply, float(value), LABELS[value], verdicts=verdicts)
+        is_wanted = verdict == ("satisfied" if scenario.user_goal == "SATISFIED" else "not_satisfied")
+        score.outcome = "PASS" if is_wanted else "FAIL"
+        if scenario.user_goal == "IGNORED":
+            score.outcome = "SKIPPED"
+        elif scenario.user_goal == "REJECTED":
             score.reason = "the scenario expects that the goal is not satisfied"
         return score
 
 
-def goal_outcome(wanted: Literal["SATISFIED", "REJECTED", "IGNORED"], score: float | None) -> Outcome | None:
-    """Compares a user goal's score with the expected outcome; None: there is no score."""
-    if wanted == "IGNORED":
-        return "SKIPPED"
-    if score is None:
-        return None
-    return "PASS" if score == (1.0 if wanted == "SATISFIED" else 0.0) else "FAIL"
-
-
-def _goal_score(answers: Answers[GoalReply]) -> Score:
-    counts = Counter(reply.verdict for reply in answers.replies)
-    verdict = max(_SCORES, key=lambda verdict: counts[verdict])
-    reply = next(reply for reply in answers.replies if reply.verdict == verdict)
-    prompt, score = answers.question.prompt, _SCORES[verdict]
-    details = {
-        **quoted(reply.quote, prompt.evidence),
-        "verdicts": [reply.verdict for reply in answers.replies],
-        **left_out(prompt),
-    }
-    return Score(
-        float(score), label=LABELS[score], explanation=reply.reason, details=details, judge=answers.use
-    )
+def most_frequent(verdicts: Sequence[T], worst_first: Iterable[T]) -> T:
+    """Returns the most frequent verdict, and of equally frequent ones the worst."""
+    counts = Counter(verdicts)
+    return max(worst_first, key=counts.__getitem__)
 
 
 # Judged items of CES's criteria: statements, answers, rubrics and values, with their scores.
 
 
-class Statement(Struct, frozen=True):
-    """An evaluation expectation. `score`: 1.0 met, 0.0 not met, None: not judged.
+class JudgedItem(Struct, frozen=True):
+    """A statement, an answer, a rubric or a value that was judged on its own.
 
     Attributes:
-        expectation: The expectation as the case states it, or the name of its resource.
-        prompt: Text that was judged; None: the config has none.
+        name: The expectation as the case states it, or the name of its resource; the rubric; the parameter or
+            variable, `response` for a tool's response.
+        score: 0..1; of all but rubrics 1.0 yes or 0.0 no; None: not judged.
         reason: Reason of the score, or why there is none.
-    """
-
-    expectation: str
-    prompt: str | None
-    score: float | None
-    reason: str | None
-
-
-class ExpectedAnswer(Struct, frozen=True):
-    """An expected answer of a scenario. `score`: 1.0 given, 0.0 not given, None: not judged.
-
-    Attributes:
         place: Index of its expectation among the outcomes.
+        prompt: Text that was judged; None: the config has none.
         quote: The agent's words that decide.
     """
 
-    place: int
-    score: float | None
-    quote: str | None
-
-
-class JudgedRubric(Struct, frozen=True):
-    """A rubric of a scenario. `score`: 0..1, None: not judged."""
-
-    rubric: str
-    score: float | None
-    reason: str | None
-
-
-class ComparedValue(Struct, frozen=True):
-    """A value compared by meaning. `score`: 1.0 same meaning, 0.0 another, None: not judged.
-
-    Attributes:
-        place: Index of its expectation among the outcomes.
-        name: Parameter or variable; `response` for a tool's response.
-    """
-
-    place: int
     name: str
     score: float | None
+    reason: str | None = None
+    place: int = 0
+    prompt: str | None = None
+    quote: str | None = None
 
 
-Item = TypeVar("Item", Statement, ExpectedAnswer, JudgedRubric, ComparedValue)
-
-
-class ItemScore(Score, Generic[Item]):
-    """Score of judged items.
+class ItemScore(Score):
+    """Score of judged items; the details hold the same for the table of scores.
 
     Attributes:
-        items: The items, in the order of the case. The details hold the same for the table of scores.
+        items: The items, in the order of the case.
     """
 
-    items: tuple[Item, ...] = ()
+    items: tuple[JudgedItem, ...] = ()
 
 
-def with_items(score: Score, items: Iterable[Item]) -> ItemScore[Item]:
-    """Returns a score with its items."""
+def with_items(score: Score, name: str, key: str) -> ItemScore:
+    """Returns a score with the items that stand under `name` in its details, each named by `key`."""
+    items = [
+        JudgedItem(d[key], d["score"], d["reason"], d.get("place", 0), d.get("prompt"), d.get("quote"))
+        for d in (score.details or {}).get(name, [])
+    ]
     values = {name: getattr(score, name) for name in Score.__struct_fields__}
     return ItemScore(**values, items=tuple(items))
 
 
-def items_of(score: Score | None, kind: type[Item]) -> list[Item]:
-    """Returns the items of a score that are of a kind; none of a score without items."""
-    return [item for item in score.items if isinstance(item, kind)] if isinstance(score, ItemScore) else []
+def items_of(score: Score | None) -> tuple[JudgedItem, ...]:
+    """Returns the items of a score; none of a score without items."""
+    return score.items if isinstance(score, ItemScore) else ()
 
 
 # CES's statements about a whole conversation: evaluation expectations, and expected answers of scenarios.
@@ -271,37 +228,29 @@ class EvaluationExpectations(JudgedCriterion):
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; None if its case has no such expectation."""
-        case = sample.eval_case
-        names = case.evaluation_expectations if case else []
+        names = sample.eval_case.evaluation_expectations if sample.eval_case else []
         if not names or not sample.conversation.turns:
             return None
-        texts = {name: text for name in names if (text := self._text(name))}
-        found = {name: _unworded(name) for name in names}
+        stated: dict[str, JsonObject] = {}
+        texts: dict[str, str] = {}
+        for name in names:
+            reason = f"the config's criteria.evaluation_expectations.prompts has no text for {name}"
+            stated[name] = {"expectation": name, "prompt": None, "score": None, "reason": reason}
+            text = self.prompts.get(name) or self.prompts.get(name.rsplit("/", 1)[-1])
+            text = text or ("" if "/evaluationExpectations/" in name else name)
+            if text:
+                texts[name] = text
         if not texts:
-            score = share([None] * len(names), _unworded(names[0])["reason"], self.threshold)
-            score.details = {"expectations": list(found.values())}
-            return with_items(score, _statements(found.values()))
+            score = share([None] * len(names), stated[names[0]]["reason"], self.threshold)
+            score.details = {"expectations": list(stated.values())}
+            return with_items(score, "expectations", "expectation")
         sections = statement_sections("expectation", list(texts.values()))
         prompt = self._prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
-            found[name] = {"expectation": name, "prompt": text, **item}
-        stated = [found[name] for name in names]
-        score = share_score(stated, vote, "expectations", self.threshold)
-        return with_items(score, _statements(stated))
-
-    def _text(self, name: str) -> str | None:
-        known = self.prompts.get(name) or self.prompts.get(name.rsplit("/", 1)[-1])
-        return known or (None if "/evaluationExpectations/" in name else name)
-
-
-def _unworded(name: str) -> JsonObject:
-    reason = f"the config's criteria.evaluation_expectations.prompts has no text for {name}"
-    return {"expectation": name, "prompt": None, "score": None, "reason": reason}
-
-
-def _statements(found: Iterable[JsonObject]) -> list[Statement]:
-    return [Statement(item["expectation"], item["prompt"], item["score"], item["reason"]) for item in found]
+            stated[name] = {"expectation": name, "prompt": text, **item}
+        score = share_score([stated[name] for name in names], vote, "expectations", self.threshold)
+        return with_items(score, "expectations", "expectation")
 
 
 class ScenarioExpectations(JudgedCriterion):
@@ -318,22 +267,15 @@ class ScenarioExpectations(JudgedCriterion):
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; None if no expected answer needs it."""
-        wanted = {
-            place: outcome.expectation.text or ""
+        wanted: list[JsonObject] = [
+            {"place": place, "text": outcome.expectation.text or ""}
             for place, outcome in enumerate(sample.scenario_outcomes)
             if outcome.outcome is None
             and outcome.expectation
             and outcome.expectation.kind == "agent_response"
-        }
+        ]
         if not wanted:
             return None
-        sections = statement_sections("expected answer", list(wanted.values()))
+        sections = statement_sections("expected answer", [answer["text"] for answer in wanted])
         prompt = self._prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
-        judged, vote = await judge_statements(ask, prompt, self.options, len(wanted))
-        found: list[JsonObject] = [
-            {"place": place, "text": text, **item}
-            for (place, text), item in zip(wanted.items(), judged, strict=True)
-        ]
-        score = share_score(found, vote, "answers", self.threshold)
-        answers = [ExpectedAnswer(item["place"], item["score"], item["quote"]) for item in found]
-        return with_items(score, answers)
+        return with_items(await self._judge_items(ask, prompt, "answers", wanted), "answers", "text")

@@ -1,6 +1,5 @@
 """CES's criteria of a turn: tool invocation, similarity, semantic match and hallucination."""
 
-from collections import Counter
 from collections.abc import Sequence
 from statistics import median_low
 from typing import ClassVar, Literal, NamedTuple
@@ -9,11 +8,11 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import ExpectedTurn
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionHarm, Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn, calls_text
-from turnwise.transforms.criteria.ces_conversations import ComparedValue, with_items
+from turnwise.transforms.criteria.ces_conversations import most_frequent, with_items
 from turnwise.transforms.effects.changes import value_text
 from turnwise.transforms.effects.equivalence import OpenPair
 from turnwise.transforms.judging.ask import Ask, Question, ask_all
@@ -22,14 +21,10 @@ from turnwise.transforms.judging.prompts import (
     JudgedSection,
     ReasonedReply,
     Section,
-    agent_sections,
-    asked_sections,
-    earlier_sections,
+    context_sections,
     facts,
-    judge_statements,
-    left_out,
     messages_of_user,
-    share_score,
+    reply_score,
 )
 from turnwise.transforms.local_judge.grounding import PROBABLE, compare_answers, ground, probability
 from turnwise.transforms.matching.calls import directive_text, plain_text, tool_identity, value_matches
@@ -40,7 +35,6 @@ from turnwise.transforms.matching.expectations import (
     turn_texts,
 )
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
-from turnwise.transforms.text.cleaning import quoted
 from turnwise.transforms.text.sentences import sentences
 
 NO_CLAIM = -1
@@ -112,36 +106,27 @@ class Hallucination(JudgedCriterion):
             return no_claim("The agent said nothing.")
         if turn.grounded is not None and turn.grounded.skipped_reasons:
             return no_claim(turn.grounded.skipped_text)
-        context = [
-            *agent_sections(sample.conversation, turn),
-            *earlier_sections(sample.conversation, turn),
-            *asked_sections(sample.conversation, turn),
-        ]
-        prompt = self._prompt("hallucination/2", [*context, JudgedSection("answer", answer)])
+        context = context_sections(sample.conversation, turn)
         language = sample.conversation.language
         question = Question(
-            prompt,
+            self._prompt("hallucination/2", [*context, JudgedSection("answer", answer)]),
             HallucinationReply,
             self.options,
             lambda: local_reply(answer, language, facts(context), messages_of_user(context)),
             lambda reply: [reply.verdict],
         )
-        return await self._ask(question, ask)
-
-    async def _ask(self, question: Question[HallucinationReply], ask: Ask) -> Score:
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
-        verdict = _most_frequent([reply.verdict for reply in answers.replies])
-        reply = next(reply for reply in answers.replies if reply.verdict == verdict)
-        score, prompt = _score(reply), question.prompt
-        score.judge = answers.use
-        score.details = {
-            **quoted(reply.claim_quote, prompt.evidence, "claim_quote"),
-            **quoted(reply.context_quote, prompt.evidence, "context_quote"),
-            "verdicts": [reply.verdict for reply in answers.replies],
-            **left_out(prompt),
-        }
+        verdicts = [reply.verdict for reply in answers.replies]
+        verdict = most_frequent(verdicts, _SCORES)
+        reply, value = answers.replies[verdicts.index(verdict)], _SCORES[verdict]
+        label = HALLUCINATION_LABELS[value]
+        score = reply_score(answers, reply, float(value), label, verdicts=verdicts)
+        if isinstance(reply, LocalHallucinationReply) and reply.cannot_tell:
+            score.value, score.label, score.explanation, score.reason = None, None, None, reply.reason
+        elif isinstance(reply, LocalHallucinationReply) and reply.probability is not None:
+            score.value, score.label = reply.probability, UNDECIDED if value == NO_CLAIM else label
         return score
 
     def gated(self, score: Score) -> Score:
@@ -151,18 +136,6 @@ class Hallucination(JudgedCriterion):
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the share of the turns with claims that are justified, 0..1; None if no turn claims."""
         return super().overall([score for score in turns if self.counts(score)])
-
-
-def _score(reply: HallucinationReply) -> Score:
-    """Returns value, label and explanation of an answer of a judge."""
-    score = _SCORES[reply.verdict]
-    value, label = float(score), HALLUCINATION_LABELS[score]
-    if isinstance(reply, LocalHallucinationReply):
-        if reply.cannot_tell:
-            return Score(None, reason=reply.reason)
-        if reply.probability is not None:
-            value, label = reply.probability, UNDECIDED if score == NO_CLAIM else label
-    return Score(value, label=label, explanation=reply.reason)
 
 
 def local_reply(
@@ -175,38 +148,28 @@ def local_reply(
     answer, because answers paraphrase tool results.
     """
     texts = [answer[start:end] for start, end in sentences(answer[:MAX_SECTION], language)]
-    verdicts = ground(texts, evidence, asked)
     claims = [
         (verdict, text, verdict.coverage)
-        for text, verdict in zip(texts, verdicts, strict=True)
+        for text, verdict in zip(texts, ground(texts, evidence, asked), strict=True)
         if verdict.coverage is not None
     ]
-    if not claims:
-        return _local("No sentence claims anything.", "no_claim")
-    least, text, _ = min(claims, key=lambda claim: (not claim[0].is_certain, claim[2]))
-    if least.is_certain:
-        return _local(least.reason, "not_justified", 0.0, text, least.quote)
-    value = probability([(covered, verdict.weight) for verdict, _, covered in claims])
-    if value >= PROBABLE:
-        is_held = least.label == "supported"
-        reason = least.reason if is_held else f"The evidence holds most of the answer; least of “{text}”."
-        return _local(reason, "justified", value, text, least.quote)
-    cannot_tell = not any(verdict.is_comparable for verdict, _, _ in claims)
-    reason = INCOMPARABLE if cannot_tell else least.reason
-    return _local(reason, "no_claim", value, text, least.quote, cannot_tell=cannot_tell)
-
-
-def _local(
-    reason: str,
-    verdict: Justification,
-    value: float | None = None,
-    claim: str = "",
-    context: str = "",
-    cannot_tell: bool = False,
-) -> LocalHallucinationReply:
+    verdict: Justification = "no_claim"
+    reason, value, claim, quote, cannot_tell = "No sentence claims anything.", None, "", "", False
+    if claims:
+        least, claim, _ = min(claims, key=lambda claim: (not claim[0].is_certain, claim[2]))
+        quote, reason = least.quote, least.reason
+        value = probability([(covered, item.weight) for item, _, covered in claims])
+        if least.is_certain:
+            verdict, value = "not_justified", 0.0
+        elif value >= PROBABLE:
+            verdict = "justified"
+            if least.label != "supported":
+                reason = f"The evidence holds most of the answer; least of “{claim}”."
+        elif not any(item.is_comparable for item, _, _ in claims):
+            reason, cannot_tell = INCOMPARABLE, True
     return LocalHallucinationReply(
         claim_quote=claim,
-        context_quote=context,
+        context_quote=quote,
         reason=reason,
         verdict=verdict,
         probability=value,
@@ -244,14 +207,6 @@ def switched_off(expected: ExpectedTurn | None) -> bool:
     return bool(answers) and all(key in wire and not wire[key].get(flag) for wire in answers)
 
 
-def _most_frequent(verdicts: Sequence[Justification]) -> Justification:
-    counts = Counter(verdicts)
-    return max(_SCORES, key=lambda verdict: counts[verdict])
-
-
-# tool_invocation_score: CES's check of the tools of a golden turn.
-
-
 class ToolInvocation(MeasuredCriterion):
     """Share of the tools expected in a turn that were called, 0..1 (CES's toolInvocationScore).
 
@@ -268,24 +223,30 @@ class ToolInvocation(MeasuredCriterion):
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Checks a turn's calls; None if the golden turn expects no call."""
-        if pair.expected is None or sample.eval_case is None:
+        case = sample.eval_case
+        if pair.expected is None or case is None or (replay := sample.replay(pair)).tool_score is None:
             return None
-        replay = sample.replay(pair)
-        if replay.tool_score is None:
-            return None
-        calls = [o for o in replay.outcomes if o.expectation and o.expectation.kind == "tool_call"]
-        extra = [o for o in replay.outcomes if o.expectation is None and o.observed_as == "tool_call"]
-        details = {
-            "ordered": replay.ordered_score,
-            "calls": [_call_detail(outcome) for outcome in calls],
-            "extra": [tool_identity(o.observed) for o in extra],  # type: ignore[arg-type]
-        }
+        calls: list[JsonObject] = []
+        for outcome in replay.outcomes:
+            if outcome.expectation and outcome.expectation.kind == "tool_call":
+                call, parameters = outcome.expectation.tool_call, outcome.parameters
+                calls.append(
+                    {
+                        "tool": tool_identity(call) if call else None,
+                        "called": outcome.observed is not None,
+                        "parameters": parameters.value if parameters else None,
+                        "wrong": list(parameters.wrong) if parameters else [],
+                        "outcome": outcome.parameter_outcome,
+                    }
+                )
+        extra = [
+            o.observed for o in replay.outcomes if o.expectation is None and o.observed_as == "tool_call"
+        ]
+        names = [tool_identity(call) for call in extra if isinstance(call, ToolCall)]
+        details = {"ordered": replay.ordered_score, "calls": calls, "extra": names}
         score = Score(replay.tool_score, label=pair.label, details=details)
-        if self.threshold is None and sample.eval_case.dialect == "ces":
-            score.threshold, score.outcome = (
-                tool_threshold(sample.eval_case, pair.expected),
-                replay.tool_outcome,
-            )
+        if self.threshold is None and case.dialect == "ces":
+            score.threshold, score.outcome = tool_threshold(case, pair.expected), replay.tool_outcome
         return score
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
@@ -300,20 +261,6 @@ class ToolInvocation(MeasuredCriterion):
         made = pair.actual.tool_calls if pair is not None and pair.actual is not None else []
         return f"{why} Not called: {calls_text(missed)}. Made: {calls_text(made)}."
 
-
-def _call_detail(outcome: ExpectationOutcome) -> JsonObject:
-    call = outcome.expectation.tool_call if outcome.expectation else None
-    parameters = outcome.parameters
-    return {
-        "tool": tool_identity(call) if call else None,
-        "called": outcome.observed is not None,
-        "parameters": parameters.value if parameters else None,
-        "wrong": list(parameters.wrong) if parameters else [],
-        "outcome": outcome.parameter_outcome,
-    }
-
-
-# semantic_similarity: CES's comparison of a golden turn's answers by meaning.
 
 LABELS = (
     "Completely Inconsistent / Contradictory",
@@ -380,24 +327,27 @@ class SemanticSimilarity(JudgedCriterion):
         return overall
 
     async def _score(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        wanted = [o for o in sample.replay(pair).outcomes if _is_by_meaning(o)]
+        wanted = [
+            o
+            for o in sample.replay(pair).outcomes
+            if o.expectation is not None
+            and o.expectation.kind == "agent_response"
+            and o.expectation.comparison == "SEMANTIC_SIMILARITY"
+            and o.outcome != "SKIPPED"
+        ]
         if not wanted or not sample.eval_case or not sample.eval_case.similarity_enabled:
             return None
         if pair.actual is None:
-            return _unasked(0, None, MISSING_TURN)
-        said = turn_texts(pair.actual)
+            return Score(0.0, label=MISSING_TURN)
         if all(o.outcome == "PASS" for o in wanted):
-            return _unasked(4, "The expected text was said.")
-        if not said:
-            return _unasked(0, "The agent said nothing.")
-        expected = [o.expectation.text or "" for o in wanted if o.expectation]
-        return await self._ask(ask, "\n".join(expected), "\n".join(said))
-
-    async def _ask(self, ask: Ask, expected: str, actual: str) -> Score:
+            return Score(4.0, label=LABELS[4], explanation="The expected text was said.")
+        actual = "\n".join(turn_texts(pair.actual))
+        if not turn_texts(pair.actual):
+            return Score(0.0, label=LABELS[0], explanation="The agent said nothing.")
+        expected = "\n".join(o.expectation.text or "" for o in wanted if o.expectation)
         sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
-        prompt = self._prompt("semantic_similarity/2", sections)
         question = Question(
-            prompt,
+            self._prompt("semantic_similarity/2", sections),
             SimilarityReply,
             self.options,
             lambda: local_reply_similarity(expected, actual),
@@ -406,25 +356,17 @@ class SemanticSimilarity(JudgedCriterion):
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
-        scores = [reply.score for reply in answers.replies]
-        middle = median_low(scores)
+        scores: list[JsonValue] = [reply.score for reply in answers.replies]
+        middle = median_low(reply.score for reply in answers.replies)
         reply = answers.replies[scores.index(middle)]
-        details = {
-            **quoted(reply.expected_quote, prompt.evidence, "expected_quote"),
-            **quoted(reply.actual_quote, prompt.evidence, "actual_quote"),
-            "scores": scores,
-            **left_out(prompt),
-        }
-        return Score(
-            float(middle), label=LABELS[middle], explanation=reply.reason, details=details, judge=answers.use
-        )
+        return reply_score(answers, reply, float(middle), LABELS[middle], scores=scores)
 
 
 def local_reply_similarity(expected: str, actual: str) -> SimilarityReply:
     """Compares two texts without a model."""
-    found = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
+    verdict = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
     return SimilarityReply(
-        expected_quote="", actual_quote=found.quote, reason=found.reason, score=found.score
+        expected_quote="", actual_quote=verdict.quote, reason=verdict.reason, score=verdict.score
     )
 
 
@@ -432,20 +374,6 @@ def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
     """Returns the gate of a golden turn's similarity: the turn's own, or else the case's."""
     own = expected.thresholds.semantic_similarity if expected.thresholds else None
     return case.thresholds.semantic_similarity if own is None else own
-
-
-def _is_by_meaning(outcome: ExpectationOutcome) -> bool:
-    expectation = outcome.expectation
-    if expectation is None or expectation.kind != "agent_response" or outcome.outcome == "SKIPPED":
-        return False
-    return expectation.comparison == "SEMANTIC_SIMILARITY"
-
-
-def _unasked(score: int, explanation: str | None, label: str | None = None) -> Score:
-    return Score(float(score), label=label or LABELS[score], explanation=explanation)
-
-
-# semantic_match: comparison of values by meaning (`$matchType: semantic`).
 
 
 class OpenValue(NamedTuple):
@@ -465,32 +393,26 @@ class OpenValue(NamedTuple):
 
 def open_values(outcomes: Sequence[ExpectationOutcome], updates: JsonObject) -> list[OpenValue]:
     """Returns the values that code could not compare; `updates` holds the agent's changes of variables."""
-    found = []
+    values = []
     for place, outcome in enumerate(outcomes):
-        if outcome.outcome != "SKIPPED":
-            wanted, actual = _sides(outcome, updates)
-            found += [
-                OpenValue(place, name, value, actual[name])
-                for name, value in wanted.items()
-                if name in actual and value_matches(value, actual[name]) is None
-            ]
-    return found
-
-
-def _sides(outcome: ExpectationOutcome, updates: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """Returns the expected and the actual values of an expectation by name."""
-    expectation, observed = outcome.expectation, outcome.observed
-    if expectation is None:
-        return {}, {}
-    if expectation.kind == "updated_variables":
-        return expectation.variables or {}, updates
-    if expectation.tool_call is not None:
-        return expectation.tool_call.args or {}, getattr(observed, "args", None) or {}
-    if expectation.tool_response is not None and observed is not None:
-        return {"response": expectation.tool_response.response}, {
-            "response": getattr(observed, "response", None)
-        }
-    return {}, {}
+        expectation, observed = outcome.expectation, outcome.observed
+        wanted: JsonObject | None = {}
+        actual: JsonObject | None = {}
+        if expectation is None or outcome.outcome == "SKIPPED":
+            continue
+        if expectation.kind == "updated_variables":
+            wanted, actual = expectation.variables, updates
+        elif expectation.tool_call is not None:
+            wanted, actual = expectation.tool_call.args, getattr(observed, "args", None)
+        elif expectation.tool_response is not None and observed is not None:
+            wanted = {"response": expectation.tool_response.response}
+            actual = {"response": getattr(observed, "response", None)}
+        values += [
+            OpenValue(place, name, value, actual[name])
+            for name, value in (wanted or {}).items()
+            if actual and name in actual and value_matches(value, actual[name]) is None
+        ]
+    return values
 
 
 class SemanticMatch(JudgedCriterion):
@@ -529,28 +451,14 @@ class SemanticMatch(JudgedCriterion):
     async def _ask(self, ask: Ask, values: Sequence[OpenValue]) -> Score | None:
         if not values:
             return None
-        sections = [section for i, value in enumerate(values, 1) for section in _pair(i, value)]
+        sections: list[Section] = []
+        items: list[JsonObject] = []
+        for i, (place, name, directive, actual) in enumerate(values, 1):
+            expected = directive_text(directive)
+            texts = {"parameter": name, "expected value": expected, "actual value": plain_text(actual)}
+            if example := directive.get("$originalValue"):
+                texts["example"] = plain_text(example)
+            sections += [Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
+            items.append({"place": place, "name": name, "expected": expected, "actual": actual})
         prompt = self._prompt(f"{self.name}/2", sections)
-        judged, vote = await judge_statements(ask, prompt, self.options, len(values))
-        found: list[JsonObject] = [
-            {
-                "place": value.place,
-                "name": value.name,
-                "expected": directive_text(value.directive),
-                "actual": value.actual,
-            }
-            | item
-            for value, item in zip(values, judged, strict=True)
-        ]
-        score = share_score(found, vote, "values", self.threshold)
-        return with_items(score, [ComparedValue(v["place"], v["name"], v["score"]) for v in found])
-
-
-def _pair(number: int, value: OpenValue) -> list[Section]:
-    sections = [
-        Section(f"pair {number}, parameter", value.name),
-        Section(f"pair {number}, expected value", directive_text(value.directive)),
-        Section(f"pair {number}, actual value", plain_text(value.actual)),
-    ]
-    example = value.directive.get("$originalValue")
-    return [*sections, Section(f"pair {number}, example", plain_text(example))] if example else sections
+        return with_items(await self._judge_items(ask, prompt, "values", items), "values", "name")

@@ -1,5 +1,7 @@
 """Criteria of citations: whether they are valid, and whether they support the answer."""
 
+from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
@@ -25,12 +27,48 @@ from turnwise.transforms.local_judge.grounding import (
 )
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.cleaning import TextRange, Utf8Text
-from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
-
-# cited_relevance_difference: relevance of the cited references against that of the others.
+from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
 
 
-class CitedRelevanceDifference(MeasuredCriterion):
+class OfAnswer(MeasuredCriterion):
+    """A measure of an engine's answers; other turns have nothing to measure.
+
+    Attributes:
+        reads: Parts of an answer that must have been read, else it is unscored.
+        of_refusals: Whether a refusal in place of an answer is measured.
+    """
+
+    harm: ClassVar[CriterionHarm] = "text"
+    rests_on: ClassVar[RestsOn] = ()
+    reads: ClassVar[tuple[str, ...]] = ()
+    of_refusals: ClassVar[bool] = True
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Measures the answer of a recorded turn, if the parts that count were read."""
+        turn = pair.actual
+        if turn is None or turn.grounded is None or (was_skipped(turn) and not self.of_refusals):
+            return None
+        unread = turn.grounded.why_unread(*self.reads)
+        return Score(None, reason=unread) if unread else self.measure(turn, turn.grounded)
+
+    @abstractmethod
+    def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
+        """Measures an answer; None if there is nothing to measure in it."""
+
+
+class AnswerFaults(OfAnswer):
+    """Share of the parts of an answer that lack something; a threshold is an upper bound."""
+
+    gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
+
+
+def fault_share(faults: int, total: int, words: str, details: JsonObject) -> Score:
+    """Returns the share of faults; `words` says what is wrong, after `2 of 3`."""
+    text = f"{faults} of {total} {words}." if faults else None
+    return Score(faults / total, explanation=text, details=details)
+
+
+class CitedRelevanceDifference(OfAnswer):
     """Mean relevance of an answer's cited references minus that of the others, -1..1.
 
     Above 0, the answer rests on the more relevant references. The relevance is the engine's own score of a
@@ -45,50 +83,32 @@ class CitedRelevanceDifference(MeasuredCriterion):
     name: ClassVar[str] = "cited_relevance_difference"
     scale: ClassVar[tuple[float, float] | None] = (-1.0, 1.0)
     needs: ClassVar[str] = "answers of a search engine with references and their relevance"
-    harm: ClassVar[CriterionHarm] = "text"
-    rests_on: ClassVar[RestsOn] = ()
+    reads: ClassVar[tuple[str, ...]] = ("references", "citations.sources", "grounding_supports.sources")
+    of_refusals: ClassVar[bool] = False
 
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Compares the references of a recorded answer."""
-        turn = pair.actual
-        if turn is None or turn.grounded is None or was_skipped(turn):
+    def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
+        """Compares the relevances of the references."""
+        cited, values = cited_references(turn, answer), [r.relevance for r in answer.references]
+        if not 0 < len(cited) < len(values):
             return None
-        if unread := turn.grounded.why_unread("references", *SOURCES):
-            return Score(None, reason=unread)
-        cited = cited_references(turn, turn.grounded)
-        if not 0 < len(cited) < len(turn.grounded.references):
-            return None
-        if all(reference.relevance is None for reference in turn.grounded.references):
-            return self.not_logged(pair)
-        return _difference(turn.grounded, cited)
-
-
-def _difference(answer: GroundedAnswer, cited: set[int]) -> Score:
-    found = [one.relevance for one in answer.references]
-    known = [value for value in found if value is not None and is_score(value)]
-    if len(known) < len(found):
-        reason = f"{len(found) - len(known)} of {len(found)} references have no relevance from 0 to 1"
-        return Score(None, reason=reason)
-    of_cited = _mean([value for index, value in enumerate(known) if index in cited])
-    of_others = _mean([value for index, value in enumerate(known) if index not in cited])
-    return Score(
-        of_cited - of_others,
-        explanation=f"Mean relevance: {of_cited:.4g} of the cited references, {of_others:.4g} of the others.",
-        details={
+        if all(value is None for value in values):
+            return self.not_logged(turn)
+        known = [value for value in values if value is not None and is_score(value)]
+        if len(known) < len(values):
+            reason = f"{len(values) - len(known)} of {len(values)} references have no relevance from 0 to 1"
+            return Score(None, reason=reason)
+        others = len(values) - len(cited)
+        of_cited = sum(value for i, value in enumerate(known) if i in cited) / len(cited)
+        of_others = sum(value for i, value in enumerate(known) if i not in cited) / others
+        text = f"Mean relevance: {of_cited:.4g} of the cited references, {of_others:.4g} of the others."
+        details: JsonObject = {
             "cited": {"references": len(cited), "mean_relevance": of_cited},
-            "uncited": {"references": len(found) - len(cited), "mean_relevance": of_others},
-        },
-    )
+            "uncited": {"references": others, "mean_relevance": of_others},
+        }
+        return Score(of_cited - of_others, explanation=text, details=details)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-# uncited_references: share of references that no citation names.
-
-
-class UncitedReferences(MeasuredCriterion):
+class UncitedReferences(AnswerFaults):
     """Share of an answer's references that neither a citation nor a claim names, 0..1.
 
     As a gate, a threshold is an upper bound. Unscored if references, or the sources of a citation or a claim,
@@ -100,35 +120,24 @@ class UncitedReferences(MeasuredCriterion):
 
     name: ClassVar[str] = "uncited_references"
     needs: ClassVar[str] = "answers of a search engine with references"
-    harm: ClassVar[CriterionHarm] = "text"
-    rests_on: ClassVar[RestsOn] = ()
-    gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
+    reads: ClassVar[tuple[str, ...]] = CitedRelevanceDifference.reads
+    of_refusals: ClassVar[bool] = False
 
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Counts the references of a recorded answer."""
-        turn = pair.actual
-        if turn is None or turn.grounded is None or was_skipped(turn):
+    def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
+        """Counts the references that are not cited."""
+        total = len(answer.references)
+        if not total:
             return None
-        if unread := turn.grounded.why_unread("references", *SOURCES):
-            return Score(None, reason=unread)
-        if not turn.grounded.references:
-            return None
-        cited = cited_references(turn, turn.grounded)
-        total = len(turn.grounded.references)
+        cited = cited_references(turn, answer)
         uncited = [index for index in range(total) if index not in cited]
-        return Score(
-            len(uncited) / total,
-            explanation=f"{len(uncited)} of {total} references are not cited." if uncited else None,
-            details={"uncited": uncited[:LISTED], "uncited_count": len(uncited), "references": total},
-        )
+        details = {"uncited": uncited[:LISTED], "uncited_count": len(uncited), "references": total}
+        return fault_share(len(uncited), total, "references are not cited", details)
 
 
 # Resolves the ranges and references of an answer's citations and claims.
 
 LISTED = 200
 """Maximum number of entries in the details of a score."""
-SOURCES = ("citations.sources", "grounding_supports.sources")
-"""Parts of an answer that name references."""
 _LONGEST_INDEX = 9
 
 
@@ -155,40 +164,19 @@ class Mark(NamedTuple):
 
     def offsets(self) -> JsonObject:
         """Returns the range in code points (`start`, `end`; null: invalid) and in bytes."""
-        place = {"start": self.place.start, "end": self.place.end}
-        return {**place, "start_byte": self.start, "end_byte": self.end}
+        code_points = {"start": self.place.start, "end": self.place.end}
+        return {**code_points, "start_byte": self.start, "end_byte": self.end}
 
     def details(self) -> JsonObject:
         """Returns range and references for the details of a score."""
         names = [*map(str, self.sources), *self.unknown]
-        more = len(names) - LISTED
-        return {
-            **self.offsets(),
-            "references": names[:LISTED],
-            **({"more_references": more} if more > 0 else {}),
-        }
+        more = {"more_references": len(names) - LISTED} if len(names) > LISTED else {}
+        return {**self.offsets(), "references": names[:LISTED], **more}
 
 
 def was_skipped(turn: Turn) -> bool:
     """Returns whether an answer engine gave a refusal in place of an answer."""
     return turn.grounded is not None and bool(turn.grounded.skipped_reasons)
-
-
-def mark(text: Utf8Text, logged: Citation | GroundedClaim, references: int) -> Mark:
-    """Resolves a citation or claim of an answer with `references` references."""
-    names = dict.fromkeys(logged.sources)
-    known = {name: int(name) for name in names if _is_index(name, references)}
-    return Mark(
-        logged.start,
-        logged.end,
-        text.place(logged.start, logged.end),
-        tuple(dict.fromkeys(known.values())),
-        tuple(name for name in names if name not in known),
-    )
-
-
-def _is_index(name: str, references: int) -> bool:
-    return name.isascii() and name.isdecimal() and len(name) <= _LONGEST_INDEX and int(name) < references
 
 
 class Marks(NamedTuple):
@@ -202,11 +190,18 @@ class Marks(NamedTuple):
 def marks_of(turn: Turn, answer: GroundedAnswer) -> Marks:
     """Resolves the citations and claims of a turn's answer."""
     text, count = Utf8Text(turn.agent or ""), len(answer.references)
-    return Marks(
-        text,
-        [mark(text, citation, count) for citation in answer.citations],
-        [mark(text, claim, count) for claim in answer.claims],
-    )
+
+    def mark(logged: Citation | GroundedClaim) -> Mark:
+        known = {
+            name: int(name)
+            for name in dict.fromkeys(logged.sources)
+            if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_INDEX and int(name) < count
+        }
+        unknown = dict.fromkeys(name for name in logged.sources if name not in known)
+        place = text.place(logged.start, logged.end)
+        return Mark(logged.start, logged.end, place, tuple(dict.fromkeys(known.values())), tuple(unknown))
+
+    return Marks(text, list(map(mark, answer.citations)), list(map(mark, answer.claims)))
 
 
 def cited_references(turn: Turn, answer: GroundedAnswer) -> set[int]:
@@ -217,16 +212,14 @@ def cited_references(turn: Turn, answer: GroundedAnswer) -> set[int]:
 
 def listed(details: Sequence[JsonObject], name: str) -> JsonObject:
     """Returns the first 200 details under a name, and the number of further ones."""
-    more = len(details) - LISTED
-    return {name: list(details[:LISTED]), **({"not_listed": more} if more > 0 else {})}
+    more = {"not_listed": len(details) - LISTED} if len(details) > LISTED else {}
+    return {name: list(details[:LISTED]), **more}
 
-
-# citation_validity: validity of citation ranges and references.
 
 _QUOTED_BYTES = 200
 
 
-class CitationValidity(MeasuredCriterion):
+class CitationValidity(OfAnswer):
     """Share of an answer's citations that are valid, 0..1.
 
     A citation is valid if its range is not empty, lies inside the text and begins and ends between
@@ -241,38 +234,27 @@ class CitationValidity(MeasuredCriterion):
     harm: ClassVar[CriterionHarm] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Checks the citations of a recorded answer."""
-        turn = pair.actual
-        if turn is None or turn.grounded is None or not turn.grounded.citations:
+    def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
+        """Checks the citations."""
+        marks, checked = marks_of(turn, answer), list[JsonObject]()
+        for index, mark in enumerate(marks.citations):
+            problems = [mark.place.problem] if mark.place.problem else []
+            if mark.unknown:
+                problems.append(UNKNOWN_REFERENCE)
+            elif not mark.sources:
+                problems.append(NO_SOURCE)
+            checked.append({"citation": index, **mark.details(), "problems": problems})
+            if mark.place.problem:
+                end = min(mark.end, mark.start + _QUOTED_BYTES)
+                checked[-1]["text"] = marks.text.cut(mark.start, end)
+        if not checked:
             return None
-        marks = marks_of(turn, turn.grounded)
-        found = [_details(i, mark, marks) for i, mark in enumerate(marks.citations)]
-        wrong = [details for details in found if details["problems"]]
-        return Score(
-            (len(found) - len(wrong)) / len(found),
-            explanation=_explanation(wrong[0], len(wrong), len(found)) if wrong else None,
-            details=listed(found, "citations"),
-        )
-
-
-def _details(index: int, mark: Mark, marks: Marks) -> JsonObject:
-    problems = [mark.place.problem] if mark.place.problem else []
-    if mark.unknown:
-        problems.append(UNKNOWN_REFERENCE)
-    elif not mark.sources:
-        problems.append(NO_SOURCE)
-    details: JsonObject = {"citation": index, **mark.details(), "problems": problems}
-    if mark.place.problem:
-        details["text"] = marks.text.cut(mark.start, min(mark.end, mark.start + _QUOTED_BYTES))
-    return details
-
-
-def _explanation(first: JsonObject, wrong: int, total: int) -> str:
-    problems = ", ".join(first["problems"])
-    return (
-        f"{wrong} of {total} citations are not valid; the first is citation {first['citation']}: {problems}."
-    )
+        wrong, explanation = [details for details in checked if details["problems"]], None
+        if wrong:
+            first = f"the first is citation {wrong[0]['citation']}: {', '.join(wrong[0]['problems'])}."
+            explanation = f"{len(wrong)} of {len(checked)} citations are not valid; {first}"
+        value = (len(checked) - len(wrong)) / len(checked)
+        return Score(value, explanation=explanation, details=listed(checked, "citations"))
 
 
 # Checks whether citations support the text they mark, and whether claims have support.
@@ -301,6 +283,9 @@ class Support(NamedTuple):
     def details(self) -> JsonObject:
         """Returns the details of a score."""
         return {"supported": self.value, "by": self.by, "reason": self.reason}
+
+
+_MARKS_NOTHING = Support(None, "local judge", "It marks nothing that claims anything.")
 
 
 class CitedSource(NamedTuple):
@@ -342,11 +327,7 @@ class Grounds:
     """
 
     def __init__(self, answer: GroundedAnswer, marks: Marks, language: str | None) -> None:
-        """Counts the claims and references.
-
-        Raises:
-            TooLargeError: There are more than `MAX_MARKS`.
-        """
+        """Counts the claims and references; raises TooLargeError if there are more than `MAX_MARKS`."""
         named = sum(max(1, len(citation.sources)) for citation in answer.citations)
         if max(named, len(answer.claims)) > MAX_MARKS:
             raise TooLargeError(f"more than {MAX_MARKS} claims, or references in citations")
@@ -357,11 +338,11 @@ class Grounds:
 
     def cited_sources(self) -> list[CitedSource]:
         """Returns every source of every citation, including those that do not exist."""
-        found = []
+        sources = []
         for i, mark in enumerate(self.marks.citations):
-            found += [CitedSource(i, mark, str(source), source) for source in mark.sources]
-            found += [CitedSource(i, mark, name, None) for name in mark.unknown]
-        return found
+            sources += [CitedSource(i, mark, str(source), source) for source in mark.sources]
+            sources += [CitedSource(i, mark, name, None) for name in mark.unknown]
+        return sources
 
     def cited_text(self, mark: Mark) -> str:
         """Returns the text of a valid range."""
@@ -393,17 +374,21 @@ class Grounds:
         """
         if sum(c.mark.end - c.mark.start for c in cited) > _MAX_MARKED:
             raise TooLargeError(f"citations that mark more than {_MAX_MARKED} bytes together")
-        spans = [self._sentences(self.cited_text(c.mark)) for c in cited]
+        texts = [self.cited_text(c.mark) for c in cited]
+        spans = [[text[start:end] for start, end in sentences(text, self.language)] for text in texts]
         questions = [
             SupportQuestion(text, (self.source_text(c.source or 0),))
-            for c, texts in zip(cited, spans, strict=True)
-            for text in texts
+            for c, marked in zip(cited, spans, strict=True)
+            for text in marked
         ]
-        verdicts = iter(supported(questions))
-        return [_of_sentences([next(verdicts) for _ in texts]) for texts in spans]
-
-    def _sentences(self, text: str) -> list[str]:
-        return [text[start:end] for start, end in sentences(text, self.language)]
+        supports, verdicts = list[Support](), iter(supported(questions))
+        for marked in spans:
+            first: dict[bool | None, Support] = {}
+            for _ in marked:
+                support = _of_sentence(next(verdicts))
+                first.setdefault(support.value, support)
+            supports.append(first.get(True) or first.get(False) or _MARKS_NOTHING)
+        return supports
 
     def claimed(self) -> list[tuple[JsonObject, Support]]:
         """Returns the claims of the answer with their offsets and support.
@@ -423,25 +408,20 @@ class Grounds:
         spans = sentences(text, self.language)
         if len(spans) > MAX_SENTENCES:
             raise TooLargeError(f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
-        cited = [self._cited_in(span) for span in spans]
+        cited: list[list[int]] = []
+        for span in spans:
+            marks = [mark for mark in self.marks.citations if mark.place.problem is None]
+            marks = [m for m in marks if (m.place.start or 0) < span.end and span.start < (m.place.end or 0)]
+            cited.append(sorted({source for mark in marks for source in mark.sources}))
         questions = [
             SupportQuestion(text[span.start : span.end], tuple(map(self.source_text, sources)))
             for span, sources in zip(spans, cited, strict=True)
         ]
-        found = zip(spans, cited, map(_of_sentence, supported(questions)), strict=True)
         return [
             ({"start": span.start, "end": span.end, "references": list(map(str, sources))}, support)
-            for span, sources, support in found
-            if support.value is not None
+            for span, sources, verdict in zip(spans, cited, supported(questions), strict=True)
+            if (support := _of_sentence(verdict)).value is not None
         ]
-
-    def _cited_in(self, span: SentenceSpan) -> list[int]:
-        """Returns the sources of the citations that overlap a sentence."""
-        marks = [mark for mark in self.marks.citations if mark.place.problem is None]
-        found = (
-            m.sources for m in marks if (m.place.start or 0) < span.end and span.start < (m.place.end or 0)
-        )
-        return sorted({source for sources in found for source in sources})
 
 
 def _of_sentence(verdict: GroundingVerdict) -> Support:
@@ -450,16 +430,27 @@ def _of_sentence(verdict: GroundingVerdict) -> Support:
     return Support(verdict.label == "supported", "local judge", verdict.reason)
 
 
-def _of_sentences(verdicts: Sequence[GroundingVerdict]) -> Support:
-    found = [_of_sentence(verdict) for verdict in verdicts]
-    for value in (True, False):
-        decisive = next((support for support in found if support.value is value), None)
-        if decisive is not None:
-            return decisive
-    return Support(None, "local judge", "It marks nothing that claims anything.")
+class CitationSupport(MeasuredCriterion):
+    """A measure of what the cited references of an answer support."""
+
+    needs: ClassVar[str] = "answers of a search engine with citations"
+    harm: ClassVar[CriterionHarm] = "unsupported"
+    rests_on: ClassVar[RestsOn] = ("words",)
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Measures a recorded answer, unless it is too much to compare."""
+        try:
+            grounds = grounds_of(sample, pair)
+            return self.measure(grounds) if grounds else None
+        except TooLargeError as error:
+            return Score(None, reason=str(error))
+
+    @abstractmethod
+    def measure(self, grounds: Grounds) -> Score | None:
+        """Measures an answer; raises TooLargeError."""
 
 
-class CitationPrecision(MeasuredCriterion):
+class CitationPrecision(CitationSupport):
     """Share of the references in an answer's citations that support the marked text, 0..1.
 
     The engine's claims decide: a reference supports the marked text if a claim in it names the reference.
@@ -471,23 +462,19 @@ class CitationPrecision(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_precision"
-    needs: ClassVar[str] = "answers of a search engine with citations"
-    harm: ClassVar[CriterionHarm] = "unsupported"
-    rests_on: ClassVar[RestsOn] = ("words",)
 
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Checks the citations of a recorded answer."""
-        try:
-            grounds = grounds_of(sample, pair)
-            cited = grounds.cited_sources() if grounds else []
-            supports = _decided(grounds, cited) if grounds else []
-        except TooLargeError as error:
-            return Score(None, reason=str(error))
-        found = [{**c.details(), **support.details()} for c, support in zip(cited, supports, strict=True)]
-        return share(found, "citations", "{} of {} cited references do not support what they mark")
+    def measure(self, grounds: Grounds) -> Score | None:
+        """Checks the citations."""
+        cited = grounds.cited_sources()
+        by_record = [grounds.by_record(source) for source in cited]
+        left = [source for source, support in zip(cited, by_record, strict=True) if support is None]
+        judged = iter(grounds.by_local_judge(left))
+        supports = [next(judged) if support is None else support for support in by_record]
+        items = [{**c.details(), **support.details()} for c, support in zip(cited, supports, strict=True)]
+        return share(items, "citations", "{} of {} cited references do not support what they mark")
 
 
-class CitationRecall(MeasuredCriterion):
+class CitationRecall(CitationSupport):
     """Share of an answer's claims that need support and have it, 0..1.
 
     The engine's claims decide: a claim has support if it names an existing reference. Without claims, the
@@ -498,21 +485,14 @@ class CitationRecall(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "citation_recall"
-    needs: ClassVar[str] = "answers of a search engine with citations"
-    harm: ClassVar[CriterionHarm] = "unsupported"
-    rests_on: ClassVar[RestsOn] = ("words",)
 
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Checks the claims of a recorded answer."""
-        try:
-            grounds = grounds_of(sample, pair)
-            claimed = grounds.claimed() if grounds else []
-        except TooLargeError as error:
-            return Score(None, reason=str(error))
-        if grounds and claimed and not grounds.marks.text.text:
+    def measure(self, grounds: Grounds) -> Score | None:
+        """Checks the claims."""
+        claimed = grounds.claimed()
+        if claimed and not grounds.marks.text.text:
             return Score(None, reason="the answer has no text that could claim anything")
-        found = [{**place, **support.details()} for place, support in claimed]
-        return share(found, "claims", "{} of {} claims have no support")
+        items = [{**place, **support.details()} for place, support in claimed]
+        return share(items, "claims", "{} of {} claims have no support")
 
 
 def grounds_of(sample: Sample, pair: TurnPair) -> Grounds | None:
@@ -527,27 +507,17 @@ def grounds_of(sample: Sample, pair: TurnPair) -> Grounds | None:
     return Grounds(turn.grounded, marks_of(turn, turn.grounded), sample.conversation.language)
 
 
-def _decided(grounds: Grounds, cited: Sequence[CitedSource]) -> list[Support]:
-    by_record = [grounds.by_record(one) for one in cited]
-    left = [one for one, support in zip(cited, by_record, strict=True) if support is None]
-    judged = iter(grounds.by_local_judge(left))
-    return [next(judged) if support is None else support for support in by_record]
-
-
-def share(found: Sequence[JsonObject], name: str, lack: str) -> Score | None:
+def share(items: Sequence[JsonObject], name: str, lack: str) -> Score | None:
     """Returns the share of supported items among those that claim something; None: there are none."""
-    counted = [details for details in found if details["supported"] is not None]
+    counted = [details for details in items if details["supported"] is not None]
     if not counted:
         return None
-    unsupported = [details for details in counted if not details["supported"]]
-    explanation = lack.format(len(unsupported), len(counted)) + "." if unsupported else None
-    if unsupported and unsupported[0]["reason"]:
-        explanation = f"{explanation} The first: {unsupported[0]['reason']}"
+    unsupported, explanation = [details for details in counted if not details["supported"]], None
+    if unsupported:
+        first = f" The first: {unsupported[0]['reason']}" if unsupported[0]["reason"] else ""
+        explanation = f"{lack.format(len(unsupported), len(counted))}.{first}"
     value = (len(counted) - len(unsupported)) / len(counted)
-    return Score(value, explanation=explanation, details=listed(found, name))
-
-
-# judged_citation_precision: support of the marked text by citations, by a judge.
+    return Score(value, explanation=explanation, details=listed(items, name))
 
 
 class JudgedCitationPrecision(JudgedCriterion):
@@ -573,36 +543,28 @@ class JudgedCitationPrecision(JudgedCriterion):
         cited = grounds.cited_sources() if grounds else []
         if grounds is None or not cited:
             return None
-        asked = [one for one in cited if one.marks_text]
+        asked = [source for source in cited if source.marks_text]
         if not asked:
             return Score(0.0, explanation=why_nothing(cited[0]))
         if len(asked) > MAX_SENTENCES:
             return Score(None, f"{len(asked)} cited references; at most {MAX_SENTENCES} are judged")
-        request = pair.actual.user or "" if pair.actual else ""
-        prompt = self._prompt(
-            "citation_precision/2", [Section("request", request), *_sections(grounds, asked)]
-        )
+        sections = [Section("request", pair.actual.user or "" if pair.actual else "")]
+        for number in sorted({source.source or 0 for source in asked}):
+            sections.append(Section(f"source {number}", grounds.source_text(number)))
+        for number, source in enumerate(asked, 1):
+            name = f"passage {number}, from source {source.source}"
+            sections.append(Section(name, grounds.cited_text(source.mark)))
+        prompt = self._prompt("citation_precision/2", sections)
         judged, vote = await judge_statements(
             ask, prompt, self.options, len(asked), lambda: local_reply(grounds, asked)
         )
-        verdicts = iter(judged)
-        found = [{**one.details(), **(next(verdicts) if one.marks_text else _nothing(one))} for one in cited]
-        return share_score(found, vote, "citations", self.threshold)
-
-
-def _sections(grounds: Grounds, asked: Sequence[CitedSource]) -> list[Section]:
-    sources = sorted({one.source or 0 for one in asked})
-    return [
-        *(Section(f"source {source}", grounds.source_text(source)) for source in sources),
-        *(
-            Section(f"passage {number}, from source {one.source}", grounds.cited_text(one.mark))
-            for number, one in enumerate(asked, 1)
-        ),
-    ]
-
-
-def _nothing(one: CitedSource) -> JsonObject:
-    return {"score": 0.0, "reason": why_nothing(one)}
+        verdicts: Iterator[JsonObject] = iter(judged)
+        items = [
+            source.details()
+            | (next(verdicts) if source.marks_text else {"score": 0.0, "reason": why_nothing(source)})
+            for source in cited
+        ]
+        return share_score(items, vote, "citations", self.threshold)
 
 
 def local_reply(grounds: Grounds, asked: Sequence[CitedSource]) -> StatementReply:
@@ -636,68 +598,46 @@ OUT_OF_RANGE = "ScoreOutOfRange"
 
 def found_problems(turn: Turn, answer: GroundedAnswer) -> Iterator[Problem]:
     """Yields the inconsistencies of an answer, one problem per kind; none for an unfinished answer."""
-    found: dict[str, list[str]] = {}
-    for kind, message in _problems(turn, answer) if answer.is_evaluable else ():
-        found.setdefault(kind, []).append(message)
-    for kind, messages in found.items():
-        yield Problem.of(kind, messages)
-
-
-def _problems(turn: Turn, answer: GroundedAnswer) -> Iterator[tuple[str, str]]:
-    if not turn.agent and not answer.skipped_reasons:
-        yield MISSING_TEXT, "the answer has no text"
+    if not answer.is_evaluable:
+        return
+    problems: defaultdict[str, list[str]] = defaultdict(list)
     marks = marks_of(turn, answer)
+    if not turn.agent and not answer.skipped_reasons:
+        problems[MISSING_TEXT].append("the answer has no text")
     for name, group in (("citations", marks.citations), ("groundingSupports", marks.claims)):
         for i, mark in enumerate(group):
-            yield from _of_mark(f"{name}[{i}]", mark, marks)
-    for i, citation in enumerate(marks.citations):
-        if not citation.sources and not citation.unknown:
-            yield NO_SOURCE, f"citations[{i}]: names no reference"
-    yield from _repeated(marks.citations)
-    yield from _repeated_sources(answer)
-    yield from _wrong_scores(answer)
-
-
-def _of_mark(path: str, mark: Mark, marks: Marks) -> Iterator[tuple[str, str]]:
-    if mark.place.problem:
-        length = len(marks.text.data)
-        yield mark.place.problem, f"{path}: bytes {mark.start} to {mark.end} of {length}"
-    for name in mark.unknown:
-        yield UNKNOWN_REFERENCE, f"{path}: there is no reference {name[:40]!r}"
-
-
-def _repeated(citations: Sequence[Mark]) -> Iterator[tuple[str, str]]:
-    """Yields citations that repeat or overlap an earlier one."""
-    placed = [(c.start, c.end, i) for i, c in enumerate(citations) if c.place.problem is None]
-    furthest, holder = -1, -1
-    for start, end, i in sorted(placed):
-        if start < furthest:
-            is_copy = _meaning(citations[i]) == _meaning(citations[holder])
-            kind = DUPLICATE if is_copy else OVERLAP
-            yield kind, f"citations[{i}]: {'equals' if is_copy else 'overlaps'} citations[{holder}]"
-        if end >= furthest:
-            furthest, holder = end, i
-
-
-def _meaning(mark: Mark) -> tuple[int, int, frozenset[int | str]]:
-    return mark.start, mark.end, frozenset((*mark.sources, *mark.unknown))
-
-
-def _repeated_sources(answer: GroundedAnswer) -> Iterator[tuple[str, str]]:
+            if kind := mark.place.problem:
+                size = len(marks.text.data)
+                problems[kind].append(f"{name}[{i}]: bytes {mark.start} to {mark.end} of {size}")
+            for source in mark.unknown:
+                problems[UNKNOWN_REFERENCE].append(f"{name}[{i}]: there is no reference {source[:40]!r}")
+    for i, mark in enumerate(marks.citations):
+        if not mark.sources and not mark.unknown:
+            problems[NO_SOURCE].append(f"citations[{i}]: names no reference")
+    _add_repeated(marks.citations, problems)
     for i, citation in enumerate(answer.citations):
         if len(set(citation.sources)) < len(citation.sources):
-            yield DUPLICATE, f"citations[{i}]: names a reference twice"
+            problems[DUPLICATE].append(f"citations[{i}]: names a reference twice")
+    scores = [("groundingScore", answer.grounding_score)]
+    scores += [(f"groundingSupports[{i}].groundingScore", c.score) for i, c in enumerate(answer.claims)]
+    scores += [(f"references[{i}].relevanceScore", r.relevance) for i, r in enumerate(answer.references)]
+    for name, score in scores:
+        if not is_score(score):
+            problems[OUT_OF_RANGE].append(f"{name}: {score}")
+    yield from (Problem.of(kind, messages) for kind, messages in problems.items())
 
 
-def _wrong_scores(answer: GroundedAnswer) -> Iterator[tuple[str, str]]:
-    if not is_score(answer.grounding_score):
-        yield OUT_OF_RANGE, f"groundingScore: {answer.grounding_score}"
-    for i, claim in enumerate(answer.claims):
-        if not is_score(claim.score):
-            yield OUT_OF_RANGE, f"groundingSupports[{i}].groundingScore: {claim.score}"
-    for i, reference in enumerate(answer.references):
-        if not is_score(reference.relevance):
-            yield OUT_OF_RANGE, f"references[{i}].relevanceScore: {reference.relevance}"
+def _add_repeated(citations: Sequence[Mark], problems: dict[str, list[str]]) -> None:
+    places = [(c.start, c.end, i) for i, c in enumerate(citations) if c.place.problem is None]
+    meanings = [(c.start, c.end, frozenset((*c.sources, *c.unknown))) for c in citations]
+    furthest, holder = -1, -1
+    for start, end, i in sorted(places):
+        if start < furthest and meanings[i] == meanings[holder]:
+            problems[DUPLICATE].append(f"citations[{i}]: equals citations[{holder}]")
+        elif start < furthest:
+            problems[OVERLAP].append(f"citations[{i}]: overlaps citations[{holder}]")
+        if end >= furthest:
+            furthest, holder = end, i
 
 
 def is_score(value: float | None) -> bool:

@@ -20,7 +20,7 @@ from turnwise.transforms.effects.claims import (
     match_claims,
 )
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
-from turnwise.transforms.judging.ask import Answers, Ask, Question, ask_all
+from turnwise.transforms.judging.ask import Ask, Question, ask_all
 from turnwise.transforms.judging.prompts import ReasonedReply, Reply, Section, left_out, spoken_sections
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.cleaning import find_span
@@ -84,18 +84,29 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         actions = actions_of(sample.conversation, catalog)
         if not any(section.name.endswith(", agent") for section in spoken):
             return self._compared([], actions) if actions else None
-        tools = Section("tools", "\n".join(_tools(sample, catalog, actions)))
-        prompt = self._prompt("claimed_actions/3", [tools, *spoken])
+        # All tools that write or hand over, with the names of the arguments that calls give them.
+        golden = sample.eval_case
+        calls = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+        calls += [call for turn in (golden.turns if golden else ()) for call in turn.tool_calls or ()]
+        calls += (golden.actions or ()) if golden else ()
+        changing = {called_tool(call) for call in calls if catalog.effect_of(call).effect != "read"}
+        arguments: dict[str, dict[str, None]] = {}
+        for name in (*catalog.declared, *map(called_tool, calls), *(action.tool for action in actions)):
+            arguments.setdefault(name, {})
+        for call in calls:
+            arguments[called_tool(call)].update(dict.fromkeys(argument_paths(call.args)))
+        tools = [
+            f"{name}({', '.join(paths)})" if paths else name
+            for name, paths in arguments.items()
+            if name and (name in changing or catalog.effect(name).effect != "read")
+        ]
         question = Question(
-            prompt,
+            self._prompt("claimed_actions/3", [Section("tools", "\n".join(tools)), *spoken]),
             ClaimedActionsReply,
             self.options,
             verdicts=lambda reply: [self._agreement(reply, sample, catalog).value],
         )
-        return self._middle(await ask_all(ask, question), sample, catalog)
-
-    def _middle(self, answers: Answers[ClaimedActionsReply], sample: Sample, catalog: ToolCatalog) -> Score:
-        """Returns the score with the median value, or one without if more answers could not be compared."""
+        answers = await ask_all(ask, question)
         scores = [self._agreement(reply, sample, catalog) for reply in answers.replies]
         measured = [score for score in scores if score.value is not None]
         unknown = [score for score in scores if score.value is None and score.details is not None]
@@ -105,15 +116,20 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
             score = [*scores, *unknown][-1] if scores else Score(None, reason=answers.reason)
         score.judge = answers.use
         if score.details is not None:
-            called = (call for turn in sample.conversation.turns for call in turn.tool_calls)
-            guessed = catalog.guesses(called)
+            guessed = catalog.guesses(call for turn in sample.conversation.turns for call in turn.tool_calls)
             guesses: JsonObject = {"guessed": guessed} if guessed else {}
-            score.details = {**score.details, **guesses, **left_out(answers.question.prompt)}
+            score.details = {**score.details, **guesses, **left_out(question.prompt)}
         return score
 
     def _agreement(self, reply: ClaimedActionsReply, sample: Sample, catalog: ToolCatalog) -> Score:
         """Returns what one answer comes to; None as value: a quote is wrong, or a value is not compared."""
-        claims = _located(reply, sample)
+        claims = []
+        for claim in reply.claims:
+            place = find_quote(claim.quote, claim.turn - 1, sample.conversation)
+            if place is not None and all(find_span(value.text, claim.quote) for value in claim.values):
+                texts = claim.quote.strip(), claim.tool.strip(), claim.identifier.strip()
+                values = [ClaimedValue(value.argument.strip(), value.text.strip()) for value in claim.values]
+                claims.append(ActionClaim(place, *texts, values))
         if len(claims) == len(reply.claims):
             return self._compared(claims, actions_of(sample.conversation, catalog))
         missed = len(reply.claims) - len(claims)
@@ -133,62 +149,19 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         if unclear:
             details["unknown"] = [{"turn": action.turn, "call": call_text(action.call)} for action in unclear]
         share = agreeing / total if total else 1.0
-        if (unknown or unclear) and (self.threshold is None or share >= self.threshold):
-            reason = _not_compared(unknown, len(claims)) if unknown else _unknown_effects(unclear)
-            return Score(None, reason, details=details)
-        return Score(share, explanation=_explanation(claims, unsaid), details=details)
-
-
-def _tools(sample: Sample, catalog: ToolCatalog, actions: Sequence[Action]) -> list[str]:
-    """Returns all tools that write or hand over, with the names of the arguments that calls give them."""
-    golden = sample.eval_case
-    expected = [call for turn in golden.turns for call in turn.tool_calls or ()] if golden else []
-    expected += (golden.actions or ()) if golden else ()
-    calls = [call for turn in sample.conversation.turns for call in turn.tool_calls] + expected
-    changing = {called_tool(call) for call in calls if catalog.effect_of(call).effect != "read"}
-    arguments: dict[str, dict[str, None]] = {}
-    for name in (*catalog.declared, *map(called_tool, calls), *(action.tool for action in actions)):
-        arguments.setdefault(name, {})
-    for call in calls:
-        arguments[called_tool(call)].update(dict.fromkeys(argument_paths(call.args)))
-    return [
-        f"{name}({', '.join(paths)})" if paths else name
-        for name, paths in arguments.items()
-        if name and (name in changing or catalog.effect(name).effect != "read")
-    ]
-
-
-def _located(reply: ClaimedActionsReply, sample: Sample) -> list[ActionClaim]:
-    """Returns the claims whose quote and values are the agent's words."""
-    places = [find_quote(claim.quote, claim.turn - 1, sample.conversation) for claim in reply.claims]
-    return [
-        ActionClaim(place, said.quote.strip(), said.tool.strip(), said.identifier.strip(), _values(said))
-        for said, place in zip(reply.claims, places, strict=True)
-        if place is not None and all(find_span(value.text, said.quote) for value in said.values)
-    ]
-
-
-def _values(claim: ClaimedAction) -> list[ClaimedValue]:
-    return [ClaimedValue(value.argument.strip(), value.text.strip()) for value in claim.values]
-
-
-def _not_compared(unknown: Sequence[ActionClaim], total: int) -> str:
-    values = [
-        f"“{value.text}”{f' ({value.argument})' if value.argument else ''}"
-        for value, verdict in unknown[0].compared_values()
-        if verdict == "not_compared"
-    ]
-    return (
-        f"{len(unknown)} of {total} claims state what cannot be compared with the call: {', '.join(values)}"
-    )
-
-
-def _unknown_effects(unclear: Sequence[Action]) -> str:
-    tools = ", ".join(dict.fromkeys(action.tool for action in unclear))
-    return (
-        f"it is unknown what a tool does whose call the agent does not report ({tools}): state its effect in "
-        "`tools` of the config"
-    )
+        if (not unknown and not unclear) or (self.threshold is not None and share < self.threshold):
+            return Score(share, explanation=_explanation(claims, unsaid), details=details)
+        if unknown:
+            values = ", ".join(
+                f"“{value.text}”{f' ({value.argument})' if value.argument else ''}"
+                for value, verdict in unknown[0].compared_values()
+                if verdict == "not_compared"
+            )
+            what = "claims state what cannot be compared with the call"
+            return Score(None, f"{len(unknown)} of {len(claims)} {what}: {values}", details=details)
+        tools = ", ".join(dict.fromkeys(action.tool for action in unclear))
+        reason = f"it is unknown what a tool does whose call the agent does not report ({tools})"
+        return Score(None, f"{reason}: state its effect in `tools` of the config", details=details)
 
 
 def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str:
@@ -196,8 +169,7 @@ def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str
         f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.place.turn})" for c in claims if c.verdict in _WRONG
     ]
     wrong += [f"done but not said: {call_text(action.call)} (turn index {action.turn})" for action in unsaid]
-    if wrong:
-        return f"{wrong[0][0].upper()}{wrong[0][1:]}" + (
-            f"; and {len(wrong) - 1} more." if wrong[1:] else "."
-        )
-    return "What the agent says it did was done." if claims else "Nothing was done, and nothing claimed."
+    if not wrong:
+        return "What the agent says it did was done." if claims else "Nothing was done, and nothing claimed."
+    more = f"; and {len(wrong) - 1} more." if len(wrong) > 1 else "."
+    return f"{wrong[0][0].upper()}{wrong[0][1:]}{more}"

@@ -12,7 +12,7 @@ from turnwise.transforms.effects.equivalence import SpokenText
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
-_MOST_TOLD = 3
+_MOST_SHOWN = 3
 _CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")
 
 
@@ -44,30 +44,23 @@ class ExpectationsMet(MeasuredCriterion):
 
         Expectations on single turns are included.
         """
-        outcomes = [*sample.scenario_outcomes, *_outputs_said(sample)]
-        return _share([*_of_turns(sample), *outcomes], None) if outcomes else None
-
-
-def _of_turns(sample: Sample) -> list[ExpectationOutcome]:
-    pairs = (pair for pair in sample.evaluable if pair.expected is not None and pair.expected.expectations)
-    return [outcome for pair in pairs for outcome in sample.replay(pair).outcomes if _is_checked(outcome)]
-
-
-def _outputs_said(sample: Sample) -> list[ExpectationOutcome]:
-    """Searches the agent's messages for a case's outputs."""
-    wanted = [text for text in sample.eval_case.outputs if text.strip()] if sample.eval_case else []
-    if not wanted or sample.eval_case is None:
-        return []
-    texts = [text for turn in sample.conversation.turns for text in turn_texts(turn)]
-    spoken = SpokenText(texts, sample.conversation.language or sample.eval_case.language)
-    return [_said(text, spoken) for text in wanted]
-
-
-def _said(text: str, spoken: SpokenText) -> ExpectationOutcome:
-    expectation = Expectation("agent_response", text=text, comparison="CONTAINS")
-    if spoken.contains(text):
-        return ExpectationOutcome(expectation, "PASS")
-    return ExpectationOutcome(expectation, "FAIL", spoken.nearest_sentence(text) or None, "text")
+        case, outcomes = sample.eval_case, list(sample.scenario_outcomes)
+        wanted = [text for text in case.outputs if text.strip()] if case else []
+        if case is not None and wanted:
+            texts = [text for turn in sample.conversation.turns for text in turn_texts(turn)]
+            spoken = SpokenText(texts, sample.conversation.language or case.language)
+            for text in wanted:
+                expectation = Expectation("agent_response", text=text, comparison="CONTAINS")
+                outcome = ExpectationOutcome(expectation, "PASS")
+                if not spoken.contains(text):
+                    nearest = spoken.nearest_sentence(text) or None
+                    outcome = ExpectationOutcome(expectation, "FAIL", nearest, "text")
+                outcomes.append(outcome)
+        if not outcomes:
+            return None
+        pairs = (pair for pair in sample.evaluable if pair.expected and pair.expected.expectations)
+        of_turns = [o for pair in pairs for o in sample.replay(pair).outcomes if _is_checked(o)]
+        return _share([*of_turns, *outcomes], None)
 
 
 def _is_checked(outcome: ExpectationOutcome) -> bool:
@@ -81,60 +74,48 @@ def _share(outcomes: Sequence[ExpectationOutcome], label: str | None) -> Score |
     if not outcomes:
         return None
     undecided = sum(outcome.outcome is None for outcome in outcomes)
-    details: JsonObject = {"checks": [_check(o, o.expectation) for o in outcomes if o.expectation]}
+    checks: list[JsonObject] = []
+    for outcome in outcomes:
+        if expectation := outcome.expectation:
+            wanted = _value_text(_wanted(expectation))
+            checks.append({"kind": expectation.kind, "outcome": outcome.outcome, "wanted": wanted})
+            if outcome.outcome != "PASS":
+                checks[-1]["observed"] = _value_text(outcome.observed)
     if undecided:
         reason = f"{undecided} of {len(outcomes)} expectations need a judge"
-        return Score(None, reason=reason, label=label, details=details)
+        return Score(None, reason=reason, label=label, details={"checks": checks})
     met = sum(outcome.outcome == "PASS" for outcome in outcomes)
-    return Score(met / len(outcomes), label=label, explanation=_explanation(outcomes, met), details=details)
-
-
-def _check(outcome: ExpectationOutcome, expectation: Expectation) -> JsonObject:
-    """Returns the expected value and, if it was not met, the observed one."""
-    check: JsonObject = {"kind": expectation.kind, "outcome": outcome.outcome, "wanted": _wanted(expectation)}
-    return check if outcome.outcome == "PASS" else check | {"observed": _observed(outcome)}
-
-
-def _wanted(expectation: Expectation) -> str | None:
-    if expectation.tool_call is not None:
-        return value_text(call_text(expectation.tool_call))
-    if expectation.tool_response is not None:
-        return _response_text(expectation.tool_response)
-    wanted: JsonValue = expectation.text or expectation.target_agent or expectation.variables
-    return None if wanted is None else value_text(wanted)
-
-
-def _observed(outcome: ExpectationOutcome) -> str | None:
-    seen = outcome.observed
-    if isinstance(seen, ToolCall):
-        return value_text(call_text(seen))
-    if isinstance(seen, ToolResponse):
-        return _response_text(seen)
-    return None if seen is None else value_text(seen)
-
-
-def _response_text(response: ToolResponse) -> str:
-    return f"{response.name}: {value_text(response.response)}"
-
-
-def _explanation(outcomes: Sequence[ExpectationOutcome], met: int) -> str:
     head = f"{met} of {len(outcomes)} expectation{'s' * (len(outcomes) != 1)} met."
-    return f"{head} {not_met(outcomes)}".rstrip()
+    explanation = f"{head} {not_met(outcomes)}".rstrip()
+    return Score(met / len(outcomes), label=label, explanation=explanation, details={"checks": checks})
+
+
+def _wanted(expectation: Expectation) -> ToolCall | ToolResponse | JsonValue:
+    stated = expectation.text or expectation.target_agent or expectation.variables
+    return expectation.tool_call or expectation.tool_response or stated
+
+
+def _value_text(value: ToolCall | ToolResponse | JsonValue) -> str | None:
+    if isinstance(value, ToolResponse):
+        return f"{value.name}: {value_text(value.response)}"
+    value = call_text(value) if isinstance(value, ToolCall) else value
+    return None if value is None else value_text(value)
 
 
 def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
     """Returns the expected and observed values of failed expectations; "" if none failed."""
-    failed = [_unmet_text(o, o.expectation) for o in outcomes if o.outcome == "FAIL" and o.expectation]
-    more = f"; and {len(failed) - _MOST_TOLD} more" if len(failed) > _MOST_TOLD else ""
-    return f"Not met: {'; '.join(failed[:_MOST_TOLD])}{more}." if failed else ""
-
-
-def _unmet_text(outcome: ExpectationOutcome, expectation: Expectation) -> str:
-    wanted, observed = _wanted(expectation), _observed(outcome)
-    if expectation.kind == "agent_response":
-        observed_text = f"said instead: “{observed}”" if observed else "the agent said nothing"
-        return f"“{wanted}” was not said, {observed_text}"
-    if expectation.kind == "no_tool_calls":
-        return "a tool was called where none was to be"
-    observed_text = f", but {observed}" if observed else ""
-    return f"{expectation.kind} {wanted}{observed_text}"
+    failed = []
+    for outcome in outcomes:
+        expectation = outcome.expectation
+        if outcome.outcome != "FAIL" or expectation is None:
+            continue
+        wanted, observed = _value_text(_wanted(expectation)), _value_text(outcome.observed)
+        if expectation.kind == "agent_response":
+            instead = f"said instead: “{observed}”" if observed else "the agent said nothing"
+            failed.append(f"“{wanted}” was not said, {instead}")
+        elif expectation.kind == "no_tool_calls":
+            failed.append("a tool was called where none was to be")
+        else:
+            failed.append(f"{expectation.kind} {wanted}{f', but {observed}' if observed else ''}")
+    more = f"; and {len(failed) - _MOST_SHOWN} more" if len(failed) > _MOST_SHOWN else ""
+    return f"Not met: {'; '.join(failed[:_MOST_SHOWN])}{more}." if failed else ""

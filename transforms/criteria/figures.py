@@ -1,22 +1,34 @@
 """Figures of a conversation: latencies, tokens and calls, how it ended, and the recorded reward."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import StrictBool
 
-from turnwise.schemas.conversation import TimedSpan, Usage
+from turnwise.schemas.conversation import Turn, Usage
 from turnwise.schemas.jsonio import short_repr
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair, end_text, end_unclear
 
-# recorded_reward: the rating that the log itself gives a conversation.
 
-_LABEL = "reward"
+class OfWhole(MeasuredCriterion):
+    """A measure of the conversation as a whole, whether or not answers failed."""
+
+    rests_on: ClassVar[RestsOn] = ()
+    needs_answers: ClassVar[bool] = False
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Scores no single turn."""
+        return None
+
+    @abstractmethod
+    def score_conversation(self, sample: Sample) -> Score | None:
+        """Scores the conversation."""
 
 
-class RecordedReward(MeasuredCriterion):
+class RecordedReward(OfWhole):
     """The reward in the log (`labels.reward`, or `reward` of a record of messages), 0 to 1.
 
     Does not apply to a conversation without a reward; unscored if there is a threshold. Unscored if the
@@ -27,17 +39,11 @@ class RecordedReward(MeasuredCriterion):
 
     name: ClassVar[str] = "recorded_reward"
     needs: ClassVar[str] = "a reward in the log"
-    rests_on: ClassVar[RestsOn] = ()
-    needs_answers: ClassVar[bool] = False
     applies_always: ClassVar[bool] = True
-
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Scores no single turn."""
-        return None
 
     def score_conversation(self, sample: Sample) -> Score | None:
         """Returns the reward as it stands in the log."""
-        reward = (sample.conversation.labels or {}).get(_LABEL)
+        reward = (sample.conversation.labels or {}).get("reward")
         if reward is None:
             return None
         if not isinstance(reward, int | float) or not 0 <= reward <= 1:
@@ -45,10 +51,7 @@ class RecordedReward(MeasuredCriterion):
         return Score(float(reward))
 
 
-# ended_normally: end of the conversation.
-
-
-class EndedNormally(MeasuredCriterion):
+class EndedNormally(OfWhole):
     """1.0 if the conversation ended normally or with a hand-off, else 0.0; the label says how it ended.
 
     Unscored if the log does not state the end, or if something other than the agent failed.
@@ -57,14 +60,8 @@ class EndedNormally(MeasuredCriterion):
     """
 
     name: ClassVar[str] = "ended_normally"
-    rests_on: ClassVar[RestsOn] = ()
-    needs_answers: ClassVar[bool] = False
 
     threshold: float | None = 1.0
-
-    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Scores no single turn."""
-        return None
 
     def score_conversation(self, sample: Sample) -> Score:
         """Scores how the conversation ended."""
@@ -121,7 +118,7 @@ class InferenceCallCount(Figure):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's count."""
         if pair.actual is None or pair.actual.inference_calls is None:
-            return self.not_logged(pair)
+            return self.not_logged(pair.actual)
         return Score(float(pair.actual.inference_calls))
 
 
@@ -146,7 +143,7 @@ class TokenUsage(Figure):
         """Adds up the tokens that the log reports for a turn."""
         usage = pair.actual.usage if pair.actual else None
         if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
-            return None if self.adk_compat else self.not_logged(pair)
+            return None if self.adk_compat else self.not_logged(pair.actual)
         details = {
             "input": usage.input_tokens,
             "output": usage.output_tokens,
@@ -172,7 +169,19 @@ def _total(usage: Usage) -> float:
 _DECIMALS = 3
 
 
-class TurnLatency(Figure):
+class Latency(Figure):
+    """A figure in seconds."""
+
+    unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
+    applies_always: ClassVar[bool] = True
+
+    def unmeasured(self, turn: Turn | None) -> Score | None:
+        """Returns the score of a turn without a duration; unscored where it cannot be read."""
+        unread = turn.unknown_latency if turn is not None else None
+        return Score(None, reason=unread) if unread else self.not_logged(turn)
+
+
+class TurnLatency(Latency):
     """Seconds from the user's message to the end of the turn.
 
     No score without logged times (unscored if there is a threshold), nor for a turn that the agent opened
@@ -183,19 +192,17 @@ class TurnLatency(Figure):
 
     name: ClassVar[str] = "turn_latency"
     needs: ClassVar[str] = "logged times of turns"
-    unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
-    applies_always: ClassVar[bool] = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's duration of a recorded turn; unscored where it cannot be read."""
         if pair.actual is None or pair.actual.latency_ms is None:
-            return _unread(pair) or self.not_logged(pair)
+            return self.unmeasured(pair.actual)
         if not pair.actual.user and not pair.actual.latency_ms:
             return None
         return Score(pair.actual.latency_ms / 1000)
 
 
-class InvocationDuration(Figure):
+class InvocationDuration(Latency):
     """google-adk's duration of a turn, split into model, tool and framework time.
 
     Framework time is the remainder; None if model or tool time is missing.
@@ -205,14 +212,12 @@ class InvocationDuration(Figure):
 
     name: ClassVar[str] = "invocation_duration_v1"
     needs: ClassVar[str] = "logged times of turns"
-    unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
-    applies_always: ClassVar[bool] = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the duration of a recorded turn with its shares, in seconds; unscored if unread."""
         turn = pair.actual
         if turn is None or turn.latency_ms is None:
-            return _unread(pair) or self.not_logged(pair)
+            return self.unmeasured(turn)
         total, framework = turn.latency_ms / 1000, None
         model = None if turn.model_ms is None else turn.model_ms / 1000
         tool = None if turn.tool_ms is None else turn.tool_ms / 1000
@@ -241,16 +246,15 @@ class ToolCallLatency(Figure):
         """Returns the lengths of a recorded turn's tool spans, in order."""
         if pair.actual is None:
             return None
-        spans = (span for span in pair.actual.spans if span.type == "TOOL")
-        found = [Score(span.seconds, label=span.name) for span in spans]
-        calls = len(pair.actual.tool_calls)
-        if self.threshold is not None and len(found) < calls:
-            reason = f"{calls - len(found)} of {calls} tool calls have no time in the log"
-            found.append(Score(None, reason=reason))
-        return found or None
+        spans, calls = pair.actual.spans, len(pair.actual.tool_calls)
+        scores = [Score(span.seconds, label=span.name) for span in spans if span.type == "TOOL"]
+        if self.threshold is not None and len(scores) < calls:
+            reason = f"{calls - len(scores)} of {calls} tool calls have no time in the log"
+            scores.append(Score(None, reason=reason))
+        return scores or None
 
 
-class SpanLatency(Figure):
+class SpanLatency(Latency):
     """Seconds of every timed step: tool, model, callback, guardrail.
 
     One score a span, labelled with its type and name. With a threshold, a turn without spans is unscored.
@@ -260,20 +264,10 @@ class SpanLatency(Figure):
 
     name: ClassVar[str] = "span_latency"
     needs: ClassVar[str] = "logged times of tools or models"
-    unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
-    applies_always: ClassVar[bool] = True
 
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | Score | None:
         """Returns the lengths of a recorded turn's spans, in order."""
         spans = pair.actual.spans if pair.actual else []
-        return [Score(span.seconds, label=_span_label(span)) for span in spans] or self.not_logged(pair)
-
-
-def _unread(pair: TurnPair) -> Score | None:
-    """Returns an unscored score for an unreadable duration; None: no duration is logged."""
-    reason = pair.actual.unknown_latency if pair.actual is not None else None
-    return Score(None, reason=reason) if reason else None
-
-
-def _span_label(span: TimedSpan) -> str:
-    return f"{span.type} {span.name}" if span.name else span.type
+        labels = [f"{span.type} {span.name}" if span.name else span.type for span in spans]
+        scores = [Score(span.seconds, label=label) for span, label in zip(spans, labels, strict=True)]
+        return scores or self.not_logged(pair.actual)

@@ -1,9 +1,10 @@
 """hallucinations_v1: the share of an answer's sentences that their context supports."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from operator import itemgetter
 from statistics import mean
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,23 +17,21 @@ from turnwise.transforms.judging.prompts import (
     MAX_SECTION,
     ReasonedReply,
     Reply,
-    agent_sections,
-    asked_sections,
-    earlier_sections,
+    context_sections,
     facts,
     left_out,
     messages_of_user,
     statement_sections,
     unjudged_reason,
+    votes_of,
 )
 from turnwise.transforms.local_judge.grounding import ground, probability
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.cleaning import quoted
-from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
+from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
 
 Label = Literal["supported", "unsupported", "contradictory", "disputed", "not_applicable"]
-_Figure = TypeVar("_Figure")
 _GOOD = ("supported", "not_applicable")
 
 
@@ -67,13 +66,6 @@ class LocalHallucinationsReply(HallucinationsReply):
     coverages: list[tuple[float, float] | None]
 
 
-class _Sentence:
-    """A sentence of one of the messages that are judged together."""
-
-    def __init__(self, message: int, text: str, span: SentenceSpan) -> None:
-        self.message, self.span, self.text = message, span, text[span.start : span.end]
-
-
 class Hallucinations(AdkJudged):
     """Share of the sentences of an answer that their context supports, or that claim nothing, 0..1.
 
@@ -106,17 +98,14 @@ class Hallucinations(AdkJudged):
         messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
         if max(map(len, messages), default=0) > MAX_SECTION:
             return Score(None, f"an answer of more than {MAX_SECTION} characters is not judged by sentences")
-        found = _sentences(messages, sample.conversation.language)
-        if not found:
+        language = sample.conversation.language
+        spans = [(i, span) for i, text in enumerate(messages) for span in sentences(text, language)]
+        if not spans:
             return None
-        if len(found) > MAX_SENTENCES:
-            return Score(None, f"{len(found)} sentences; at most {MAX_SENTENCES} are judged")
-        context = [
-            *agent_sections(sample.conversation, turn),
-            *earlier_sections(sample.conversation, turn),
-            *asked_sections(sample.conversation, turn),
-        ]
-        texts = [sentence.text for sentence in found]
+        if len(spans) > MAX_SENTENCES:
+            return Score(None, f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
+        context = context_sections(sample.conversation, turn)
+        texts = [messages[i][span.start : span.end] for i, span in spans]
         prompt = self._prompt("hallucinations/2", [*context, *statement_sections("sentence", texts)])
         question = Question(
             prompt,
@@ -124,22 +113,31 @@ class Hallucinations(AdkJudged):
             self.options,
             lambda: local_reply(texts, facts(context), messages_of_user(context)),
         )
-        return _score(found, await vote_each(ask, question, lambda r: _votes(r, len(found)), len(found)))
+        count = len(spans)
+        vote = await vote_each(
+            ask,
+            question,
+            lambda reply: votes_of(((v.number, v.label in _GOOD) for v in reply.sentences), count),
+            count,
+        )
+        details: list[JsonObject] = [
+            {"sentence": text, "message": i, "start": span.start, "end": span.end}
+            for text, (i, span) in zip(texts, spans, strict=True)
+        ]
+        for number, (detail, ballot) in enumerate(zip(details, vote.ballots, strict=True), 1):
+            detail |= _decision(ballot, number, prompt.evidence)
+        return _score(details, vote)
 
     def mean(self, values: Sequence[float]) -> float:
         """Returns the mean, rounded once as google-adk's is."""
         return mean(values)
 
 
-def _sentences(messages: Sequence[str], language: str | None) -> list[_Sentence]:
-    return [_Sentence(i, text, span) for i, text in enumerate(messages) for span in sentences(text, language)]
-
-
 def local_reply(
     texts: Sequence[str], evidence: Sequence[str], asked: Sequence[str]
 ) -> LocalHallucinationsReply:
     """Labels sentences without a model; see `ground`."""
-    found = ground(texts, evidence, asked)
+    grounded = ground(texts, evidence, asked)
     verdicts = [
         SentenceVerdict(
             number=number,
@@ -148,96 +146,58 @@ def local_reply(
             reason=verdict.reason,
             label=verdict.label,
         )
-        for number, verdict in enumerate(found, 1)
+        for number, verdict in enumerate(grounded, 1)
     ]
-    coverages = [
-        None if verdict.coverage is None else (verdict.coverage, verdict.weight) for verdict in found
-    ]
+    coverages = [None if v.coverage is None else (v.coverage, v.weight) for v in grounded]
     return LocalHallucinationsReply(sentences=verdicts, coverages=coverages)
 
 
-def _votes(reply: HallucinationsReply, count: int) -> list[bool | None]:
-    said: list[set[bool]] = [set() for _ in range(count)]
-    for verdict in reply.sentences:
-        if 1 <= verdict.number <= count:
-            said[verdict.number - 1].add(verdict.label in _GOOD)
-    return [next(iter(goods)) if len(goods) == 1 else None for goods in said]
-
-
-def _score(found: Sequence[_Sentence], vote: Vote[HallucinationsReply]) -> Score | None:
-    prompt = vote.answers.question.prompt
-    details = [
-        _detail(sentence, ballot, i, prompt.evidence)
-        for i, (sentence, ballot) in enumerate(zip(found, vote.ballots, strict=True), 1)
-    ]
-    score = Score(None, judge=vote.answers.use, details={"sentences": details, **left_out(prompt)})
-    missing = sum(ballot.value is None for ballot in vote.ballots)
-    if missing:
-        score.reason = unjudged_reason(missing, len(found), vote.answers.reason)
-        return score
-    coverages = _coverages(vote.answers.replies)
-    if coverages:
-        return _graded(score, details, _by_message(found, coverages), coverages)
-    score.value = mean(map(mean, _by_message(found, [ballot.value for ballot in vote.ballots])))
-    score.explanation = next((d["reason"] for d in details if d["label"] not in _GOOD), details[0]["reason"])
-    return score
-
-
-def _coverages(replies: Sequence[HallucinationsReply]) -> list[tuple[float, float] | None]:
-    """Returns the coverages of the local judge; an empty list: a model has answered."""
-    local = [reply for reply in replies if isinstance(reply, LocalHallucinationsReply)]
-    return local[0].coverages if local and len(local) == len(replies) else []
-
-
-def _by_message(found: Sequence[_Sentence], figures: Sequence[_Figure | None]) -> list[list[_Figure]]:
-    """Returns the figures of the sentences of each message that has any."""
-    messages: dict[int, list[_Figure]] = {}
-    for sentence, figure in zip(found, figures, strict=True):
-        if figure is not None:
-            messages.setdefault(sentence.message, []).append(figure)
-    return list(messages.values())
-
-
-def _graded(
-    score: Score,
-    details: Sequence[JsonObject],
-    messages: Sequence[Sequence[tuple[float, float]]],
-    coverages: Sequence[tuple[float, float] | None],
-) -> Score | None:
-    """Adds the local judge's value, and the probabilities of the sentences to their details.
-
-    Args:
-        score: The score without its value.
-        details: Details of the sentences.
-        messages: Coverages and weights of the sentences of each message that claim something; empty: the
-            score is None.
-        coverages: Coverages of all sentences.
-    """
-    for detail, covered in zip(details, coverages, strict=True):
-        detail["probability"] = None if covered is None else probability([covered])
-    if not messages:
-        return None
-    claims = [detail for detail in details if detail["probability"] is not None]
-    score.value = mean(map(probability, messages))
-    score.explanation = min(claims, key=itemgetter("probability"))["reason"]
-    return score
-
-
-def _detail(
-    sentence: _Sentence, ballot: Ballot[HallucinationsReply], number: int, evidence: str
-) -> JsonObject:
+def _decision(ballot: Ballot[HallucinationsReply], number: int, evidence: str) -> JsonObject:
     verdicts = ballot.reply.sentences if ballot.reply else ()
     verdict = next((v for v in verdicts if v.number == number), None)
-    detail: JsonObject = {
-        "sentence": sentence.text,
-        "message": sentence.message,
-        "start": sentence.span.start,
-        "end": sentence.span.end,
-        "label": verdict.label if verdict else None,
-        "reason": verdict.reason if verdict else None,
-        "votes": [ballot.positives, ballot.negatives],
+    votes = [ballot.positives, ballot.negatives]
+    if verdict is None:
+        return {"label": None, "reason": None, "votes": votes}
+    supporting = quoted(verdict.supporting_quote, evidence, "supporting_quote")
+    contradicting = quoted(verdict.contradicting_quote, evidence, "contradicting_quote")
+    return {
+        "label": verdict.label,
+        "reason": verdict.reason,
+        "votes": votes,
+        **supporting,
+        **contradicting,
     }
-    if verdict:
-        detail |= quoted(verdict.supporting_quote, evidence, "supporting_quote")
-        detail |= quoted(verdict.contradicting_quote, evidence, "contradicting_quote")
-    return detail
+
+
+def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply]) -> Score | None:
+    """Returns the mean over the messages of the means of their sentences.
+
+    Of the local judge's answers, it is the mean of the probabilities of the messages by the coverages of
+    their sentences that claim something; None: none does.
+    """
+    values = [ballot.value for ballot in vote.ballots]
+    score = Score(None, judge=vote.answers.use)
+    score.details = {"sentences": list(details), **left_out(vote.answers.question.prompt)}
+    if missing := values.count(None):
+        score.reason = unjudged_reason(missing, len(values), vote.answers.reason)
+        return score
+    local = [reply for reply in vote.answers.replies if isinstance(reply, LocalHallucinationsReply)]
+    if not local or len(local) < len(vote.answers.replies):
+        by_message: defaultdict[int, list[float]] = defaultdict(list)
+        for detail, value in zip(details, values, strict=True):
+            by_message[detail["message"]].append(value or 0.0)
+        score.value = mean(map(mean, by_message.values()))
+        bad = (detail["reason"] for detail in details if detail["label"] not in _GOOD)
+        score.explanation = next(bad, details[0]["reason"])
+        return score
+    claims: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+    for detail, covered in zip(details, local[0].coverages, strict=True):
+        detail["probability"] = None if covered is None else probability([covered])
+        if covered is not None:
+            claims[detail["message"]].append(covered)
+    if not claims:
+        return None
+    score.value = mean(map(probability, claims.values()))
+    claiming = [detail for detail in details if detail["probability"] is not None]
+    score.explanation = min(claiming, key=itemgetter("probability"))["reason"]
+    return score

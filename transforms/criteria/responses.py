@@ -1,7 +1,7 @@
 """google-adk's criteria that compare an answer with a reference."""
 
 from statistics import median_low
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from pydantic import Field, StrictBool
 
@@ -14,10 +14,9 @@ from turnwise.transforms.criteria.base import (
     turn_mismatch,
     words_text,
 )
-from turnwise.transforms.judging.ask import Ask, Question, ask_all, vote
-from turnwise.transforms.judging.prompts import JudgedSection, ReasonedReply, Section, left_out
+from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote
+from turnwise.transforms.judging.prompts import JudgedSection, ReasonedReply, Section, reply_score
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
-from turnwise.transforms.text.cleaning import quoted
 from turnwise.transforms.text.rouge import RougeType, has_tokens, rouge
 
 # response_match_score: ROUGE of the agent's answer and the expected answer.
@@ -49,16 +48,16 @@ class ResponseMatch(ComparesTurns):
         """Compares the words of a recorded turn with those of its golden turn."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
-        if self.adk_compat:
-            return self._adk_score(pair)
-        expected = self._expected_text(pair.expected)
-        if not expected:
+        expected, said = self._texts(pair.expected, pair.actual or Turn())
+        if not expected and not self.adk_compat:
             return None
         if pair.actual is None:
             return turn_mismatch(pair)
-        said = self._said_text(pair.actual)
+        if self.adk_compat:
+            expected = pair.expected.adk_text or pair.expected.response or ""
+            said = pair.actual.adk_text or pair.actual.agent or ""
         scores = rouge(expected, said, self.rouge_type)
-        if not scores.fmeasure and not has_tokens(expected):
+        if not scores.fmeasure and not self.adk_compat and not has_tokens(expected):
             return Score(float(expected.strip() == said.strip()), label="NO_WORDS")
         return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
 
@@ -67,25 +66,32 @@ class ResponseMatch(ComparesTurns):
         why = super().why_failed(sample, pair, score)
         if pair is None or pair.expected is None or pair.actual is None:
             return why
-        expected, said = self._expected_text(pair.expected), self._said_text(pair.actual)
+        expected, said = self._texts(pair.expected, pair.actual)
         return f"{why} Expected: {words_text(expected)}; said: {words_text(said)}."
 
-    def _adk_score(self, pair: TurnPair) -> Score | None:
-        if pair.actual is None or pair.expected is None:
-            return turn_mismatch(pair)
-        expected = pair.expected.adk_text or pair.expected.response or ""
-        said = pair.actual.adk_text or pair.actual.agent or ""
-        scores = rouge(expected, said, self.rouge_type)
-        return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
-
-    def _expected_text(self, expected: ExpectedTurn) -> str:
-        return expected_text(expected, self.include_intermediate_responses_in_final)
-
-    def _said_text(self, actual: Turn) -> str:
-        return answer_text(actual, self.include_intermediate_responses_in_final)
+    def _texts(self, expected: ExpectedTurn, actual: Turn) -> tuple[str, str]:
+        is_all = self.include_intermediate_responses_in_final
+        return expected_text(expected, is_all), answer_text(actual, is_all)
 
 
-# Base class of google-adk's judged criteria.
+class MatchReply(ReasonedReply):
+    """Verdict on an answer and its reference."""
+
+    reference_quote: str = Field(description="The words of the reference that decide.")
+    answer_quote: str = Field(description="The words of the agent's answer that decide.")
+    reason: str = Field(description="Why, in one or two sentences.")
+    verdict: Literal["valid", "invalid"]
+
+
+class SimulatorReply(ReasonedReply):
+    """Verdict on a message of the simulated user."""
+
+    quote: str = Field(description="The words of the message, or of the plan, that decide.")
+    reason: str = Field(description="Why, in one or two sentences; name the rule that is violated.")
+    verdict: Literal["valid", "invalid"]
+
+
+ValidityReply = TypeVar("ValidityReply", MatchReply, SimulatorReply)
 
 
 class AdkJudged(JudgedCriterion):
@@ -104,9 +110,15 @@ class AdkJudged(JudgedCriterion):
         """Returns the answer that is judged."""
         return answer_text(turn, self.include_intermediate_responses_in_final)
 
-    def wanted(self, expected: ExpectedTurn) -> str:
-        """Returns the expected answer."""
-        return expected_text(expected, self.include_intermediate_responses_in_final)
+    async def judge_validity(self, ask: Ask, prompt: Prompt, reply_model: type[ValidityReply]) -> Score:
+        """Returns 1.0 if most of the judge's samples find something valid, else 0.0."""
+        question = Question(prompt, reply_model, self.options)
+        result = await vote(ask, question, lambda reply: reply.verdict == "valid")
+        (ballot,), answers = result.ballots, result.answers
+        if ballot.reply is None:
+            return Score(None, reason=answers.reason, judge=answers.use)
+        votes = [ballot.positives, ballot.negatives]
+        return reply_score(answers, ballot.reply, ballot.value, ballot.reply.verdict, votes=votes)
 
 
 def answer_text(turn: Turn, all_messages: bool) -> str:
@@ -120,15 +132,6 @@ def expected_text(expected: ExpectedTurn, all_messages: bool) -> str:
     """Returns the expected final answer, or all expected messages of the turn."""
     final = expected.response or ""
     return "\n".join([*expected.intermediate_responses, final]) if all_messages else final
-
-
-class MatchReply(ReasonedReply):
-    """Verdict on an answer and its reference."""
-
-    reference_quote: str = Field(description="The words of the reference that decide.")
-    answer_quote: str = Field(description="The words of the agent's answer that decide.")
-    reason: str = Field(description="Why, in one or two sentences.")
-    verdict: Literal["valid", "invalid"]
 
 
 class FinalResponseMatch(AdkJudged):
@@ -151,7 +154,7 @@ class FinalResponseMatch(AdkJudged):
         """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
-        reference = self.wanted(pair.expected)
+        reference = expected_text(pair.expected, self.include_intermediate_responses_in_final)
         if not reference.strip() and not self.adk_compat:
             return None
         if pair.actual is None:
@@ -164,28 +167,7 @@ class FinalResponseMatch(AdkJudged):
             JudgedSection("reference answer", reference),
             JudgedSection("agent's answer", answer),
         ]
-        return await self._ask(ask, sections)
-
-    async def _ask(self, ask: Ask, sections: list[Section]) -> Score:
-        prompt = self._prompt("final_response_match/2", sections)
-        question = Question(prompt, MatchReply, self.options)
-        result = await vote(ask, question, lambda reply: reply.verdict == "valid")
-        (ballot,), answers = result.ballots, result.answers
-        if ballot.reply is None:
-            return Score(None, reason=answers.reason, judge=answers.use)
-        reply = ballot.reply
-        details = {
-            **quoted(reply.reference_quote, prompt.evidence, "reference_quote"),
-            **quoted(reply.answer_quote, prompt.evidence, "answer_quote"),
-            "votes": [ballot.positives, ballot.negatives],
-            **left_out(prompt),
-        }
-        return Score(
-            ballot.value, label=reply.verdict, explanation=reply.reason, details=details, judge=answers.use
-        )
-
-
-# response_evaluation_score: coherence of the agent's answer, by a judge.
+        return await self.judge_validity(ask, self._prompt("final_response_match/2", sections), MatchReply)
 
 
 class CoherenceReply(ReasonedReply):
@@ -221,8 +203,7 @@ class ResponseEvaluation(AdkJudged):
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
-        grade = median_low(reply.grade for reply in answers.replies)
-        reply = next(reply for reply in answers.replies if reply.grade == grade)
         grades = [reply.grade for reply in answers.replies]
-        details = {**quoted(reply.quote, prompt.evidence), "grades": grades, **left_out(prompt)}
-        return Score(float(grade), explanation=reply.reason, details=details, judge=answers.use)
+        grade = median_low(grades)
+        reply = answers.replies[grades.index(grade)]
+        return reply_score(answers, reply, float(grade), None, grades=grades)

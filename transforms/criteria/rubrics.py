@@ -1,11 +1,12 @@
 """google-adk's rubric criteria: statements about an answer, a turn's tool use, or a whole conversation."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from pydantic import Field, model_validator
 
-from turnwise.schemas.conversation import Rubric, Turn
+from turnwise.schemas.conversation import Rubric
 from turnwise.schemas.jsonio import JsonObject, no_items
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import AdkJudged
@@ -14,17 +15,12 @@ from turnwise.transforms.judging.prompts import (
     JudgedSection,
     Section,
     agent_sections,
-    asked_sections,
+    context_sections,
     dialogue_sections,
-    earlier_sections,
-    judge_statements,
     share,
-    share_score,
     statement_sections,
 )
 from turnwise.transforms.matching.sample import Sample, TurnPair
-
-# Base class of google-adk's rubric criteria.
 
 
 class RubricContent(AdkOptions):
@@ -83,28 +79,30 @@ class RubricCriterion(AdkJudged):
         pool: list[JsonObject] = [rubric for score in turns for rubric in (score.details or {})["rubrics"]]
         why = next((score.reason for score in turns if score.reason), None)
         overall = share([rubric["score"] for rubric in pool], why or "", self.threshold)
-        overall.details = {"rubrics": _means(pool)}
+        scores: defaultdict[str, list[float]] = defaultdict(list)
+        for rubric in pool:
+            if rubric["score"] is not None:
+                scores[rubric["rubric_id"]].append(rubric["score"])
+        means = {rubric_id: sum(values) / len(values) for rubric_id, values in scores.items()}
+        overall.details = {"rubrics": means}
         return overall
 
     def applying(self, sample: Sample, pairs: Iterable[TurnPair]) -> list[tuple[Rubric, int | None]]:
         """Returns the rubrics that apply, each once, and the 0-based turn that each is about (None: all)."""
-        given: list[tuple[Rubric, int | None]] = [
-            (Rubric(rubric_id=rubric.rubric_id, text=rubric.text), None) for rubric in self.rubrics
-        ]
-        given += [
-            (rubric, None) for rubric in self._typed(sample.eval_case.rubrics if sample.eval_case else [])
-        ]
+        of_case = sample.eval_case.rubrics if sample.eval_case else []
+        typed: list[tuple[Rubric, int | None]] = [(rubric, None) for rubric in of_case]
         for pair in pairs:
             recorded = pair.actual.expected if pair.actual else None
             for turn in (pair.expected, recorded):
-                given += [(rubric, pair.index) for rubric in self._typed(turn.rubrics if turn else [])]
+                typed += [(rubric, pair.index) for rubric in (turn.rubrics if turn else [])]
+        given = [(Rubric(rubric_id=rubric.rubric_id, text=rubric.text), None) for rubric in self.rubrics]
         without_repeats: dict[tuple[str, str], tuple[Rubric, int | None]] = {}
-        for rubric, turn_index in given:
-            without_repeats.setdefault((rubric.rubric_id, rubric.text), (rubric, turn_index))
+        for rubric, index in (
+            *given,
+            *((r, i) for r, i in typed if r.type == self.rubric_type and r.text.strip()),
+        ):
+            without_repeats.setdefault((rubric.rubric_id, rubric.text), (rubric, index))
         return list(without_repeats.values())
-
-    def _typed(self, rubrics: Iterable[Rubric]) -> list[Rubric]:
-        return [rubric for rubric in rubrics if rubric.type == self.rubric_type and rubric.text.strip()]
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Returns an unscored score if no rubric applies; None: the turns are judged."""
@@ -126,20 +124,8 @@ class RubricCriterion(AdkJudged):
             for i, (rubric, turn) in enumerate(rubrics, 1)
         ]
         prompt = self._prompt(f"{self.name.removesuffix('_v1')}/2", [*material, *sections])
-        found, vote = await judge_statements(ask, prompt, self.options, len(rubrics))
-        named: list[JsonObject] = [
-            {"rubric_id": rubric.rubric_id, "rubric": rubric.text, **finding}
-            for (rubric, _), finding in zip(rubrics, found, strict=True)
-        ]
-        return share_score(named, vote, "rubrics", self.threshold)
-
-
-def _means(pool: Sequence[JsonObject]) -> JsonObject:
-    scores: dict[str, list[float]] = {}
-    for rubric in pool:
-        if rubric["score"] is not None:
-            scores.setdefault(rubric["rubric_id"], []).append(rubric["score"])
-    return {rubric_id: sum(values) / len(values) for rubric_id, values in scores.items()}
+        items: list[JsonObject] = [{"rubric_id": r.rubric_id, "rubric": r.text} for r, _ in rubrics]
+        return await self._judge_items(ask, prompt, "rubrics", items)
 
 
 class RubricFinalResponse(RubricCriterion):
@@ -159,12 +145,8 @@ class RubricFinalResponse(RubricCriterion):
         rubrics = self.applying(sample, [pair])
         if pair.actual is None or not rubrics:
             return None
-        material = [
-            *agent_sections(sample.conversation, pair.actual),
-            *earlier_sections(sample.conversation, pair.actual),
-            *asked_sections(sample.conversation, pair.actual),
-            JudgedSection("answer to be judged", self.said(pair.actual)),
-        ]
+        material = context_sections(sample.conversation, pair.actual)
+        material.append(JudgedSection("answer to be judged", self.said(pair.actual)))
         return await self.ask_about(ask, material, [(rubric, None) for rubric, _ in rubrics])
 
 
@@ -185,12 +167,8 @@ class RubricToolUse(RubricCriterion):
         rubrics = self.applying(sample, [pair])
         if pair.actual is None or not rubrics:
             return None
-        setup = agent_sections(sample.conversation, pair.actual)
-        material = [
-            *(section for section in setup if section.name == "tools of an agent"),
-            *earlier_sections(sample.conversation, pair.actual),
-            *asked_sections(sample.conversation, pair.actual),
-        ]
+        context = context_sections(sample.conversation, pair.actual)
+        material = [section for section in context if section.name != "instructions of an agent"]
         return await self.ask_about(ask, material, [(rubric, None) for rubric, _ in rubrics])
 
 
@@ -227,20 +205,15 @@ class MultiTurn(AdkJudged):
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; None if it is empty."""
-        if not any(map(_happened, sample.conversation.turns)):
+        turns = sample.conversation.turns
+        if not any(turn.user or turn.agent or turn.agent_messages or turn.tool_calls for turn in turns):
             return None
         sections = [*agent_sections(sample.conversation), *dialogue_sections(sample.conversation)]
         if sample.eval_case and sample.eval_case.task:
             sections.append(Section("what the user was to achieve", sample.eval_case.task))
         sections += statement_sections("aspect", self.aspects)
         prompt = self._prompt(f"{self.name.removesuffix('_v1')}/2", sections, "multi_turn")
-        found, vote = await judge_statements(ask, prompt, self.options, len(self.aspects))
-        named = [{"aspect": aspect, **item} for aspect, item in zip(self.aspects, found, strict=True)]
-        return share_score(named, vote, "aspects", self.threshold)
-
-
-def _happened(turn: Turn) -> bool:
-    return bool(turn.user or turn.agent or turn.agent_messages or turn.tool_calls)
+        return await self._judge_items(ask, prompt, "aspects", [{"aspect": text} for text in self.aspects])
 
 
 class MultiTurnTaskSuccess(MultiTurn):

@@ -1,12 +1,11 @@
 """tool_effects_v1: comparison of the changes that calls made with the expected changes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field, PrivateAttr
 
-from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionHarm, Score
@@ -48,8 +47,6 @@ from turnwise.transforms.matching.calls import (
 )
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
-
-# Base classes of criteria that depend on the effects of tools, or leave texts to a judge.
 
 
 class UsesToolEffects(BaseModel, defer_build=True):
@@ -165,15 +162,15 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the changes of a turn with those of its golden turn; an absent turn changes nothing."""
         expected = pair.expected.tool_calls if pair.expected else None
-        if expected is None and not (pair.label == EXTRA_TURN and states_calls(sample)):
+        golden = sample.eval_case.turns if sample.eval_case else ()
+        if expected is None and not (pair.label == EXTRA_TURN and states_calls(golden)):
             return None
         catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
-        wanted = _expected(pair.expected, catalog)
-        golden = sample.eval_case.turns if sample.eval_case else ()
         stated = [call for turn in golden for call in turn.tool_calls or ()]
         missing = missing_lookups(stated, sample.conversation.turns, catalog) if expected else []
         missing = [call for call in missing if call in (expected or ())]
-        score = self._compare(changes_of(wanted, turns, catalog), catalog, missing)
+        changes = changes_of(_expected(pair.expected, catalog), turns, catalog)
+        score = self._compare(changes, catalog, missing)
         score.label = pair.label
         return score
 
@@ -184,16 +181,17 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             return None
         actions, catalog = golden.actions, self.catalog(sample)
         of_turns = [_expected(turn, catalog) for turn in golden.turns]
-        if actions is None and states_calls(sample):
+        if actions is None and states_calls(golden.turns):
             actions = [call for turn in of_turns for call in turn.by_agent or ()]
-        wanted = ExpectedCalls(
-            actions, golden.user_actions, [call for turn in of_turns for call in turn.optional]
-        )
-        work = changes_of(wanted, sample.conversation.turns, catalog)
+        optional = [call for turn in of_turns for call in turn.optional]
+        wanted = ExpectedCalls(actions, golden.user_actions, optional)
+        changes = changes_of(wanted, sample.conversation.turns, catalog)
         called = [*(actions or ()), *golden.user_actions]
         missing = missing_lookups(called, sample.conversation.turns, catalog) if actions else []
-        score = self._compare(work, catalog, missing)
-        if not work.expected and not _states_words(golden):
+        score = self._compare(changes, catalog, missing)
+        words = [golden.outputs, golden.expectations, golden.evaluation_expectations, golden.rubrics]
+        of_turns_words = (t.response is not None or t.expectations or t.rubrics for t in golden.turns)
+        if not changes.expected and not any(words) and not any(of_turns_words):
             score.explanation = f"{score.explanation} {_NOT_SAID}"
         return score
 
@@ -206,11 +204,25 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return overall
 
     def _compare(self, work: Changes, catalog: ToolCatalog, missing: Sequence[ToolCall]) -> Score:
-        """Returns no score in place of a pass if the agent may have invented the result of a look-up.
+        """Scores what is certain; there is no score where a judge's answer could change it.
 
-        Nor if the last call that sets something sets another value than expected.
+        Nor in place of a pass, if the agent may have invented the result of a look-up, or the last call that
+        sets something sets another value than expected.
         """
-        score = self._compare_changes(work, catalog)
+        score = self._score(work, catalog, False)
+        if score.value != 1.0:
+            best = self._score(work, catalog, True)
+            pairs, best.pairs = best.pairs, ()
+            is_certain = (best.value, best.outcome) == (score.value, score.outcome)
+            if not is_certain and self.gated(best).outcome != "FAIL":
+                details, reason = best.details or {}, JUDGE_NEEDED
+                if isinstance(unclear := details.get("not_compared"), list):
+                    names = ", ".join(map(str, unclear))
+                    reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
+                details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
+                text = f"If the wording means the same: {best.explanation}"
+                return OpenScore(None, reason, explanation=text, details=details, pairs=pairs)
+            score = best
         if not (work.lookups or missing or work.last_set) or self.gated(score).outcome != "PASS":
             return score
         compare = ArgumentComparison(self.argument_matchers, self.ordered_lists, True)
@@ -220,38 +232,14 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             "only look-ups are expected, and one was not made": missing,
             "the last call that sets something is not the expected one": last,
         }
-        reason = next(
-            (
-                f"{head}: {'; '.join(listed(list(map(call_text, calls))))}"
-                for head, calls in heads.items()
-                if calls
-            ),
-            None,
-        )
-        if reason is None:
-            return score
-        return Score(None, reason=reason, explanation=score.explanation, details=score.details)
-
-    def _compare_changes(self, work: Changes, catalog: ToolCatalog) -> Score:
-        """Scores what is certain; there is no score where a judge's answer could change it."""
-        score = self._score(work, catalog, False)
-        if score.value == 1.0:
-            return score
-        best = self._score(work, catalog, True)
-        pairs, best.pairs = best.pairs, ()
-        is_certain = (best.value, best.outcome) == (score.value, score.outcome)
-        if is_certain or self.gated(best).outcome == "FAIL":
-            return best
-        details, reason = best.details or {}, JUDGE_NEEDED
-        if isinstance(unclear := details.get("not_compared"), list):
-            names = ", ".join(map(str, unclear))
-            reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
-        details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
-        explanation = f"If the wording means the same: {best.explanation}"
-        return OpenScore(None, reason, explanation=explanation, details=details, pairs=pairs)
+        for head, calls in heads.items():
+            if calls:
+                reason = f"{head}: {'; '.join(listed(list(map(call_text, calls))))}"
+                return Score(None, reason=reason, explanation=score.explanation, details=score.details)
+        return score
 
     def _score(self, work: Changes, catalog: ToolCatalog, undecided: bool) -> OpenScore:
-        names = {item.call.name for item in work.expected if _is_handoff(item, catalog)}
+        names = {item.call.name for item in work.expected if _has_effect(item, catalog, "handoff")}
         ignores = self.prose == "ignore"
         compare = ArgumentComparison(
             self.argument_matchers, self.ordered_lists, undecided, ignores, frozenset(names), self._answers
@@ -262,12 +250,26 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         chosen = self._chosen(matching, catalog)
         allowed = {name: calls for name, calls in chosen.items() if getattr(self, name) == "allow"}
         _drop(matching, [item for calls in allowed.values() for item in calls])
-        details = _details(matching, compare, work) | _if_any(
-            destructive=listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
+        matched, wrong = len(matching.matched), len(matching.wrong)
+        details: JsonObject = {
+            "expected": matched + wrong + len(matching.missing),
+            "actual": matched + wrong + len(matching.extra),
+            "matched": listed(texts([pair.expected for pair in matching.matched])),
+            "missing": listed(texts(matching.missing)),
+            "extra": listed(texts(matching.extra)),
+            "wrong_arguments": wrong_details(matching.wrong, compare),
+        }
+        further: JsonObject = {
+            "made_by_the_other": by_other_actor(matching),
+            "undone": listed(texts(work.undone)),
+            "failed": listed(list(map(call_text, [*work.failed, *work.lookups]))),
+            "guessed": work.guesses,
+            _DESTRUCTIVE: listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
             **{name: listed(texts(calls)) for name, calls in chosen.items()},
-            unknown=listed([text for calls in unclear.values() for text in texts(calls)]),
-            not_compared=listed(skipped := not_compared(matching, compare)),
-        )
+            "unknown": listed([text for calls in unclear.values() for text in texts(calls)]),
+            "not_compared": listed(skipped := not_compared(matching, compare)),
+        }
+        details |= {name: value for name, value in further.items() if value}
         notes = {_ALLOWED[name]: calls for name, calls in allowed.items()}
         notes[_NOT_COUNTED] = [item for calls in unclear.values() for item in calls]
         score = OpenScore(
@@ -287,12 +289,12 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
     def _chosen(self, matching: Matching, catalog: ToolCatalog) -> dict[str, list[ActorCall]]:
         """Returns the calls that each mode is about; those that fail include calls with other arguments."""
         if self.extra_handoffs == self.missing_handoffs == "allow":
-            for pair in [pair for pair in matching.wrong if _is_handoff(pair.expected, catalog)]:
+            for pair in [pair for pair in matching.wrong if _has_effect(pair.expected, catalog, "handoff")]:
                 matching.wrong.remove(pair)
                 matching.missing.append(pair.expected)
                 matching.extra.append(pair.actual)
         extra, missing = _unexpected(matching), [*matching.missing, *(p.expected for p in matching.wrong)]
-        found = {}
+        chosen = {}
         for name, calls, all_calls, effect in (
             ("extra_handoffs", matching.extra, extra, "handoff"),
             ("extra_writes", matching.extra, extra, "write"),
@@ -301,8 +303,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             mode = getattr(self, name)
             if mode != "weigh" or name == "extra_handoffs":
                 tools = [(d, catalog.effect_of(d.call)) for d in (all_calls if mode == "fail" else calls)]
-                found[name] = [d for d, tool in tools if tool.effect == effect and not tool.destructive]
-        return found
+                chosen[name] = [d for d, tool in tools if tool.effect == effect and not tool.destructive]
+        return chosen
 
     def _why_unknown(
         self, matching: Matching, unclear: dict[str, list[ActorCall]], catalog: ToolCatalog
@@ -315,18 +317,16 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         threshold = self.threshold
         if threshold is not None and _f1(matching, catalog) < threshold:
             return None
-        known = [pair for pair in matching.matched if not _is_unknown(pair.expected, catalog)]
+        known = [pair for pair in matching.matched if not _has_effect(pair.expected, catalog, UNKNOWN)]
         if unclear:
-            tools = {
-                how: dict.fromkeys(called_tool(one.call) for one in calls) for how, calls in unclear.items()
-            }
-            told = [f"{how}: {', '.join(names)}" for how, names in tools.items()]
+            names = {how: dict.fromkeys(called_tool(c.call) for c in calls) for how, calls in unclear.items()}
+            tools = [f"{how}: {', '.join(called)}" for how, called in names.items()]
         elif threshold is None or threshold <= _f1(matching._replace(matched=known), catalog):
             return None
         else:
-            told = sorted({called_tool(p.expected.call) for p in matching.matched if p not in known})
+            tools = sorted({called_tool(p.expected.call) for p in matching.matched if p not in known})
         return (
-            f"it is unknown what a tool does ({'; '.join(told)}): state its effect in `tools` of the config"
+            f"it is unknown what a tool does ({'; '.join(tools)}): state its effect in `tools` of the config"
         )
 
     def _certain_failure(self, details: JsonObject) -> str | None:
@@ -340,21 +340,12 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return "; ".join(reasons) if reasons and self.threshold is not None else None
 
 
-def states_calls(sample: Sample) -> bool:
-    """Returns whether a turn of the case states which calls are expected."""
-    return sample.eval_case is not None and any(
-        turn.tool_calls is not None for turn in sample.eval_case.turns
-    )
-
-
-def _states_words(case: EvalCase) -> bool:
-    """Returns whether a case states anything about what the agent says."""
-    of_turns = any(turn.response is not None or turn.expectations or turn.rubrics for turn in case.turns)
-    return bool(of_turns or case.outputs or case.expectations or case.evaluation_expectations or case.rubrics)
+def states_calls(golden: Iterable[ExpectedTurn]) -> bool:
+    """Returns whether one of the turns of a case states which calls are expected."""
+    return any(turn.tool_calls is not None for turn in golden)
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
-    """Returns the required and optional calls and hand-offs of a golden turn."""
     if turn is None:
         return ExpectedCalls([])
     skipped = [e.tool_call for e in turn.expectations if e.skip and e.tool_call]
@@ -367,72 +358,43 @@ def _unexpected(matching: Matching) -> list[ActorCall]:
     return [*matching.extra, *(pair.actual for pair in matching.wrong if pair.actual.actor == "agent")]
 
 
+def _has_effect(call: ActorCall, catalog: ToolCatalog, effect: str) -> bool:
+    return catalog.effect_of(call.call).effect == effect
+
+
 def _take_unclear(matching: Matching, catalog: ToolCatalog) -> dict[str, list[ActorCall]]:
     """Removes the calls that are not as expected and whose tool's effect is unknown, and returns them."""
-    wrong = [pair for pair in matching.wrong if _is_unknown(pair.expected, catalog)]
-    found = {
-        "not expected": [item for item in matching.extra if _is_unknown(item, catalog)],
-        "missing": [item for item in matching.missing if _is_unknown(item, catalog)],
+    wrong = [pair for pair in matching.wrong if _has_effect(pair.expected, catalog, UNKNOWN)]
+    unclear = {
+        "not expected": [call for call in matching.extra if _has_effect(call, catalog, UNKNOWN)],
+        "missing": [call for call in matching.missing if _has_effect(call, catalog, UNKNOWN)],
         "with other arguments": [pair.actual for pair in wrong],
     }
-    _drop(matching, [*found["not expected"], *found["missing"]])
-    matching.wrong[:] = [pair for pair in matching.wrong if not _is_unknown(pair.expected, catalog)]
-    return {how: calls for how, calls in found.items() if calls}
+    _drop(matching, [*unclear["not expected"], *unclear["missing"]])
+    matching.wrong[:] = [p for p in matching.wrong if not _has_effect(p.expected, catalog, UNKNOWN)]
+    return {how: calls for how, calls in unclear.items() if calls}
 
 
 def _drop(matching: Matching, calls: Sequence[ActorCall]) -> None:
-    """Removes extra and missing calls from a matching."""
     dropped = set(map(id, calls))
     for side in (matching.extra, matching.missing):
         side[:] = [item for item in side if id(item) not in dropped]
 
 
-def _is_unknown(item: ActorCall, catalog: ToolCatalog) -> bool:
-    return catalog.effect_of(item.call).effect == UNKNOWN
-
-
-def _is_handoff(item: ActorCall, catalog: ToolCatalog) -> bool:
-    return catalog.effect_of(item.call).effect == "handoff"
-
-
 def _f1(matching: Matching, catalog: ToolCatalog) -> float:
     """Returns F1 = 2 M / (E + A), with the weights of matched, expected and made calls."""
+
+    def weight(calls: Sequence[ActorCall]) -> float:
+        return sum(HANDOFF_WEIGHT if _has_effect(call, catalog, "handoff") else 1.0 for call in calls)
+
     matched = [pair.expected for pair in matching.matched]
     wanted = [*matched, *matching.missing, *(pair.expected for pair in matching.wrong)]
     made = [*matched, *matching.extra, *(pair.actual for pair in matching.wrong)]
-    agreed, total = _weight(matched, catalog), _weight(wanted, catalog) + _weight(made, catalog)
-    if all(_is_handoff(item, catalog) for item in (*wanted, *made)):
+    agreed, total = weight(matched), weight(wanted) + weight(made)
+    if all(_has_effect(call, catalog, "handoff") for call in (*wanted, *made)):
         agreed, total = agreed + 1.0, total + 2.0
     return 2.0 * agreed / total
 
-
-def _weight(made: Sequence[ActorCall], catalog: ToolCatalog) -> float:
-    return sum(HANDOFF_WEIGHT if _is_handoff(item, catalog) else 1.0 for item in made)
-
-
-def _details(matching: Matching, compare: ArgumentComparison, work: Changes) -> JsonObject:
-    matched, wrong = len(matching.matched), len(matching.wrong)
-    return {
-        "expected": matched + wrong + len(matching.missing),
-        "actual": matched + wrong + len(matching.extra),
-        "matched": listed(texts([pair.expected for pair in matching.matched])),
-        "missing": listed(texts(matching.missing)),
-        "extra": listed(texts(matching.extra)),
-        "wrong_arguments": wrong_details(matching.wrong, compare),
-    } | _if_any(
-        made_by_the_other=by_other_actor(matching),
-        undone=listed(texts(work.undone)),
-        failed=listed(list(map(call_text, [*work.failed, *work.lookups]))),
-        guessed=work.guesses,
-    )
-
-
-def _if_any(**details: JsonValue) -> JsonObject:
-    """Returns those details that are not empty."""
-    return {name: value for name, value in details.items() if value}
-
-
-# final_state_v1: comparison of the session state with the expected state.
 
 NO_STATE = "the log shows no session state"
 _SHOWN = 3
@@ -481,24 +443,28 @@ class FinalState(MeasuredCriterion, LeavesOpen):
         return self._compare(golden.final_session_state, golden.session_state | shown)
 
     def _compare(self, wanted: JsonObject, state: JsonObject) -> Score:
-        paths = list(_paths(wanted, state, ""))
-        verdicts = [_verdict(expected, actual) for _, expected, actual in paths]
+        total, matched = 0, 0
+        differing: list[tuple[str, JsonValue, JsonValue]] = []
         pairs: list[OpenPair] = []
-        for place, compared in enumerate(paths):
-            if verdicts[place] is None:
-                pair = _open_pair(*compared)
-                verdicts[place] = self._answers.get(pair)
-                pairs += [pair] if verdicts[place] is None else []
-        differing = [path for path, verdict in zip(paths, verdicts, strict=True) if verdict is False]
-        details: JsonObject = {
-            "expected": len(paths),
-            "matched": verdicts.count(True),
-            "differing": [
-                {"path": name, "expected": want, "actual": found} for name, want, found in differing
-            ],
-        }
-        share = (verdicts.count(True) + len(pairs)) / len(paths)
-        explanation = _summary(differing)
+        for path, want, actual in _paths(wanted, state, ""):
+            verdict = value_matches(want, actual) if is_directive(want) else equivalent(want, actual)
+            if verdict is None or (
+                not verdict and not is_directive(want) and equivalent(want, actual, "met")
+            ):
+                text = directive_text(want) if is_directive(want) else plain_text(want)
+                pair = OpenPair(f"{path} of the state", text, plain_text(actual))
+                verdict = self._answers.get(pair)
+                pairs += [pair] if verdict is None else []
+            total, matched = total + 1, matched + bool(verdict)
+            differing += [(path, want, actual)] if verdict is False else []
+        shown = [{"path": path, "expected": want, "actual": actual} for path, want, actual in differing]
+        details: JsonObject = {"expected": total, "matched": matched, "differing": shown}
+        share = (matched + len(pairs)) / total
+        explanation = "The state is as expected."
+        if differing:
+            first = [f"{p} is {value_text(a)} instead of {value_text(w)}" for p, w, a in differing[:_SHOWN]]
+            more = f", and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+            explanation = f"{', '.join(first)}{more}."
         if pairs:
             details["unclear"] = [pair._asdict() for pair in pairs]
             named = ", ".join(pair.name for pair in pairs[:_SHOWN])
@@ -508,33 +474,11 @@ class FinalState(MeasuredCriterion, LeavesOpen):
         return Score(share, explanation=explanation, details=details)
 
 
-def _open_pair(path: str, wanted: JsonValue, found: JsonValue) -> OpenPair:
-    text = directive_text(wanted) if is_directive(wanted) else plain_text(wanted)
-    return OpenPair(f"{path} of the state", text, plain_text(found))
-
-
 def _paths(wanted: JsonObject, state: JsonValue, prefix: str) -> Iterator[tuple[str, JsonValue, JsonValue]]:
     """Yields every path of the expected state with its expected and its actual value."""
     for key, value in wanted.items():
-        found = state.get(key) if isinstance(state, dict) else None
+        actual = state.get(key) if isinstance(state, dict) else None
         if isinstance(value, dict) and value and not is_directive(value):
-            yield from _paths(value, found, f"{prefix}{key}.")
+            yield from _paths(value, actual, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}", value, found
-
-
-def _verdict(wanted: JsonValue, found: JsonValue) -> bool | None:
-    if is_directive(wanted):
-        return value_matches(wanted, found)
-    is_same = equivalent(wanted, found)
-    return None if not is_same and equivalent(wanted, found, "met") else is_same
-
-
-def _summary(differing: list[tuple[str, JsonValue, JsonValue]]) -> str:
-    if not differing:
-        return "The state is as expected."
-    parts = [
-        f"{path} is {value_text(found)} instead of {value_text(want)}" for path, want, found in differing
-    ]
-    more = f", and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
-    return f"{', '.join(parts[:_SHOWN])}{more}."
+            yield f"{prefix}{key}", value, actual

@@ -16,10 +16,10 @@ from turnwise.transforms.effects.failures import changed_nothing, has_failed
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
+    answered_calls,
     arguments_match,
     frozen,
     is_directive,
-    pair_responses,
 )
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
@@ -124,8 +124,10 @@ class ToolTrajectory(ComparesTurns):
         return _equal_partners(self._keys(expected), self._keys(actual))
 
     def _needs_rules(self, expected: Sequence[ToolCall]) -> bool:
-        """Returns whether calls are compared by matchers or directives, not by equality."""
-        return bool(self.argument_matchers) or (not self.adk_compat and any(map(_has_directive, expected)))
+        values = (
+            [] if self.adk_compat else [value for call in expected for value in (call.args or {}).values()]
+        )
+        return bool(self.argument_matchers) or any(map(is_directive, values))
 
     def _keys(self, calls: Sequence[ToolCall]) -> list[_CallKey]:
         if self.ignore_args:
@@ -163,29 +165,31 @@ class ToolTrajectory(ComparesTurns):
         partners: list[int | None],
     ) -> Score:
         """Scores two lists of calls or their keys, compared by `same`."""
-        matched = len(partners) - partners.count(None)
+        used = set(partners)
+        missing = [call for call, j in zip(expected, partners, strict=True) if j is None]
+        extra = [call for j, call in enumerate(actual) if j not in used]
+        matched, rest = len(partners) - len(missing), iter(made)
         if self.match_type == "EXACT":
             is_match = len(wanted) == len(made) and all(map(same, wanted, made))
         elif self.match_type == "IN_ORDER":
-            is_match = _in_order(wanted, made, same)
+            is_match = all(any(same(want, call) for call in rest) for want in wanted)
         else:
             is_match = matched == len(made if self.match_type == "SUBSET" else wanted)
-        details = credit(matched, len(wanted), len(made)) | _differences(expected, actual, partners)
-        explanation = None if is_match else self._why(expected, actual, partners)
+        details = credit(matched, len(wanted), len(made))
+        details |= {"missing": [call.name for call in missing], "extra": [call.name for call in extra]}
+        explanation = None if is_match else self._why(expected, actual, missing, extra)
         return Score(float(is_match), explanation=explanation, details=details)
 
     def _why(
-        self, expected: Sequence[ToolCall], actual: Sequence[ToolCall], partners: Sequence[int | None]
+        self,
+        expected: Sequence[ToolCall],
+        actual: Sequence[ToolCall],
+        missing: Sequence[ToolCall],
+        extra: Sequence[ToolCall],
     ) -> str:
-        """Returns the calls that do not match, with their arguments."""
-        missing = [call for call, j in zip(expected, partners, strict=True) if j is None]
-        used = set(partners)
-        extra = [call for j, call in enumerate(actual) if j not in used]
         names_extra = bool(extra) and self.match_type in ("EXACT", "SUBSET")
         wanted, made = calls_apart(missing, extra if names_extra else actual)
-        parts = []
-        if missing and self.match_type != "SUBSET":
-            parts.append(f"Missing: {wanted}.")
+        parts = [f"Missing: {wanted}."] if missing and self.match_type != "SUBSET" else []
         if names_extra:
             parts.append(f"Not expected: {made}.")
         elif parts:
@@ -193,10 +197,6 @@ class ToolTrajectory(ComparesTurns):
         if parts:
             return " ".join(parts)
         return f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
-
-
-def _has_directive(call: ToolCall) -> bool:
-    return bool(call.args) and any(map(is_directive, (call.args or {}).values()))
 
 
 def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> list[int | None]:
@@ -223,8 +223,7 @@ def retried_calls(turns: Sequence[Turn], recorded: Sequence[Turn]) -> list[ToolC
     succeeded: set[Hashable] = set()
     idle: list[tuple[Hashable, ToolCall]] = []
     for place, turn in enumerate((*before, *turns)):
-        calls = turn.tool_calls
-        for call, response in zip(calls, pair_responses(calls, turn.tool_responses), strict=True):
+        for call, response in answered_calls(turn):
             key = _hashed((call.name, call.args or None))
             if not (changed_nothing(response) or has_failed(response, call.name or "", call.args)):
                 succeeded.add(key)
@@ -239,24 +238,5 @@ def credit(matched: int, expected: int, actual: int) -> JsonObject:
     recall = matched / expected if expected else 1.0
     both = precision + recall
     f1 = 2 * precision * recall / both if both else 0.0
-    return {
-        "matched": matched,
-        "expected": expected,
-        "actual": actual,
-        "precision": precision,
-        "recall": recall,
-        "f1": f1,
-    }
-
-
-def _differences(
-    expected: Sequence[ToolCall], actual: Sequence[ToolCall], partners: list[int | None]
-) -> JsonObject:
-    used = set(partners)
-    missing = [call.name for call, partner in zip(expected, partners, strict=True) if partner is None]
-    return {"missing": missing, "extra": [call.name for j, call in enumerate(actual) if j not in used]}
-
-
-def _in_order(wanted: Sequence[T], made: Sequence[T], same: Callable[[T, T], bool]) -> bool:
-    rest = iter(made)
-    return all(any(same(want, call) for call in rest) for want in wanted)
+    counts = {"matched": matched, "expected": expected, "actual": actual}
+    return {**counts, "precision": precision, "recall": recall, "f1": f1}

@@ -1,7 +1,7 @@
 """Eval cases made of conversations: candidates of logs or runs, a sample of them, the case of each."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from operator import ge, gt, le, lt
 from typing import Any, NamedTuple, cast
@@ -13,7 +13,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction
 from turnwise.schemas.proto.scalars import shown
-from turnwise.schemas.rows import ConversationRow, ExpectedPart, Transcript, TranscriptCall, TranscriptTurn
+from turnwise.schemas.rows import ConversationRow, ExpectedPart, Transcript, TranscriptTurn
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.traces.turns import STRANGER
 from turnwise.transforms.matching.sample import MISSING_TURN, broke_off, recorded_case
@@ -31,12 +31,8 @@ class Candidate(Struct, frozen=True):
     """A conversation of which a case may be made.
 
     Attributes:
-        conversation: What was said and called.
-        facts: What a query can ask for.
-        source: File of its record.
         position: 1-based line or index in that file; 0: unknown.
         failed: Indices of the turns whose answers or calls are known to be wrong.
-        verdict: PASS or FAIL; None: not decided, or it was not scored.
         cut: Whether parts of it are missing.
     """
 
@@ -127,24 +123,20 @@ def recorded_turns(transcript: Transcript) -> list[TranscriptTurn]:
 def _turn(turn: TranscriptTurn, index: int) -> Turn:
     unknown = "; ".join(turn.get("unknown", ())) or None
     calls = turn["tool_calls"]
+    answered = (call for call in calls if call["result"] is not None or call["error"])
     return Turn(
         turn_index=index,
         user=turn["user"],
         agent=turn["agent"],
         agent_messages=turn.get("messages", []),
         tool_calls=[ToolCall(call["name"], call["args"]) for call in calls],
-        tool_responses=_responses(calls),
+        tool_responses=[ToolResponse(call["name"], None, call["result"], call["error"]) for call in answered],
         user_tool_calls=[ToolCall(call["name"], call["args"]) for call in turn.get("user_tool_calls", ())],
         transfers=turn.get("transfers", []),
         expected=_expected(turn["expected"]) if turn["expected"] else None,
         unknown_calls=unknown,
         unknown_words=unknown,
     )
-
-
-def _responses(calls: Sequence[TranscriptCall]) -> list[ToolResponse]:
-    answered = (call for call in calls if call["result"] is not None or call["error"])
-    return [ToolResponse(call["name"], None, call["result"], call["error"]) for call in answered]
 
 
 def _expected(part: ExpectedPart) -> ExpectedTurn | None:
@@ -269,16 +261,11 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> MadeCase:
     return MadeCase(case, notes)
 
 
-def _is_doubtful(turn: Turn) -> bool:
-    """Returns whether a finding says that the user's message may be another one."""
-    return any(finding.kind in _OF_USERS for finding in turn.findings)
-
-
 def _expected_turn(turn: Turn, recorded: ExpectedTurn, has_failed: bool, notes: Counter[str]) -> ExpectedTurn:
     own = turn.expected
     if not (turn.user or "").strip() and not turn.user_tool_calls:
         notes["turns without a message of the user, to be looked at"] += 1
-    elif _is_doubtful(turn):
+    elif any(finding.kind in _OF_USERS for finding in turn.findings):
         notes["turns of which the log may miss what the user said, to be looked at"] += 1
     if own is not None and (own.response is not None or own.tool_calls is not None):
         notes["turns with the expectations that they were held against"] += 1
@@ -311,7 +298,21 @@ def meets(condition: Condition, facts: Facts) -> bool:
         found = (meets(part, facts) for part in condition.parts)
         return all(found) if condition.kind == "AND" else any(found)
     if isinstance(condition, FieldComparison):
-        return _compare(condition, facts)
+        check_fields(condition, facts)
+        value = facts[condition.field]
+        values = [item for item in (value if isinstance(value, list) else [value]) if item is not None]
+        if condition.operator in _ORDERED:
+            return any(_ordered(condition, item) for item in values)
+        if condition.operator == ":":
+            return any(condition.value.casefold() in str(item).casefold() for item in values)
+        try:
+            is_equal = any(
+                glob_matches(condition.value, (f"{item:g}" if isinstance(item, float) else str(item)))
+                for item in values
+            )
+        except ValueError as error:
+            raise FilterError(f"{condition.field} {condition.operator}: {error}") from None
+        return is_equal == (condition.operator == "=")
     return not meets(condition.part, facts)
 
 
@@ -326,21 +327,6 @@ def check_fields(condition: Condition, known: Facts) -> None:
             check_fields(part, known)
 
 
-def _compare(wanted: FieldComparison, facts: Facts) -> bool:
-    check_fields(wanted, facts)
-    value = facts[wanted.field]
-    values = [item for item in (value if isinstance(value, list) else [value]) if item is not None]
-    if wanted.operator in _ORDERED:
-        return any(_ordered(wanted, item) for item in values)
-    if wanted.operator == ":":
-        return any(wanted.value.casefold() in str(item).casefold() for item in values)
-    try:
-        is_equal = any(glob_matches(wanted.value, _text(item)) for item in values)
-    except ValueError as error:
-        raise FilterError(f"{wanted.field} {wanted.operator}: {error}") from None
-    return is_equal == (wanted.operator == "=")
-
-
 def _ordered(wanted: FieldComparison, value: JsonValue) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FilterError(f"{wanted.field} {wanted.operator}: it is no number")
@@ -348,7 +334,3 @@ def _ordered(wanted: FieldComparison, value: JsonValue) -> bool:
         return _ORDERED[wanted.operator](value, float(wanted.value))
     except ValueError:
         raise FilterError(f"{wanted.field} {wanted.operator}: {shown(wanted.value)} is no number") from None
-
-
-def _text(value: JsonValue) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -45,9 +45,7 @@ class RunOfConversation(NamedTuple):
 
     Attributes:
         conversation: What was said and called, with what was expected of the turns.
-        verdict: PASS or FAIL; None: not decided.
         scores: Rows of its scores; their turns are those of the conversation.
-        app_name: Name of the agent.
     """
 
     conversation: Conversation
@@ -128,7 +126,6 @@ class Converted(NamedTuple):
     """A converted conversation or case.
 
     Attributes:
-        record: The record.
         not_held: Field -> how often the target does not hold it, or holds something else.
         added: Field -> how often the target states it and the original does not.
     """
@@ -154,7 +151,9 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
         return _written(item, target.conversation)
     if target.case is None:
         raise ValueError(f"{target.name} holds no eval cases")
-    return _as_case(item, own, target.case)
+    case = own or recorded_case(item)
+    record, back = _and_back(case, target.case)
+    return _compared(record, item, _expecting(back) if own else played_case(back), target.case.made)
 
 
 def _as_conversation(case: EvalCase, target: Target) -> Converted:
@@ -194,12 +193,6 @@ def _compared(record: JsonObject, before: T, after: T, made: frozenset[str]) -> 
     found = Differences().compare(before, after)
     added = Counter({path: count for path, count in found.added.items() if path not in made})
     return Converted(record, found.not_held, added)
-
-
-def _as_case(item: Conversation, own: EvalCase | None, codec: Codec[EvalCase]) -> Converted:
-    case = own or recorded_case(item)
-    record, back = _and_back(case, codec)
-    return _compared(record, item, _expecting(back) if own else played_case(back), codec.made)
 
 
 def _expecting(case: EvalCase) -> Conversation:
@@ -317,11 +310,10 @@ def plain(item: msgspec.Struct) -> JsonObject:
 
 @cache
 def _field_defaults(kind: type[msgspec.Struct]) -> list[tuple[str, bool, Any]]:
-    return [(f.name, f.required, _default(f)) for f in msgspec.structs.fields(kind)]
-
-
-def _default(field: msgspec.structs.FieldInfo) -> Any:
-    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return [
+        (f.name, f.required, (f.default if f.default_factory is msgspec.NODEFAULT else f.default_factory()))
+        for f in msgspec.structs.fields(kind)
+    ]
 
 
 def _plain(value: Any) -> JsonValue:

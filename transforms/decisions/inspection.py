@@ -16,7 +16,7 @@ from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
-from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
+from turnwise.transforms.judging.ask import NoJudge
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.sample import Sample, inline_case, recorded_case
 from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open_pairs
@@ -192,11 +192,7 @@ _TRIED, _TRIED_WITH_CASES = 50, 3
 
 
 class FileCollector:
-    """Adds up what one file holds; its size does not grow with the file.
-
-    Attributes:
-        inspection: The sums so far.
-    """
+    """Adds up what one file holds; its size does not grow with the file."""
 
     def __init__(self, path: str, criteria: Sequence[Criterion]) -> None:
         self.inspection = FileInspection(path)
@@ -214,7 +210,8 @@ class FileCollector:
             elif isinstance(one, Failure):
                 self.add_failure(one)
             elif isinstance(one, FoundCase):
-                self._add_case(one.case)
+                found.cases += 1
+                found.example = found.example or _case_example(one.case)
             else:
                 self.add_conversation(one)
 
@@ -227,12 +224,6 @@ class FileCollector:
         else:
             _note(self.inspection.not_read, noted, by_message=True)
 
-    def _add_case(self, case: EvalCase) -> None:
-        found = self.inspection
-        found.cases += 1
-        if found.example is None:
-            found.example = _case_example(case)
-
     def add_conversation(self, logged: LoggedConversation) -> None:
         """Adds a conversation, and tries the criteria on the first ones."""
         found, conversation = self.inspection, logged.conversation
@@ -241,25 +232,19 @@ class FileCollector:
         for turn in conversation.turns:
             found.calls += len(turn.tool_calls)
             found.results += len(turn.tool_responses)
-        self._add_findings(logged)
-        if found.example is None:
-            found.example = _conversation_example(conversation)
-        if found.tried < _TRIED:
-            self._try(conversation, logged)
-
-    def _add_findings(self, logged: LoggedConversation) -> None:
-        place = (logged.record.source, logged.record.position)
-        for turn in logged.conversation.turns:
+        for turn in conversation.turns:
             for problem in turn.findings:
                 message = f"turn {turn.turn_index}: {problem.message}"
-                _note(self.inspection.findings, Noted(problem.kind, message, 0, *place))
-
-    def _try(self, conversation: Conversation, logged: LoggedConversation) -> None:
-        with_cases = self.inspection.tried < _TRIED_WITH_CASES
-        self.inspection.tried += 1
-        for name, trial in try_criteria(conversation, logged.record, self._criteria, with_cases).items():
-            add_use(self._uses, CriterionUse(name, trial.applies, 1, trial.why))
-        self.inspection.criteria = list(self._uses.values())
+                noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)
+                _note(found.findings, noted)
+        found.example = found.example or _conversation_example(conversation)
+        if found.tried < _TRIED:
+            with_cases = found.tried < _TRIED_WITH_CASES
+            found.tried += 1
+            trials = try_criteria(conversation, logged.record, self._criteria, with_cases)
+            for name, trial in trials.items():
+                add_use(self._uses, CriterionUse(name, trial.applies, 1, trial.why))
+            found.criteria = list(self._uses.values())
 
 
 def add_use(uses: dict[str, CriterionUse], use: CriterionUse) -> None:
@@ -305,18 +290,6 @@ class Trial(NamedTuple):
     why: str | None = None
 
 
-class _AskedJudge:
-    """A judge that only notes that it was asked."""
-
-    def __init__(self) -> None:
-        self.was_asked = False
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Returns no usable answer."""
-        self.was_asked = True
-        return [JudgeSample(None, NO_JUDGE)] * len(samples)
-
-
 def all_criteria(configured: Sequence[Criterion] = ()) -> list[Criterion]:
     """Returns every criterion of the registry: as it is configured, or else with its defaults.
 
@@ -337,11 +310,7 @@ def try_criteria(
 ) -> dict[str, Trial]:
     """Returns what each criterion needs to score a conversation.
 
-    Args:
-        conversation: The conversation; what its own record expects is its eval case.
-        record: The record it was read from.
-        criteria: The criteria.
-        with_cases: Whether those that do not apply are tried with supposed eval cases, too.
+    `with_cases`: whether those that do not apply are tried with supposed eval cases, too.
     """
     sample = Sample(conversation, inline_case(conversation), record)
     trials = asyncio.run(_trials(sample, criteria))
@@ -360,11 +329,11 @@ async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Tr
     found = {each.criterion.name: _trial(each, bool(open_pairs(each))) for each in scored.scores}
     for criterion in criteria:
         if isinstance(criterion, JudgedCriterion):
-            judge = _AskedJudge()
+            judge = NoJudge()
             scored, asking = evaluate(sample, Criteria((), [criterion]), judge)
             if asking is not None:
                 await asking
-            found[criterion.name] = _trial(scored.scores[0], judge.was_asked)
+            found[criterion.name] = _trial(scored.scores[0], bool(judge.questions))
     return found
 
 
@@ -374,14 +343,10 @@ def _trial(scores: CriterionScores, was_asked: bool) -> Trial:
         return Trial("scored")
     if was_asked:
         return Trial("judge")
-    reason = next((score.reason for score in given if score.reason), None)
     if scores.errors:
-        reason = "it raised an error"
-    return Trial("no", reason or _needed(scores.criterion))
-
-
-def _needed(criterion: Criterion) -> str:
-    return f"needs {criterion.needs}" if criterion.needs else _NOTHING
+        return Trial("no", "it raised an error")
+    needed = f"needs {scores.criterion.needs}" if scores.criterion.needs else _NOTHING
+    return Trial("no", next((score.reason for score in given if score.reason), needed))
 
 
 def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
@@ -461,14 +426,13 @@ def _ended(lines: list[list[str]], turns: int) -> list[list[str]]:
 
 def _call_lines(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
     paired = pair_responses(list(calls), list(responses))
-    lines = [
-        ["calls", call_text(call) + (f" -> {_answer(response)}" if response else "")]
-        for call, response in zip(calls[:_EXAMPLE_CALLS], paired, strict=False)
-    ]
+    lines = []
+    for call, response in zip(calls[:_EXAMPLE_CALLS], paired, strict=False):
+        text = call_text(call)
+        if response is not None:
+            error, answer = response.error, response.response
+            text += f" -> error {value_text(error)}" if error else f" -> {value_text(answer)}"
+        lines.append(["calls", text])
     if len(calls) > _EXAMPLE_CALLS:
         lines.append([_MORE, f"{len(calls) - _EXAMPLE_CALLS} more calls"])
     return lines
-
-
-def _answer(response: ToolResponse) -> str:
-    return f"error {value_text(response.error)}" if response.error else value_text(response.response)

@@ -1,6 +1,6 @@
 """A finished run, wherever it is kept: its document, its rows, and its conversations by app version."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, cast
@@ -18,7 +18,7 @@ from turnwise.schemas.rows import (
     ScoreRow,
     Transcript,
 )
-from turnwise.schemas.run import RunDocument, RunInfo
+from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.cases import recorded_turns
 from turnwise.transforms.decisions.comparison.collect import (
     ComparedConversation,
@@ -43,8 +43,6 @@ class Run:
     """A finished run. Of a conversation that a stream scored again, only the last revision counts.
 
     Attributes:
-        directory: Where it is kept, as texts name it.
-        document: Content of `run.json`.
         rows: Returns all rows of a table; in a stream, several revisions of a conversation.
         calibration: Returns what `turnwise calibrate` wrote; None: it wrote nothing.
         gaps: What is missing, one sentence each.
@@ -103,25 +101,6 @@ class Run:
         return found
 
 
-def run_of_rows(info: RunInfo, counts: JsonObject, tables: Mapping[str, Iterable[Any]]) -> Run:
-    """Returns a run whose rows are at hand and in no file: table -> rows."""
-    document = RunDocument(
-        run_id=info.run_id,
-        create_time=info.create_time,
-        input=[],
-        output_format="",
-        config={},
-        criteria={},
-        versions={},
-        counts=counts,
-        judge={},
-        problems=[],
-        exit_status=0,
-        files={},
-    )
-    return Run("", document, tables.__getitem__)
-
-
 def scored_id(row: JsonObject | ConversationRow | ScoreRow) -> ScoredId:
     """Returns which conversation a row is of."""
     return ScoredId(row["conversation_id"], row["app_version"])
@@ -148,8 +127,6 @@ class RunVersions(Struct):
     """What a run holds, by app version (None: not stated).
 
     Attributes:
-        run: The run.
-        conversations: App version -> its conversations.
         rulers: App version -> criterion -> judge models and prompts.
         errors: App version -> criterion -> conversations with an error.
     """
@@ -186,9 +163,7 @@ def problems_of(document: RunDocument) -> list[str]:
 def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     """Returns the scored conversations of a run; those of one id and version are told apart by their cases.
 
-    Args:
-        run: The run.
-        tells_why: Whether a verdict without a reason has why the conversation should be read.
+    With `tells_why`, a verdict without a reason has why the conversation should be read.
     """
     rulers: dict[_VersionName, dict[str, set[str]]] = {}
     errors: dict[_VersionName, dict[str, int]] = {}
@@ -200,7 +175,24 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
             yield row
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
-    found = collect(scores(), (_summary(row, tells_why) for row in run.conversations()))
+    found = collect(
+        scores(),
+        (
+            Summary(
+                conversation_id=row["conversation_id"],
+                app_version=row["app_version"],
+                verdict=row["verdict"],
+                reason=row["reason"] or (row["why"] if tells_why else None),
+                eval_id=row["eval_id"],
+                task=row["task"] or unnamed_case(row),
+                case_digest=row["case_digest"] or "",
+                language=row["language"],
+                tags=row["tags"],
+                sampled_out=cast(JsonObject, row).get("sampled_out") or (),
+            )
+            for row in run.conversations()
+        ),
+    )
     for row in raised:
         own = errors.setdefault(row["app_version"], {})
         own[row["criterion"] or ""] = own.get(row["criterion"] or "", 0) + 1
@@ -225,18 +217,3 @@ def unnamed_case(row: ConversationRow) -> str | None:
     words = [turn["user"] for turn in recorded_turns(cast(Transcript, transcript))]
     digest = blake2b(msgspec.json.encode([row["case_digest"], words]), digest_size=6).hexdigest()
     return f"{one_line(next(filter(None, words), ''), _LONGEST_NAME)} ({digest})"
-
-
-def _summary(row: ConversationRow, tells_why: bool) -> Summary:
-    return Summary(
-        conversation_id=row["conversation_id"],
-        app_version=row["app_version"],
-        verdict=row["verdict"],
-        reason=row["reason"] or (row["why"] if tells_why else None),
-        eval_id=row["eval_id"],
-        task=row["task"] or unnamed_case(row),
-        case_digest=row["case_digest"] or "",
-        language=row["language"],
-        tags=row["tags"],
-        sampled_out=cast(JsonObject, row).get("sampled_out") or (),
-    )

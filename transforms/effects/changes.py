@@ -17,7 +17,7 @@ from turnwise.transforms.effects.failures import admits_failure, changed_nothing
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches
-from turnwise.transforms.matching.calls import frozen, pair_responses, same_tool
+from turnwise.transforms.matching.calls import answered_calls, frozen, pair_responses, same_tool
 from turnwise.transforms.matching.expectations import same_agent, turn_texts
 from turnwise.transforms.text.sentences import single_spaced
 from turnwise.transforms.text.words import word_set
@@ -462,7 +462,7 @@ def _failed_lookups(
     made = [
         (turn, call, has_failed(response, called_tool(call), call.args))
         for turn in (turns if reads else ())
-        for call, response in _with_responses(turn.tool_calls, turn.tool_responses)
+        for call, response in answered_calls(turn)
         if catalog.effect_of(call).effect == "read"
     ]
     failed_ones = {}

@@ -39,7 +39,7 @@ from turnwise.transforms.effects.prose_values import (
     read_given,
     without_codes,
 )
-from turnwise.transforms.matching.calls import pair_responses
+from turnwise.transforms.matching.calls import answered_calls
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import Amount, find_span, plain
 from turnwise.transforms.text.dates import WEEKDAY_IN_CHARACTERS, read_dates, weekdays_in
@@ -219,10 +219,9 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
     """Returns the calls of the agent that are no look-ups, without repetitions of idempotent ones."""
     actions: list[Action] = []
     for index, turn in enumerate(conversation.turns):
-        pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
         of_turn = [
             _action(index, call, response)
-            for call, response in pairs
+            for call, response in answered_calls(turn)
             if catalog.effect_of(call).effect != "read"
             and not has_failed(response, called_tool(call), call.args)
         ]

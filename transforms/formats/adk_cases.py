@@ -4,20 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, Field
 
-from turnwise.schemas.adk import (
-    AdkEvalCase,
-    AdkEvent,
-    AdkRubric,
-    AppDetails,
-    Content,
-    ConversationScenario,
-    EvalSet,
-    IntermediateData,
-    Invocation,
-    InvocationEvent,
-    InvocationEvents,
-    Part,
-)
+from turnwise.schemas import adk
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import (
     APP_DETAILS,
@@ -74,7 +61,6 @@ class LegacyCase(BaseModel, defer_build=True):
 
 
 def _legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCase:
-    """Returns an entry `{name, data, initial_session}` of an old eval set as a case."""
     with one_line_problems("not an old ADK eval case"):
         case = LegacyCase.model_validate(value)
     return EvalCase(
@@ -109,12 +95,8 @@ def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
 
 TRANSFER = "transfer_to_agent"
 _NOT_READ = (
-    "inline_data",
-    "file_data",
-    "executable_code",
-    "code_execution_result",
-    "tool_call",
-    "tool_response",
+    *("inline_data", "file_data", "executable_code", "code_execution_result"),
+    *("tool_call", "tool_response"),
 )
 _EVENT_KEYS = spelt(
     *("output", "error_code", "logprobs_result", "cache_metadata", "citation_metadata", "node_info"),
@@ -128,44 +110,32 @@ _ACTION_KEYS = spelt(
 _SPOKEN = ("output_transcription", "outputTranscription")
 
 
-def parts_of(content: Content | None) -> list[Part]:
+def parts_of(content: adk.Content | None) -> list[adk.Part]:
     """Returns a message's parts; none where there is no message."""
     return (content.parts or []) if content else []
 
 
-def text(content: Content | None) -> str:
+def text(content: adk.Content | None) -> str:
     """Returns a message's texts, one a line, thoughts left out; "" where there are none."""
     return "\n".join(part.text for part in parts_of(content) if part.text and not part.thought)
 
 
-def adk_text(content: Content | None) -> str | None:
+def adk_text(content: adk.Content | None) -> str | None:
     """Returns a message's texts with the thoughts, or None if it has no thoughts."""
     worded = [part for part in parts_of(content) if part.text]
     return "\n".join(part.text or "" for part in worded) if any(part.thought for part in worded) else None
 
 
-def tool_calls(contents: Iterable[Content | None]) -> list[ToolCall]:
+def tool_calls(contents: Iterable[adk.Content | None]) -> list[ToolCall]:
     """Returns every call of some messages, in order."""
-    return [
-        ToolCall(name=part.function_call.name, args=part.function_call.args, id=part.function_call.id)
-        for c in contents
-        for part in parts_of(c)
-        if part.function_call
-    ]
+    calls = (part.function_call for content in contents for part in parts_of(content))
+    return [ToolCall(name=call.name, args=call.args, id=call.id) for call in calls if call]
 
 
-def tool_responses(contents: Iterable[Content | None]) -> list[ToolResponse]:
+def tool_responses(contents: Iterable[adk.Content | None]) -> list[ToolResponse]:
     """Returns every tool response of some messages, in order."""
-    return [
-        ToolResponse(
-            name=part.function_response.name,
-            id=part.function_response.id,
-            response=part.function_response.response,
-        )
-        for c in contents
-        for part in parts_of(c)
-        if part.function_response
-    ]
+    answers = (part.function_response for content in contents for part in parts_of(content))
+    return [ToolResponse(name=a.name, id=a.id, response=a.response) for a in answers if a]
 
 
 class AdkUnread:
@@ -185,17 +155,20 @@ class AdkUnread:
         return self.strange.add_to(self.ignored.add_to(turn, adk_ignores=True))
 
 
-def _unread_content(content: Content | None, unread: AdkUnread, by_agent: bool) -> None:
+def _unread_content(content: adk.Content | None, unread: AdkUnread, by_agent: bool) -> None:
     """Adds the parts of a message that are not read; a picture or a file beside a text hides no words."""
     has_text = bool(text(content))
     for part in parts_of(content):
         if part.function_call is not None and not by_agent:
-            said = "a call in a message of the user is not read as the agent's"
-            unread.ignored.add(UNREAD, said, calls=True)
+            unread.ignored.add(
+                UNREAD, "a call in a message of the user is not read as the agent's", calls=True
+            )
         if part.text is None and part.function_call is None:
             for name in _NOT_READ:
                 if (item := getattr(part, name)) is not None:
-                    unread.ignored.part(name, by_agent and not (has_text and not _may_speak(item)))
+                    media = str(item.get("mime_type") or item.get("mimeType") or "")
+                    may_speak = media.startswith(("audio/", "video/"))
+                    unread.ignored.part(name, by_agent and (may_speak or not has_text))
         if part.model_extra:
             is_read = part.text is not None or part.function_call or part.function_response
             for name, item in part.model_extra.items():
@@ -203,41 +176,20 @@ def _unread_content(content: Content | None, unread: AdkUnread, by_agent: bool) 
                     unread.strange.part(name, by_agent)
 
 
-def _may_speak(media: JsonObject) -> bool:
-    kind = str(media.get("mime_type") or media.get("mimeType") or "")
-    return kind.startswith(("audio/", "video/"))
-
-
-def unread_event(event: AdkEvent, found: AdkUnread, by_agent: bool) -> None:
+def unread_event(event: adk.AdkEvent, unread: AdkUnread, by_agent: bool) -> None:
     """Adds the unread parts of an event."""
-    _unread_content(event.content, found, by_agent)
-    extra, unread = event.model_extra or {}, found.strange
-    unread.keys(extra, _EVENT_KEYS, by_agent)
-    if event.actions.model_extra:
-        unread.keys(event.actions.model_extra, _ACTION_KEYS, by_agent)
-    if event.content is not None and event.content.model_extra:
-        unread.keys(event.content.model_extra, frozenset(), by_agent)
+    _unread_content(event.content, unread, by_agent)
+    extra, strange = event.model_extra or {}, unread.strange
+    strange.keys(extra, _EVENT_KEYS, by_agent)
+    strange.keys(event.actions.model_extra or {}, _ACTION_KEYS, by_agent)
+    strange.keys((event.content.model_extra if event.content else None) or {}, frozenset(), by_agent)
     spoken = next((extra[name] for name in _SPOKEN if extra.get(name)), None)
     if spoken and not text(event.content):
-        unread.add(UNREAD, "the transcription of what the agent said is not read", words=True)
+        strange.add(UNREAD, "the transcription of what the agent said is not read", words=True)
 
 
-def _called_transfers(calls: Iterable[ToolCall]) -> list[str]:
-    """Returns the agents that calls of `transfer_to_agent` hand over to, in order."""
-    names = [(call.args or {}).get("agent_name") for call in calls if call.name == TRANSFER]
-    return [name for name in names if isinstance(name, str)]
-
-
-def inference_calls(events: Iterable[InvocationEvent]) -> int:
-    """Counts the events of model calls, as google-adk does: those with usage or a model version."""
-    return sum(event.usage_metadata is not None or event.model_version is not None for event in events)
-
-
-def usage(events: Sequence[InvocationEvent]) -> Usage | None:
-    """Returns the tokens of some events (input: prompt and tool use; output: candidates and thoughts).
-
-    None: there are none, or a number is negative.
-    """
+def _usage(events: Sequence[adk.InvocationEvent]) -> Usage | None:
+    """Returns the tokens of some events; None: they state none, or a negative number."""
     reports = [event.usage_metadata for event in events if event.usage_metadata]
     if not reports or any(wrong_tokens(vars(report)) for report in reports):
         return None
@@ -262,18 +214,22 @@ def eval_cases(value: JsonValue) -> list[EvalCase]:
     """
     with one_line_problems("not an ADK eval set"):
         if isinstance(value, dict) and "eval_cases" not in value and {"eval_id", "evalId"} & value.keys():
-            return [_eval_case(AdkEvalCase.model_validate(value), None)]
-        found = EvalSet.model_validate(value)
+            return [_eval_case(adk.AdkEvalCase.model_validate(value), None)]
+        found = adk.EvalSet.model_validate(value)
         return [_eval_case(case, found.eval_set_id or None) for case in found.eval_cases]
 
 
-def invocation_turn(invocation: Invocation, index: int) -> Turn:
+def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
     """Returns a recorded invocation as the turn with that 0-based index."""
-    data = invocation.intermediate_data
-    steps = _steps(data)
-    events = data.invocation_events if isinstance(data, InvocationEvents) else None
-    calls = _calls(data)
-    final = text(invocation.final_response)
+    data, final = invocation.intermediate_data, text(invocation.final_response)
+    steps, calls = _steps(data), _calls(data)
+    messages = _texts(steps)
+    if messages and final and messages[-1] != final:
+        messages.append(final)
+    called = ((call.args or {}).get("agent_name") for call in calls if call.name == TRANSFER)
+    events = data.invocation_events if isinstance(data, adk.InvocationEvents) else None
+    # google-adk counts a model call by its usage or its model version.
+    models = [e.usage_metadata is not None or e.model_version is not None for e in events or ()]
     return Turn(
         turn_index=index,
         user=text(invocation.user_content),
@@ -281,20 +237,20 @@ def invocation_turn(invocation: Invocation, index: int) -> Turn:
         adk_text=adk_text(invocation.final_response),
         tool_calls=calls,
         tool_responses=tool_responses(step.content for step in steps),
-        agent_messages=_messages(_texts(steps), final),
-        transfers=_called_transfers(calls),
+        agent_messages=messages,
+        transfers=[name for name in called if isinstance(name, str)],
         timestamp=invocation.creation_timestamp or None,
         latency_ms=_milliseconds(invocation.duration),
         model_ms=_milliseconds(invocation.model_duration),
         tool_ms=_milliseconds(invocation.tool_duration),
-        inference_calls=None if events is None else inference_calls(events),
-        usage=None if events is None else usage(events),
+        inference_calls=None if events is None else sum(models),
+        usage=None if events is None else _usage(events),
     )
 
 
-def invocation_expected(invocation: Invocation) -> ExpectedTurn:
+def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
     """Returns an expected invocation; calls that are absent count as none expected, as in google-adk."""
-    data, unread = invocation.intermediate_data, _unread(invocation)
+    data, unread = invocation.intermediate_data, unread_parts(invocation)
     steps, calls = _steps(data), _calls(data)
     nameless = None if all([call.name for call in calls]) else "an expected call names no tool"
     return ExpectedTurn(
@@ -309,33 +265,23 @@ def invocation_expected(invocation: Invocation) -> ExpectedTurn:
     )
 
 
-def turn_context(invocations: Sequence[Invocation]) -> JsonObject:
+def turn_context(invocations: Sequence[adk.Invocation]) -> JsonObject:
     """Returns further data of each turn: configuration of the agents, and retrieved sources.
 
     Returns:
         `app_details` and `grounding`, each with one entry per turn; absent if no turn states it.
     """
-    context: JsonObject = {
-        APP_DETAILS: [_agents(invocation.app_details) for invocation in invocations],
-        GROUNDING: [
-            [
-                step.grounding_metadata
-                for step in _steps(invocation.intermediate_data)
-                if step.grounding_metadata
-            ]
-            for invocation in invocations
-        ],
-    }
-    return {key: by_turn for key, by_turn in context.items() if any(by_turn)}
-
-
-def _agents(app: AppDetails | None) -> JsonObject | None:
-    if app is None:
-        return None
-    return {
-        name: {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
-        for name, agent in app.agent_details.items()
-    }
+    agents = [
+        app
+        and {
+            name: {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
+            for name, agent in app.agent_details.items()
+        }
+        for app in (invocation.app_details for invocation in invocations)
+    ]
+    steps = (_steps(invocation.intermediate_data) for invocation in invocations)
+    sources = [[step.grounding_metadata for step in turn if step.grounding_metadata] for turn in steps]
+    return {key: by_turn for key, by_turn in ((APP_DETAILS, agents), (GROUNDING, sources)) if any(by_turn)}
 
 
 def stated_app_version(state: JsonObject) -> str | None:
@@ -344,40 +290,33 @@ def stated_app_version(state: JsonObject) -> str | None:
     return version if isinstance(version, str) else None
 
 
-def _steps(data: IntermediateData | InvocationEvents | None) -> list[InvocationEvent]:
-    if isinstance(data, InvocationEvents):
-        return data.invocation_events
-    return _older_steps(data) if data else []
+def _steps(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[adk.InvocationEvent]:
+    if data is None or isinstance(data, adk.InvocationEvents):
+        return data.invocation_events if data else []
+    tools = [adk.Part(function_call=call) for call in data.tool_uses]
+    tools += [adk.Part(function_response=answer) for answer in data.tool_responses]
+    words = [
+        adk.InvocationEvent(author=author, content=adk.Content(parts=parts))
+        for author, parts in data.intermediate_responses
+    ]
+    return [adk.InvocationEvent(author="", content=adk.Content(parts=tools)), *words]
 
 
-def _calls(data: IntermediateData | InvocationEvents | None) -> list[ToolCall]:
+def _calls(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[ToolCall]:
     """Returns the calls where google-adk looks for them: not those beside older texts."""
     steps = _steps(data)
-    return tool_calls(s.content for s in (steps[:1] if isinstance(data, IntermediateData) else steps))
+    return tool_calls(s.content for s in (steps[:1] if isinstance(data, adk.IntermediateData) else steps))
 
 
-def _older_steps(data: IntermediateData) -> list[InvocationEvent]:
-    tools = [Part(function_call=call) for call in data.tool_uses]
-    tools += [Part(function_response=answer) for answer in data.tool_responses]
-    said = [InvocationEvent(author=a, content=Content(parts=p)) for a, p in data.intermediate_responses]
-    return [InvocationEvent(author="", content=Content(parts=tools)), *said]
-
-
-def _texts(steps: Sequence[InvocationEvent]) -> list[str]:
-    return [said for step in steps if (said := text(step.content))]
-
-
-def _messages(between: list[str], final: str) -> list[str]:
-    if not between or not final or between[-1] == final:
-        return between
-    return [*between, final]
+def _texts(steps: Sequence[adk.InvocationEvent]) -> list[str]:
+    return [words for step in steps if (words := text(step.content))]
 
 
 def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else length(seconds * 1000.0)
 
 
-def rubrics_of(rubrics: Sequence[AdkRubric] | None) -> list[Rubric]:
+def rubrics_of(rubrics: Sequence[adk.AdkRubric] | None) -> list[Rubric]:
     """Returns google-adk's rubrics in the canonical form."""
     return [
         Rubric(rubric_id=r.rubric_id, text=r.rubric_content.text_property or r.description or "", type=r.type)
@@ -385,55 +324,35 @@ def rubrics_of(rubrics: Sequence[AdkRubric] | None) -> list[Rubric]:
     ]
 
 
-def _eval_case(case: AdkEvalCase, eval_set_id: str | None) -> EvalCase:
+def _eval_case(case: adk.AdkEvalCase, eval_set_id: str | None) -> EvalCase:
     scenario = case.conversation_scenario
-    return EvalCase(
+    made = EvalCase(
         eval_id=case.eval_id,
         eval_set_id=eval_set_id,
         kind="scenario" if scenario else "golden",
         dialect="adk",
         turns=[invocation_expected(invocation) for invocation in case.conversation or []],
-        task=scenario.conversation_plan if scenario else None,
-        user_facts=_user_facts(scenario) if scenario else [],
-        user_behaviors=_user_behaviors(scenario) if scenario else [],
         rubrics=rubrics_of(case.rubrics),
         session_state=case.session_input.state if case.session_input else {},
         final_session_state=case.final_session_state or {},
         tools=context_tools(turn_context(case.conversation or []).get(APP_DETAILS)),
     )
+    if scenario:
+        persona = scenario.user_persona
+        made.task = scenario.conversation_plan
+        made.user_facts = [UserFact(name="starting_prompt", value=scenario.starting_prompt)]
+        if persona:
+            described = persona if isinstance(persona, str) else persona.description
+            made.user_facts.append(UserFact(name="user_persona", value=described))
+        for behavior in persona.behaviors if persona and not isinstance(persona, str) else ():
+            violations = (f"Violated if: {violation}" for violation in behavior.violation_rubrics)
+            lines = (f"{behavior.name}: {behavior.description}", *behavior.behavior_instructions, *violations)
+            made.user_behaviors.append("\n".join(lines))
+    return made
 
 
-def _user_facts(scenario: ConversationScenario) -> list[UserFact]:
-    facts = [UserFact(name="starting_prompt", value=scenario.starting_prompt)]
-    persona = scenario.user_persona
-    if persona:
-        described = persona if isinstance(persona, str) else persona.description
-        facts.append(UserFact(name="user_persona", value=described))
-    return facts
-
-
-def _user_behaviors(scenario: ConversationScenario) -> list[str]:
-    persona = scenario.user_persona
-    if persona is None or isinstance(persona, str):
-        return []
-    return [
-        "\n".join(
-            [
-                f"{behavior.name}: {behavior.description}",
-                *behavior.behavior_instructions,
-                *(f"Violated if: {violation}" for violation in behavior.violation_rubrics),
-            ]
-        )
-        for behavior in persona.behaviors
-    ]
-
-
-def add_unread(invocation: Invocation, turn: Turn) -> None:
-    """Adds the unread parts of a recorded invocation to its turn."""
-    _unread(invocation).add_to(turn)
-
-
-def _unread(invocation: Invocation) -> AdkUnread:
+def unread_parts(invocation: adk.Invocation) -> AdkUnread:
+    """Returns what is not read of an invocation."""
     unread, data = AdkUnread(), invocation.intermediate_data
     _unread_content(invocation.user_content, unread, False)
     _unread_content(invocation.final_response, unread, True)
@@ -442,8 +361,8 @@ def _unread(invocation: Invocation) -> AdkUnread:
     known = [(call.name, call.args) for call in _calls(data)]
     for call in tool_calls([invocation.final_response, *(step.content for step in _steps(data))]):
         if (call.name, call.args) not in known:
-            said = "a call beside the agent's words is not among the calls of the turn"
-            unread.ignored.add(UNREAD, said, calls=True)
+            message = "a call beside the agent's words is not among the calls of the turn"
+            unread.ignored.add(UNREAD, message, calls=True)
     for holder in (invocation, data):
         unread.strange.keys((holder.model_extra if holder else None) or {}, frozenset())
     return unread

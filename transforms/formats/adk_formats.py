@@ -1,11 +1,11 @@
 """The formats of google-adk, as objects."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from turnwise.schemas.adk import EvalCaseResult, EvalMetricResultPerInvocation, EvalSetResult, read_log
+from turnwise.schemas import adk
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     APP_DETAILS,
@@ -18,7 +18,6 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import adk_sessions as event
 from turnwise.transforms.formats.adk_cases import (
-    add_unread,
     eval_cases,
     invocation_expected,
     invocation_turn,
@@ -26,6 +25,7 @@ from turnwise.transforms.formats.adk_cases import (
     rubrics_of,
     stated_app_version,
     turn_context,
+    unread_parts,
 )
 from turnwise.transforms.formats.adk_sessions import case_end, session_conversation
 from turnwise.transforms.formats.endings import context_tools, spelt
@@ -47,9 +47,9 @@ def eval_result_conversations(value: JsonValue) -> list[Conversation]:
     """
     with one_line_problems("not an ADK eval result"):
         if isinstance(value, dict) and ("eval_case_results" in value or "evalCaseResults" in value):
-            document = read_log(EvalSetResult, value)
+            document = adk.read_log(adk.EvalSetResult, value)
         else:
-            document = EvalSetResult(eval_case_results=[read_log(EvalCaseResult, value)])
+            document = adk.EvalSetResult(eval_case_results=[adk.read_log(adk.EvalCaseResult, value)])
     results = document.eval_case_results
     sessions = Counter(result.session_id for result in results)
     conversations = []
@@ -58,33 +58,21 @@ def eval_result_conversations(value: JsonValue) -> list[Conversation]:
         unique = result.session_id and sessions[result.session_id] == 1
         name = result.session_id if unique else f"{document.eval_set_result_id}/{result.eval_id}/{i}"
         conversations.append(_conversation(result, name or ""))
-    _share_version(conversations)
-    _number_runs(conversations)
-    return conversations
-
-
-def _number_runs(conversations: Sequence[Conversation]) -> None:
-    """Notes in `meta.trial`, from 0, which run of its case a conversation is, where there are several."""
+    versions = {conversation.app_version for conversation in conversations if conversation.turns}
     keys = [(conversation.eval_set_id, conversation.eval_id) for conversation in conversations]
     counts, done = Counter(keys), Counter[tuple[str | None, str | None]]()
     for key, conversation in zip(keys, conversations, strict=True):
-        if counts[key] > 1:
+        if len(versions) == 1 and broke_off(conversation) and not conversation.state:
+            conversation.app_version = conversation.app_version or next(iter(versions))
+        if counts[key] > 1:  # which run of its case it is
             conversation.meta["trial"] = done[key]
             done[key] += 1
+    return conversations
 
 
-def _share_version(conversations: Sequence[Conversation]) -> None:
-    """Sets the app version of aborted conversations without a session to that of all others."""
-    versions = {conversation.app_version for conversation in conversations if conversation.turns}
-    for conversation in conversations if len(versions) == 1 else ():
-        if broke_off(conversation) and not conversation.state:
-            conversation.app_version = conversation.app_version or next(iter(versions))
-
-
-def _conversation(result: EvalCaseResult, conversation_id: str) -> Conversation:
+def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversation:
     details = result.session_details if isinstance(result.session_details, dict) else {}
-    state = details.get("state")
-    state = state if isinstance(state, dict) else {}
+    state = details["state"] if isinstance(details.get("state"), dict) else {}
     metrics = {metric.metric_name: metric.score for metric in result.overall_eval_metric_results}
     recorded = [pair.actual_invocation for pair in result.eval_metric_result_per_invocation]
     context, end = turn_context(recorded), case_end(result)
@@ -107,25 +95,19 @@ def _conversation(result: EvalCaseResult, conversation_id: str) -> Conversation:
         expected=None if recorded else ExpectedOutcome(),
     )
     if details.get("events") and not made.turns:
-        _add_session(made, details)
+        session = session_conversation({"id": made.conversation_id, **details})
+        made.turns, made.start_time = session.turns, session.start_time
+        made.tools, made.meta = session.tools, made.meta | session.meta
+        made.user_id = made.user_id or session.user_id
+        if made.ended == "agent_error" and session.ended in ("agent_error", "limit"):
+            made.ended = session.ended
+            made.ended_detail = f"{made.ended_detail}: {session.ended_detail}"
     return made
 
 
-def _add_session(made: Conversation, details: JsonObject) -> None:
-    """Adds turns and end from the session of a run without invocations."""
-    session = session_conversation({"id": made.conversation_id, **details})
-    made.turns, made.start_time = session.turns, session.start_time
-    made.tools, made.meta = session.tools, made.meta | session.meta
-    made.user_id = made.user_id or session.user_id
-    if made.ended == "agent_error" and session.ended in ("agent_error", "limit"):
-        made.ended = session.ended
-        made.ended_detail = f"{made.ended_detail}: {session.ended_detail}"
-
-
-def _turn(pair: EvalMetricResultPerInvocation, index: int) -> Turn:
-    """Returns the turn; google-adk copies every rubric that applies onto the actual invocation."""
-    turn = invocation_turn(pair.actual_invocation, index)
-    add_unread(pair.actual_invocation, turn)
+def _turn(pair: adk.EvalMetricResultPerInvocation, index: int) -> Turn:
+    turn = unread_parts(pair.actual_invocation).add_to(invocation_turn(pair.actual_invocation, index))
+    # google-adk copies every rubric that applies onto the actual invocation.
     rubrics = rubrics_of(pair.actual_invocation.rubrics)
     if pair.expected_invocation:
         turn.expected = invocation_expected(pair.expected_invocation)
@@ -150,24 +132,23 @@ _HAS_SESSION, _HAS_STATE = _has("session_id"), _has("state", "app_name")
 _HAS_ID, _HAS_SCRIPT = _has("eval_id"), _has("conversation", "conversation_scenario")
 
 
-def _each(value: JsonValue, key: str, read: Callable[[JsonValue], list[T]]) -> list[T | ValueError]:
+def _singly(value: JsonValue, key: str, read: Callable[[JsonValue], list[T]]) -> list[T | ValueError]:
     """Reads a document that lists several things; if it is refused, one thing at a time."""
     try:
         return list(read(value))
-    except ValueError as error:
+    except ValueError:
         items = value.get(key) if isinstance(value, dict) else None
         if not isinstance(items, list) or len(items) < 2:
             raise
-        refused = str(error)
-    found: list[T | ValueError] = []
-    for position, item in enumerate(items, 1):
-        try:
-            found += read({**value, key: [item]})
-        except ValueError as problem:
-            found.append(ValueError(f"entry {position}: {problem}"))
-    if all(isinstance(one, ValueError) for one in found):
-        raise ValueError(refused)
-    return found
+        read_items: list[T | ValueError] = []
+        for position, item in enumerate(items, 1):
+            try:
+                read_items += read({**value, key: [item]})
+            except ValueError as problem:
+                read_items.append(ValueError(f"entry {position}: {problem}"))
+        if all(isinstance(item, ValueError) for item in read_items):
+            raise
+        return read_items
 
 
 def _is_event(record: JsonObject) -> bool:
@@ -177,8 +158,8 @@ def _is_event(record: JsonObject) -> bool:
     inner = record.get("event")
     if not isinstance(inner, dict | None):
         return True
-    inside = isinstance(inner, dict) and bool(inner.keys() & {"author", *_OF_EVENTS})
-    return inside or record.get("end") is True or bool(record.get("ended")) or _is_bare(record)
+    inside = bool(inner and inner.keys() & {"author", *_OF_EVENTS})
+    return inside or event.is_end(record) or _is_bare(record)
 
 
 def _is_bare(record: JsonObject) -> bool:
@@ -192,11 +173,11 @@ def _is_session(record: JsonObject) -> bool:
     events = record["events"]
     if not events:
         return _HAS_STATE(record)
-    return isinstance(events, list) and any(isinstance(each, dict) and _is_bare(each) for each in events)
+    return isinstance(events, list) and any(isinstance(item, dict) and _is_bare(item) for item in events)
 
 
 def _cases(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
-    return _each(value, "eval_cases", eval_cases)
+    return _singly(value, "eval_cases", eval_cases)
 
 
 def _legacy(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
@@ -234,7 +215,7 @@ register_format(
         keys=("eval_set_result_id", "eval_set_id", "eval_case_results"),
         rank=50,
         recognises=_has("eval_case_results"),
-        read_log=lambda value, record, settings: _each(value, "eval_case_results", eval_result_conversations),
+        read_log=lambda value, *_: _singly(value, "eval_case_results", eval_result_conversations),
         is_in_text=True,
     )
 )

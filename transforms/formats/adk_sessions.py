@@ -6,21 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct, field
+from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.adk import (
-    AdkEvent,
-    AdkSession,
-    Content,
-    EvalCaseResult,
-    EvalStatus,
-    EventCompaction,
-    FunctionResponse,
-    Invocation,
-    InvocationEvent,
-    InvocationEvents,
-    Part,
-    read_log,
-)
+from turnwise.schemas import adk
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.adk_cases import (
@@ -44,6 +32,7 @@ from turnwise.transforms.formats.endings import (
     name_of,
     spelt,
     stated_end,
+    text_of,
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.formats.messages.kinds import snake
@@ -62,7 +51,7 @@ def place(value: JsonObject) -> tuple[str, int]:
     Raises:
         ValueError: It names no session.
     """
-    session_id = as_text(_either(value, "session_id", "sessionId"))
+    session_id = as_text(_last([value], "session_id"))
     if not session_id:
         raise ValueError("an ADK event needs a session_id")
     return session_id, _UNNUMBERED
@@ -75,8 +64,7 @@ def is_end(value: JsonObject) -> bool:
 
 def own_id(value: JsonObject) -> JsonValue:
     """Returns the event's own id, if it has one."""
-    event = _event_event(value)
-    return None if event is None else event.get("id")
+    return (_logged_event(value) or {}).get("id")
 
 
 def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -88,63 +76,50 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
     Raises:
         ValueError: They cannot be read even leniently; one line.
     """
-    events = [event for value in values if (event := _event_event(value)) is not None]
-    faults = [fault for value in values if (fault := _fault(value))]
+    events: list[JsonObject] = []
+    faults: list[str] = []
+    state: JsonObject = {}
+    for value in values:
+        event, held = _logged_event(value), value.get("event")
+        if event is not None:
+            events.append(event)
+        elif held is not None:
+            faults.append(f"event: a JSON object is needed, not {type(held).__name__}")
+        actions = (event or {}).get("actions")
+        delta = _last([actions], "state_delta") if isinstance(actions, dict) else None
+        for change in (value.get("state"), delta):
+            if isinstance(change, dict):
+                state |= {key: item for key, item in change.items() if not key.startswith(_TEMPORARY)}
     if faults and not events:
         raise ValueError(faults[0])
     conversation = session_conversation(
         {
             "id": session_id,
-            "app_name": _last(values, "app_name", "appName"),
-            "user_id": _last(values, "user_id", "userId"),
-            "state": _state(values),
+            "app_name": _last(values, "app_name"),
+            "user_id": _last(values, "user_id"),
+            "state": state,
             "events": events,
         }
     )
     gaps(UNREAD, faults).add_to_all(conversation.turns)
-    eval_id = as_text(_last(values, "eval_id", "evalId"))
-    conversation.eval_id = eval_id or conversation.eval_id
-    eval_set_id = as_text(_last(values, "eval_set_id", "evalSetId"))
-    conversation.eval_set_id = eval_set_id or conversation.eval_set_id
-    stated = stated_end(_last(values, ENDED, ENDED), _last(values, DETAIL, "endedDetail"))
-    if stated != UNKNOWN:
-        conversation.ended, conversation.ended_detail = stated
+    conversation.eval_id = as_text(_last(values, "eval_id")) or conversation.eval_id
+    conversation.eval_set_id = as_text(_last(values, "eval_set_id")) or conversation.eval_set_id
+    end = stated_end(_last(values, ENDED), _last(values, DETAIL))
+    if end != UNKNOWN:
+        conversation.ended, conversation.ended_detail = end
     return conversation
 
 
-def _event_event(value: JsonObject) -> JsonObject | None:
-    if "author" in value and not isinstance(value.get("event"), dict):
-        return value
+def _logged_event(value: JsonObject) -> JsonObject | None:
     event = value.get("event")
-    return event if isinstance(event, dict) else None
+    return event if isinstance(event, dict) else value if "author" in value else None
 
 
-def _fault(value: JsonObject) -> str | None:
-    event = value.get("event")
-    if "author" in value or isinstance(event, dict | None):
-        return None
-    return f"event: a JSON object is needed, not {type(event).__name__}"
-
-
-def _state(values: Sequence[JsonObject]) -> JsonObject:
-    state: JsonObject = {}
-    for value in values:
-        actions = (_event_event(value) or {}).get("actions")
-        delta = _either(actions, "state_delta", "stateDelta") if isinstance(actions, dict) else None
-        for change in (value.get("state"), delta):
-            if isinstance(change, dict):
-                state |= {key: item for key, item in change.items() if not key.startswith(_TEMPORARY)}
-    return state
-
-
-def _either(value: JsonObject, name: str, other: str) -> JsonValue:
-    found = value.get(name)
-    return value.get(other) if found is None else found
-
-
-def _last(values: Sequence[JsonObject], name: str, other: str) -> JsonValue:
-    stated = (found for value in reversed(values) if (found := _either(value, name, other)) is not None)
-    return next(stated, None)
+def _last(values: Sequence[JsonObject], name: str) -> JsonValue:
+    """Returns what the last object states under a name, in snake_case or in camelCase."""
+    spellings = (name, to_camel(name))
+    items = (value.get(spelling) for value in reversed(values) for spelling in spellings)
+    return next((item for item in items if item is not None), None)
 
 
 _NAME = re.compile(r"reasoningEngines/[^/]+/sessions/([^/]+)(/events/[^/]+)?$")
@@ -166,18 +141,15 @@ def _events(value: JsonObject) -> list[JsonObject]:
 
 
 def _fits(record: JsonObject) -> bool:
-    if _NAME.search(name_of(record)):
-        return True
     page: JsonValue = next((record[key] for key in _PAGE if isinstance(record.get(key), list)), [])
-    return any(isinstance(event, dict) and _NAME.search(name_of(event)) for event in page)
+    return any(isinstance(item, dict) and _NAME.search(name_of(item)) for item in (record, *page))
 
 
 def _place(value: JsonObject) -> tuple[str, int]:
-    names = (name_of(each) for each in (value, *_events(value)))
-    found = next((match for name in names if (match := _NAME.search(name))), None)
-    if found is None:
-        raise ValueError("no event names its session")
-    return found[1], -1
+    for item in (value, *_events(value)):
+        if match := _NAME.search(name_of(item)):
+            return match[1], _UNNUMBERED
+    raise ValueError("no event names its session")
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -189,26 +161,27 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
                 session[own] = value[key]
         for place, event in enumerate(_events(value)):
             events.setdefault(name_of(event) or f"{len(events)}:{place}", event)
-    session["events"] = sorted(
-        map(_event_agent_engine, events.values()), key=lambda each: each.get("timestamp") or 0.0
-    )
-    found = session_conversation(session)
-    found.source = "agent_engine"
+    as_adk = map(_event_agent_engine, events.values())
+    session["events"] = sorted(as_adk, key=lambda event: event.get("timestamp") or 0.0)
+    conversation = session_conversation(session)
+    conversation.source = "agent_engine"
     pages = [value for value in values if any(isinstance(value.get(key), list) for key in _PAGE)]
-    if pages and all(any(page.get(key) for key in _NEXT) for page in pages) and found.turns:
-        gaps(MISSING, [_GOES_ON]).add_to(found.turns[-1])
-    return found
+    if pages and all(any(page.get(key) for key in _NEXT) for page in pages) and conversation.turns:
+        gaps(MISSING, [_GOES_ON]).add_to(conversation.turns[-1])
+    return conversation
 
 
 def _event_agent_engine(value: JsonObject) -> JsonObject:
     """Returns an event as google-adk makes it of the API's: `rawEvent` first, the outer names above it."""
-    outer = {snake(key): item for key, item in value.items() if item is not None}
+    outer = _in_snake_case(value)
     event: JsonObject = dict(as_object(outer.get("raw_event")))
     if not event:
         event = {key: outer[key] for key in ("content", "error_code", "error_message") if key in outer}
-        event["actions"] = _actions(as_object(outer.get("actions")))
-        about = {snake(key): item for key, item in as_object(outer.get("event_metadata")).items()}
-        event |= {key: about[key] for key in _METADATA if about.get(key) is not None}
+        event["actions"] = _in_snake_case(as_object(outer.get("actions")))
+        if "transfer_agent" in event["actions"]:
+            event["actions"]["transfer_to_agent"] = event["actions"].pop("transfer_agent")
+        about = _in_snake_case(as_object(outer.get("event_metadata")))
+        event |= {key: about[key] for key in _METADATA if key in about}
         custom = as_object(event.get("custom_metadata"))
         if isinstance(custom.get("_usage_metadata"), dict):
             event["usage_metadata"] = custom["_usage_metadata"]
@@ -223,11 +196,8 @@ def _event_agent_engine(value: JsonObject) -> JsonObject:
     return event if stamp is None else {**event, "timestamp": stamp}
 
 
-def _actions(actions: JsonObject) -> JsonObject:
-    found: dict[str, JsonValue] = {snake(key): item for key, item in actions.items() if item is not None}
-    if "transfer_agent" in found:
-        found["transfer_to_agent"] = found.pop("transfer_agent")
-    return found
+def _in_snake_case(value: JsonObject) -> JsonObject:
+    return {snake(key): item for key, item in value.items() if item is not None}
 
 
 # For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
@@ -244,38 +214,28 @@ register_format(
 )
 
 
-_EARLIER = "InterimResult"
-
-
-def _joined_pauses(groups: Iterable[list[AdkEvent]]) -> list[list[AdkEvent]]:
+def _joined_pauses(groups: Iterable[list[adk.AdkEvent]]) -> list[list[adk.AdkEvent]]:
     """Returns groups of events; one in which the user only answered calls is joined to that of the calls.
 
     Other turns may stand between them. An answer without such a call is a group of its own.
     """
-    found: list[list[AdkEvent]] = []
+    joined: list[list[adk.AdkEvent]] = []
     for group in groups:
-        said = [part for event in group if _by_user(event) for part in parts_of(event.content)]
-        answers = [part.function_response for part in said if part.function_response]
-        answered = _answered(answers, found) if len(answers) == len(said) else None
-        if answered is None:
-            found.append(group)
+        parts = [part for event in group if _by_user(event) for part in _parts(event)]
+        answers = [part.function_response for part in parts if part.function_response]
+        # A call is answered under its id, or without ids under its name.
+        wanted = {(a.id, None if a.id else a.name) for a in answers} if len(answers) == len(parts) else ()
+        for earlier in reversed(joined):
+            calls = (part.function_call for event in earlier for part in _parts(event))
+            if any((call.id, None if call.id else call.name) in wanted for call in calls if call):
+                earlier.extend(group)
+                break
         else:
-            answered.extend(group)
-    return found
+            joined.append(group)
+    return joined
 
 
-def _answered(answers: Sequence[FunctionResponse], groups: Sequence[list[AdkEvent]]) -> list[AdkEvent] | None:
-    """Returns the last group with a call that is answered: of the same id, or without ids the same name."""
-    wanted = {(each.id, None if each.id else each.name) for each in answers}
-    for group in reversed(groups):
-        parts = (part for event in group for part in parts_of(event.content))
-        calls = (part.function_call for part in parts if part.function_call)
-        if any((call.id, None if call.id else call.name) in wanted for call in calls):
-            return group
-    return None
-
-
-def _working_seconds(events: Sequence[AdkEvent]) -> float:
+def _working_seconds(events: Sequence[adk.AdkEvent]) -> float:
     """Returns the time from the first event to the last one, without the waits for the user."""
     seconds, latest = 0.0, None
     for event in events:
@@ -297,9 +257,9 @@ def _settle(turn: Turn) -> None:
     ]
     earlier = len(turn.tool_responses) - len(kept)
     if earlier:
-        said = f"{earlier} results of calls that were answered again later are left out"
+        message = f"{earlier} results of calls that were answered again later are left out"
         turn.tool_responses = kept
-        gaps(_EARLIER, [said], calls=False, words=False).add_to(turn)
+        gaps("InterimResult", [message], calls=False, words=False).add_to(turn)
 
 
 PICKLED = "pickled_actions"
@@ -371,7 +331,7 @@ def session_conversation(value: JsonValue) -> Conversation:
         ValueError: It cannot be read even leniently; one line with the path of the first problem.
     """
     with one_line_problems("not an ADK session"):
-        session = read_log(AdkSession, value)
+        session = adk.read_log(adk.AdkSession, value)
     counted = _history(session.events)
     events = [event for event in counted.events if not event.partial]
     groups, end = _invocation_groups(events), _session_end(events)
@@ -385,14 +345,19 @@ def session_conversation(value: JsonValue) -> Conversation:
         unread.add("PickledActions", "actions of events are pickled: rewinds and state changes are unknown")
     unread.add_to_all(turns)
     check_calls(turns)
+    start = session.events[0].timestamp if session.events else None
+    try:
+        start_time = None if start is None else datetime.fromtimestamp(start, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        start_time = None
     return Conversation(
         conversation_id=session.id,
         source="adk",
         app_version=stated_app_version(session.state),
-        eval_id=_stated(session, "eval_id"),
-        eval_set_id=_stated(session, "eval_set_id"),
+        eval_id=text_of(session.state, "eval_id"),
+        eval_set_id=text_of(session.state, "eval_set_id"),
         user_id=session.user_id,
-        start_time=_rfc3339(session.events[0].timestamp) if session.events else None,
+        start_time=start_time,
         turns=turns,
         state=session.state,
         ended=end.ended,
@@ -401,14 +366,9 @@ def session_conversation(value: JsonValue) -> Conversation:
     )
 
 
-def _stated(session: AdkSession, name: str) -> str | None:
-    value = session.state.get(name)
-    return value if isinstance(value, str) and value else None
-
-
-def _invocation_groups(events: Sequence[AdkEvent]) -> list[list[AdkEvent]]:
+def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
     """Groups events by invocation id, or where it is missing by the user's events; resumed ones are one."""
-    groups: dict[str, list[AdkEvent]] = {}
+    groups: dict[str, list[adk.AdkEvent]] = {}
     openings = 0
     for event in events:
         openings += _by_user(event)
@@ -416,7 +376,7 @@ def _invocation_groups(events: Sequence[AdkEvent]) -> list[list[AdkEvent]]:
     return _joined_pauses(groups.values())
 
 
-def _turn(events: Sequence[AdkEvent], invocation: Invocation, index: int) -> Turn:
+def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int) -> Turn:
     turn = invocation_turn(invocation, index)
     if not any(map(_by_user, events)):
         turn.user = None
@@ -437,61 +397,46 @@ def _turn(events: Sequence[AdkEvent], invocation: Invocation, index: int) -> Tur
     return unread.add_to(turn)
 
 
-def _invocation(events: Sequence[AdkEvent]) -> Invocation:
+def _invocation(events: Sequence[adk.AdkEvent]) -> adk.Invocation:
     """Builds the invocation as google-adk's own conversion of stored events does.
 
     Unlike there, the final event keeps its tool responses, and the user's answers to tool calls count.
     """
-    final = _final_event(events)
+    finals = [event for event in events if not _by_user(event) and _parts(event) and _is_final(event)]
+    worded = [event for event in finals if any(part.text for part in _parts(event))]
+    final = next(reversed(worded or finals), None)
     steps = []
     for event in events:
         if event is final:
             steps.append(_step(event, [part for part in _parts(event) if not part.text]))
         elif _by_user(event):
-            answers = [Part(function_response=part.function_response) for part in _parts(event)]
+            answers = [adk.Part(function_response=part.function_response) for part in _parts(event)]
             steps.append(_step(event, [part for part in answers if part.function_response]))
-        elif event.grounding_metadata or any(map(_has_content, _parts(event))):
+        elif event.grounding_metadata or any(
+            part.text or part.function_call or part.function_response or part.inline_data
+            for part in _parts(event)
+        ):
             steps.append(_step(event, _parts(event)))
-    said = [part for event in events if _by_user(event) for part in _parts(event)]
-    return Invocation(
-        user_content=Content(parts=said),
+    asked = [part for event in events if _by_user(event) for part in _parts(event)]
+    return adk.Invocation(
+        user_content=adk.Content(parts=asked),
         final_response=final.content if final else None,
-        intermediate_data=InvocationEvents(invocation_events=steps),
+        intermediate_data=adk.InvocationEvents(invocation_events=steps),
     )
 
 
-def _final_event(events: Sequence[AdkEvent]) -> AdkEvent | None:
-    finals = [event for event in events if not _by_user(event) and _parts(event) and _is_final(event)]
-    worded = [event for event in finals if any(part.text for part in _parts(event))]
-    chosen = worded or finals
-    return chosen[-1] if chosen else None
-
-
-def _step(event: AdkEvent, parts: list[Part]) -> InvocationEvent:
-    return InvocationEvent(
+def _step(event: adk.AdkEvent, parts: list[adk.Part]) -> adk.InvocationEvent:
+    return adk.InvocationEvent(
         author=event.author,
-        content=Content(parts=parts),
+        content=adk.Content(parts=parts),
         grounding_metadata=event.grounding_metadata,
         usage_metadata=event.usage_metadata,
         model_version=event.model_version,
     )
 
 
-def _has_content(part: Part) -> bool:
-    return bool(part.text or part.function_call or part.function_response or part.inline_data)
-
-
-def _parts(event: AdkEvent) -> list[Part]:
+def _parts(event: adk.AdkEvent) -> list[adk.Part]:
     return parts_of(event.content)
-
-
-def _rfc3339(seconds: float | None) -> str | None:
-    if seconds is None:
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 REWOUND = "UndoneTurns"
@@ -508,10 +453,10 @@ class History(Struct):
         notes: What else the log says: (the next event that counts, or None; what is left out before it).
     """
 
-    events: list[AdkEvent] = field(default_factory=list)
-    notes: list[tuple[AdkEvent | None, Unread]] = field(default_factory=list)
+    events: list[adk.AdkEvent] = field(default_factory=list)
+    notes: list[tuple[adk.AdkEvent | None, Unread]] = field(default_factory=list)
 
-    def notes_of(self, group: Sequence[AdkEvent], is_last: bool) -> list[Unread]:
+    def notes_of(self, group: Sequence[adk.AdkEvent], is_last: bool) -> list[Unread]:
         """Returns the omissions before a group of events; the last group also has those after it."""
         return [
             note
@@ -520,7 +465,7 @@ class History(Struct):
         ]
 
 
-def _history(events: Sequence[AdkEvent]) -> History:
+def _history(events: Sequence[adk.AdkEvent]) -> History:
     """Returns the events that google-adk counts as having happened.
 
     A rewind undoes itself and everything from the first event of the invocation that it names. A compaction
@@ -529,50 +474,43 @@ def _history(events: Sequence[AdkEvent]) -> History:
     firsts: dict[str, int] = {}
     for i, event in enumerate(events):
         firsts.setdefault(event.invocation_id, i)
-    found, i = History(), len(events) - 1
+    history, i = History(), len(events) - 1
     while i >= 0:
         event = events[i]
         target, compacted = event.actions.rewind_before_invocation_id, event.actions.compaction
         first = firsts.get(target, i) if target else i
+        note = None
         if target:
-            _add(found, _undone(target, events[first:i] if first < i else None))
+            note = _undone(target, events[first:i])
             i = min(first, i)
         elif compacted is not None:
-            _add(found, _lost(compacted, events))
+            note = _compaction_gap(compacted, events)
         else:
-            found.events.append(event)
+            history.events.append(event)
+        if note is not None:
+            history.notes.append((history.events[-1] if history.events else None, note))
         i -= 1
-    found.events.reverse()
-    return found
+    history.events.reverse()
+    return history
 
 
-def _add(found: History, note: Unread | None) -> None:
-    if note is not None:
-        found.notes.append((found.events[-1] if found.events else None, note))
-
-
-def _undone(target: str, undone: Sequence[AdkEvent] | None) -> Unread:
+def _undone(target: str, undone: Sequence[adk.AdkEvent]) -> Unread:
     """Describes the undone events of a rewind; external effects of their calls remain."""
-    if undone is None:
+    if not undone:
         return gaps(REWOUND, [f"a rewind to before {target[:60]!r}, which the log does not hold"])
     count = len({event.invocation_id for event in undone if event.content is not None})
-    said = f"{count} invocations were undone by a rewind and are left out"
-    names = list(dict.fromkeys(_called(undone)))
+    message = f"{count} invocations were undone by a rewind and are left out"
+    calls = (part.function_call for event in undone if not event.partial for part in _parts(event))
+    names = list(dict.fromkeys(call.name or "?" for call in calls if call))
     if names:
         more = ", ..." if len(names) > _SHOWN else ""
-        said += f"; what they called may have its effects all the same: {', '.join(names[:_SHOWN])}{more}"
-    return gaps(REWOUND, [said], calls=bool(names), words=False)
+        message += f"; what they called may have its effects all the same: {', '.join(names[:_SHOWN])}{more}"
+    return gaps(REWOUND, [message], calls=bool(names), words=False)
 
 
-def _called(events: Iterable[AdkEvent]) -> list[str]:
-    parts = [part for event in events if not event.partial for part in parts_of(event.content)]
-    return [part.function_call.name or "?" for part in parts if part.function_call]
-
-
-def _lost(compacted: EventCompaction, events: Sequence[AdkEvent]) -> Unread | None:
+def _compaction_gap(compacted: adk.EventCompaction, events: Sequence[adk.AdkEvent]) -> Unread | None:
     """Describes a compaction whose events are not logged; None: its first and last events are logged."""
-    logged = [event.timestamp for event in events if event.actions.compaction is None]
-    stamps = [stamp for stamp in logged if stamp is not None]
+    stamps = [e.timestamp for e in events if e.actions.compaction is None and e.timestamp is not None]
     bounds = (compacted.start_timestamp, compacted.end_timestamp)
     if all(bound is not None and any(abs(bound - at) < _SECOND for at in stamps) for bound in bounds):
         return None
@@ -582,7 +520,7 @@ def _lost(compacted: EventCompaction, events: Sequence[AdkEvent]) -> Unread | No
 RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
 
 
-def _session_end(events: Sequence[AdkEvent]) -> End:
+def _session_end(events: Sequence[adk.AdkEvent]) -> End:
     """Returns how a session ended, by its last event with content, error or finish reason.
 
     An invocation ends with a final response, in google-adk's sense; where none followed the user's message or
@@ -610,7 +548,7 @@ def _session_end(events: Sequence[AdkEvent]) -> End:
     return finished if is_answer and text(last.content) else UNKNOWN
 
 
-def case_end(result: EvalCaseResult) -> End:
+def case_end(result: adk.EvalCaseResult) -> End:
     """Returns how the run of an eval case ended; google-adk keeps no invocation of one that raised."""
     pairs = result.eval_metric_result_per_invocation
     if pairs:
@@ -618,28 +556,27 @@ def case_end(result: EvalCaseResult) -> End:
         answered = parts_of(pairs[-1].actual_invocation.final_response)
         return End("normally") if is_scripted and answered else UNKNOWN
     was_evaluated = any(
-        metric.eval_status != EvalStatus.NOT_EVALUATED or metric.score is not None
+        metric.eval_status != adk.EvalStatus.NOT_EVALUATED or metric.score is not None
         for metric in result.overall_eval_metric_results
     )
-    raised = result.final_eval_status == EvalStatus.FAILED and not was_evaluated
+    raised = result.final_eval_status == adk.EvalStatus.FAILED and not was_evaluated
     return End("agent_error", RAISED) if raised else UNKNOWN
 
 
-def _by_user(event: AdkEvent) -> bool:
-    """Returns whether an event is the user's."""
+def _by_user(event: adk.AdkEvent) -> bool:
     return event.author.lower() == "user"
 
 
-def _is_final(event: AdkEvent) -> bool:
+def _is_final(event: adk.AdkEvent) -> bool:
     """Returns whether an event is a final response, in google-adk's sense."""
     if event.actions.skip_summarization or event.long_running_tool_ids:
         return True
-    parts = parts_of(event.content)
+    parts = _parts(event)
     works = any(part.function_call or part.function_response for part in parts)
     return not works and (not parts or parts[-1].code_execution_result is None)
 
 
-def _missing(event: AdkEvent) -> str | None:
+def _missing(event: adk.AdkEvent) -> str | None:
     """Returns what is missing after a session's last event; None: nothing."""
     parts = parts_of(event.content)
     if _by_user(event):

@@ -1,46 +1,22 @@
 """Discovery Engine's Answers as turns."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TypeAlias
 
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas import conversation as grounded
+from turnwise.schemas import discovery_engine as engine
 from turnwise.schemas.config import DiscoveryEngineConfig
-from turnwise.schemas.conversation import (
-    FAILED,
-    SUCCEEDED,
-    UNFINISHED,
-    Conversation,
-    GroundedAnswer,
-    Problem,
-    ToolCall,
-    ToolResponse,
-    Turn,
-)
-from turnwise.schemas.discovery_engine import (
-    Answer,
-    AnswerReference,
-    AnswerSession,
-    AnswerStep,
-    ChunkContent,
-    DocumentMetadata,
-    ReferenceChunkInfo,
-    SessionTurn,
-    StepAction,
-    StepState,
-    StructuredDocumentInfo,
-    UnstructuredDocumentInfo,
-)
+from turnwise.schemas.conversation import Conversation, GroundedAnswer, Problem, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.message import OpenEnum, ReadProblems, read_lenient
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of, spelt
 from turnwise.transforms.formats.fields import Unread
 from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.streams import as_object, stated
 from turnwise.transforms.formats.registry import Format, register_format
 
 PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
@@ -52,108 +28,72 @@ _SEARCH = ("searchAction", "search_action")
 _NANOS_PER_MS = 1_000_000
 _PART = re.compile(r"(?:Answer|Session\.turns\[\d+\]\.detailed_?[aA]nswer)\.(\w+)(?:\[\d+\])?(?:\.(\w+))?")
 
-_Source: TypeAlias = DocumentMetadata | UnstructuredDocumentInfo | StructuredDocumentInfo
-
 
 def _answer_turn(
     index: int,
     question: str | None,
-    answer: Answer,
+    answer: engine.Answer,
     problems_found: ReadProblems,
     tool_name: str,
     raw: JsonObject,
 ) -> Turn:
     """Returns the turn of a question and its answer."""
-    latency = _latency_ms(answer)
+    latency = None
+    if answer.create_time is not None and answer.complete_time is not None:
+        nanos = timestamp_nanos(answer.complete_time) - timestamp_nanos(answer.create_time)
+        latency = nanos / _NANOS_PER_MS
     problems = _read_problems(problems_found)
     if latency is not None and latency < 0:
-        problems.append(grounded.Problem(BACKWARDS, f"completeTime is {-latency:g} ms before createTime"))
-    annotations = _grounded(answer, problems, _unread(problems_found))
+        problems.append(Problem(BACKWARDS, f"completeTime is {-latency:g} ms before createTime"))
+        latency = None
+    # Parts of which something could not be read are named two names deep at most.
+    matches = (_PART.match(message) for message in problems_found.unreadable)
+    parts = (".".join(snake(name) for name in match.groups() if name) for match in matches if match)
+    annotations = _grounded(answer, problems, list(dict.fromkeys(parts)))
     turn = Turn(
         turn_index=index,
         user=question,
         agent=answer.answer_text or None,
-        tool_calls=[_call(place, action, tool_name) for place, _, action in _actions(answer.steps)],
-        tool_responses=[
-            _response(place, step, action, tool_name)
-            for place, step, action in _actions(answer.steps)
-            if action.observation is not None or step.state == StepState.FAILED
-        ],
         timestamp=answer.create_time,
-        latency_ms=latency if latency is not None and latency >= 0 else None,
+        latency_ms=latency,
         grounded=annotations,
         unknown_calls=annotations.why_unread("steps.actions"),
     )
-    return _actions_unread(raw).add_to(turn)
-
-
-def _actions_unread(raw: JsonObject) -> Unread:
-    """Returns the unread actions of an answer, which are no searches."""
-    unread = Unread()
-    for step in _objects_answers(raw.get("steps")):
-        for action in _objects_answers(step.get("actions")):
-            if action.keys().isdisjoint(_SEARCH):
-                unread.part(next((name for name in action if name != "observation"), "action"), False)
-    return unread
-
-
-def _objects_answers(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _read_problems(problems_found: ReadProblems) -> list[grounded.Problem]:
-    """Returns the problems found while reading, one per kind."""
-    return [
-        grounded.Problem.of(kind, messages)
-        for kind, messages in (
-            (UNREADABLE, problems_found.unreadable),
-            (ANSWERS_UNKNOWN, problems_found.unknown),
-        )
-        if messages
-    ]
-
-
-def _unread(problems_found: ReadProblems) -> list[str]:
-    """Returns the parts of an answer of which something could not be read, two names deep at most."""
-    found = (_PART.match(message) for message in problems_found.unreadable)
-    parts = (".".join(snake(name) for name in match.groups() if name) for match in found if match)
-    return list(dict.fromkeys(parts))
-
-
-def _latency_ms(answer: Answer) -> float | None:
-    if answer.create_time is None or answer.complete_time is None:
-        return None
-    return (timestamp_nanos(answer.complete_time) - timestamp_nanos(answer.create_time)) / _NANOS_PER_MS
-
-
-def _actions(steps: Sequence[AnswerStep]) -> Iterator[tuple[str, AnswerStep, StepAction]]:
-    for i, step in enumerate(steps):
+    for i, step in enumerate(answer.steps):
         for k, action in enumerate(step.actions):
-            yield f"s{i}a{k}", step, action
+            _add_action(turn, f"s{i}a{k}", step, action, tool_name)
+    unread = Unread()
+    for logged in _objects(raw.get("steps")):
+        actions = logged.get("actions")
+        for item in actions if isinstance(actions, list) else ():
+            if isinstance(item, dict) and item.keys().isdisjoint(_SEARCH):
+                unread.part(next((name for name in item if name != "observation"), "action"), False)
+    return unread.add_to(turn)
 
 
-def _call(place: str, action: StepAction, tool_name: str) -> ToolCall:
-    if action.search_action is None:
-        return ToolCall(id=place)
-    return ToolCall(name=tool_name, id=place, args={"query": action.search_action.query})
+def _add_action(
+    turn: Turn, place: str, step: engine.AnswerStep, action: engine.StepAction, tool_name: str
+) -> None:
+    """Adds a call, and what came back of it: an observation, or that the step failed."""
+    search, seen, has_failed = action.search_action, action.observation, step.state == engine.StepState.FAILED
+    name = None if search is None else tool_name
+    args = None if search is None else {"query": search.query}
+    turn.tool_calls.append(ToolCall(name=name, id=place, args=args))
+    if seen is not None or has_failed:
+        results = None if seen is None else {"output": {"results": seen.to_value().get("searchResults", [])}}
+        error = True if has_failed else None
+        turn.tool_responses.append(ToolResponse(name=name, id=place, response=results, error=error))
 
 
-def _response(place: str, step: AnswerStep, action: StepAction, tool_name: str) -> ToolResponse:
-    """Returns what came back of an action; without an observation that the step failed."""
-    seen = action.observation
-    results = None if seen is None else {"output": {"results": seen.to_value().get("searchResults", [])}}
-    return ToolResponse(
-        name=tool_name if action.search_action is not None else None,
-        id=place,
-        response=results,
-        error=True if step.state == StepState.FAILED else None,
-    )
+def _read_problems(problems_found: ReadProblems) -> list[Problem]:
+    kinds = ((UNREADABLE, problems_found.unreadable), (ANSWERS_UNKNOWN, problems_found.unknown))
+    return [Problem.of(kind, messages) for kind, messages in kinds if messages]
 
 
-def _grounded(answer: Answer, problems: list[grounded.Problem], unread: list[str]) -> grounded.GroundedAnswer:
+def _grounded(answer: engine.Answer, problems: list[Problem], unread: list[str]) -> GroundedAnswer:
     understood = answer.query_understanding_info
     classes = understood.query_classification_info if understood else []
-    return grounded.GroundedAnswer(
+    return GroundedAnswer(
         state=_name(answer.state),
         grounding_score=answer.grounding_score,
         citations=[
@@ -203,7 +143,7 @@ def _name(value: OpenEnum) -> str | None:
     return value.name if value else None
 
 
-def _reference_answers(reference: AnswerReference) -> grounded.Reference:
+def _reference_answers(reference: engine.AnswerReference) -> grounded.Reference:
     chunk, document = reference.chunk_info, reference.unstructured_document_info
     if chunk is not None:
         return _source(chunk.document_metadata, [chunk])
@@ -213,7 +153,8 @@ def _reference_answers(reference: AnswerReference) -> grounded.Reference:
 
 
 def _source(
-    source: _Source | None, chunks: Sequence[ReferenceChunkInfo | ChunkContent]
+    source: engine.DocumentMetadata | engine.UnstructuredDocumentInfo | engine.StructuredDocumentInfo | None,
+    chunks: Sequence[engine.ReferenceChunkInfo | engine.ChunkContent],
 ) -> grounded.Reference:
     made = grounded.Reference(texts=[chunk.content for chunk in chunks if chunk.content])
     relevances = [chunk.relevance_score for chunk in chunks if chunk.relevance_score is not None]
@@ -241,8 +182,8 @@ _OF_SESSION_NAME = re.compile(r"/(engines|dataStores)/[^/]+/sessions/[^/]+$")
 
 def _is_answer(record: JsonObject) -> bool:
     is_rated = bool(record.keys() & _RATINGS and record.keys() & _PARTS_OF_ANSWERS)
-    own = bool(record.keys() & _OF_ANSWERS) or is_rated
-    return own or _is_flat(record) or bool(_OF_ANSWER_NAME.search(name_of(record)))
+    is_named = bool(_OF_ANSWER_NAME.search(name_of(record)))
+    return is_rated or is_named or _is_flat(record) or bool(record.keys() & _OF_ANSWERS)
 
 
 def _is_reply(record: JsonObject) -> bool:
@@ -279,8 +220,8 @@ register_format(
 
 _ENGINE = re.compile(r"(.*?/(?:engines|dataStores)/[^/]+)/sessions/")
 _MAX_TAGS = 50
-_STATES = (None, SUCCEEDED, FAILED, *UNFINISHED)
-_FIELDS = frozenset(map(to_camel, Answer.model_fields))
+_STATES = (None, grounded.SUCCEEDED, grounded.FAILED, *grounded.UNFINISHED)
+_FIELDS = frozenset(map(to_camel, engine.Answer.model_fields))
 
 
 def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conversation:
@@ -297,10 +238,10 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
     record = _as_reply(value) if _is_flat(value) else value
     made = _session(record, config) if "turns" in record else _single(record, config)
-    found = [turn.grounded for turn in made.turns if turn.grounded is not None]
-    tags = dict.fromkeys(tag for answer in found for tag in answer.tags)
+    answers = [turn.grounded for turn in made.turns if turn.grounded is not None]
+    tags = dict.fromkeys(tag for answer in answers for tag in answer.tags)
     made.tags += [tag for tag in islice(tags, _MAX_TAGS) if tag not in made.tags]
-    made.ended, made.ended_detail = _end(found)
+    made.ended, made.ended_detail = _end(answers)
     if config.app_version_field is not None:
         made.app_version = _app_version(value, config.app_version_field)
     case = value.get("evaluation") or value.get("eval_id")
@@ -312,7 +253,7 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
 def _end(answers: Sequence[GroundedAnswer]) -> End:
     """Returns the end of a conversation: a failed last answer, or an unknown state."""
     states = [answer.state for answer in answers]
-    if states and states[-1] == FAILED:
+    if states and states[-1] == grounded.FAILED:
         return End("agent_error", "the state of the last answer is FAILED")
     unknown = next((state for state in states if state not in _STATES), None)
     return UNKNOWN if unknown is None else End(None, f"the state of an answer is {unknown}")
@@ -322,43 +263,37 @@ def _session(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
     turns = value["turns"]
     if not isinstance(turns, list):
         raise ValueError("Session.turns: a repeated field must be a JSON array")
-    made, problems = _headed(value)
-    made.turns = [_session_turn(index, raw, config) for index, raw in enumerate(turns)]
-    return _with_problems(made, problems)
+    made: list[Turn] = []
+    for index, raw in enumerate(turns):
+        label, logged = f"Session.turns[{index}]", as_object(raw)
+        message, problems = read_lenient(
+            engine.SessionTurn, raw if isinstance(raw, dict) else {}, label, PLACEHOLDERS
+        )
+        if not isinstance(raw, dict):
+            problems.unreadable.append(f"{label}: a message must be a JSON object")
+        asked = message.query.text if message.query else None
+        answer = message.detailed_answer or engine.Answer()
+        body = as_object(logged.get("detailedAnswer") or logged.get("detailed_answer"))
+        made.append(_answer_turn(index, asked, answer, problems, config.tool_name, body))
+    return _of_session(value, made)
 
 
-def _headed(value: JsonObject) -> tuple[Conversation, list[Problem]]:
-    """Returns the conversation of a session without turns, and its problems."""
+def _of_session(value: JsonObject, turns: list[Turn]) -> Conversation:
+    """Returns the conversation of a session with its turns; its problems become those of the first one."""
     header = {key: item for key, item in value.items() if key != "turns"}
-    session, problems_found = read_lenient(AnswerSession, header, "Session", PLACEHOLDERS)
-    made = Conversation(
+    session, problems = read_lenient(engine.AnswerSession, header, "Session", PLACEHOLDERS)
+    first = turns[0].grounded if turns else None
+    if first is not None:
+        first.problems = _read_problems(problems) + first.problems
+    return Conversation(
         conversation_id=session.name,
         source="discovery_engine",
         app_version=_engine(session.name),
         start_time=session.start_time,
+        turns=turns,
         tags=list(session.labels),
         user_id=session.user_pseudo_id or None,
     )
-    return made, _read_problems(problems_found)
-
-
-def _with_problems(made: Conversation, problems: list[Problem]) -> Conversation:
-    """Adds the problems of a session to its first turn."""
-    first = made.turns[0].grounded if made.turns else None
-    if first is not None:
-        first.problems = problems + first.problems
-    return made
-
-
-def _session_turn(index: int, raw: JsonValue, config: DiscoveryEngineConfig) -> Turn:
-    label, is_object = f"Session.turns[{index}]", isinstance(raw, dict)
-    message, problems_found = read_lenient(SessionTurn, raw if is_object else {}, label, PLACEHOLDERS)
-    if not is_object:
-        problems_found.unreadable.append(f"{label}: a message must be a JSON object")
-    asked, answer = message.query.text if message.query else None, message.detailed_answer or Answer()
-    logged = (raw.get("detailedAnswer") or raw.get("detailed_answer")) if isinstance(raw, dict) else None
-    logged = logged if isinstance(logged, dict) else {}
-    return _answer_turn(index, asked, answer, problems_found, config.tool_name, logged)
 
 
 def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
@@ -366,15 +301,15 @@ def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
     body = value["answer"] if isinstance(value.get("answer"), dict) else value
     if body is value and not any(to_camel(str(key)) in _FIELDS for key in value):
         raise ValueError("neither an Answer, nor a reply or a session that holds one")
-    answer, problems_found = read_lenient(Answer, body, "Answer", PLACEHOLDERS)
+    answer, problems = read_lenient(engine.Answer, body, "Answer", PLACEHOLDERS)
     session = value.get("session")
-    made, problems = _headed(session if isinstance(session, dict) else {})
     asked = _question(value, session, answer.name)
-    made.turns = [_answer_turn(0, asked, answer, problems_found, config.tool_name, body)]
+    turn = _answer_turn(0, asked, answer, problems, config.tool_name, body)
+    made = _of_session(session if isinstance(session, dict) else {}, [turn])
     made.conversation_id = answer.name or made.conversation_id
     made.app_version = _engine(answer.name) or made.app_version
     made.start_time = answer.create_time or made.start_time
-    return _with_problems(made, problems)
+    return made
 
 
 def _question(value: JsonObject, session: JsonValue, answer_name: str) -> str | None:
@@ -446,7 +381,16 @@ def _as_reply(value: JsonObject) -> JsonObject:
             }
             for claim in _objects(value.get("claims"))
         ],
-        "references": [_reference(reference) for reference in references],
+        "references": [
+            {
+                "chunkInfo": {
+                    "content": reference.get("content"),
+                    "relevanceScore": reference.get("relevance"),
+                    "documentMetadata": {"uri": reference.get("uri"), "title": reference.get("title")},
+                }
+            }
+            for reference in references
+        ],
         "groundingScore": labels.get("support_score") if isinstance(labels, dict) else None,
     }
     return {"query": value.get("query"), "answer": answer}
@@ -464,9 +408,3 @@ def _marked(value: JsonObject, places: dict[str, str]) -> JsonObject:
         {"referenceId": places.get(name, (f"id {name}" if name.isdecimal() else name))} for name in named
     ]
     return {"startIndex": value.get("start"), "endIndex": value.get("end"), "sources": sources}
-
-
-def _reference(value: JsonObject) -> JsonObject:
-    document = {"uri": value.get("uri"), "title": value.get("title")}
-    chunk = {"content": value.get("content"), "relevanceScore": value.get("relevance")}
-    return {"chunkInfo": {**chunk, "documentMetadata": document}}

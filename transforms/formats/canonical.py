@@ -21,14 +21,13 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import (
+    ARGUMENTS,
     DETAIL,
     ENDED,
     TERMINATIONS,
     UNKNOWN,
     VALUES,
-    End,
     add_own_results,
-    agent_actions,
     agreed_end,
     as_text,
     call_fields,
@@ -42,9 +41,9 @@ from turnwise.transforms.formats.endings import (
     own_result,
     reasons_end,
     record_end,
+    split_actions,
     stated_reason,
     usage_fields,
-    users_actions,
     wrong_tokens,
 )
 from turnwise.transforms.formats.fields import (
@@ -104,7 +103,15 @@ def read_conversation(data: bytes) -> Conversation:
         conversation, states_once = _repaired(data), False
     if not states_once:
         _check_keys(data)
-    _number(conversation.turns)
+    # Turns are numbered by their position; where the record numbers them, a leap is a finding of its turn.
+    are_stated, before = False, -1
+    for turn in conversation.turns:
+        are_stated = are_stated or turn.turn_index != 0
+    for i, turn in enumerate(conversation.turns):
+        index, turn.turn_index = turn.turn_index, i
+        if are_stated and index != before + 1:
+            add_leap(turn, before, index)
+        before = index
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
         named = {tool.name for tool in conversation.tools}
@@ -147,18 +154,6 @@ def _check_keys(data: bytes) -> None:
     check_keys(data, from_json(data))
 
 
-def _number(turns: Sequence[Turn]) -> None:
-    """Numbers turns by their position; where the record numbers them, a leap is a finding of its turn."""
-    are_stated, before = False, -1
-    for turn in turns:
-        are_stated = are_stated or turn.turn_index != 0
-    for i, turn in enumerate(turns):
-        stated, turn.turn_index = turn.turn_index, i
-        if are_stated and stated != before + 1:
-            add_leap(turn, before, stated)
-        before = stated
-
-
 def _read_recording(data: bytes) -> Conversation:
     """Parses a record as `read_conversation` does, and rejects one that holds only expectations."""
     conversation = read_conversation(data)
@@ -180,21 +175,15 @@ def read_case(data: bytes) -> EvalCase:
     """
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
-        return _strict_case(_with_canonical_tools(value))
+        if isinstance(value.get("tools"), list):
+            tools = [declared_tools([tool]) if is_foreign(tool) else [tool] for tool in value["tools"]]
+            value["tools"] = [msgspec.to_builtins(tool) for declared in tools for tool in declared]
+        return _strict_case(value)
     conversation = read_conversation(data)
     case = contained_case(conversation)
     if case is None:
         raise ValueError(f"conversation {conversation.conversation_id} expects nothing: no eval case")
     return case
-
-
-def _with_canonical_tools(value: JsonObject) -> JsonObject:
-    """Returns a case whose tools are in the canonical form, as far as they were in another known one."""
-    if not isinstance(value.get("tools"), list):
-        return value
-    tools = [declared_tools([tool]) if is_foreign(tool) else [tool] for tool in value["tools"]]
-    made = [msgspec.to_builtins(tool) for found in tools for tool in found]
-    return {**value, "tools": made}
 
 
 def _dropped_something(conversation: Conversation) -> bool:
@@ -203,11 +192,10 @@ def _dropped_something(conversation: Conversation) -> bool:
         return True
     if conversation.meta and not conversation.meta.keys().isdisjoint(TERMINATIONS):
         return True
-    for turn in conversation.turns:
-        usage = turn.usage
-        if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
+    for usage in (turn.usage for turn in conversation.turns if turn.usage is not None):
+        if usage.input_tokens is None and usage.output_tokens is None:
             return True
-        if usage is not None and any((getattr(usage, name) or 0) < 0 for name in usage.__struct_fields__):
+        if any((getattr(usage, name) or 0) < 0 for name in usage.__struct_fields__):
             return True
     return False
 
@@ -225,24 +213,21 @@ def _repaired(data: bytes) -> Conversation:
         _unread_work(turn, raw, unread)
         own, users = ([own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
         add_own_results(turn, own, users, unread)
-        _unread_times(turn, raw, unread)
+        for key in _TIMES:
+            if raw.get(key) is not None and getattr(turn, key) is None:
+                message = f"{key}: {str(raw[key])[:60]!r} is no number of milliseconds, 0 or more"
+                unread.add("UnreadTime", message)
+                turn.unknown_latency = message if key == "latency_ms" else turn.unknown_latency
         wrong = wrong_tokens(raw.get("usage"))
         if wrong:
             unread.add("UnreadTokens", f"usage: {wrong[:60]} is no number of tokens, 0 or more")
         unread.add_to(turn)
     Unread().keys(value, _with_expectations(value, _FIELDS)).add_to_all(conversation.turns)
-    _add_unread_expectations(conversation, value)
+    try:
+        _add_unread_expectations(conversation, value)
+    except ValueError as error:
+        raise ValueError(f"{_CANONICAL_WHAT}: {error}") from None
     return conversation
-
-
-def _unread_times(turn: Turn, raw: JsonObject, unread: Unread) -> None:
-    """Adds the lengths of time that a turn states and that are none."""
-    for key in _TIMES:
-        if raw.get(key) is not None and getattr(turn, key) is None:
-            said = f"{key}: {str(raw[key])[:60]!r} is no number of milliseconds, 0 or more"
-            unread.add("UnreadTime", said)
-            if key == "latency_ms":
-                turn.unknown_latency = said
 
 
 def _with_expectations(value: JsonObject, known: frozenset[str]) -> frozenset[str]:
@@ -255,22 +240,18 @@ def _conversation(value: JsonObject) -> JsonObject:
     for key in ("conversation_id", "eval_id", "eval_set_id", "app_version", "user_id"):
         if key in fields:
             fields[key] = as_text(fields[key])
-    fields["ended"], fields["ended_detail"] = _end(value)
+    turns = value.get("turns")
+    last = turns[-1] if isinstance(turns, list) and turns and isinstance(turns[-1], dict) else {}
+    end = agreed_end(record_end(value), marked_end(last))
+    if end == UNKNOWN:
+        reasons = map(stated_reason, (last, value))
+        end = reasons_end(reasons, is_call=False, has_answer=bool(last.get("agent")))
+    fields["ended"], fields["ended_detail"] = end
     _repair_each(fields, _turn, "turns")
     _repair(fields, _outcome, "expected")
     if "tools" in fields:
         fields["tools"] = declared_tools(fields["tools"])
     return fields
-
-
-def _end(value: JsonObject) -> End:
-    """Returns how a conversation ended: as its record or last turn states it, or by their finish reasons."""
-    turns = value.get("turns")
-    last = turns[-1] if isinstance(turns, list) and turns and isinstance(turns[-1], dict) else {}
-    own = agreed_end(record_end(value), marked_end(last))
-    if own != UNKNOWN:
-        return own
-    return reasons_end(map(stated_reason, (last, value)), is_call=False, has_answer=bool(last.get("agent")))
 
 
 def _turn(value: JsonObject) -> JsonObject:
@@ -286,7 +267,7 @@ def _turn(value: JsonObject) -> JsonObject:
 
 
 def _expected_turn(value: JsonObject) -> JsonObject:
-    fields = _read_fields(value, ExpectedTurn)
+    fields: JsonObject = known_fields(value, ExpectedTurn, _SPELLINGS)
     _repair_each(fields, call_fields, "tool_calls")
     for expectation in fields.get("expectations") or ():
         if isinstance(expectation, dict):
@@ -295,17 +276,16 @@ def _expected_turn(value: JsonObject) -> JsonObject:
 
 
 def _outcome(value: JsonObject) -> JsonObject:
-    fields = _read_fields(value, ExpectedOutcome)
+    fields: JsonObject = known_fields(value, ExpectedOutcome, _SPELLINGS)
     _repair_each(fields, call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
-        stated = fields["actions"]
-        fields["actions"] = agent_actions(stated)
-        fields["user_actions"] = fields.get("user_actions") or users_actions(stated)
+        fields["actions"], by_user = split_actions(fields["actions"])
+        fields["user_actions"] = fields.get("user_actions") or by_user
     return fields
 
 
 def _response(value: JsonObject) -> JsonObject:
-    fields = _read_fields(value, ToolResponse)
+    fields: JsonObject = known_fields(value, ToolResponse, _SPELLINGS)
     fields["error"] = failure_mark(value) or error_mark(fields.get("error"))
     fields["id"] = as_text(fields.get("id"))
     return fields
@@ -386,50 +366,35 @@ def joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> C
     numbered: dict[int, JsonObject] = {}
     unnumbered: list[JsonObject] = []
     fields: JsonObject = {}
-    later = sorted(events, key=_time)
+    start_time = None
+    later = sorted(events, key=lambda event: -inf if (time := value_time(event)) is None else time)
     for event in later:
-        _set_fields(fields, event)
-        turn = event.get("turn")
+        for name, item in event.items():
+            if item is not None and (name in _SET or name not in _OWN):
+                fields[name] = item
+        for name in _MERGED:
+            if isinstance(event.get(name), dict):
+                fields[name] = {**fields.get(name, {}), **event[name]}
+        time: JsonValue = event.get("event_time")
+        turn, index = event.get("turn"), _turn_index(event)
+        is_timed = time_seconds(time) is not None
+        if is_timed and start_time is None:
+            start_time = rfc3339(time)
         if isinstance(turn, dict):
-            turn, index = _timed(turn, event.get("event_time")), _turn_index(event)
+            if is_timed and turn.get("timestamp") is None:
+                turn = {**turn, "timestamp": time}
             if index == _UNKNOWN:
                 unnumbered.append({**turn, "turn_index": None})
             else:
                 numbered[index] = {**turn, "turn_index": index}
-    fields.setdefault("start_time", _first_time(later))
+    fields.setdefault("start_time", start_time)
     turns = [*unnumbered, *(numbered[index] for index in sorted(numbered))]
     faults = list(_faults(later, numbered))
     if faults and not turns:
         raise ValueError(faults[0])
-    found = _read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
-    gaps(MISSING, faults).add_to_all(found.turns)
-    return found
-
-
-def _time(event: JsonObject) -> float:
-    time = value_time(event)
-    return -inf if time is None else time
-
-
-def _set_fields(fields: JsonObject, event: JsonObject) -> None:
-    for name, item in event.items():
-        if item is not None and (name in _SET or name not in _OWN):
-            fields[name] = item
-    for name in _MERGED:
-        if isinstance(event.get(name), dict):
-            fields[name] = {**fields.get(name, {}), **event[name]}
-
-
-def _timed(turn: JsonObject, event_time: JsonValue) -> JsonObject:
-    if turn.get("timestamp") is None and time_seconds(event_time) is not None:
-        return {**turn, "timestamp": event_time}
-    return turn
-
-
-def _first_time(events: Sequence[JsonObject]) -> str | None:
-    stated = (event["event_time"] for event in events if time_seconds(event.get("event_time")) is not None)
-    first = next(stated, None)
-    return None if first is None else rfc3339(first)
+    conversation = _read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
+    gaps(MISSING, faults).add_to_all(conversation.turns)
+    return conversation
 
 
 _OF_CASES = frozenset({"kind", "dialect", "turns", "task", "actions", "rubrics"})
@@ -463,12 +428,7 @@ register_format(
         keys=("conversation_id", "turn_index", "turn"),
         rank=20,
         recognises=_is_turn_event,
-        events=EventReader(
-            place=place,
-            is_end=is_end,
-            join=joined_conversation,
-            is_checked=True,
-        ),
+        events=EventReader(place=place, is_end=is_end, join=joined_conversation, is_checked=True),
     )
 )
 
@@ -494,8 +454,7 @@ def _strict_case(value: JsonObject) -> EvalCase:
     expectations = [*case.expectations, *(e for turn in case.turns for e in turn.expectations)]
     for expectation in expectations:
         holder = _HOLDERS.get(expectation.kind)
-        is_stated = holder is None or expectation.wire is not None or getattr(expectation, holder) is not None
-        if not is_stated:
+        if holder and expectation.wire is None and getattr(expectation, holder) is None:
             raise ValueError(f"{_WHAT}: an expectation of the kind {expectation.kind} needs {holder}")
     stated = [call for turn in case.turns for call in turn.tool_calls or ()]
     made = [e.tool_call for e in expectations if e.tool_call is not None]
@@ -504,26 +463,14 @@ def _strict_case(value: JsonObject) -> EvalCase:
     texts = (*case.outputs, *case.evaluation_expectations, *(rubric.text for rubric in case.rubrics))
     if not all(map(str.strip, texts)):
         raise ValueError(f"{_WHAT}: {case.eval_id} expects an empty text")
-    if not _expects_something(case):
+    of_turns = (t.response or t.tool_calls is not None or t.expectations or t.rubrics for t in case.turns)
+    of_whole = (
+        *(case.task, case.outputs, case.expectations, case.evaluation_expectations, case.rubrics),
+        *(case.user_actions, case.final_session_state, case.actions is not None),
+    )
+    if not any(of_turns) and not any(of_whole):
         raise ValueError(f"{_WHAT}: {case.eval_id} expects nothing")
     return case
-
-
-def _expects_something(case: EvalCase) -> bool:
-    of_turns = (
-        turn.response or turn.tool_calls is not None or turn.expectations or turn.rubrics
-        for turn in case.turns
-    )
-    of_whole = (
-        case.task,
-        case.outputs,
-        case.expectations,
-        case.evaluation_expectations,
-        case.rubrics,
-        case.user_actions,
-        case.final_session_state,
-    )
-    return any(of_turns) or case.actions is not None or any(of_whole)
 
 
 NEAR = 0.8
@@ -546,12 +493,6 @@ _EXPECTED_HOLDERS = (
     ("tool_responses", ToolResponse, "what the tool answered"),
     ("user_tool_responses", ToolResponse, "what the tool answered"),
 )
-
-
-def _read_fields(value: JsonObject, kind: type[msgspec.Struct]) -> JsonObject:
-    """Returns the fields of a part of a record that are not null, and other spellings of calls."""
-    found: JsonObject = known_fields(value, kind, _SPELLINGS)
-    return found
 
 
 def _check_names(value: JsonObject, fields: frozenset[str], path: str = "") -> Iterator[str]:
@@ -584,50 +525,31 @@ def _not_read(unknown: UnknownField) -> str:
 
 def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> None:
     """Adds to what a conversation expects the keys of its record that may expect more and are not read."""
-    try:
-        _add(conversation, value)
-    except ValueError as error:
-        raise ValueError(f"not a conversation: {error}") from None
-
-
-def _add(conversation: Conversation, value: JsonObject) -> None:
-    of_whole = [
-        *_check_names(value, frozenset(Conversation.__struct_fields__)),
-        *_unread(value.get(_EXPECTED), ExpectedOutcome, f"{_EXPECTED}."),
+    turns = enumerate(zip(conversation.turns, value.get("turns") or (), strict=True))
+    holders: list[tuple[Any, JsonObject, Any, frozenset[str], str]] = [
+        (conversation, value, ExpectedOutcome, _FIELDS, ""),
+        *((turn, raw, ExpectedTurn, _TURN_FIELDS, f"turns.{i}.") for i, (turn, raw) in turns),
     ]
-    if of_whole:
-        conversation.expected = conversation.expected or ExpectedOutcome()
-        conversation.expected.unread = conversation.expected.unread or of_whole[0]
-    fields = frozenset(Turn.__struct_fields__)
-    for place, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
-        path = f"turns.{place}."
-        found = [
-            *_check_names(raw, fields, path),
-            *_unread(raw.get(_EXPECTED), ExpectedTurn, f"{path}{_EXPECTED}."),
-        ]
-        if found:
-            turn.expected = turn.expected or ExpectedTurn()
-            turn.expected.unread = turn.expected.unread or found[0]
+    for holder, raw, kind, fields, path in holders:
+        names = _check_names(raw, fields, path)
+        unread = [*names, *_unread(raw.get(_EXPECTED), kind, f"{path}{_EXPECTED}.")]
+        if unread:
+            holder.expected = holder.expected or kind()
+            holder.expected.unread = holder.expected.unread or unread[0]
 
 
 def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
     """Adds the keys of calls without arguments, and of results without a value, that may hold them."""
     for key, kind, held in _EXPECTED_HOLDERS:
         for made, given in zip(getattr(turn, key), raw.get(key) or (), strict=True):
-            for unknown in () if _has_value(made) else unknown_fields(given, kind, "", _READ):
-                if _may_hold(unknown, kind):
-                    said = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
-                    unread.add(UNREAD, said, calls=True)
-
-
-def _has_value(made: ToolCall | ToolResponse) -> bool:
-    if isinstance(made, ToolCall):
-        return made.args is not None
-    return made.response is not None or made.error is not None
-
-
-def _may_hold(unknown: UnknownField, kind: Any) -> bool:
-    if kind is ToolResponse:
-        return unknown.value is not None
-    is_object = isinstance(unknown.value, dict) or str(unknown.value).lstrip().startswith("{")
-    return is_object or unknown.near(NEAR) in ("args", "arguments", "kwargs")
+            values = (made.args,) if isinstance(made, ToolCall) else (made.response, made.error)
+            is_read = any(value is not None for value in values)
+            for unknown in () if is_read else unknown_fields(given, kind, "", _READ):
+                item = unknown.value
+                may_hold = item is not None
+                if kind is ToolCall:
+                    is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
+                    may_hold = is_object or unknown.near(NEAR) in ARGUMENTS
+                if may_hold:
+                    message = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
+                    unread.add(UNREAD, message, calls=True)

@@ -1,27 +1,18 @@
 """CES evaluations as canonical eval cases."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 import msgspec
 
 from turnwise.schemas import case as canonical
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.ces.evaluation import (
-    CaseContent,
-    CaseToScore,
-    GoldenExpectation,
-    GoldenTurn,
-    Scenario,
-    ScenarioExpectation,
-    check_evaluation,
-)
+from turnwise.schemas.ces import evaluation as ces
 from turnwise.schemas.ces.metric_settings import (
     EvaluationMetricsThresholds,
     ExtraToolCallBehavior,
     HallucinationMetricBehavior,
-    SessionInput,
 )
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Record, Rubric, ToolCall, TurnThresholds
@@ -36,7 +27,8 @@ from turnwise.transforms.formats.ces_conversations import (
     without_underscores,
 )
 from turnwise.transforms.formats.endings import as_text, name_of, spelt
-from turnwise.transforms.formats.messages.streams import as_object, listed, objects
+from turnwise.transforms.formats.messages.streams import as_object, key_set, listed, objects
+from turnwise.transforms.formats.problems import read_each
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.calls import check_directives
 
@@ -53,8 +45,8 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         WireError: It is no Evaluation.
         ValueError: It is neither a golden nor a scenario, or has no name to refer to it by.
     """
-    message = CaseToScore.from_json(data)
-    check_evaluation(message)
+    message = ces.CaseToScore.from_json(data)
+    ces.check_evaluation(message)
     eval_id = message.name or message.display_name
     if not eval_id:
         raise ValueError("Evaluation: it has neither a name nor a displayName")
@@ -77,37 +69,33 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
     return case
 
 
-def _thresholds(message: CaseContent, config: CesConfig) -> canonical.CaseThresholds:
+def _thresholds(message: ces.CaseContent, config: CesConfig) -> canonical.CaseThresholds:
     """Merges the thresholds of the app (config) and of the case, field by field; the case's win."""
     thresholds = canonical.CaseThresholds(unexpected_response=config.unexpected_response)
     app = EvaluationMetricsThresholds.from_value(config.evaluation_metrics_thresholds)
-    for level in (app, message.evaluation_metrics_threshold_override):
-        if level is not None:
-            thresholds = msgspec.structs.replace(thresholds, **_stated(level))
+    for level in filter(None, (app, message.evaluation_metrics_threshold_override)):
+        golden = level.golden_evaluation_metrics_thresholds
+        turn = golden.turn_level_metrics_thresholds if golden else None
+        call = golden.expectation_level_metrics_thresholds if golden else None
+        matching = golden.tool_matching_settings if golden else None
+        extra = matching.extra_tool_call_behavior if matching else None
+        golden_behavior = level.golden_hallucination_metric_behavior or level.hallucination_metric_behavior
+        stated: JsonObject = {
+            "semantic_similarity": turn.semantic_similarity_success_threshold if turn else None,
+            "tool_invocation": turn.overall_tool_invocation_correctness_threshold if turn else None,
+            "parameter": call.tool_invocation_parameter_correctness_threshold if call else None,
+            "golden_hallucination": _BEHAVIORS.get(golden_behavior),
+            "scenario_hallucination": _BEHAVIORS.get(level.scenario_hallucination_metric_behavior),
+            "extra_tool_calls": ("ALLOW" if extra == ExtraToolCallBehavior.ALLOW else "FAIL")
+            if extra
+            else None,
+        }
+        given = {name: value for name, value in stated.items() if value is not None}
+        thresholds = msgspec.structs.replace(thresholds, **given)
     return thresholds
 
 
-def _stated(level: EvaluationMetricsThresholds) -> JsonObject:
-    """Returns the thresholds that one level states, by their names in `CaseThresholds`."""
-    golden = level.golden_evaluation_metrics_thresholds
-    turn = golden.turn_level_metrics_thresholds if golden else None
-    call = golden.expectation_level_metrics_thresholds if golden else None
-    matching = golden.tool_matching_settings if golden else None
-    golden_behavior = level.golden_hallucination_metric_behavior or level.hallucination_metric_behavior
-    stated: JsonObject = {
-        "semantic_similarity": turn.semantic_similarity_success_threshold if turn else None,
-        "tool_invocation": turn.overall_tool_invocation_correctness_threshold if turn else None,
-        "parameter": call.tool_invocation_parameter_correctness_threshold if call else None,
-        "golden_hallucination": _BEHAVIORS.get(golden_behavior),
-        "scenario_hallucination": _BEHAVIORS.get(level.scenario_hallucination_metric_behavior),
-    }
-    if matching and matching.extra_tool_call_behavior:
-        allowed = matching.extra_tool_call_behavior == ExtraToolCallBehavior.ALLOW
-        stated["extra_tool_calls"] = "ALLOW" if allowed else "FAIL"
-    return {name: value for name, value in stated.items() if value is not None}
-
-
-def _add_switches(case: canonical.EvalCase, message: CaseContent) -> None:
+def _add_switches(case: canonical.EvalCase, message: ces.CaseContent) -> None:
     config = message.evaluation_metrics_config_override
     scenario = config.scenario_metrics_config if config else None
     goal = scenario.user_goal_met_metrics_config if scenario else None
@@ -122,51 +110,41 @@ def _add_switches(case: canonical.EvalCase, message: CaseContent) -> None:
     case.step_tool_correctness_enabled = steps is None or steps.enable_tool_correctness_metrics
 
 
-def _golden_turn(message: GoldenTurn) -> ExpectedTurn:
+def _golden_turn(message: ces.GoldenTurn) -> ExpectedTurn:
     expectations = [_expectation(step.expectation) for step in message.steps if step.expectation is not None]
-    inputs = [_input_text(step.user_input) for step in message.steps if step.user_input is not None]
-    said = [text for text in inputs if text]
+    given = [step.user_input for step in message.steps if step.user_input is not None]
+    inputs = [f"<event>{i.event.event}</event>" if i.event else i.text or i.dtmf for i in given]
     checked = [expectation for expectation in expectations if not expectation.skip]
     texts = [e.text for e in checked if e.text and e.comparison != "CONTAINS"]
+    behavior = message.hallucination_metric_behavior_override
+    own, thresholds = message.turn_level_metrics_thresholds_override, None
+    if own is not None or behavior != HallucinationMetricBehavior(0):
+        thresholds = TurnThresholds(
+            semantic_similarity=own.semantic_similarity_success_threshold if own else None,
+            tool_invocation=own.overall_tool_invocation_correctness_threshold if own else None,
+            hallucination=_BEHAVIORS.get(behavior),
+        )
     return ExpectedTurn(
-        user="\n".join(said) if said else None,
+        user="\n".join(filter(None, inputs)) or None,
         response="\n".join(texts) or None,
         tool_calls=[e.tool_call for e in checked if e.tool_call is not None],
-        scripted_transfers=[
-            step.agent_transfer.target_agent for step in message.steps if step.agent_transfer
-        ],
+        scripted_transfers=[s.agent_transfer.target_agent for s in message.steps if s.agent_transfer],
         expectations=expectations,
-        thresholds=_turn_thresholds(message),
+        thresholds=thresholds,
     )
 
 
-def _turn_thresholds(message: GoldenTurn) -> TurnThresholds | None:
-    own, behavior = (
-        message.turn_level_metrics_thresholds_override,
-        message.hallucination_metric_behavior_override,
-    )
-    if own is None and behavior == HallucinationMetricBehavior(0):
-        return None
-    return TurnThresholds(
-        semantic_similarity=own.semantic_similarity_success_threshold if own else None,
-        tool_invocation=own.overall_tool_invocation_correctness_threshold if own else None,
-        hallucination=_BEHAVIORS.get(behavior),
-    )
-
-
-def _input_text(message: SessionInput) -> str | None:
-    if message.event is not None:
-        return f"<event>{message.event.event}</event>"
-    return message.text or message.dtmf
-
-
-def _expectation(message: GoldenExpectation) -> Expectation:
+def _expectation(message: ces.GoldenExpectation) -> Expectation:
     similarity = message.agent_response_semantic_similarity_metrics_config_override
     switched_off = similarity is not None and not similarity.enable_semantic_similarity_metrics
     gate = message.expectation_level_metrics_thresholds_override
     comparison = _COMPARISONS.get(message.comparison_type)
+    # Its kind is the name of the field that is set.
+    kind: Any = next((k for k in ces.GoldenExpectation.ONEOFS[0] if getattr(message, k) is not None), None)
+    if kind is None:
+        raise ValueError("Evaluation.golden: an expectation sets no condition")
     expectation = Expectation(
-        kind=_expectation_kind(message),
+        kind=kind,
         comparison=comparison or "SEMANTIC_SIMILARITY",
         skip=message.skip_evaluation
         or (switched_off and comparison is None)
@@ -189,15 +167,7 @@ def _expectation(message: GoldenExpectation) -> Expectation:
     return expectation
 
 
-def _expectation_kind(message: GoldenExpectation) -> Any:
-    """Returns the kind, which is the name of the field that is set."""
-    for kind in GoldenExpectation.ONEOFS[0]:
-        if getattr(message, kind) is not None:
-            return kind
-    raise ValueError("Evaluation.golden: an expectation sets no condition")
-
-
-def _add_scenario(case: canonical.EvalCase, scenario: Scenario) -> None:
+def _add_scenario(case: canonical.EvalCase, scenario: ces.Scenario) -> None:
     case.kind = "scenario"
     case.task = scenario.task or None
     case.user_facts = [canonical.UserFact(name=fact.name, value=fact.value) for fact in scenario.user_facts]
@@ -208,7 +178,7 @@ def _add_scenario(case: canonical.EvalCase, scenario: Scenario) -> None:
     case.user_goal = "REJECTED" if rejected else _GOALS.get(scenario.user_goal_behavior, "SATISFIED")
 
 
-def _scenario_expectation(message: ScenarioExpectation) -> Expectation:
+def _scenario_expectation(message: ces.ScenarioExpectation) -> Expectation:
     tool = message.tool_expectation
     if tool is not None and tool.expected_tool_call is not None:
         call = tool_call(tool.expected_tool_call)
@@ -230,71 +200,31 @@ def _is_row(row: JsonObject) -> bool:
     return row.keys() >= _NEEDED
 
 
-class GoldenRows(NamedTuple):
-    """A golden of several rows.
-
-    Attributes:
-        evaluation: An Evaluation in proto3 JSON.
-        unread: What of the rows is not read.
-    """
-
-    evaluation: JsonObject
-    unread: list[str]
-
-
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[EvalCase | ValueError]:
-    found: list[EvalCase | ValueError] = []
-    rows = list(enumerate(objects(value if isinstance(value, list) else [value], "rows"), 1))
-    for own in _row_groups(rows):
-        try:
-            _check_begun_once(own.begun_at, "row")
-            golden = _golden_of_rows(own.rows)
-            case = eval_case(dump_json(golden.evaluation), settings.ces)
-            case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
-            found.append(case)
-        except ValueError as error:
-            found.append(error)
-    return found
-
-
-class RowGroup(NamedTuple):
-    """The rows of a golden.
-
-    Attributes:
-        begun_at: Places of the rows that have its display name; more than one: it is not clear which of the
-            rows below are its own.
-        rows: The rows of the first of these places.
-    """
-
-    begun_at: list[int]
-    rows: list[JsonObject]
-
-
-def _row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
-    """Returns the rows of each golden: one with a display name, and those below it without."""
-    groups: dict[str, RowGroup] = {}
+    """Reads goldens, each of a row with a display name and those below it without."""
+    groups: dict[str, list[JsonObject]] = {}
+    begun_at: dict[str, list[int]] = {}
     name = ""
-    for place, row in rows:
+    for place, row in enumerate(list(objects(value if isinstance(value, list) else [value], "rows")), 1):
         if row.get("display_name") or not groups:
             name = str(row.get("display_name") or "")
-            groups.setdefault(name, RowGroup([], [])).begun_at.append(place)
-        if len(groups[name].begun_at) == 1:
-            groups[name].rows.append(row)
-    return list(groups.values())
+            begun_at.setdefault(name, []).append(place)
+        if len(begun_at[name]) == 1:
+            groups.setdefault(name, []).append(row)
+    return read_each(groups, lambda name: _golden_of_rows(groups[name], begun_at[name], settings.ces))
 
 
-def _check_begun_once(begun_at: Sequence[int], unit: str) -> None:
-    """Raises ValueError if a golden begins at several places of a table, of a unit such as `line`."""
+def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config: CesConfig) -> EvalCase:
+    """Returns the golden of a group of rows; raises ValueError if a row is invalid.
+
+    If its name stands at several places, it is not clear which of the rows below are its own.
+    """
     if len(begun_at) > 1:
         places = ", ".join(map(str, begun_at[:-1]))
         raise ValueError(
-            f"the {unit}s {places} and {begun_at[-1]} have the same display_name: state it in the first row "
+            f"the rows {places} and {begun_at[-1]} have the same display_name: state it in the first row "
             "of an evaluation only, and another one for each evaluation"
         )
-
-
-def _golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
-    """Returns the golden of a group of rows; raises ValueError if a row is invalid."""
     name = rows[0].get("display_name")
     if not name:
         raise ValueError("the first row has no display_name")
@@ -303,7 +233,11 @@ def _golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
     for row in rows:
         if not row.get("action_type"):
             continue
-        index = _index(row)
+        try:
+            index = int(str(row.get("turn_index")))
+        except ValueError:
+            stated = row.get("turn_index")
+            raise ValueError(f"turn_index: a whole number is needed, not {stated!r}") from None
         if turns and index < max(turns):
             raise ValueError(f"turn_index: {index} stands below {max(turns)}")
         steps, step = turns.setdefault(index, []), _step(row)
@@ -315,14 +249,9 @@ def _golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
                 f"the column {key}" for key in row if row[key] and not (key in _READ or key.endswith(_ARGS))
             }
     golden = {"turns": [{"steps": steps} for steps in turns.values()]}
-    return GoldenRows({"displayName": name, "golden": golden}, sorted(unread))
-
-
-def _index(row: JsonObject) -> int:
-    try:
-        return int(str(row.get("turn_index")))
-    except ValueError:
-        raise ValueError(f"turn_index: a whole number is needed, not {row.get('turn_index')!r}") from None
+    case = eval_case(dump_json({"displayName": name, "golden": golden}), config)
+    case.unread = f"not read: {', '.join(sorted(unread))}" if unread else None
+    return case
 
 
 def _step(row: JsonObject) -> JsonObject | None:
@@ -379,12 +308,14 @@ def _is_session_output(record: JsonObject) -> bool:
 def _is_conversation(record: JsonObject) -> bool:
     turns = record.get("turns")
     holders = [record, *turns] if isinstance(turns, list) else [record]
-    return "/conversations/" in name_of(record) or any(map(_holds_chunks, holders))
+    has_chunks = any(_lists(holder, "messages", "chunks") for holder in holders)
+    return has_chunks or "/conversations/" in name_of(record)
 
 
-def _holds_chunks(holder: JsonValue) -> bool:
-    messages = holder.get("messages") if isinstance(holder, dict) else None
-    return isinstance(messages, list) and any(isinstance(m, dict) and "chunks" in m for m in messages)
+def _lists(holder: JsonValue, key: str, name: str) -> bool:
+    """Returns whether an object lists, under a key, any object with a name in it."""
+    items = holder.get(key) if isinstance(holder, dict) else None
+    return isinstance(items, list) and any(isinstance(item, dict) and name in item for item in items)
 
 
 def _place(value: JsonObject) -> tuple[str, int]:
@@ -453,37 +384,23 @@ _TRANSFER = "transfer_to_agent"
 _COMPARED: dict[JsonValue, Literal["EQUALS", "CONTAINS"]] = {"contains": "CONTAINS", "equals": "EQUALS"}
 _GOLDEN_KEYS = frozenset(("conversation", "tags", "turns", "expectations", "session_parameters"))
 _TURN_KEYS = frozenset(("user", "event", "agent", "tool_calls"))
-_CHECK_KEYS = frozenset(
-    ("conversation", "tags", "user", "event", "expectations", "variables", "session_parameters")
-)
-
-
-def _is_goldens(record: JsonObject) -> bool:
-    cases = record.get("conversations")
-    given = [case for case in cases if isinstance(case, dict)] if isinstance(cases, list) else []
-    return any("conversation" in case for case in given)
+_CHECK_KEYS = key_set("conversation tags user event expectations variables session_parameters")
 
 
 def _read_community(
     value: JsonValue, record: Record, settings: ReadSettings
 ) -> Sequence[EvalCase | ValueError]:
     shared = as_object(value.get("common_session_parameters"))
-    found: list[EvalCase | ValueError] = []
-    for place, case in enumerate(objects(value["conversations"], "conversations")):
-        try:
-            name = as_text(case.get("conversation"))
-            if not name:
-                raise ValueError(f"conversations.{place}: it has no name under conversation")
-            state = {
-                **shared,
-                **as_object(case.get("session_parameters")),
-                **as_object(case.get("variables")),
-            }
-            one = _golden(name, case, state, settings) if "turns" in case else _checks(name, case, state)
-            found.append(one)
-        except ValueError as error:
-            found.append(error)
-    return found
+
+    def read(numbered: tuple[int, JsonObject]) -> EvalCase:
+        place, case = numbered
+        name = as_text(case.get("conversation"))
+        if not name:
+            raise ValueError(f"conversations.{place}: it has no name under conversation")
+        state = shared | as_object(case.get("session_parameters")) | as_object(case.get("variables"))
+        return _golden(name, case, state, settings) if "turns" in case else _checks(name, case, state)
+
+    return read_each(enumerate(objects(value["conversations"], "conversations")), read)
 
 
 def _refuse(given: JsonObject, known: frozenset[str], path: str) -> None:
@@ -497,14 +414,19 @@ def _golden(name: str, case: JsonObject, state: JsonObject, settings: ReadSettin
     turns = [_turn(turn, f"{name}: turns.{i}") for i, turn in enumerate(objects(case["turns"], "turns"))]
     golden = {"turns": turns, "evaluationExpectations": listed(case.get("expectations"), "expectations")}
     wire = {"displayName": name, "tags": listed(case.get("tags"), "tags"), "golden": golden}
-    found = eval_case(dump_json(wire), settings.ces)
-    found.session_state = state
-    return found
+    golden_case = eval_case(dump_json(wire), settings.ces)
+    golden_case.session_state = state
+    return golden_case
 
 
 def _turn(turn: JsonObject, path: str) -> JsonObject:
     _refuse(turn, _TURN_KEYS, path)
-    steps: list[JsonObject] = [{"userInput": _input(turn)}]
+    user, event = turn.get("user"), turn.get("event")
+    tagged = _EVENT.fullmatch(user.strip()) if isinstance(user, str) else None
+    given = {"text": user}
+    if user is None or tagged:  # nothing at all opens the session
+        given = {"event": {"event": tagged[1] if tagged else event or _GREETING}}
+    steps: list[JsonObject] = [{"userInput": given}]
     for call in objects(turn.get("tool_calls"), "tool_calls"):
         name, args = as_text(call.get("action")), as_object(call.get("args"))
         if not name:
@@ -517,20 +439,11 @@ def _turn(turn: JsonObject, path: str) -> JsonObject:
         if call.get("output") is not None:
             output = call["output"] if isinstance(call["output"], dict) else {"result": call["output"]}
             steps.append({"expectation": {"toolResponse": {"tool": name, "response": output}}})
-    said = turn.get("agent")
-    for text in said if isinstance(said, list) else [said] if said else []:
+    texts = turn.get("agent")
+    for text in texts if isinstance(texts, list) else [texts] if texts else []:
         message = {"role": "agent", "chunks": [{"text": text}]}
         steps.append({"expectation": {"agentResponse": message}})
     return {"steps": steps}
-
-
-def _input(turn: JsonObject) -> JsonObject:
-    """Returns what the user does; nothing at all opens the session."""
-    said, event = turn.get("user"), turn.get("event")
-    found = _EVENT.fullmatch(said.strip()) if isinstance(said, str) else None
-    if said is None or found:
-        return {"event": {"event": found[1] if found else event or _GREETING}}
-    return {"text": said}
 
 
 def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
@@ -569,19 +482,10 @@ register_format(
         keys=("conversations", "common_session_parameters"),
         help="goldens and turn checks of the CES command line (YAML)",
         rank=102,
-        recognises=_is_goldens,
+        recognises=lambda record: _lists(record, "conversations", "conversation"),
         read_cases=_read_community,
     )
 )
-
-
-def _is_simulations(record: JsonObject) -> bool:
-    cases = record.get("evals")
-    return isinstance(cases, list) and any(isinstance(case, dict) and "steps" in case for case in cases)
-
-
-def _simulations(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
-    return list(_scenarios(value))
 
 
 def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
@@ -601,9 +505,7 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
                 *(str(step["success_criteria"]) for step in steps if step.get("success_criteria")),
                 *(str(each) for each in listed(case.get("expectations"), "expectations")),
             ],
-            user_behaviors=[
-                str(step["response_guide"]).strip() for step in steps if "response_guide" in step
-            ],
+            user_behaviors=[str(s["response_guide"]).strip() for s in steps if "response_guide" in s],
             session_state=as_object(case.get("session_parameters")),
         )
 
@@ -615,7 +517,7 @@ register_format(
         keys=("evals",),
         help="simulations of the CES command line (YAML)",
         rank=104,
-        recognises=_is_simulations,
-        read_cases=_simulations,
+        recognises=lambda record: _lists(record, "evals", "steps"),
+        read_cases=lambda value, *_: list(_scenarios(value)),
     )
 )

@@ -21,6 +21,7 @@ from turnwise.transforms.formats.endings import (
     record_end,
     spelt,
     stated_end,
+    text_of,
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, check_calls, gaps
 from turnwise.transforms.formats.messages.streams import as_object, key_set, stated
@@ -55,20 +56,12 @@ def conversation(value: JsonObject) -> canonical.Conversation:
     """
     message = ces.CesConversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
-    made = [
-        _logged_turn(index, turn, raw)
-        for index, (turn, raw) in enumerate(
-            zip(
-                turns,
-                (value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])),
-                strict=True,
-            )
-        )
-    ]
+    logged = value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
+    made = [_logged_turn(i, turn, raw) for i, (turn, raw) in enumerate(zip(turns, logged, strict=True))]
     Unread().keys(value, _RECORD_KEYS).add_to_all(made)
     if message.turn_count > len(message.turns) and message.turns:
-        said = f"turnCount is {message.turn_count}, and the number of turns {len(message.turns)}"
-        gaps(MISSING, [said]).add_to(made[-1])
+        gap = f"turnCount is {message.turn_count}, and the number of turns {len(message.turns)}"
+        gaps(MISSING, [gap]).add_to(made[-1])
     check_calls(made)
     end = record_end(value)
     if end == UNKNOWN and made:
@@ -78,8 +71,8 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         source="ces",
         app_version=message.app_version or None,
         language=message.language_code or None,
-        eval_id=label(value, "evaluation") or label(value, "eval_id"),
-        eval_set_id=label(value, "eval_set_id"),
+        eval_id=text_of(value, "evaluation") or text_of(value, "eval_id"),
+        eval_set_id=text_of(value, "eval_set_id"),
         start_time=message.start_time,
         turns=made,
         ended=end.ended,
@@ -89,11 +82,20 @@ def conversation(value: JsonObject) -> canonical.Conversation:
     )
 
 
-def _unread(raw: JsonObject) -> Unread:
+def _logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> Turn:
+    """Converts a turn, and adds the unread parts of its raw form."""
+    turn, asked = Turn(turn_index=index), list[str]()
+    for part in message.messages:
+        _add_message(turn, part, asked)
+    turn.user = "\n".join(asked) or None
+    turn.agent = "\n".join(turn.agent_messages) or None
+    if message.messages and message.messages[0].event_time:
+        turn.timestamp = message.messages[0].event_time
+    _add_trace(turn, message)
     unread = Unread().keys(raw, _HOLDER_KEYS)
-    for message in raw.get("messages") or ():
-        unread.keys(message, _HOLDER_KEYS)
-        by_agent, chunks = message.get("role") != "user", message.get("chunks") or ()
+    for logged in raw.get("messages") or ():
+        unread.keys(logged, _HOLDER_KEYS)
+        by_agent, chunks = logged.get("role") != "user", logged.get("chunks") or ()
         has_text = any(chunk.get("text") for chunk in chunks)
         for chunk in chunks:
             if chunk.keys() <= _READ_KEYS and chunk:
@@ -103,47 +105,24 @@ def _unread(raw: JsonObject) -> Unread:
                 if name not in _READ_KEYS:
                     # A picture beside a text hides no words.
                     unread.part(name, by_agent and not (has_text and name == "image"))
-    return unread
-
-
-def _logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> canonical.Turn:
-    """Converts a turn, and adds the unread parts of its raw form."""
-    turn = canonical.Turn(turn_index=index)
-    said: list[str] = []
-    for part in message.messages:
-        _add_message(turn, part, said)
-    turn.user = "\n".join(said) if said else None
-    turn.agent = "\n".join(turn.agent_messages) or None
-    if message.messages and message.messages[0].event_time:
-        turn.timestamp = message.messages[0].event_time
-    _add_trace(turn, message)
-    unread = _unread(raw)
     _check_trace(turn, message, unread)
     return unread.add_to(turn)
 
 
-def _check_trace(turn: canonical.Turn, message: ces.ConversationTurn, unread: Unread) -> None:
+def _check_trace(turn: Turn, message: ces.ConversationTurn, unread: Unread) -> None:
     """Adds the calls that the trace shows and the messages do not; a tool has several names."""
     traced = [span.name for span in turn.spans if span.type == "TOOL"]
-    if not traced:
-        return
     if len(traced) > len(turn.tool_calls):
         unread.add(UNREAD, _NO_CALLS.format(len(traced), len(turn.tool_calls)), calls=True)
         return
     calls = [chunk.tool_call for part in message.messages for chunk in part.chunks if chunk.tool_call]
-    left = [_names_of(call) for call in calls]
+    left = [{*_tool_names(call), call.display_name or None, call.tool or None} - {None} for call in calls]
     for name in traced:
-        found = next((names for names in left if name is None or not names or name in names), None)
-        if found is None:
+        called = next((names for names in left if name is None or not names or name in names), None)
+        if called is None:
             unread.add(UNREAD, _NO_SUCH_CALL.format(str(name)[:60]), calls=True)
         else:
-            left.remove(found)
-
-
-def _names_of(call: ces.CesToolCall) -> set[str | None]:
-    """Returns the names of a called tool that may occur in a trace."""
-    name, resource = _tool_names(call)
-    return {name, resource, call.display_name or None, call.tool or None} - {None}
+            left.remove(called)
 
 
 def message_text(message: ces.ConversationMessage) -> str:
@@ -151,10 +130,10 @@ def message_text(message: ces.ConversationMessage) -> str:
     return "".join(chunk.text or chunk.transcript or "" for chunk in message.chunks)
 
 
-def _add_message(turn: canonical.Turn, message: ces.ConversationMessage, said: list[str]) -> None:
+def _add_message(turn: Turn, message: ces.ConversationMessage, asked: list[str]) -> None:
     text = message_text(message)
     if text:
-        (said if message.role == "user" else turn.agent_messages).append(text)
+        (asked if message.role == "user" else turn.agent_messages).append(text)
     for chunk in message.chunks:
         if chunk.tool_call is not None:
             turn.tool_calls.append(tool_call(chunk.tool_call))
@@ -208,22 +187,41 @@ def tool_response(message: ces.CesToolResponse) -> canonical.ToolResponse:
 
 def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     """Adds times and tokens from a turn's trace, or else the latency by the times of its messages."""
-    root = message.root_span
+    root, messages = message.root_span, message.messages
+    elapsed = None if root is None else _nanos(root)
+    if elapsed is None or elapsed < 0:
+        asked = next((m.event_time for m in messages if m.role == "user" and m.event_time), None)
+        answered = next((m.event_time for m in messages[::-1] if m.role != "user" and m.event_time), None)
+        if asked is not None and answered is not None:
+            elapsed = timestamp_nanos(answered) - timestamp_nanos(asked)
+    turn.latency_ms = elapsed / _MS if elapsed is not None and elapsed >= 0 else None
     if root is None:
-        turn.latency_ms = _elapsed_ms(message.messages)
         return
-    is_timed = (
-        root.duration is not None or (root.start_time is not None and root.end_time is not None)
-    ) and _nanos(root) >= 0
-    turn.latency_ms = _nanos(root) / _MS if is_timed else _elapsed_ms(message.messages)
     spans = [span for span in _descendants(root) if span.name in _SPAN_TYPES]
     resources = {call.name: call.resource for call in turn.tool_calls}
-    turn.spans = [_span(span, resources) for span in spans]
-    turn.model_ms = length(sum(_nanos(span) for span in spans if span.name == "LLM") / _MS)
-    turn.tool_ms = length(sum(_nanos(span) for span in spans if span.name == "Tool") / _MS)
+    for span in spans:
+        name = (span.attributes or {}).get(_SPAN_NAMES[span.name])
+        name = name if isinstance(name, str) else None
+        turn.spans.append(
+            canonical.TimedSpan(
+                type=_SPAN_TYPES[span.name],
+                name=name,
+                resource=resources.get(name) if span.name == "Tool" else None,
+                start_time=span.start_time,
+                end_time=span.end_time,
+                seconds=(_nanos(span) or 0) / 1e9,
+            )
+        )
+    turn.model_ms = length(sum(_nanos(span) or 0 for span in spans if span.name == "LLM") / _MS)
+    turn.tool_ms = length(sum(_nanos(span) or 0 for span in spans if span.name == "Tool") / _MS)
     models = [span.attributes or {} for span in spans if span.name == "LLM"]
     turn.inference_calls = len(models)
-    turn.usage = _usage(models)
+    asked_for, written = (
+        [int(model[key]) for model in models if isinstance(model.get(key), int | float)]
+        for key in ("input token count", "output token count")
+    )
+    if (asked_for or written) and min((*asked_for, *written)) >= 0:
+        turn.usage = canonical.Usage(input_tokens=sum(asked_for), output_tokens=sum(written))
 
 
 def _descendants(span: ces.Span) -> Iterator[ces.Span]:
@@ -232,56 +230,12 @@ def _descendants(span: ces.Span) -> Iterator[ces.Span]:
         yield from _descendants(child)
 
 
-def _nanos(span: ces.Span) -> int:
+def _nanos(span: ces.Span) -> int | None:
     if span.duration is not None:
         return duration_nanos(span.duration)
     if span.start_time is not None and span.end_time is not None:
         return timestamp_nanos(span.end_time) - timestamp_nanos(span.start_time)
-    return 0
-
-
-def _elapsed_ms(messages: Sequence[ces.ConversationMessage]) -> float | None:
-    """Returns the time between the first user message and the last message, where both have one."""
-    asked = next((m.event_time for m in messages if m.role == "user" and m.event_time), None)
-    answered = next((m.event_time for m in reversed(messages) if m.role != "user" and m.event_time), None)
-    if asked is None or answered is None:
-        return None
-    elapsed = (timestamp_nanos(answered) - timestamp_nanos(asked)) / _MS
-    return elapsed if elapsed >= 0 else None
-
-
-def _span(span: ces.Span, resources: dict[str | None, str | None]) -> canonical.TimedSpan:
-    name = (span.attributes or {}).get(_SPAN_NAMES[span.name])
-    name = name if isinstance(name, str) else None
-    return canonical.TimedSpan(
-        type=_SPAN_TYPES[span.name],
-        name=name,
-        resource=resources.get(name) if span.name == "Tool" else None,
-        start_time=span.start_time,
-        end_time=span.end_time,
-        seconds=_nanos(span) / 1e9,
-    )
-
-
-def _usage(models: Sequence[JsonObject]) -> canonical.Usage | None:
-    counts = [(_count(m, "input token count"), _count(m, "output token count")) for m in models]
-    stated = [count for pair in counts for count in pair if count is not None]
-    if not stated or min(stated) < 0:
-        return None
-    return canonical.Usage(
-        input_tokens=sum(pair[0] or 0 for pair in counts), output_tokens=sum(pair[1] or 0 for pair in counts)
-    )
-
-
-def _count(attributes: JsonObject, key: str) -> int | None:
-    value = attributes.get(key)
-    return int(value) if isinstance(value, int | float) else None
-
-
-def label(labels: JsonObject, name: str) -> str | None:
-    """Returns a non-empty text of a record; None: there is none."""
-    value: JsonValue = labels.get(name)
-    return value if isinstance(value, str) and value else None
+    return None
 
 
 _LARGEST_INDEX = 2**31 - 1
@@ -301,13 +255,12 @@ def entry_session(value: JsonObject) -> tuple[str, int]:
         ValueError: It names no session.
     """
     payload, labels = _payload(value), as_object(value.get("labels"))
-    named = (
-        labels.get("session_id"),
-        value.get("session"),
-        payload.get("sessionId"),
-        payload.get("session_id"),
+    session = (
+        text_of(labels, "session_id")
+        or text_of(value, "session")
+        or text_of(payload, "sessionId")
+        or text_of(payload, "session_id")
     )
-    session = next((name for name in named if isinstance(name, str) and name), None)
     if session is None:
         raise ValueError("a session log entry needs labels.session_id (or session, sessionId)")
     return session, _stated_index(payload) or 0
@@ -345,11 +298,12 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     labels: JsonObject = {}
     for entry in entries:
         labels |= as_object(entry.get("labels"))
-    made = [_entry_turn(i, turns[index]) for i, index in enumerate(sorted(turns))]
+    made: list[Turn] = []
     before = 0
-    for turn, index in zip(made, sorted(turns), strict=True):
+    for index in sorted(turns):
+        made.append(_entry_turn(len(made), turns[index]))
         if index > before + 1:
-            add_leap(turn, before, index, first=1)
+            add_leap(made[-1], before, index, first=1)
         before = index
     check_calls(made)
     ends = (_end_metadata(_payload(entry)) for entry in reversed(entries))
@@ -357,10 +311,10 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     return canonical.Conversation(
         conversation_id=session_id,
         source="ces",
-        app_version=label(labels, "app_version"),
-        language=label(labels, "language_code"),
-        eval_id=label(labels, "evaluation") or label(labels, "eval_id"),
-        eval_set_id=label(labels, "eval_set_id"),
+        app_version=text_of(labels, "app_version"),
+        language=text_of(labels, "language_code"),
+        eval_id=text_of(labels, "evaluation") or text_of(labels, "eval_id"),
+        eval_set_id=text_of(labels, "eval_set_id"),
         start_time=next((e["timestamp"] for e in entries if isinstance(e.get("timestamp"), str)), None),
         turns=made,
         ended=end.ended,
@@ -374,8 +328,8 @@ def _entry_turn(index: int, entries: Sequence[JsonObject]) -> canonical.Turn:
         SessionOutput.from_value({k: v for k, v in p.items() if k in _OUTPUT_KEYS}, lenient=True)
         for p in payloads
     ]
-    found = ((o.diagnostic_info, p) for o, p in zip(reversed(outputs), reversed(payloads), strict=True))
-    details, payload = next(((d, p) for d, p in found if d is not None), (None, {}))
+    pairs = reversed([(o.diagnostic_info, p) for o, p in zip(outputs, payloads, strict=True)])
+    details, payload = next(((d, p) for d, p in pairs if d is not None), (None, {}))
     unread = Unread()
     if details is not None and details.messages:
         logged = ces.ConversationTurn(messages=details.messages, root_span=details.root_span)
@@ -386,21 +340,16 @@ def _entry_turn(index: int, entries: Sequence[JsonObject]) -> canonical.Turn:
         if details is not None:
             _add_trace(turn, ces.ConversationTurn(root_span=details.root_span))
         unread.add(UNREAD, _NO_DETAILS, calls=True)
-    for entry, output in zip(entries, payloads, strict=True):
-        _unread_entry(entry, output, turn, unread)
+    for entry, payload in zip(entries, payloads, strict=True):
+        known = _PAYLOAD_KEYS if "jsonPayload" in entry else _PAYLOAD_KEYS | _ENTRY_KEYS
+        if _repeats_calls(payload, turn):
+            known |= {"toolCalls", "tool_calls"}
+        unread.keys(payload, known)
+        if "jsonPayload" in entry:
+            unread.keys(entry, _ENTRY_KEYS)
+        if _stated_index(payload) is None:
+            unread.add(MISSING, "a turnIndex that is no number of a turn", calls=True, words=True)
     return unread.add_to(turn)
-
-
-def _unread_entry(entry: JsonObject, payload: JsonObject, turn: canonical.Turn, unread: Unread) -> None:
-    """Adds what a log entry holds beside its diagnostics, calls of the client's tools among it."""
-    known = _PAYLOAD_KEYS if "jsonPayload" in entry else _PAYLOAD_KEYS | _ENTRY_KEYS
-    if _repeats_calls(payload, turn):
-        known |= {"toolCalls", "tool_calls"}
-    unread.keys(payload, known)
-    if "jsonPayload" in entry:
-        unread.keys(entry, _ENTRY_KEYS)
-    if _stated_index(payload) is None:
-        unread.add(MISSING, "a turnIndex that is no number of a turn", calls=True, words=True)
 
 
 def _repeats_calls(payload: JsonObject, turn: canonical.Turn) -> bool:
@@ -438,16 +387,12 @@ def wire_evaluation(value: JsonObject) -> bytes:
     whole = without_underscores(value)
     for script in ("golden", "scenario"):
         inner = whole.get(script)
-        for key, items in inner.items() if isinstance(inner, dict) else ():
-            if isinstance(items, list):
-                inner[key] = [_statement(each) for each in items]
+        for items in inner.values() if isinstance(inner, dict) else ():
+            for i, item in enumerate(items if isinstance(items, list) else ()):
+                statement = as_object(item)
+                criteria = as_object(statement.get("llmCriteria") or statement.get("llm_criteria"))
+                items[i] = criteria.get("prompt") or item
     return dump_json(whole)
-
-
-def _statement(item: JsonValue) -> JsonValue:
-    """Returns the text of a statement; any other item unchanged."""
-    criteria = (item.get("llmCriteria") or item.get("llm_criteria")) if isinstance(item, dict) else None
-    return (criteria.get("prompt") or item) if isinstance(criteria, dict) else item
 
 
 END_SESSION = "end_session"
@@ -462,16 +407,16 @@ def _session_end(last: Turn | None, root: Span | None = None, metadata: JsonObje
     if last is None:
         return UNKNOWN
     calls = (call.args or {} for call in reversed(last.tool_calls) if call.name == END_SESSION)
-    said = next(calls, metadata)
-    if said is not None:
-        is_escalated = said.get("session_escalated") in (True, "true", "True")
-        return stated_end("hand_off" if is_escalated else "normally", said.get("reason"))
+    args = next(calls, metadata)
+    if args is not None:
+        is_escalated = args.get("session_escalated") in (True, "true", "True")
+        return stated_end("hand_off" if is_escalated else "normally", args.get("reason"))
     error = (root.attributes or {}).get("error") if root is not None else None
     return error_end(error) if error and not last.agent else UNKNOWN
 
 
 def _end_metadata(output: JsonObject) -> JsonObject | None:
     """Returns the metadata of the `EndSession` in a SessionOutput; None: it is no such output."""
-    found = stated(output).get("endSession", output.get("end_session"))
-    metadata = found.get("metadata") if isinstance(found, dict) else None
-    return None if found is None else metadata if isinstance(metadata, dict) else {}
+    end = stated(output).get("endSession", output.get("end_session"))
+    metadata = end.get("metadata") if isinstance(end, dict) else None
+    return None if end is None else metadata if isinstance(metadata, dict) else {}

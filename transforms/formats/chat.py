@@ -3,15 +3,12 @@
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
-    agent_actions,
     as_text,
     call_fields,
     declared_tools,
     failure_mark,
     own_result,
-    usage_fields,
-    users_actions,
-    wrong_tokens,
+    split_actions,
 )
 from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.dialogue import Dialogue
@@ -46,7 +43,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     Raises:
         ValueError: There is no list of messages, or a value in it has the wrong type.
     """
-    record = value if isinstance(value, dict) else {"messages": value}
+    record: JsonObject = value if isinstance(value, dict) else {"messages": value}
     given = record.get("messages", record.get("traj"))
     if not isinstance(given, list) or not all(isinstance(message, dict) for message in given):
         raise ValueError("not a chat: no list of messages under messages or traj")
@@ -54,18 +51,28 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     log.general.keys(record, _KEYS_WITH_TRAJ if record.get("messages") is None else _KEYS)
     read_messages(given, log)
     end = log.end(record)
+    name = as_text(record.get("conversation_id", record.get("id")))
+    if name is None and record.get("task_id") is not None:
+        name = f"{record['task_id']}-{record['trial']}" if "trial" in record else str(record["task_id"])
+    tags = record.get("tags")
+    tags = tags if isinstance(tags, list) else [] if tags is None else [tags]
+    task = as_object(record.get("info")).get("task")
+    expected: JsonObject | None = None if given else {}
+    if isinstance(task, dict) and isinstance(task.get("actions"), list):
+        by_agent, by_user = split_actions(task["actions"])
+        expected = {"actions": by_agent, "user_actions": by_user, "outputs": task.get("outputs") or []}
     fields = {
-        "conversation_id": _conversation_id(record) or fallback_id,
+        "conversation_id": name or fallback_id,
         "source": record.get("source") or "openai_chat",
         "app_version": as_text(record.get("app_version")),
         "language": record.get("language"),
         "eval_id": as_text(record.get("eval_id")),
         "eval_set_id": as_text(record.get("eval_set_id")),
         "user_id": as_text(record.get("user_id") or record.get("user")),
-        "tags": _tags(record.get("tags")),
+        "tags": [tag for tag in map(as_text, tags) if tag],
         "start_time": as_text(record.get("start_time")),
         "turns": log.close(end),
-        "expected": _expected_outcome(record) or (None if given else {}),
+        "expected": expected,
         "ended": end.ended,
         "ended_detail": end.detail,
         "labels": {"reward": record["reward"]} if "reward" in record else {},
@@ -75,31 +82,6 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     return canonical(Conversation, fields, "not a chat")
 
 
-def _conversation_id(record: JsonObject) -> str | None:
-    named = record.get("conversation_id", record.get("id"))
-    if named is not None or record.get("task_id") is None:
-        return as_text(named)
-    return f"{record['task_id']}-{record['trial']}" if "trial" in record else str(record["task_id"])
-
-
-def _tags(value: JsonValue) -> list[str]:
-    given = value if isinstance(value, list) else [] if value is None else [value]
-    return [tag for tag in map(as_text, given) if tag]
-
-
-def _expected_outcome(record: JsonObject) -> JsonObject | None:
-    info = record.get("info")
-    task = info.get("task") if isinstance(info, dict) else None
-    actions = task.get("actions") if isinstance(task, dict) else None
-    if task is None or not isinstance(actions, list):
-        return None
-    return {
-        "actions": agent_actions(actions),
-        "user_actions": users_actions(actions),
-        "outputs": task.get("outputs") or [],
-    }
-
-
 _TEXT_TYPES = part_types(RESPONSES_PARTS, TEXT)
 _HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
 KEYS = frozenset(
@@ -107,6 +89,7 @@ KEYS = frozenset(
 )
 _OF_INSTRUCTIONS = frozenset(("role", "content", "name", "id"))
 _TEXT_KEYS = frozenset(("type", "text"))
+_CALL_KEYS = frozenset(("tool_calls", "function_call"))
 OF_PARTS = key_set(
     "type text refusal thinking signature data encrypted_content summary reasoning reasoningContent "
     "reasoning_content redactedContent image_url image input_audio audio video video_url file document "
@@ -165,10 +148,11 @@ def message_calls(message: JsonObject) -> list[ToolCall]:
 
 def call_results(message: JsonObject) -> list[ToolResponse | None]:
     """Returns what each of the calls of a message holds as its result, in the order of `message_calls`."""
-    given = [own_result(call) for call in message.get("tool_calls") or [] if not _is_other(call)]
+    given = [call for call in message.get("tool_calls") or [] if not _is_other(call)]
     older = message.get("function_call")
-    is_read = bool(older) and len(message_calls(message)) > len(given)
-    return [*given, own_result(older)] if is_read else given
+    if older and len(message_calls(message)) > len(given):
+        given.append(older)
+    return [own_result(call) for call in given]
 
 
 def _is_other(call: JsonValue) -> bool:
@@ -190,22 +174,16 @@ def _unread_of(message: JsonObject, unread: Unread) -> None:
     calls = message.get("tool_calls") or ()
     for call in filter(_is_other, calls):
         unread.add(UNREAD, f"a call of the type {str(call['type'])[:60]!r} is not read", calls=True)
-    kwargs = message.get("additional_kwargs")
-    if kwargs:
-        _unread_kwargs(kwargs, message, unread)
+    kwargs = message.get("additional_kwargs")  # LangChain's additional data, which may repeat the calls
+    if isinstance(kwargs, dict):
+        names = {call.name for call in message_calls(message)}
+        is_repeated = {call.name for call in message_calls(kwargs)} <= names
+        unread.keys(kwargs, _CALL_KEYS if is_repeated else frozenset())
+    elif kwargs:
+        unread.keys({"additional_kwargs": kwargs}, frozenset())
     if message.get("audio") and not words(message):
         unread.part("audio", is_agents)
     _unread_content(message, unread, is_agents)
-
-
-def _unread_kwargs(kwargs: JsonValue, message: JsonObject, unread: Unread) -> None:
-    """Adds LangChain's additional data of a message, unless it repeats the message's calls."""
-    if not isinstance(kwargs, dict):
-        unread.keys({"additional_kwargs": kwargs}, frozenset())
-        return
-    own = {call.name for call in message_calls(message)}
-    repeated = {call.name for call in message_calls(kwargs)} <= own
-    unread.keys(kwargs, frozenset(("tool_calls", "function_call")) if repeated else frozenset())
 
 
 def _unread_content(message: JsonObject, unread: Unread, is_agents: bool) -> None:
@@ -213,17 +191,13 @@ def _unread_content(message: JsonObject, unread: Unread, is_agents: bool) -> Non
     if content is None or isinstance(content, str) or (isinstance(content, dict) and _is_answer(message)):
         return
     for part in content if isinstance(content, list) else [content]:
+        kind = type(part).__name__
+        if isinstance(part, dict):
+            kind = str(part.get("type") or next(iter(part), "an empty object"))
         if _text(part) is None:
-            unread.part(_type_of(part), is_agents)
+            unread.part(kind, is_agents)
         if isinstance(part, dict) and not part.keys() <= _TEXT_KEYS:
             unread.keys(part, OF_PARTS, is_agents)
-
-
-def _type_of(part: JsonValue) -> str:
-    """Returns the type of a part: the one it names, else its first key."""
-    if not isinstance(part, dict):
-        return type(part).__name__
-    return str(part.get("type") or next(iter(part), "an empty object"))
 
 
 _SAID, _AUDIO = ("content", "refusal"), "audio"
@@ -251,10 +225,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             for call, held in zip(message_calls(message), call_results(message), strict=True):
                 log.made(call, held)
             log.said(message)
-            if isinstance(message.get("usage"), dict):
-                log.usage(
-                    message["usage"] if wrong_tokens(message["usage"]) else usage_fields(message["usage"])
-                )
+            log.usage(message.get("usage"))
         _unread_of(message, log.unread)
 
 
@@ -266,8 +237,7 @@ def read_reply(reply: JsonObject, log: Dialogue) -> None:
     log.alternatives(len(choices))
     if isinstance(message, dict):
         read_messages([{"role": "assistant", **stated(message)}], log)
-    if isinstance(usage := reply.get("usage"), dict):
-        log.usage(usage if wrong_tokens(usage) else usage_fields(usage))
+    log.usage(reply.get("usage"))
     log.finish = first.get("finish_reason") if first else None
     log.failure = reply.get("error")
 
@@ -292,27 +262,18 @@ def join_chunks(chunks: list[JsonObject]) -> JsonObject:
             older = delta.get("function_call")
             pieces = [{"index": "function_call", "function": older}] if isinstance(older, dict) else []
             for piece in (*pieces, *objects(delta.get("tool_calls"), "tool_calls")):
-                _add(_call_of(piece, calls), piece)
+                # It belongs to the last call of its index, unless it has another id.
+                index, call_id = piece.get("index"), piece.get("id")
+                call = next((call for call in reversed(calls) if call["index"] == index), None)
+                if call is None or (call_id and call.get("id") not in (None, call_id)):
+                    call = {"index": index}
+                    calls.append(call)
+                call |= {key: piece[key] for key in ("id", "type") if piece.get(key)}
+                part = piece.get("function")
+                if isinstance(part, dict):
+                    function = call.setdefault("function", {"name": None, "arguments": ""})
+                    function["name"] = part.get("name") or function["name"]
+                    function["arguments"] += part.get("arguments") or ""
     spoken = {_AUDIO: {"transcript": said.pop(_AUDIO)}} if _AUDIO in said else {}
     message = {"role": "assistant", "content": None, "tool_calls": calls, **said, **spoken}
     return {**reply, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
-
-
-def _call_of(piece: JsonObject, calls: list[JsonObject]) -> JsonObject:
-    """Returns the call that a piece belongs to: the last of its index, unless it has another id."""
-    index, call_id = piece.get("index"), piece.get("id")
-    call = next((call for call in reversed(calls) if call["index"] == index), None)
-    if call is None or (call_id and call.get("id") not in (None, call_id)):
-        call = {"index": index}
-        calls.append(call)
-    return call
-
-
-def _add(call: JsonObject, piece: JsonObject) -> None:
-    """Adds a piece of a call: its id and name come once, its arguments in pieces."""
-    call |= {key: piece[key] for key in ("id", "type") if piece.get(key)}
-    given = piece.get("function")
-    if isinstance(given, dict):
-        function = call.setdefault("function", {"name": None, "arguments": ""})
-        function["name"] = given.get("name") or function["name"]
-        function["arguments"] += given.get("arguments") or ""

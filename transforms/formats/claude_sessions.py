@@ -6,13 +6,12 @@ from pathlib import PurePosixPath
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.endings import End, as_text, length
+from turnwise.transforms.formats.endings import End, as_text, length, text_of, token_counts
 from turnwise.transforms.formats.messages.anthropic import (
     as_blocks,
     is_block,
     read_agent,
     read_user,
-    usage_of,
 )
 from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
@@ -35,9 +34,8 @@ def _is_entry(value: JsonObject) -> bool:
         # The first line of a session has no parent.
         return True
     kind = kind_of(value)
-    return (kind == "summary" and "leafUuid" in value) or (
-        kind in _STEPLESS and "-" in kind and "role" not in value
-    )
+    is_stepless = kind in _STEPLESS and "-" in kind and "role" not in value
+    return is_stepless or (kind == "summary" and "leafUuid" in value)
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
@@ -65,13 +63,17 @@ def _conversation(
         if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
             name = _message_id(entry) or str(entry["uuid"])
             usage[name] = (len(log.turns) - 1, as_object(entry.get("message")).get("usage"))
-    _measure(log, usage)
+    # Each line of a message repeats its tokens.
+    for turn_index, report in usage.values():
+        turn = log.turns[turn_index]
+        turn.usage = counted(turn.usage, token_counts(as_object(report)))
+        turn.inference_calls = (turn.inference_calls or 0) + 1
     inner = sum(map(is_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
     if inner and not kept[0].get("isSidechain"):
         log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
     if beside:
-        said = f"{beside} messages are in branches that were left, such as retries"
-        log.general.add("OtherBranch", said, calls=True)
+        message = f"{beside} messages are in branches that were left, such as retries"
+        log.general.add("OtherBranch", message, calls=True)
     for kind in sorted({kind_of(e) for e in entries} - _STEPLESS - {"user", "assistant"}):
         log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
     is_left = _is_interrupted(kept[-1])
@@ -115,9 +117,7 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
     content, timestamp = _content_of(entry), entry.get("timestamp")
     blocks = as_blocks(content)
     if entry["type"] == "user":
-        own = _users_blocks(blocks, log)
-        if own or not blocks:
-            read_user(own, log, timestamp)
+        _add_user(blocks, log, timestamp)
         return
     read_agent(blocks, log)
     log.finish = as_object(entry.get("message")).get("stop_reason")
@@ -126,14 +126,6 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
     start, end = time_seconds(log.turn.timestamp), time_seconds(timestamp)
     if start is not None and end is not None and end > start:
         log.turn.latency_ms = length((end - start) * 1000)
-
-
-def _measure(log: Dialogue, usage: dict[str, tuple[int, JsonValue]]) -> None:
-    """Adds the tokens of every message once; each of its lines repeats them."""
-    for place, report in usage.values():
-        turn = log.turns[place]
-        turn.usage = counted(turn.usage, usage_of(report))
-        turn.inference_calls = (turn.inference_calls or 0) + 1
 
 
 # For example {"type": "user", "uuid": "2", "parentUuid": "1", "sessionId": "s", "message": {...}}
@@ -174,22 +166,20 @@ def _is_stream(record: JsonObject) -> bool:
         return True
     lines = record.get("messages")
     given = [line for line in lines[:_TRIED] if isinstance(line, dict)] if isinstance(lines, list) else []
-    return any("direction" in line and isinstance(line.get("message"), dict) for line in given) or any(
-        map(_is_line, given)
-    )
+    return any(_is_line(line) or _is_wrapped(line) for line in given)
+
+
+def _is_wrapped(line: JsonObject) -> bool:
+    return "direction" in line and isinstance(line.get("message"), dict)
 
 
 def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
     lines = value.get("messages") if isinstance(value, dict) else value
     if lines is None:
         raise ValueError("one line of a message stream; such a stream is read as a whole file")
-    entries = [
-        line["message"] if "direction" in line and isinstance(line.get("message"), dict) else line
-        for line in objects(lines, "messages")
-    ]
     reader = _StreamReader()
-    for entry in entries:
-        reader.add(entry)
+    for line in list(objects(lines, "messages")):
+        reader.add(line["message"] if _is_wrapped(line) else line)
     return [reader.conversation(record_place(record))]
 
 
@@ -209,11 +199,17 @@ class _StreamReader:
         if entry.get("session_id") not in (None, "default"):
             self.session = as_text(entry["session_id"])
         if entry.get("parent_tool_use_id") is not None:
-            self.inner += sum(map(is_block, self._blocks(entry)))
+            self.inner += sum(map(is_block, as_blocks(_content_of(entry))))
         elif kind == "user" and not entry.get("isSynthetic"):
-            self._user(entry)
+            if _add_user(as_blocks(_content_of(entry)), log, entry.get("timestamp")):
+                self.is_over = False
         elif kind == "assistant":
-            self._agent(entry)
+            if self.is_over:
+                log.open()
+                log.unread.add(MISSING_HISTORY, NO_REQUEST)
+                self.is_over = False
+            read_agent(as_blocks(_content_of(entry)), log)
+            log.failure = entry.get("error") or log.failure
         elif kind == "result":
             self._result(entry)
         elif kind == "system" and entry.get("subtype") == "init":
@@ -221,36 +217,20 @@ class _StreamReader:
         elif kind not in _CLAUDE_STREAM_STEPLESS and kind not in ("system", "user"):
             log.unread.part(kind or "a line without a type")
 
-    def _blocks(self, entry: JsonObject) -> list[JsonObject]:
-        content = as_object(entry.get("message")).get("content")
-        return as_blocks(content)
-
-    def _user(self, entry: JsonObject) -> None:
-        blocks = self._blocks(entry)
-        own = _users_blocks(blocks, self.log)
-        if own or not blocks:
-            read_user(own, self.log, entry.get("timestamp"))
-            self.is_over = False
-
-    def _agent(self, entry: JsonObject) -> None:
-        if self.is_over:
-            self.log.open()
-            self.log.unread.add(MISSING_HISTORY, NO_REQUEST)
-            self.is_over = False
-        read_agent(self._blocks(entry), self.log)
-        self.log.failure = entry.get("error") or self.log.failure
-
     def _result(self, entry: JsonObject) -> None:
         """Ends a turn: its tokens and times; its text repeats the last one."""
         log, turn = self.log, self.log.turn
-        said = _last_words(entry)
-        log.agent("" if turn.agent_messages else said)
-        log.usage(usage_of(entry.get("usage")))
+        text, structured = entry.get("result"), entry.get("structured_output")
+        if not text and structured is not None:
+            text = structured if isinstance(structured, str) else dump_json(structured).decode()
+        text = text if isinstance(text, str) else ""
+        log.agent("" if turn.agent_messages else text)
+        log.usage(entry.get("usage"))
         turn.latency_ms = length(entry.get("duration_ms"))
         turn.model_ms = length(entry.get("duration_api_ms"))
         subtype = entry.get("subtype")
         failed = entry.get("is_error") or subtype != "success"
-        words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {said}" if said else subtype
+        words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {text}" if text else subtype
         log.failure = words if failed else None
         log.finish = entry.get("stop_reason") or "stop"
         self.is_over = True
@@ -306,48 +286,38 @@ def _typed_command(content: JsonValue, entry: JsonObject, following: JsonObject)
     name = _COMMAND.search(content) if isinstance(content, str) else None
     if not (name and following.get("isMeta") and following.get("parentUuid") == entry.get("uuid")):
         return None
-    if _CAVEAT.match(_first_text(following.get("message"))):
+    answer = _content_of(following)
+    first = answer[0] if isinstance(answer, list) and answer else answer
+    text = first.get("text") if isinstance(first, dict) else first
+    if isinstance(text, str) and _CAVEAT.match(text):
         return None
     args = _ARGS.search(str(content))
     return f"{name[1]} {args[1].strip() if args else ''}".strip()
 
 
-def _first_text(message: JsonValue) -> str:
-    content = message.get("content") if isinstance(message, dict) else None
-    first = content[0] if isinstance(content, list) and content else content
-    said = first.get("text") if isinstance(first, dict) else first
-    return said if isinstance(said, str) else ""
-
-
-def _last_words(result: JsonObject) -> str:
-    """Returns the text of a line that ends a turn, or else the JSON of its structured output."""
-    said, structured = result.get("result"), result.get("structured_output")
-    if not said and structured is not None:
-        return structured if isinstance(structured, str) else dump_json(structured).decode()
-    return said if isinstance(said, str) else ""
-
-
-def _users_blocks(blocks: Sequence[JsonObject], log: Dialogue) -> list[JsonObject]:
-    """Returns the blocks of a user's message without what the program wrote; empty: nothing else is in it.
+def _add_user(blocks: Sequence[JsonObject], log: Dialogue, timestamp: JsonValue) -> bool:
+    """Adds a user's message without what the program wrote; returns whether anything else is in it.
 
     That is what the editor shows, reminders, news of background tasks, and the text of a skill after the call
     of the tool `Skill`.
     """
-    return [found for block in blocks if (found := _users(block, log)) is not None]
-
-
-def _users(block: JsonObject, log: Dialogue) -> JsonObject | None:
-    text = block.get("text")
-    if block.get("type") != "text" or not isinstance(text, str):
-        return block
-    start = text.lstrip()
-    if start.startswith(_TASK) or (
-        start.startswith(_SKILL)
-        and (bool(log.turns) and any(call.name == "Skill" for call in log.turns[-1].tool_calls))
-    ):
-        return None
-    own = _IDE.sub("", text) if "<ide_" in text or "<system-reminder>" in text else text
-    return block if own == text else {**block, "text": own} if own.strip() else None
+    typed: list[JsonObject] = []
+    calls = log.turns[-1].tool_calls if log.turns else []
+    for block in blocks:
+        text = block.get("text")
+        if block.get("type") != "text" or not isinstance(text, str):
+            typed.append(block)
+            continue
+        start, own = text.lstrip(), text
+        if start.startswith(_TASK) or (start.startswith(_SKILL) and any(c.name == "Skill" for c in calls)):
+            continue
+        if "<ide_" in text or "<system-reminder>" in text:
+            own = _IDE.sub("", text)
+        if own == text or own.strip():
+            typed.append({**block, "text": own})
+    if typed or not blocks:
+        read_user(typed, log, timestamp)
+    return bool(typed or not blocks)
 
 
 CLEAR = "<command-name>/clear"
@@ -355,7 +325,6 @@ SPOKEN = ("user", "assistant")
 
 
 def _content_of(entry: JsonObject) -> JsonValue:
-    """Returns what the message of an entry holds."""
     return as_object(entry.get("message")).get("content")
 
 
@@ -399,24 +368,21 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
     kept |= {entry["uuid"] for entry in given if _message_id(entry) in ids}
     made = [block.get("id") for entry in given if entry["uuid"] in kept for block in _blocks_of(entry)]
     called = {call_id for call_id in made if isinstance(call_id, str)}
-    kept |= {entry["uuid"] for entry in given if _answers(entry, called)}
+    for entry in given:
+        blocks = _blocks_of(entry)
+        answered = [block.get("tool_use_id") for block in blocks]
+        are_known = all(isinstance(call_id, str) and call_id in called for call_id in answered)
+        if blocks and are_known and all(map(is_block, blocks)):
+            kept.add(entry["uuid"])
     beside = [e for e in given if e["uuid"] not in kept and e.get("type") in SPOKEN and not e.get("isMeta")]
     return [entry for entry in given if entry["uuid"] in kept], len(beside)
 
 
 def _message_id(entry: JsonObject) -> str | None:
     """Returns the id of the API's message, which several entries may share."""
-    found = as_object(entry.get("message")).get("id")
-    return found if isinstance(found, str) else None
+    return text_of(as_object(entry.get("message")), "id")
 
 
 def _blocks_of(entry: JsonObject) -> list[JsonObject]:
-    """Returns the blocks of an entry's message."""
     content = _content_of(entry)
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def _answers(entry: JsonObject, called: set[str]) -> bool:
-    found = _blocks_of(entry)
-    ids = [block.get("tool_use_id") for block in found]
-    return bool(found) and all(map(is_block, found)) and all(isinstance(i, str) and i in called for i in ids)

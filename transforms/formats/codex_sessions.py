@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
-from turnwise.transforms.formats.endings import End, as_text, failure_mark, length, usage_fields
+from turnwise.transforms.formats.endings import End, as_text, failure_mark, length
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.openai_responses import read_items
@@ -74,7 +74,7 @@ class _RolloutReader:
     def _event(self, payload: JsonObject) -> None:
         kind, log = kind_of(payload), self.log
         if kind == "token_count" and log.turns:
-            _add_usage(log, as_object(as_object(payload.get("info")).get("last_token_usage")))
+            log.usage(as_object(payload.get("info")).get("last_token_usage"))
         elif kind in _STARTS:
             self.is_running, log.failure = True, None
         elif kind in ("task_complete", "turn_complete") and log.turns:
@@ -108,7 +108,7 @@ class _RolloutReader:
             _add_item(as_object(line.get("item")), log)
         elif kind == "turn.completed":
             self.is_running = False
-            _add_usage(log, as_object(line.get("usage")))
+            log.usage(line.get("usage"))
             log.finish = "stop"
         elif kind == "turn.failed":
             self.is_running = False
@@ -185,27 +185,15 @@ def _add_item(item: JsonObject, log: Dialogue) -> None:
         log.unread.part(kind)
 
 
-def _add_usage(log: Dialogue, usage: JsonObject) -> None:
-    """Adds the tokens of one call of the model."""
-    cached, reasoning = usage.get("cached_input_tokens"), usage.get("reasoning_output_tokens")
-    log.usage({**usage_fields(usage), "cached_tokens": cached, "reasoning_tokens": reasoning})
-
-
 def marked(payload: JsonObject) -> JsonObject:
     """Returns an item, with an error if its output states an exit code that is not 0."""
     output = payload.get("output")
     text = output if isinstance(output, str) else str(as_object(output).get("content") or "")
-    code = _exit_code(text)
-    return {**payload, "error": f"exit code {code}"} if code not in (None, "0") else payload
-
-
-def _exit_code(text: str) -> str | None:
-    """Returns the exit code in the metadata of an output, or in the lines before what the command wrote."""
+    # It stands in the metadata of the output, or in the lines before what the command wrote.
     metadata = as_object(as_object(json_structure(text)).get("metadata"))
-    if "exit_code" in metadata:
-        return str(metadata["exit_code"])
-    found = _EXIT.search(text.partition("Output:")[0])
-    return found[1] if found else None
+    line = _EXIT.search(text.partition("Output:")[0])
+    code = metadata.get("exit_code", line[1] if line else 0)
+    return payload if str(code) == "0" else {**payload, "error": f"exit code {code}"}
 
 
 def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
@@ -215,5 +203,5 @@ def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
     texts = [content] if isinstance(content, str) else [str(part.get("text") or "") for part in parts]
     if typed:
         text = "\n".join(texts).strip()
-        return any(text.startswith(each) for each in typed)
+        return text.startswith(tuple(typed))
     return not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))

@@ -1,4 +1,4 @@
-"""Maps words of logs to the end of a conversation."""
+"""What logs of all formats state in several spellings: ends, results of calls, declared tools, tokens."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.fields import UNREAD, Unread
-from turnwise.transforms.formats.messages.streams import decoded, stated
+from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, stated
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.text.failure_marks import states_failure
 
@@ -48,11 +48,9 @@ _REASONS: dict[Ended, str] = {
 _GOOD: tuple[Ended | None, ...] = ("normally", "hand_off", "user_left")
 _BY_WORD = {word: ended for ended, words in _WORDS.items() for word in words.split()}
 _BY_REASON = {word: ended for ended, words in _REASONS.items() for word in words.split()}
-_CALLS = frozenset(("tool_calls", "function_call", "tool_use"))
-_UNSAID = frozenset(("finish_reason_unspecified", "none", "null"))
-_UNFINISHED = frozenset(
-    ("aborted", "cancelled", "canceled", "incomplete", "in_progress", "interrupted", "running")
-)
+_CALLS = key_set("tool_calls function_call tool_use")
+_UNSTATED = key_set("finish_reason_unspecified none null")
+_UNFINISHED = key_set("aborted cancelled canceled incomplete in_progress interrupted running")
 _MARK = re.compile(r"###([A-Z-]+)###\s*$")
 _BY_MARK: dict[str, Ended] = {"STOP": "normally", "TRANSFER": "hand_off", "OUT-OF-SCOPE": "environment_error"}
 _IS_LIMIT = re.compile(
@@ -79,14 +77,14 @@ def stated_end(word: JsonValue, detail: JsonValue = None) -> End:
         word: A canonical name, or one of tau2's reasons; case, blanks and hyphens do not matter.
         detail: Description in the log.
     """
-    said = _text_endings(detail)
+    text = _line(detail)
     if word is None or isinstance(word, bool) or word == "":
-        return End(None, said)
-    name = _text_endings(word) or ""
+        return End(None, text)
+    name = _line(word) or ""
     ended = _BY_WORD.get(_plain(name))
     if ended is None:
-        return End(None, f"{name}: {said}" if said else name)
-    return End(ended, said or (None if name == ended else name))
+        return End(None, f"{name}: {text}" if text else name)
+    return End(ended, text or (None if name == ended else name))
 
 
 def record_end(record: JsonObject) -> End:
@@ -96,34 +94,26 @@ def record_end(record: JsonObject) -> End:
     or in a `status` that names a failure. Where one of them names a failure and another one a good end, it is
     not known.
     """
-    own = stated_end(record.get(ENDED), record.get(DETAIL))
-    return agreed_end(own, stated_end(_terminated(record)), marked_end(record))
+    holders = (record, *(record.get(name) for name in _HOLDERS))
+    words = (h.get(key) for h in holders if isinstance(h, dict) for key in TERMINATIONS)
+    terminated = stated_end(next((word for word in words if word is not None), None))
+    return agreed_end(stated_end(record.get(ENDED), record.get(DETAIL)), terminated, marked_end(record))
 
 
 def agreed_end(*ends: End) -> End:
     """Returns the first stated end; a good one that another contradicts is unknown."""
-    stated = [end for end in ends if end != UNKNOWN]
-    if not stated:
-        return UNKNOWN
-    first = stated[0]
-    other = next((end for end in stated[1:] if end.ended not in _GOOD), None)
+    first, *others = [end for end in ends if end != UNKNOWN] or [UNKNOWN]
+    other = next((end for end in others if end.ended not in _GOOD), None)
     if other is None or first.ended not in _GOOD:
         return first
     against = ": ".join(filter(None, (other.ended, other.detail)))
     return End(None, f"{first.ended}, and also {against}")
 
 
-def _terminated(record: JsonObject) -> JsonValue:
-    holders = (record, *(record.get(name) for name in _HOLDERS))
-    stated = (h.get(key) for h in holders if isinstance(h, dict) for key in TERMINATIONS)
-    return next((word for word in stated if word is not None), None)
-
-
 def marked_end(holder: JsonObject) -> End:
     """Returns the end by the `error`, or by the `status`, that a record, turn or message is marked with."""
-    error, info, status = holder.get(ERROR), holder.get("info"), holder.get(STATUS)
-    if not error and isinstance(info, dict):
-        error = info.get(ERROR)
+    status = holder.get(STATUS)
+    error = holder.get(ERROR) or as_object(holder.get("info")).get(ERROR)
     if error:
         return error_end(error)
     if not isinstance(status, str):
@@ -142,9 +132,9 @@ def finished_end(reason: JsonValue, is_call: bool = False) -> End:
         reason: The finish reason; an unknown one becomes the detail only.
         is_call: Whether the model's last message calls tools, so that "calls tools" is no end.
     """
-    name = None if isinstance(reason, bool) else _text_endings(reason)
+    name = None if isinstance(reason, bool) else _line(reason)
     word = _plain(name).removeprefix("finishreason.") if name else ""
-    if not word or word in _UNSAID or (is_call and word in _CALLS):
+    if not word or word in _UNSTATED or (is_call and word in _CALLS):
         return UNKNOWN
     return End(_BY_REASON.get(word), name)
 
@@ -166,16 +156,16 @@ def reasons_end(reasons: Iterable[JsonValue], is_call: bool, has_answer: bool) -
     return UNKNOWN if end.ended == "normally" and not has_answer else end
 
 
-def users_end(said: str) -> End:
+def users_end(text: str) -> End:
     """Returns the end by tau2's marks in a simulated user's last message, such as `###STOP###`."""
-    mark = _MARK.search(said)
+    mark = _MARK.search(text)
     ended = _BY_MARK.get(mark[1]) if mark else None
     return UNKNOWN if mark is None or ended is None else End(ended, mark[0])
 
 
-def error_end(*said: JsonValue) -> End:
+def error_end(*texts: JsonValue) -> End:
     """Returns the end by an error's code and message: a limit, if they name one, else an agent error."""
-    detail = ": ".join(text for text in map(_text_endings, said) if text)
+    detail = ": ".join(filter(None, map(_line, texts)))
     return End("limit" if _IS_LIMIT.search(_plain(detail)) else "agent_error", detail or None)
 
 
@@ -183,10 +173,10 @@ def _plain(word: str) -> str:
     return re.sub(r"[\s-]+", "_", word.strip().lower())
 
 
-def _text_endings(value: JsonValue) -> str | None:
+def _line(value: JsonValue) -> str | None:
     """Returns a value as one bounded line; None: it is empty."""
-    said = str(value) if isinstance(value, int | float) else error_mark(value)
-    return " ".join(said.split())[:_SHOWN] or None if isinstance(said, str) else None
+    text = str(value) if isinstance(value, int | float) else error_mark(value)
+    return " ".join(text.split())[:_SHOWN] or None if isinstance(text, str) else None
 
 
 VALUES = ("result", "output", "response", "content", "tool_result", "tool_output", "tool_response")
@@ -218,19 +208,23 @@ def _with_own_results(
     """
     if not any(own):
         return responses
-    found, answers = list(responses), pair_responses(calls, responses)
+    merged, answers = list(responses), pair_responses(calls, responses)
     for place, (call, held) in enumerate(zip(calls, own, strict=True)):
         given = answers[place]
         if held is not None and given is None:
             held.name, held.id = call.name, call.id
             answers[place] = held
-            found.append(held)
+            merged.append(held)
         elif held is not None and given is not None:
-            _agree(call, held, given, unread)
-    if any(one is not other for one, other in zip(pair_responses(calls, found), answers, strict=True)):
-        said = "calls hold results and have no ids: nothing says which call a result is of"
-        unread.add(UNREAD, said, calls=True)
-    return found
+            given.error = given.error or held.error
+            if held.response is not None and decoded(held.response) != decoded(given.response):
+                shown = repr((call.name or "")[:_LONGEST_NAME])
+                message = f"the call {shown} holds another result than its tool response"
+                unread.add(UNREAD, message, calls=True)
+    if any(one is not other for one, other in zip(pair_responses(calls, merged), answers, strict=True)):
+        message = "calls hold results and have no ids: nothing says which call a result is of"
+        unread.add(UNREAD, message, calls=True)
+    return merged
 
 
 def add_own_results(
@@ -241,17 +235,8 @@ def add_own_results(
 ) -> None:
     """Adds to a turn the results that its calls, and those of the user, hold; see `_with_own_results`."""
     turn.tool_responses = _with_own_results(turn.tool_calls, own, turn.tool_responses, unread)
-    turn.user_tool_responses = _with_own_results(
-        turn.user_tool_calls, users, turn.user_tool_responses, unread
-    )
-
-
-def _agree(call: ToolCall, held: ToolResponse, given: ToolResponse, unread: Unread) -> None:
-    """Adds a failure that a call states to its response; another result than that is a finding."""
-    given.error = given.error or held.error
-    if held.response is not None and decoded(held.response) != decoded(given.response):
-        shown = repr((call.name or "")[:_LONGEST_NAME])
-        unread.add(UNREAD, f"the call {shown} holds another result than its tool response", calls=True)
+    by_user = turn.user_tool_responses
+    turn.user_tool_responses = _with_own_results(turn.user_tool_calls, users, by_user, unread)
 
 
 _METHODS: dict[str, Effect] = {
@@ -264,16 +249,8 @@ _CES_TOOLS = ("clientFunction", "pythonFunction", "mcpTool", "openApiTool", "con
               "dataStoreTool", "googleSearchTool", "fileSearchTool", "widgetTool", "agentTool")  # fmt: skip
 _CES_READING = ("dataStoreTool", "googleSearchTool", "fileSearchTool")
 _SCHEMAS = ("inputSchema", "input_schema", "parameters", "outputSchema")
-_FOREIGN = {
-    "function",
-    "annotations",
-    "operationId",
-    "method",
-    "paths",
-    *_SCHEMAS,
-    *_FUNCTION_LISTS,
-    *_CES_TOOLS,
-}
+_FORMS = ("function", "annotations", "operationId", "method", "paths")
+_FOREIGN = frozenset((*_FORMS, *_SCHEMAS, *_FUNCTION_LISTS, *_CES_TOOLS))
 
 
 def is_foreign(tool: JsonValue) -> bool:
@@ -287,11 +264,11 @@ def declared_tools(value: JsonValue) -> list[ToolDeclaration]:
     The list may stand under `tools`, as MCP's answer to `tools/list` does.
     """
     entries = stated(value).get("tools", [value]) if isinstance(value, dict) else value
-    found: dict[str, ToolDeclaration] = {}
+    tools: dict[str, ToolDeclaration] = {}
     for entry in entries if isinstance(entries, list) else ():
         for tool in _declarations(entry):
-            found.setdefault(tool.name, tool)
-    return list(found.values())
+            tools.setdefault(tool.name, tool)
+    return list(tools.values())
 
 
 def context_tools(app_details: JsonValue) -> list[ToolDeclaration]:
@@ -308,33 +285,35 @@ def _declarations(tool: JsonValue) -> Iterable[ToolDeclaration]:
     tool = stated(tool)
     for key in _FUNCTION_LISTS:
         if isinstance(tool.get(key), list):
-            return [found for function in tool[key] for found in _one(function, "adk")]
+            return [declared for function in tool[key] for declared in _declared(function, "adk")]
     if isinstance(tool.get("paths"), dict):
         return _operations(tool["paths"])
     kind = next((key for key in _CES_TOOLS if isinstance(tool.get(key), dict)), None)
     if kind is not None:
         return _ces_tool(tool, kind)
-    function = tool.get("function")
-    return _one(function, "openai") if isinstance(function, dict) else _one(tool, _origin(tool))
-
-
-def _origin(tool: JsonObject) -> str:
+    if isinstance(tool.get("function"), dict):
+        return _declared(tool["function"], "openai")
     if "annotations" in tool or "inputSchema" in tool:
-        return "mcp"
-    return "openapi" if "method" in tool else "openai" if "parameters" in tool else "declared"
+        return _declared(tool, "mcp")
+    origin = "openapi" if "method" in tool else "openai" if "parameters" in tool else "declared"
+    return _declared(tool, origin)
 
 
-def _one(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
+def _declared(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
     """Yields the tool that an object with a name declares, if it is one."""
     name = (tool.get("name") or tool.get("operationId")) if isinstance(tool, dict) else None
     if not isinstance(name, str) or not name:
         return
-    declared = ToolDeclaration(name, origin=origin, description=_text(tool.get("description")))
+    description, verb = tool.get("description"), str(tool.get("method")).lower()
+    declared = ToolDeclaration(name, origin=origin)
+    declared.description = description if isinstance(description, str) else None
     _add_annotations(declared, tool.get("annotations"))
-    _add_method(declared, tool.get("method"))
-    stated = str(tool.get("effect")).lower()
-    if stated in get_args(Effect):
-        declared.effect = stated  # type: ignore[assignment]
+    if verb in _METHODS:
+        declared.effect = _METHODS[verb]
+        declared.idempotent, declared.destructive = verb in _IDEMPOTENT_METHODS, verb == "delete"
+    effect = str(tool.get("effect")).lower()
+    if effect in get_args(Effect):
+        declared.effect = effect  # type: ignore[assignment]
     for field in ("idempotent", "destructive"):
         if isinstance(tool.get(field), bool):
             setattr(declared, field, tool[field])
@@ -348,13 +327,11 @@ def _add_annotations(declared: ToolDeclaration, annotations: JsonValue) -> None:
     """
     if not isinstance(annotations, dict):
         return
+    names = (("readOnlyHint", "read_only_hint"), ("destructiveHint", "destructive_hint"),
+             ("idempotentHint", "idempotent_hint"))  # fmt: skip
     reads, destroys, repeats = (
-        _flag(annotations, camel, snake)
-        for camel, snake in (
-            ("readOnlyHint", "read_only_hint"),
-            ("destructiveHint", "destructive_hint"),
-            ("idempotentHint", "idempotent_hint"),
-        )
+        next((annotations[name] for name in pair if isinstance(annotations.get(name), bool)), None)
+        for pair in names
     )
     if reads is None and not destroys:
         declared.destructive, declared.idempotent = destroys, repeats
@@ -365,24 +342,15 @@ def _add_annotations(declared: ToolDeclaration, annotations: JsonValue) -> None:
         declared.destructive, declared.idempotent = destroys is not False, repeats is True
 
 
-def _flag(annotations: JsonObject, *names: str) -> bool | None:
-    return next((annotations[name] for name in names if isinstance(annotations.get(name), bool)), None)
-
-
-def _add_method(declared: ToolDeclaration, method: JsonValue) -> None:
-    verb = method.lower() if isinstance(method, str) else ""
-    if verb in _METHODS:
-        declared.effect = _METHODS[verb]
-        declared.idempotent, declared.destructive = verb in _IDEMPOTENT_METHODS, verb == "delete"
-
-
 def _operations(paths: JsonObject) -> Iterator[ToolDeclaration]:
     """Yields the operations of an OpenAPI document that have a name."""
     for operations in paths.values():
         for method, operation in operations.items() if isinstance(operations, dict) else ():
             if isinstance(operation, dict) and method.lower() in _METHODS:
                 fields = {"description": operation.get("description") or operation.get("summary")}
-                yield from _one({**fields, "name": operation.get("operationId"), "method": method}, "openapi")
+                yield from _declared(
+                    {**fields, "name": operation.get("operationId"), "method": method}, "openapi"
+                )
 
 
 def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
@@ -393,20 +361,14 @@ def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
     if kind in _CES_READING:
         fields["effect"] = "read"
     for name in dict.fromkeys(name for name in names if isinstance(name, str)):
-        yield from _one({**fields, "name": name}, "ces")
+        yield from _declared({**fields, "name": name}, "ces")
     schema = decoded(details.get("openApiSchema"))
     if isinstance(schema, dict) and isinstance(schema.get("paths"), dict):
         yield from _operations(schema["paths"])
 
 
-def _text(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 ARGUMENTS = ("args", "arguments", "kwargs")
-_BROKEN_OFF = frozenset(
-    ("incomplete", "interrupted", "cancelled", "canceled", "declined", "denied", "rejected")
-)
+_BROKEN_OFF = key_set("incomplete interrupted cancelled canceled declined denied rejected")
 
 
 def spelt(*names: str) -> frozenset[str]:
@@ -414,10 +376,15 @@ def spelt(*names: str) -> frozenset[str]:
     return frozenset((*names, *map(to_camel, names)))
 
 
+def text_of(record: JsonObject, key: str) -> str | None:
+    """Returns the text under a key that is not empty; None: there is none."""
+    value = record.get(key)
+    return value if isinstance(value, str) and value else None
+
+
 def name_of(record: JsonObject) -> str:
     """Returns the resource name of a record, "" if it has none."""
-    name = record.get("name")
-    return name if isinstance(name, str) else ""
+    return text_of(record, "name") or ""
 
 
 def call_fields(call: JsonValue) -> JsonValue:
@@ -429,48 +396,68 @@ def call_fields(call: JsonValue) -> JsonValue:
         return call
     function, custom = call.get("function"), call.get("custom")
     inner = function if isinstance(function, dict) else custom if isinstance(custom, dict) else call
-    stated = next((inner[key] for key in ARGUMENTS if inner.get(key) is not None), None)
+    args = next((inner[key] for key in ARGUMENTS if inner.get(key) is not None), None)
     if inner is custom:
-        stated = {"input": custom.get("input")}
+        args = {"input": custom.get("input")}
+    names = call.get("compare_args")
     return {
         "name": function if isinstance(function, str) else inner.get("name"),
-        "args": decoded_arguments(stated),
+        "args": decoded_arguments(args),
         "id": as_text(call.get("id")),
         "resource": call.get("resource"),
-        "compare_args": _names(call.get("compare_args")),
+        "compare_args": [n for n in names if isinstance(n, str)] if isinstance(names, list) else None,
     }
 
 
-def _names(value: JsonValue) -> list[str] | None:
-    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else None
+def split_actions(actions: Sequence[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
+    """Returns expected actions as calls' fields: those of the agent, and those of the user."""
+    by_agent: list[JsonValue] = []
+    by_user: list[JsonValue] = []
+    for action in actions:
+        is_users = isinstance(action, dict) and action.get("requestor") == "user"
+        (by_user if is_users else by_agent).append(call_fields(action))
+    return by_agent, by_user
 
 
-def agent_actions(actions: Sequence[JsonValue]) -> list[JsonValue]:
-    """Returns expected actions as calls' fields; those of the user are omitted."""
-    return [call_fields(action) for action in actions if not _is_users(action)]
+_TOKENS = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "prompt_token_count"),
+    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "candidates_token_count"),
+    "cached_tokens": ("cached_tokens", "cache_read_input_tokens", "cacheReadInputTokens",
+                      "cached_input_tokens", "cached_content_token_count", "input_tokens_cache_read"),
+    "reasoning_tokens": ("reasoning_tokens", "reasoning_output_tokens", "thoughts_token_count"),
+}  # fmt: skip
+_DETAILS = {
+    "cached_tokens": (("prompt_tokens_details", "input_tokens_details", "input_token_details"),
+                      ("cached_tokens", "cache_read")),
+    "reasoning_tokens": (("completion_tokens_details", "output_tokens_details", "output_token_details"),
+                         ("reasoning_tokens", "reasoning")),
+}  # fmt: skip
+_APART = {
+    "input_tokens": ("cache_creation_input_tokens", "cache_read_input_tokens", "cacheReadInputTokens",
+                     "cacheWriteInputTokens"),
+    "output_tokens": ("thoughts_token_count",),
+}  # fmt: skip
+"""Cached input of Anthropic and Bedrock, and thoughts of Gemini, which are not in the count itself."""
 
 
-def users_actions(actions: Sequence[JsonValue]) -> list[JsonValue]:
-    """Returns the expected actions of the user as calls' fields."""
-    return [call_fields(action) for action in actions if _is_users(action)]
-
-
-def _is_users(action: JsonValue) -> bool:
-    return isinstance(action, dict) and action.get("requestor") == "user"
+def token_counts(usage: JsonObject) -> JsonObject:
+    """Returns the token counts of a report in the spelling of any provider."""
+    usage = stated(usage)
+    counts = {field: first_of(usage, keys) for field, keys in _TOKENS.items()}
+    for field, (holders, keys) in _DETAILS.items():
+        if counts[field] is None:
+            counts[field] = first_of(as_object(first_of(usage, holders)), keys)
+    for field, apart in _APART.items() if "prompt_tokens" not in usage else ():
+        numbers = [usage[key] for key in apart if type(usage.get(key)) is int]
+        if numbers:
+            count = counts[field]
+            counts[field] = sum(numbers) + (count if type(count) is int else 0)
+    return counts
 
 
 def usage_fields(usage: JsonObject) -> JsonObject:
-    """Returns token counts that are in OpenAI's or the canonical spelling; see `known_tokens`."""
-    usage = stated(usage)
-    details = (usage.get(f"{name}_tokens_details") for name in ("prompt", "completion"))
-    prompt_details, completion_details = (each if isinstance(each, dict) else {} for each in details)
-    found: JsonObject = {
-        "input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
-        "output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),
-        "cached_tokens": usage.get("cached_tokens", prompt_details.get("cached_tokens")),
-        "reasoning_tokens": usage.get("reasoning_tokens", completion_details.get("reasoning_tokens")),
-    }
-    return known_tokens(found)
+    """Returns token counts as `token_counts` does; where one is negative, none of them is known."""
+    return known_tokens(token_counts(usage))
 
 
 def known_tokens(counts: JsonObject) -> JsonObject:
@@ -501,12 +488,9 @@ def failure_mark(result: JsonObject) -> bool | str | None:
     It is a stated `error`, or else true for `is_error`, `isError`, `"success": false`, a status such as
     `failed`, `404` or `cancelled`, and similar marks; None: there is none.
     """
-    stated = error_mark(result.get("error"))
-    if stated:
-        return stated
     status = result.get("status")
     is_broken_off = isinstance(status, str) and status.strip().lower() in _BROKEN_OFF
-    return True if is_broken_off or states_failure(result) else None
+    return error_mark(result.get("error")) or (True if is_broken_off or states_failure(result) else None)
 
 
 def as_text(value: JsonValue) -> str | None:

@@ -16,7 +16,7 @@ from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.fields import UNREAD, gaps
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.problems import checked, is_foreseen, unforeseen, with_turns
-from turnwise.transforms.formats.registry import AUTO, FORMATS, EventReader, Lent, NoConversation, time_by
+from turnwise.transforms.formats.registry import AUTO, FORMATS, EventReader, NoConversation, time_by
 
 UNNUMBERED = -1
 _LARGEST_INDEX = 2**31 - 1
@@ -99,22 +99,17 @@ def may_hold_groups(input_format: str) -> bool:
 
 def in_order(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     """Returns events by turn index, then time, then place in their source."""
-    return sorted(
-        events,
-        key=lambda event: (
-            event.turn_index,
-            -inf if event.event_time is None else event.event_time,
-            _place(event),
-        ),
-    )
+    times = ((-inf if event.event_time is None else event.event_time, event) for event in events)
+    ordered = sorted(times, key=lambda pair: (pair[1].turn_index, pair[0], _place(pair[1])))
+    return [event for _, event in ordered]
 
 
 def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     """Returns events with distinct ids; of several with one id, the one with the lowest position."""
-    found: dict[str, ConversationEvent] = {}
+    by_id: dict[str, ConversationEvent] = {}
     for event in sorted(events, key=_place):
-        found.setdefault(event.event_id, event)
-    return list(found.values())
+        by_id.setdefault(event.event_id, event)
+    return list(by_id.values())
 
 
 def add_clashes(
@@ -178,8 +173,8 @@ def _unforeseen_event(
 ) -> ValueError:
     """Returns the error of events of a format whose reader raised an error that is not meant for people."""
     data = b'{"events":[%b]}' % b",".join(event.record.data for event in events)
-    said = unforeseen(error, data, lambda text: read(from_json(text)["events"]), not FORMATS[name].rank)
-    return ValueError(f"not events of the format {name}: {said}")
+    message = unforeseen(error, data, lambda text: read(from_json(text)["events"]), not FORMATS[name].rank)
+    return ValueError(f"not events of the format {name}: {message}")
 
 
 class NamedEvents(NamedTuple):
@@ -211,23 +206,18 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
             kind, read = given[0].kind, lend
             error = _unforeseen_event(error, kind, given, lambda them: read(group, [*map(dump_json, them)]))
         return NamedEvents([], [record_failure("parse", error, event.record, group) for event in given])
-    pieces = Counter(each.place for each in lent)
+    pieces = Counter(piece.place for piece in lent)
     done: Counter[int] = Counter()
-    found: list[ConversationEvent] = []
-    for each in lent:
-        found.append(_named(given[each.place], each, done[each.place], pieces[each.place]))
-        done[each.place] += 1
-    return NamedEvents(found, [])
-
-
-def _named(event: ConversationEvent, lent: Lent, piece: int, pieces: int) -> ConversationEvent:
-    record = event.record
-    if pieces > 1:
-        # The record is settled when the outcomes of all conversations that share it are stored.
-        receipts = tuple(one._replace(piece=piece, pieces=pieces) for one in record.settles())
-        record = record._replace(receipts=receipts)
-    if lent.data != record.data:
-        record = record._replace(data=lent.data)
-    return event._replace(
-        session_id=lent.conversation_id, record=record, is_end=False, turn_index=-1, group=""
-    )
+    events: list[ConversationEvent] = []
+    for place, name, data in lent:
+        record = given[place].record
+        if pieces[place] > 1:
+            # The record is settled when the outcomes of all conversations that share it are stored.
+            n, of = done[place], pieces[place]
+            record = record._replace(receipts=tuple(r._replace(piece=n, pieces=of) for r in record.settles()))
+        if data != record.data:
+            record = record._replace(data=data)
+        done[place] += 1
+        named = given[place]._replace(session_id=name, record=record)
+        events.append(named._replace(is_end=False, turn_index=UNNUMBERED, group=""))
+    return NamedEvents(events, [])

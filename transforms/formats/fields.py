@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from turnwise.schemas.conversation import Problem, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import Problem, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, part_kind, snake
 from turnwise.transforms.formats.messages.streams import key_set
@@ -147,30 +147,23 @@ def may_hold_work(name: str, item: JsonValue) -> bool:
     return not isinstance(item, str) or is_work(name) or item.lstrip().startswith(("{", "["))
 
 
-def _spells_calls(text: str) -> bool:
-    """Returns whether a text spells calls or results: in a model's own marks, or as JSON inside of JSON."""
-    if ("<" in text or "[" in text or "```" in text) and _SPELT_CALL.search(text):
-        return True
-    return text.lstrip().startswith(("{", "[")) and bool(_SPELT_KEY.search(text))
-
-
 class Unread:
-    """Unread parts of one turn."""
+    """Unread parts of one turn.
+
+    Attributes:
+        calls: Why calls, results or hand-offs may be missing; None: all are there.
+        words: Why words of the agent may be missing; None: all are there.
+    """
 
     def __init__(self) -> None:
-        self._found: dict[str, list[str]] = {}
-        self._calls: str | None = None
-        self._words: str | None = None
-
-    @property
-    def calls(self) -> str | None:
-        """Why calls, results or hand-offs may be missing; None: all are there."""
-        return self._calls
+        self._messages: dict[str, list[str]] = {}
+        self.calls: str | None = None
+        self.words: str | None = None
 
     @property
     def has_gaps(self) -> bool:
         """Whether calls, results, hand-offs or words may be missing."""
-        return bool(self._calls or self._words)
+        return bool(self.calls or self.words)
 
     def add(self, kind: str, message: str, calls: bool = False, words: bool = False) -> None:
         """Adds a finding.
@@ -181,30 +174,26 @@ class Unread:
             calls: Whether calls, results or hand-offs of the turn may be missing because of it.
             words: Whether words of the agent may be.
         """
-        self._found.setdefault(kind, []).append(message)
-        if calls and self._calls is None:
-            self._calls = message
-        if words and self._words is None:
-            self._words = message
+        self._messages.setdefault(kind, []).append(message)
+        if calls and self.calls is None:
+            self.calls = message
+        if words and self.words is None:
+            self.words = message
 
     def part(self, kind: str, by_agent: bool = True) -> None:
-        """Adds a part of a message that is not read: media, work (calls or results), or anything.
+        """Adds a part of a message that is not read, by its type or the key that names it.
 
         A thought is nothing that a reader misses. Only the agent's words are scored, so only its media and
         its unknown parts leave words unknown.
-
-        Args:
-            kind: Its type, or the key that names it.
-            by_agent: Whether the agent sent it.
         """
-        name, shown, works = snake(kind), repr(kind[:_LONGEST_NAME]), is_work(kind)
+        works, message = is_work(kind), f"a part of the type {kind[:_LONGEST_NAME]!r} is not read"
         if part_kind(kind) == THOUGHT:
             return
-        if _MEDIA.fullmatch(name) and not works:
-            self.add(UNREAD, f"a part of the type {shown} is not read", words=by_agent)
+        if _MEDIA.fullmatch(snake(kind)) and not works:
+            self.add(UNREAD, message, words=by_agent)
         else:
-            said = f"a part of the type {shown} is not read; it may be a call or a result"
-            self.add(UNREAD, said, calls=True, words=by_agent and not works)
+            message += "; it may be a call or a result"
+            self.add(UNREAD, message, calls=True, words=by_agent and not works)
 
     def keys(self, value: JsonObject, known: frozenset[str], by_agent: bool = True) -> "Unread":
         """Adds the keys of an object that are not known and may hold calls, their results or words.
@@ -213,9 +202,6 @@ class Unread:
             value: The object.
             known: Keys that are read, or are harmless here.
             by_agent: Whether the agent's words may be in it.
-
-        Returns:
-            The same object, with what was found.
         """
         for name, item in () if value.keys() <= known else value.items():
             if name not in known and may_hold_work(name, item):
@@ -224,45 +210,40 @@ class Unread:
 
     def key(self, name: str, by_agent: bool = True) -> None:
         """Adds a key that is not read and may hold calls, their results or words; see `keys`."""
-        said = f"the key {name[:_LONGEST_NAME]!r} is not read; it may hold calls or results"
-        self.add(UNREAD, said, calls=True, words=by_agent and not is_work(name))
+        message = f"the key {name[:_LONGEST_NAME]!r} is not read; it may hold calls or results"
+        self.add(UNREAD, message, calls=True, words=by_agent and not is_work(name))
 
     def role(self, role: JsonValue, by_agent: bool = True) -> None:
         """Adds a message of which the role or type is unknown: it is nobody's, and may be the agent's."""
-        said = "a message without a role" if role is None else f"messages of the role {str(role)[:60]!r}"
-        self.add(UNREAD, f"{said}: nothing says whose they are", calls=True, words=by_agent)
+        these = "a message without a role" if role is None else f"messages of the role {str(role)[:60]!r}"
+        self.add(UNREAD, f"{these}: nothing says whose they are", calls=True, words=by_agent)
 
     def add_to(self, turn: Turn, adk_ignores: bool = False) -> Turn:
-        """Returns the turn, with what was found.
-
-        Args:
-            turn: The turn.
-            adk_ignores: Whether google-adk does not look at what is unread.
-        """
-        if self._found:
+        """Returns the turn, with its findings; `adk_ignores`: google-adk does not look at what is unread."""
+        if self._messages:
             turn.adk_reads = turn.adk_reads and (adk_ignores or not self.has_gaps)
-            made = (Problem.of(kind, said) for kind, said in self._found.items())
+            made = (Problem.of(kind, messages) for kind, messages in self._messages.items())
             turn.findings = [*turn.findings, *(problem for problem in made if problem not in turn.findings)]
-            turn.unknown_calls = turn.unknown_calls or self._calls
-            turn.unknown_words = turn.unknown_words or self._words
+            turn.unknown_calls = turn.unknown_calls or self.calls
+            turn.unknown_words = turn.unknown_words or self.words
         return turn
 
     def add_to_all(self, turns: Sequence[Turn]) -> None:
         """Adds the findings to the first turn, and the gaps to all turns."""
-        if self._found and turns:
+        if self._messages and turns:
             self.add_to(turns[0])
             for turn in turns[1:]:
                 turn.adk_reads = turn.adk_reads and not self.has_gaps
-                turn.unknown_calls = turn.unknown_calls or self._calls
-                turn.unknown_words = turn.unknown_words or self._words
+                turn.unknown_calls = turn.unknown_calls or self.calls
+                turn.unknown_words = turn.unknown_words or self.words
 
 
 def gaps(kind: str, messages: Iterable[str], calls: bool = True, words: bool = True) -> Unread:
     """Returns findings of one kind; see `Unread.add`."""
-    found = Unread()
+    unread = Unread()
     for message in messages:
-        found.add(kind, message, calls, words)
-    return found
+        unread.add(kind, message, calls, words)
+    return unread
 
 
 def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
@@ -275,8 +256,8 @@ def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
         first: The number of a log's first turn.
     """
     where = f"after turn {before}" if before >= first else f"where turn {first} should open"
-    said = f"the log has turn {index} {where}, so that turns may be missing or twice or out of order"
-    gaps(MISSING, [f"{said}; it is numbered by its place, {turn.turn_index}"]).add_to(turn)
+    message = f"the log has turn {index} {where}, so that turns may be missing or twice or out of order"
+    gaps(MISSING, [f"{message}; it is numbered by its place, {turn.turn_index}"]).add_to(turn)
 
 
 def check_calls(turns: Iterable[Turn]) -> None:
@@ -288,38 +269,30 @@ def check_calls(turns: Iterable[Turn]) -> None:
     earlier: dict[str | None, Turn] = {}
     for turn in turns:
         for text in (turn.user, turn.agent, *turn.agent_messages):
-            # Most texts have no mark that a call is spelt with.
-            may_spell = text and ("<" in text or "[" in text or "{" in text or "```" in text)
-            if text and may_spell and _spells_calls(text):
+            # Most texts have no mark that a call is spelt with: a model's own, or JSON inside of JSON.
+            if not text or not ("<" in text or "[" in text or "{" in text or "```" in text):
+                continue
+            is_json = text.lstrip().startswith(("{", "["))
+            if _SPELT_CALL.search(text) or (is_json and _SPELT_KEY.search(text)):
                 gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
                 break
         calls, responses = turn.tool_calls, turn.tool_responses
         without = without_call(calls, responses) if responses else []
         if late := [response for response in without if (response.id or response.name) in earlier]:
-            without = _without(without, late)
-            turn.tool_responses = _without(responses, late)
+            moved = set(map(id, late))
+            without = [response for response in without if id(response) not in moved]
+            turn.tool_responses = [response for response in responses if id(response) not in moved]
             for response in late:
                 called = earlier[response.id or response.name]
                 before = [r for r in called.tool_responses if response.id is None or r.id != response.id]
                 called.tool_responses = [*before, response]
         if without or not all([call.name for call in calls]):
-            _incomplete_calls(calls, without).add_to(turn, adk_ignores=True)
+            unread = Unread()
+            for place, call in enumerate(calls, 1):
+                if not call.name:
+                    unread.add(NO_NAME, f"call {place} names no tool", calls=True)
+            for response in without:
+                shown = repr((response.id or response.name or "")[:_LONGEST_NAME])
+                unread.add(NO_CALL, f"the log holds the result {shown} without its call", calls=True)
+            unread.add_to(turn, adk_ignores=True)
         earlier.update([(call.id or call.name, turn) for call in calls])
-
-
-def _without(responses: Iterable[ToolResponse], others: Iterable[ToolResponse]) -> list[ToolResponse]:
-    """Returns the responses that are none of the others."""
-    left_out = set(map(id, others))
-    return [response for response in responses if id(response) not in left_out]
-
-
-def _incomplete_calls(calls: Sequence[ToolCall], without: Iterable[ToolResponse]) -> Unread:
-    """Returns findings on calls that name no tool, and on results without a call."""
-    unread = Unread()
-    for place, call in enumerate(calls, 1):
-        if not call.name:
-            unread.add(NO_NAME, f"call {place} names no tool", calls=True)
-    for response in without:
-        shown = repr((response.id or response.name or "")[:_LONGEST_NAME])
-        unread.add(NO_CALL, f"the log holds the result {shown} without its call", calls=True)
-    return unread

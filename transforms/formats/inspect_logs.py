@@ -1,12 +1,11 @@
 """Logs of Inspect: samples of an evaluation, each a conversation."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, error_end, failure_mark, length
-from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value, usage_of
+from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -17,6 +16,7 @@ from turnwise.transforms.formats.messages.streams import (
     stated,
     text_at,
 )
+from turnwise.transforms.formats.problems import read_each
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.text.dates import time_seconds
 
@@ -25,28 +25,36 @@ _STEPLESS = ("reasoning", "data")
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[Conversation | ValueError]:
-    found: list[Conversation | ValueError] = []
-    for sample in objects(as_object(value).get("samples"), "samples"):
-        try:
-            found.append(_conversation(sample, as_object(value.get("eval"))))
-        except ValueError as error:
-            found.append(error)
-    return found
+    log = as_object(value)
+    about = as_object(log.get("eval"))
+    return read_each(objects(log.get("samples"), "samples"), lambda sample: _conversation(sample, about))
 
 
 def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
     log = Dialogue()
     attached = as_object(sample.get("attachments"))
     for message in objects(sample.get("messages"), "messages"):
-        _add(message, log, partial(_whole, attached))
+        _add(message, log, attached)
     output = as_object(sample.get("output"))
     choices = output.get("choices")
     first = as_object(choices[0]) if isinstance(choices, list) and choices else {}
     # Agents take their call of `submit` out of the last message.
     is_submitted = first.get("stop_reason") == "tool_calls" and log.last == "agent"
     log.finish = None if is_submitted else first.get("stop_reason")
-    end = _end(sample, log)
-    _measure(sample, output, log)
+    error, limit, end = sample.get("error"), sample.get("limit"), None
+    if error:
+        end = error_end(as_object(error).get("message") or error)
+    elif limit:
+        end = End("limit", str(as_object(limit).get("type") or limit))
+    elif not log.steps:
+        end = UNKNOWN
+    # The log states tokens and times of the sample, not of its turns.
+    reports = [as_object(usage) for usage in as_object(sample.get("model_usage")).values()]
+    for usage in (reports or [as_object(output.get("usage"))]) if len(log.turns) == 1 else ():
+        log.usage(usage)
+    seconds = sample.get("total_time")
+    if len(log.turns) == 1 and isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        log.turn.latency_ms = length(seconds * 1000)
     scores = as_object(sample.get("scores"))
     names = (about.get("run_id"), sample.get("id"), sample.get("epoch"))
     return log.conversation(
@@ -65,72 +73,42 @@ def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
     )
 
 
-def _end(sample: JsonObject, log: Dialogue) -> End:
-    error, limit = sample.get("error"), sample.get("limit")
-    if error:
-        return error_end(as_object(error).get("message") or error)
-    if limit:
-        return End("limit", str(as_object(limit).get("type") or limit))
-    return log.end({}) if log.steps else UNKNOWN
+def _text(parts: Sequence[JsonObject]) -> str:
+    return joined_texts([text_at(part, "text") for part in parts if kind_of(part) == "text"])
 
 
-def _whole(attached: JsonObject, text: str) -> str:
-    """Returns a text, or the attachment that it names."""
-    found = attached.get(text.removeprefix(_ATTACHED)) if text.startswith(_ATTACHED) else None
-    return found if isinstance(found, str) else text
-
-
-def _add(message: JsonObject, log: Dialogue, whole: "partial[str]") -> None:
+def _add(message: JsonObject, log: Dialogue, attached: JsonObject) -> None:
+    """Adds a message, of which the text may name an attachment that holds it."""
     role = message.get("role")
     if role == "system":
         return
-    content = message.get("content")
-    parts = as_blocks(content)
-    said = whole(joined_texts([text_at(part, "text") for part in parts if kind_of(part) == "text"]))
+    parts = as_blocks(message.get("content"))
+    text = _text(parts)
+    if text.startswith(_ATTACHED) and isinstance(attached.get(text.removeprefix(_ATTACHED)), str):
+        text = attached[text.removeprefix(_ATTACHED)]
     if role == "user":
-        log.user(said)
+        log.user(text)
     elif role == "assistant":
-        _add_agent(message, parts, said, log)
+        for part in parts:
+            if kind_of(part) == "tool_use":
+                log.call(part.get("name"), part.get("arguments"), part.get("id"))
+                result = decoded(part.get("result"))
+                log.result(result, part.get("id"), part.get("name"), failure_mark(part))
+        log.agent(text)
+        for call in objects(message.get("tool_calls"), "tool_calls"):
+            log.call(call.get("function"), call.get("arguments"), call.get("id"))
+            if call.get("parse_error"):
+                wrong = str(call["parse_error"])[:100]
+                log.unread.add("InvalidCall", f"the arguments of a call could not be read: {wrong}")
     elif role == "tool":
         error = as_object(message.get("error"))
         words = error.get("message") or error.get("type") or failure_mark(message)
-        log.result(decoded(said), message.get("tool_call_id"), message.get("function"), words)
+        log.result(decoded(text), message.get("tool_call_id"), message.get("function"), words)
     else:
         log.unread.role(role)
     for part in parts:
         if kind_of(part) not in ("text", "tool_use", *_STEPLESS):
             log.unread.part(kind_of(part), role == "assistant")
-
-
-def _add_agent(message: JsonObject, parts: Sequence[JsonObject], said: str, log: Dialogue) -> None:
-    for part in parts:
-        if kind_of(part) == "tool_use":
-            log.call(part.get("name"), part.get("arguments"), part.get("id"))
-            log.result(decoded(part.get("result")), part.get("id"), part.get("name"), failure_mark(part))
-    log.agent(said)
-    for call in objects(message.get("tool_calls"), "tool_calls"):
-        log.call(call.get("function"), call.get("arguments"), call.get("id"))
-        if call.get("parse_error"):
-            error = str(call["parse_error"])[:100]
-            log.unread.add("InvalidCall", f"the arguments of a call could not be read: {error}")
-
-
-def _measure(sample: JsonObject, output: JsonObject, log: Dialogue) -> None:
-    """Adds tokens and times, which the log states of the sample, if it has one turn."""
-    if len(log.turns) != 1:
-        return
-    reports = [as_object(usage) for usage in as_object(sample.get("model_usage")).values()]
-    for usage in reports or [as_object(output.get("usage"))]:
-        cached = usage.get("input_tokens_cache_read")
-        log.usage(
-            {
-                **{name: usage.get(name) for name in ("input_tokens", "output_tokens", "reasoning_tokens")},
-                "cached_tokens": cached,
-            }
-        )
-    seconds = sample.get("total_time")
-    if isinstance(seconds, int | float) and not isinstance(seconds, bool):
-        log.turn.latency_ms = length(seconds * 1000)
 
 
 # For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
@@ -155,14 +133,8 @@ _CLIENT = "client.beta.sessions"
 _CALLS = ("agent.tool_use", "agent.custom_tool_use", "agent.mcp_tool_use")
 _RESULTS = ("agent.tool_result", "user.custom_tool_result", "agent.mcp_tool_result")
 _OWN = ("user.message", "agent.message", *_CALLS, *_RESULTS)
-_MANAGED_STEPLESS = (
-    "session.",
-    "span.",
-    "agent.thinking",
-    "user.interrupt",
-    "user.tool_confirmation",
-    "agent.thread_",
-)
+_MANAGED_STEPLESS = ("session.", "span.", "agent.thinking", "user.interrupt", "user.tool_confirmation",
+                     "agent.thread_")  # fmt: skip
 
 
 def _is_line(value: JsonObject) -> bool:
@@ -201,14 +173,19 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
 def _add_managed(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> None:
     kind, time = kind_of(event), time_seconds(event.get("processed_at"))
     if kind in ("user.message", "agent.message"):
-        _message(event, kind == "agent.message", time, log)
+        blocks, by_agent = as_blocks(event.get("content")), kind == "agent.message"
+        if by_agent:
+            log.agent(_text(blocks))
+            start = time_seconds(log.turn.timestamp)
+            log.turn.latency_ms = None if start is None or time is None else length((time - start) * 1000)
+        else:
+            log.user(_text(blocks), event.get("processed_at"))
+        for block in blocks:
+            if kind_of(block) != "text":
+                log.unread.part(kind_of(block), by_agent)
     elif kind in _CALLS:
-        log.call(
-            event.get("name"),
-            event.get("input"),
-            event.get("id"),
-            as_text(event.get("mcp_server_name")) or "",
-        )
+        server = as_text(event.get("mcp_server_name")) or ""
+        log.call(event.get("name"), event.get("input"), event.get("id"), server)
     elif kind in _RESULTS:
         names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
         call_id = next((event[name] for name in names if event.get(name)), None)
@@ -218,34 +195,15 @@ def _add_managed(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> 
     elif kind == "session.status_idle":
         log.finish = as_object(event.get("stop_reason")).get("type")
     elif kind.startswith("span.model_request") and time is not None:
-        _measure_managed(event, log, starts, time)
+        begun = as_text(event.get("model_request_start_id"))
+        if begun is None:
+            starts[as_text(event.get("id")) or ""] = time
+            return
+        log.usage(event.get("model_usage"))
+        if log.turns and begun in starts:
+            log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
     elif not kind.startswith(_MANAGED_STEPLESS):
         log.unread.part(kind or "an event without a type")
-
-
-def _message(event: JsonObject, by_agent: bool, time: float | None, log: Dialogue) -> None:
-    blocks = as_blocks(event.get("content"))
-    said = joined_texts([text_at(block, "text") for block in blocks if kind_of(block) == "text"])
-    if by_agent:
-        log.agent(said)
-        start = time_seconds(log.turn.timestamp)
-        log.turn.latency_ms = None if start is None or time is None else length((time - start) * 1000)
-    else:
-        log.user(said, event.get("processed_at"))
-    for block in blocks:
-        if kind_of(block) != "text":
-            log.unread.part(kind_of(block), by_agent)
-
-
-def _measure_managed(event: JsonObject, log: Dialogue, starts: dict[str, float], time: float) -> None:
-    """Adds the tokens and the time of a request to the model."""
-    begun = as_text(event.get("model_request_start_id"))
-    if begun is None:
-        starts[as_text(event.get("id")) or ""] = time
-        return
-    log.usage(usage_of(event.get("model_usage")))
-    if log.turns and begun in starts:
-        log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
 
 
 # For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -23,10 +23,10 @@ from turnwise.transforms.formats.endings import (
     stated_end,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, may_hold_work
+from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, Dialect, dialects_of
-from turnwise.transforms.formats.messages.streams import objects, without_nulls
+from turnwise.transforms.formats.messages.streams import as_object, objects, without_nulls
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
@@ -62,7 +62,6 @@ class MappedRecord:
         self._interpreter = TracingInterpreter()
         # Results are kept, so that no other object gets the id of one.
         self._results: list[JsonValue] = []
-        self._own: frozenset[int] | None = None
 
     def at(self, expression: str | None) -> JsonValue:
         """Returns what an expression finds; None: nothing.
@@ -75,17 +74,25 @@ class MappedRecord:
         from jmespath.exceptions import JMESPathError
 
         try:
-            found = self._interpreter.visit(_parsed(expression), self._record)
+            result = self._interpreter.visit(_parsed(expression), self._record)
         except (JMESPathError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"mapping: {expression}: {' '.join(str(error).split())[:300]}") from None
-        self._results.append(found)
-        return found
+        self._results.append(result)
+        return result
 
-    def holds(self, found: JsonValue) -> bool:
-        """Returns whether what was found is an object of the record, and was not made by an expression."""
-        if self._own is None:
-            self._own = frozenset(_ids(self._record))
-        return id(found) in self._own
+    @cached_property
+    def _ids(self) -> frozenset[int]:
+        return frozenset(_ids(self._record))
+
+    def states_calls(self, held: JsonValue) -> bool:
+        """Returns whether a turn or message can hold calls.
+
+        It can if it has a place for them, or if it is an object of the record that no expression made.
+        """
+        if not isinstance(held, dict):
+            return False
+        has_place = not held.keys() <= _PLAIN or isinstance(held.get("content"), list)
+        return "tool_calls" in held or ("content" in held and (has_place or id(held) in self._ids))
 
     def fields(self, mapping: MappingConfig) -> JsonObject:
         """Returns the fields of the conversation that the record states.
@@ -93,8 +100,8 @@ class MappedRecord:
         Raises:
             ValueError: An expression cannot be applied; one line.
         """
-        found = {name: self.at(getattr(mapping, name)) for name in FIELDS}
-        return {name: value for name, value in found.items() if value is not None}
+        fields = {name: self.at(getattr(mapping, name)) for name in FIELDS}
+        return {name: value for name, value in fields.items() if value is not None}
 
     def unread(self, mapping: MappingConfig) -> list[str]:
         """Returns the places of what may hold calls or words, and that no expression reads.
@@ -181,36 +188,6 @@ _PLAIN = frozenset(("role", "content", "name", "id", "timestamp", "created_at"))
 _NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state it: tool_calls: `[]`"
 
 
-def _part_of(mapping: MappingConfig, record: JsonObject) -> JsonObject:
-    """Returns the part of a conversation that a record is, to be joined with the others."""
-    mapped = MappedRecord(record)
-    name = as_text(mapped.at(mapping.conversation_id))
-    if not name:
-        raise ValueError(f"{_WHAT}: {mapping.conversation_id} finds no id of the conversation")
-    kind = "turn" if mapping.turn else "message"
-    held = mapped.at(mapping.turn or mapping.message)
-    if not isinstance(held, dict):
-        raise ValueError(f"{_WHAT}: {mapping.turn or mapping.message} finds no object in the record")
-    part: JsonObject = {
-        "conversation_id": name,
-        kind: held,
-        "order": mapped.at(mapping.order),
-        "fields": mapped.fields(mapping),
-        "states_calls": _states_calls(held, mapped),
-        "unread": mapped.unread(mapping),
-    }
-    times = ("timestamp", "event_time", "time", "created_at", "start_time")
-    return {PART: part, **{key: record[key] for key in times if key in record}}
-
-
-def _states_calls(held: JsonValue, mapped: MappedRecord) -> bool:
-    """Returns whether a turn or message can hold calls: it has a place for them, or is the record's own."""
-    if not isinstance(held, dict):
-        return False
-    has_place = not held.keys() <= _PLAIN or isinstance(held.get("content"), list)
-    return "tool_calls" in held or ("content" in held and (has_place or mapped.holds(held)))
-
-
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [value[PART] for value in values]
     orders = [part["order"] for part in parts]
@@ -223,9 +200,9 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     for part in parts:
         fields |= part["fields"]
     read, key = (_of_turns, "turn") if "turn" in parts[0] else (_of_messages, "message")
-    found = read([part.get(key) for part in parts], fields, session_id)
+    conversation = read([part.get(key) for part in parts], fields, session_id)
     unread = list(dict.fromkeys(place for part in parts for place in part["unread"]))
-    return _with_gaps(found, any(part["states_calls"] for part in parts), unread)
+    return _with_gaps(conversation, any(part["states_calls"] for part in parts), unread)
 
 
 def _number(order: JsonValue) -> Decimal | None:
@@ -248,20 +225,18 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     if not isinstance(held, list):
         raise ValueError(f"{_WHAT}: {path} finds no array in the record")
     read = _of_turns if mapping.turns else _of_messages
-    found = read(held, mapped.fields(mapping), name)
-    return [_with_gaps(found, any(_states_calls(each, mapped) for each in held), mapped.unread(mapping))]
+    conversation = read(held, mapped.fields(mapping), name)
+    return [_with_gaps(conversation, any(map(mapped.states_calls, held)), mapped.unread(mapping))]
 
 
-def _with_gaps(found: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
+def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
     """Returns a conversation with what the mapping leaves out of it."""
-    unread = Unread()
-    for place in places:
-        said = f"the mapping does not read {place[:_LONGEST_PLACE]!r}; it may hold calls or results"
-        unread.add(UNREAD, said, calls=True)
-    if not states_calls and not any(turn.tool_calls for turn in found.turns):
-        unread.add(UNREAD, _NO_CALLS, calls=True)
-    unread.add_to_all(found.turns)
-    return found
+    message = "the mapping does not read {!r}; it may hold calls or results"
+    missing = [message.format(place[:_LONGEST_PLACE]) for place in places]
+    if not states_calls and not any(turn.tool_calls for turn in conversation.turns):
+        missing.append(_NO_CALLS)
+    gaps(UNREAD, missing, words=False).add_to_all(conversation.turns)
+    return conversation
 
 
 def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
@@ -289,18 +264,18 @@ def _turn(turn: JsonObject, place: int) -> Turn:
 
 def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
     messages = list(held)
-    found = dialects_of({"messages": messages})
-    if len(found) > 1:
-        raise ValueError(f"{_WHAT}: messages in several formats: {', '.join(sorted(found))}")
-    plain = next(each for each in DIALECTS.values() if each.is_plain)
+    names = dialects_of({"messages": messages})
+    if len(names) > 1:
+        raise ValueError(f"{_WHAT}: messages in several formats: {', '.join(sorted(names))}")
     log = Dialogue()
-    (DIALECTS[next(iter(found))] if found else plain).read(messages, log)
+    next(d for d in DIALECTS.values() if (d.name in names if names else d.is_plain)).read(messages, log)
     end = log.end({})
     return _conversation(log.close(end), fields, name, end)
 
 
 def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) -> Conversation:
     own = stated_end(fields.get("ended"), fields.get("ended_detail"))
+    end = end if own == UNKNOWN else own
     tags = fields.get("tags")
     given = {
         **fields,
@@ -310,8 +285,8 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) ->
         "turns": turns,
         "tags": tags if isinstance(tags, list) else [] if tags is None else [as_text(tags)],
         "tools": declared_tools(fields.get("tools")),
-        "ended": (own if own != UNKNOWN else end).ended,
-        "ended_detail": (own if own != UNKNOWN else end).detail,
+        "ended": end.ended,
+        "ended_detail": end.detail,
     }
     return canonical(Conversation, given, _WHAT)
 
@@ -339,9 +314,6 @@ register_format(
         has_rubrics=False,
     )
 )
-
-
-__all__ = ["MAPPING", "PART", "mapped_format", "part_event", "takes_rows"]
 
 
 def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format | None) -> bool:
@@ -391,8 +363,24 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
     """
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    part = _part_of(mapping, value)
-    return read_event(PART, part, record._replace(data=dump_json(part)))
+    mapped = MappedRecord(value)
+    name = as_text(mapped.at(mapping.conversation_id))
+    if not name:
+        raise ValueError(f"{_WHAT}: {mapping.conversation_id} finds no id of the conversation")
+    held = mapped.at(mapping.turn or mapping.message)
+    if not isinstance(held, dict):
+        raise ValueError(f"{_WHAT}: {mapping.turn or mapping.message} finds no object in the record")
+    part: JsonObject = {
+        "conversation_id": name,
+        "turn" if mapping.turn else "message": held,
+        "order": mapped.at(mapping.order),
+        "fields": mapped.fields(mapping),
+        "states_calls": mapped.states_calls(held),
+        "unread": mapped.unread(mapping),
+    }
+    times = ("timestamp", "event_time", "time", "created_at", "start_time")
+    event = {PART: part, **{key: value[key] for key in times if key in value}}
+    return read_event(PART, event, record._replace(data=dump_json(event)))
 
 
 SHOWN_KEYS = 8
@@ -413,12 +401,12 @@ def recognise(value: JsonValue) -> str:
         sample = spelling[0] if isinstance(spelling, list) and spelling else spelling
         record = {"messages": spelling} if _is_list_of(spelling, sample) else sample
         if isinstance(record, dict):
-            for each in formats_in_order():
-                if each.recognises(record):
-                    return each.name
-            for each in formats_in_order():
-                if each.recognises_last and each.recognises_last(record):
-                    return each.name
+            for kind in formats_in_order():
+                if kind.recognises(record):
+                    return kind.name
+            for kind in formats_in_order():
+                if kind.recognises_last and kind.recognises_last(record):
+                    return kind.name
     raise ValueError(_refusal(value, record))
 
 
@@ -440,12 +428,11 @@ def _refusal(value: JsonValue, record: JsonValue) -> str:
     if foreign:
         return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{NEXT_STEP}"
     if _is_list_of(value, value):
-        said = "a single message; a chat is one record that holds all its messages in a list under messages"
-        return f"unrecognised record: {_described(value)}: {said}"
-    if near:
-        return f"unrecognised record: {near}; {_described(record)}; {_INSPECT}, or {NEXT_STEP}"
+        why = "a single message; a chat is one record that holds all its messages in a list under messages"
+        return f"unrecognised record: {_described(value)}: {why}"
     known = f"known formats: {', '.join(sorted(FORMATS))}"
-    return f"unrecognised record: {_described(record)}; {known}; {_INSPECT}, or {NEXT_STEP}"
+    shown = f"{near}; {_described(record)}" if near else f"{_described(record)}; {known}"
+    return f"unrecognised record: {shown}; {_INSPECT}, or {NEXT_STEP}"
 
 
 def _described(record: JsonValue) -> str:
@@ -467,13 +454,9 @@ def _is_message(value: JsonValue) -> bool:
 def is_chat(record: JsonObject) -> bool:
     """Returns whether a record holds a list of messages."""
     messages = record.get("messages", record.get("traj"))
-    return isinstance(messages, list) and (any(map(_is_message, messages)) or _raised(record, messages))
-
-
-def _raised(record: JsonObject, messages: list[JsonValue]) -> bool:
-    """Returns whether a record is a run of a task that failed before its first message."""
-    info = record.get("info")
-    return not messages and "task_id" in record and isinstance(info, dict) and bool(info.get("error"))
+    if messages == [] and "task_id" in record:  # a run of a task that failed before its first message
+        return bool(as_object(record.get("info")).get("error"))
+    return isinstance(messages, list) and any(map(_is_message, messages))
 
 
 def _holds(value: JsonObject, key: str) -> bool:

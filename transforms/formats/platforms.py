@@ -1,10 +1,10 @@
 """Traces of Amazon Bedrock Agents: one record a step, by the documented schema."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
-from turnwise.transforms.formats.endings import End, as_text
+from turnwise.transforms.formats.endings import UNKNOWN, End, as_text
 from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, add_leap
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import snake
@@ -12,13 +12,7 @@ from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects, stated
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 
-_PLATFORMS_STEPLESS = (
-    "modelInvocationInput",
-    "rationale",
-    "modelInvocationOutput",
-    "invocationInput",
-    "observation",
-)
+_STEP_KEYS = key_set("modelInvocationInput rationale modelInvocationOutput invocationInput observation")
 _POST = "postProcessingTrace"
 _NO_USER = "traces of Bedrock Agents hold what the user said only inside of prompts, which are not read"
 
@@ -35,7 +29,7 @@ def _fits(record: JsonObject) -> bool:
     return "sessionId" in part and any(kind.endswith("Trace") for kind in kinds)
 
 
-def _join_platforms(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [_whole(value) for value in values]
     log, is_over, inner = Dialogue(), True, 0
     for part in parts:
@@ -44,7 +38,13 @@ def _join_platforms(session_id: str, values: Sequence[JsonObject]) -> Conversati
             continue
         trace = as_object(part.get("trace"))
         if is_over and _POST in trace and log.turns:
-            _post_process(as_object(trace[_POST]), log)
+            # Its text takes the place of the final response.
+            output = as_object(as_object(trace[_POST]).get("modelInvocationOutput"))
+            text = as_object(output.get("parsedResponse")).get("text")
+            if text:
+                log.turn.agent_messages = log.turn.agent_messages[:-1]
+                log.agent(str(text))
+                log.finish = "stop"
             continue
         if is_over:
             log.open()
@@ -64,15 +64,6 @@ def _join_platforms(session_id: str, values: Sequence[JsonObject]) -> Conversati
     )
 
 
-def _post_process(step: JsonObject, log: Dialogue) -> None:
-    """Puts the text of the last step in the place of the final response."""
-    output = as_object(as_object(step.get("modelInvocationOutput")).get("parsedResponse"))
-    if output.get("text"):
-        log.turn.agent_messages = log.turn.agent_messages[:-1]
-        log.agent(str(output["text"]))
-        log.finish = "stop"
-
-
 def _step(trace: JsonObject, log: Dialogue) -> bool:
     """Adds a step; returns whether it ends the turn."""
     is_over = False
@@ -85,9 +76,8 @@ def _step(trace: JsonObject, log: Dialogue) -> bool:
             _add_calls(as_object(step.get("invocationInput")), log)
             is_over = _observation(as_object(step.get("observation")), log)
             output = as_object(as_object(step.get("modelInvocationOutput")).get("metadata"))
-            usage = as_object(output.get("usage"))
-            log.usage({"input_tokens": usage.get("inputTokens"), "output_tokens": usage.get("outputTokens")})
-            for name in step.keys() - set(_PLATFORMS_STEPLESS):
+            log.usage(output.get("usage"))
+            for name in sorted(step.keys() - _STEP_KEYS):
                 log.unread.part(name)
         elif kind == "guardrailTrace" and step.get("action") == "INTERVENED":
             log.failure = "guardrail_intervened"
@@ -127,7 +117,7 @@ register_format(
         rank=88,
         recognises=_fits,
         events=EventReader(
-            place=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_platforms
+            place=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock
         ),
         time_keys=("eventTime",),
         has_rubrics=False,
@@ -146,8 +136,8 @@ def _place(value: JsonObject) -> tuple[str, int]:
     return name, index
 
 
-def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    log, end = Dialogue(), End()
+def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+    log, end = Dialogue(), UNKNOWN
     leaps: list[tuple[int, int, int]] = []
     last: int | None = None
     for row in values:
@@ -179,7 +169,7 @@ register_format(
         keys=("conversation_name", "turn_position", "request", "response"),
         rank=86,
         recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
-        events=EventReader(place=_place, join=_join),
+        events=EventReader(place=_place, join=_join_dialogflow),
         time_keys=("request_time",),
         has_rubrics=False,
     )
@@ -207,47 +197,37 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
     """Adds a row; returns how the conversation ends, if the row says so."""
     response = _plain(row.get("response"))
     result = _plain(response.get("query_result"))
-    _user(_plain(_plain(row.get("request")).get("query_input")), result, row, log)
-    for action in _actions(result):
+    given = _plain(_plain(row.get("request")).get("query_input"))
+    heard = str(result.get("transcript") or result.get("text") or "")
+    if "tool_call_result" in given:  # of a tool that the client ran
+        answer = _plain(given["tool_call_result"])
+        error = _plain(answer.get("error")).get("message")
+        log.result(answer.get("output_parameters"), None, answer.get("action") or answer.get("tool"), error)
+    else:
+        asked = {
+            "text": as_object(given.get("text")).get("text"),
+            "audio": heard,
+            "dtmf": as_object(given.get("dtmf")).get("digits"),
+            "event": f"<event>{as_object(given.get('event')).get('event')}</event>",
+        }
+        kind = next((name for name in asked if name in given), None)
+        log.user(str(asked[kind] or "") if kind else heard, row.get("request_time"))
+        if kind is None:
+            unknown = next((key for key in given if key != "language_code"), "a request without input")
+            log.unread.part(unknown)
+    tracing = _plain(_plain(result.get("generative_info")).get("action_tracing_info"))
+    actions = list(objects(tracing.get("actions"), "actions"))
+    for block in () if actions else objects(result.get("trace_blocks"), "traceBlocks"):
+        actions += objects(block.get("actions"), "actions")
+    for action in actions:
         _action(_plain(action), log)
-    ends = [
-        _message(_plain(one), log) for one in objects(result.get("response_messages"), "responseMessages")
-    ]
+    messages = objects(result.get("response_messages"), "responseMessages")
+    ends = [_message(_plain(message), log) for message in messages]
     if not response:
         log.unread.add(NO_ANSWER, "a row holds no response", calls=True, words=True)
     elif row.get("partial_responses"):
         log.unread.add(UNREAD, "partial_responses are not read", words=True)
     return next((end for end in reversed(ends) if end), None)
-
-
-def _user(given: JsonObject, result: JsonObject, row: JsonObject, log: Dialogue) -> None:
-    """Opens a turn with what the user did; the result of a tool that the client ran opens none."""
-    time = row.get("request_time")
-    answer = given.get("tool_call_result")
-    if answer is not None:
-        found = _plain(answer)
-        error = _plain(found.get("error")).get("message")
-        log.result(found.get("output_parameters"), None, found.get("action") or found.get("tool"), error)
-    elif "text" in given:
-        log.user(str(as_object(given["text"]).get("text") or ""), time)
-    elif "audio" in given:
-        log.user(str(result.get("transcript") or result.get("text") or ""), time)
-    elif "dtmf" in given:
-        log.user(str(as_object(given["dtmf"]).get("digits") or ""), time)
-    elif "event" in given:
-        log.user(f"<event>{as_object(given['event']).get('event')}</event>", time)
-    else:
-        log.user(str(result.get("transcript") or result.get("text") or ""), time)
-        log.unread.part(next((key for key in given if key != "language_code"), "a request without input"))
-
-
-def _actions(result: JsonObject) -> Iterator[JsonObject]:
-    tracing = _plain(_plain(result.get("generative_info")).get("action_tracing_info"))
-    found = list(objects(tracing.get("actions"), "actions"))
-    if not found:
-        for block in objects(result.get("trace_blocks"), "traceBlocks"):
-            found += objects(block.get("actions"), "actions")
-    yield from found
 
 
 def _action(action: JsonObject, log: Dialogue) -> None:
@@ -260,7 +240,7 @@ def _action(action: JsonObject, log: Dialogue) -> None:
         if use.get("output_action_parameters") is not None or exception:
             error = exception.get("error_message") or (True if exception else None)
             log.result(use.get("output_action_parameters"), None, name, error)
-    for kind in action.keys() - _ACTIONS_WITHOUT_CALLS:
+    for kind in sorted(action.keys() - _ACTIONS_WITHOUT_CALLS):
         log.unread.part(kind)
 
 
@@ -290,33 +270,22 @@ def _add_calls(given: JsonObject, log: Dialogue) -> None:
     """Adds the calls of an invocation, each under the kind of what it calls."""
     for kind, held in given.items():
         step = as_object(held)
-        call_id = step.get("invocationId")
         if kind == "actionGroupInvocationInput":
-            path = f"{step.get('verb')} {step.get('apiPath')}".strip()
-            log.call(
-                step.get("function") or path,
-                _arguments(step),
-                call_id,
-                str(step.get("actionGroupName") or ""),
-            )
+            name = step.get("function") or f"{step.get('verb')} {step.get('apiPath')}".strip()
+            parameters = list(objects(step.get("parameters"), "parameters"))
+            for fields in as_object(as_object(step.get("requestBody")).get("content")).values():
+                parameters += objects(fields, "requestBody.content")
+            args = {str(parameter.get("name")): _typed(parameter) for parameter in parameters}
+            log.call(name, args, step.get("invocationId"), str(step.get("actionGroupName") or ""))
         elif kind == "knowledgeBaseLookupInput":
-            log.call(
-                "knowledge_base", {"text": step.get("text")}, None, str(step.get("knowledgeBaseId") or "")
-            )
+            base = str(step.get("knowledgeBaseId") or "")
+            log.call("knowledge_base", {"text": step.get("text")}, None, base)
         elif kind == "codeInterpreterInvocationInput":
             log.call("code_interpreter", {"code": step.get("code")})
         elif kind == "agentCollaboratorInvocationInput":
             log.call(step.get("agentCollaboratorName"), {"input": as_object(step.get("input")).get("text")})
         elif isinstance(held, dict):
             log.unread.part(kind)
-
-
-def _arguments(step: JsonObject) -> JsonObject:
-    """Returns the parameters of a call, and those in the body of a request, by name."""
-    found = list(objects(step.get("parameters"), "parameters"))
-    for fields in as_object(as_object(step.get("requestBody")).get("content")).values():
-        found += objects(fields, "requestBody.content")
-    return {str(each.get("name")): _typed(each) for each in found}
 
 
 def _typed(parameter: JsonObject) -> JsonValue:

@@ -1,7 +1,7 @@
 """Converts errors of records to one line that names the place."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.messages.streams import key_set
 
 T = TypeVar("T")
+R = TypeVar("R")
 _WITHOUT_TURNS = ("agent_error", "limit", "environment_error")
 """Ends of conversations that may have no turn."""
 _MOST_TRIALS, _MOST_BYTES = 400, 8 << 20
@@ -35,9 +36,9 @@ def canonical(kind: type[T], value: JsonObject, what: str, *, strict: bool = Fal
     try:
         return msgspec.convert(value, kind, strict=strict, from_attributes=True)
     except msgspec.ValidationError as error:
-        said, _, path = str(error).partition(" - at `$")
+        message, _, path = str(error).partition(" - at `$")
         place = path.rstrip("`").replace("[", ".").replace("]", "").removeprefix(".")
-        raise ValueError(f"{what}: {place}: {said}" if place else f"{what}: {said}") from None
+        raise ValueError(f"{what}: {place}: {message}" if place else f"{what}: {message}") from None
 
 
 def checked(conversation: Conversation) -> Conversation:
@@ -56,13 +57,24 @@ def with_turns(conversation: Conversation) -> Conversation:
     return conversation
 
 
+def read_each(items: Iterable[T], read: Callable[[T], R]) -> list[R | ValueError]:
+    """Returns what is read of each item, or the error in place of one that is bad."""
+    results: list[R | ValueError] = []
+    for item in items:
+        try:
+            results.append(read(item))
+        except ValueError as error:
+            results.append(error)
+    return results
+
+
 def problem(error: ValidationError) -> str:
     """Returns the first problem as `path: what is wrong`, and how many more there are."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     path = ".".join(str(step) for step in problems[0]["loc"])
-    said = problems[0]["msg"].removeprefix("Value error, ")
+    message = problems[0]["msg"].removeprefix("Value error, ")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{path}: {said}{more}" if path else said + more
+    return f"{path}: {message}{more}" if path else message + more
 
 
 def check_keys(data: bytes, value: JsonValue) -> None:
@@ -112,19 +124,8 @@ def unforeseen(error: BaseException, data: bytes, read: Callable[[bytes], object
         One line; with the path of the innermost value without which the rest can be read, if one is found.
     """
     own = f" ({type(error).__name__}: {error})" if is_added else ""
-    value: JsonValue = from_json(data)
-    path = _fault(value, len(data), read)
-    if not path and isinstance(value, dict | list):
-        return f"a value in the record has a type or a size that is not expected{own}"
-    for step in path:
-        value = value[step]
-    place = ".".join(map(str, path)) or "the record"
-    return f"{place}: {shown(value)} is not expected here{own}"
-
-
-def _fault(whole: JsonValue, size: int, read: Callable[[bytes], object]) -> list[str | int]:
-    """Returns the path of the innermost value without which a JSON value can be read; []: none is found."""
-    trials = min(_MOST_TRIALS, _MOST_BYTES // size)
+    whole: JsonValue = from_json(data)
+    trials = min(_MOST_TRIALS, _MOST_BYTES // len(data))
     path: list[str | int] = []
 
     def is_read(steps: Sequence[str | int], spare: JsonValue) -> bool:
@@ -137,10 +138,12 @@ def _fault(whole: JsonValue, size: int, read: Callable[[bytes], object]) -> list
         return trials >= 0 and bool(held)
 
     held: JsonValue = whole
-    while trials > 0 and (found := _faulty_step(held, is_read)) is not None:
-        path.append(found)
-        held = held[found]
-    return path
+    while trials > 0 and (step := _faulty_step(held, is_read)) is not None:
+        path.append(step)
+        held = held[step]
+    if not path and isinstance(whole, dict | list):
+        return f"a value in the record has a type or a size that is not expected{own}"
+    return f"{'.'.join(map(str, path)) or 'the record'}: {shown(held)} is not expected here{own}"
 
 
 def _faulty_step(
@@ -193,18 +196,10 @@ def check_one_conversation(messages: Sequence[JsonValue]) -> None:
         ValueError: They do; one line that names the column and what to do.
     """
     keys = dict.fromkeys(key for each in messages if isinstance(each, dict) for key in each)
-    for key in filter(_names_conversation, keys):
-        ids = _ids(messages, key)
-        if len(ids) > 1:
+    for key in keys:
+        values = [each.get(key) for each in messages if isinstance(each, dict)]
+        ids = list(dict.fromkeys(str(v) for v in values if isinstance(v, str | int) and v != ""))
+        if len(ids) > 1 and _END.sub("", _NO_LETTER.sub("", key.lower())) in _NAMES:
             shown = ", ".join(repr(name[:_SHOWN]) for name in ids[:2])
             count = f"{len(ids)} conversations ({shown}{', ...' if len(ids) > 2 else ''})"
             raise ValueError(f"rows of {count}, by {key[:_SHOWN]!r}: {_REMEDY}: conversation_id, message")
-
-
-def _names_conversation(key: str) -> bool:
-    return _END.sub("", _NO_LETTER.sub("", key.lower())) in _NAMES
-
-
-def _ids(messages: Sequence[JsonValue], key: str) -> list[str]:
-    values = (each.get(key) for each in messages if isinstance(each, dict))
-    return list(dict.fromkeys(str(one) for one in values if isinstance(one, str | int) and one != ""))

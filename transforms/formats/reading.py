@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_core import from_json
 
-from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
@@ -41,7 +41,7 @@ from turnwise.transforms.formats.registry import (
     ReadSettings,
     SplitEvent,
     Splitter,
-    TextSplit,
+    Test,
     formats_in_order,
     read_settings,
     record_place,
@@ -73,15 +73,6 @@ class LogReader:
     def _first(self) -> Format:
         return formats_in_order()[0]
 
-    @cached_property
-    def _text_splitters(self) -> list[tuple[Splitter, TextSplit]]:
-        # An added format or a mapping goes first, and both need the parsed record.
-        if self._settings.mapping is not None or not (self._chosen or self._first.looks_right):
-            return []
-        kinds = (self._chosen,) if self._chosen else formats_in_order()
-        splitters = [each.splitter for each in kinds if each.splitter]
-        return [(each, each.split_text) for each in splitters if each.split_text]
-
     def read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
         """Returns the conversations or events of a record, an error in place of one that is bad.
 
@@ -104,9 +95,6 @@ class LogReader:
                 return [conversation]
             if conversation.turns or chosen:
                 return [with_turns(_named(conversation, record))]
-        split = self._split_text(record)
-        if split is not None:
-            return split
         value, record = _parsed(record)
         mapping = self._settings.mapping
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
@@ -139,17 +127,13 @@ class LogReader:
     ) -> Iterator[Conversation | ConversationEvent | ValueError]:
         for number, row in enumerate(rows, 1):
             try:
-                for one in self.read(record._replace(data=dump_json(row))):
-                    yield _numbered(one, number)
+                for item in self.read(record._replace(data=dump_json(row))):
+                    if isinstance(item, ConversationEvent) and item.kind == PART:
+                        # Its number tells a part of a conversation from that of an equal row.
+                        item = item._replace(event_id=f"{item.event_id} {number}")
+                    yield item
             except ValueError as error:
                 yield ValueError(f"row {number}: {error}")
-
-    def _split_text(self, record: Record) -> list[ConversationEvent | ValueError] | None:
-        for splitter, split_text in self._text_splitters:
-            found = split_text(record.data, self._settings)
-            if found is not None:
-                return _events(found, splitter, record)
-        return None
 
 
 def _unforeseen(
@@ -159,19 +143,9 @@ def _unforeseen(
         kind = chosen or FORMATS[recognise(_parsed(record)[0])]
     except RAISED:  # the format is not known yet, or its own test raised
         kind = None
-    said = unforeseen(
-        error, record.data, lambda data: read(record._replace(data=data)), kind is None or not kind.rank
-    )
-    return ValueError(f"not a record of the format {kind.name}: {said}" if kind else said)
-
-
-def _numbered(
-    found: Conversation | ConversationEvent | ValueError, number: int
-) -> Conversation | ConversationEvent | ValueError:
-    """Returns what a row holds; its number tells a part of a conversation from that of an equal row."""
-    if isinstance(found, ConversationEvent) and found.kind == PART:
-        return found._replace(event_id=f"{found.event_id} {number}")
-    return found
+    is_added = kind is None or not kind.rank
+    message = unforeseen(error, record.data, lambda data: read(record._replace(data=data)), is_added)
+    return ValueError(f"not a record of the format {kind.name}: {message}" if kind else message)
 
 
 def _parsed(record: Record) -> tuple[JsonValue, Record]:
@@ -180,8 +154,7 @@ def _parsed(record: Record) -> tuple[JsonValue, Record]:
     check_keys(record.data, given)
     value = decoded(given)
     is_spelt_out = isinstance(given, list) and value is not given
-    held = record._replace(data=dump_json(value)) if is_spelt_out else record
-    return value, held
+    return value, record._replace(data=dump_json(value)) if is_spelt_out else record
 
 
 def decoded(value: JsonValue) -> JsonValue:
@@ -194,39 +167,37 @@ def decoded(value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         return value
     inner = json_structure(value)
-    is_known = isinstance(inner, dict) and any(
-        each.is_in_text and each.recognises(inner) for each in FORMATS.values()
-    )
-    return inner if is_known else value
+    if not isinstance(inner, dict):
+        return value
+    return inner if any(k.is_in_text and k.recognises(inner) for k in FORMATS.values()) else value
 
 
 def _of_arrays(value: list[JsonValue]) -> JsonValue:
     """Returns the record that an array spells, or an array with the records that its arrays spell."""
-    found = _of_array(value)
-    if found is not None:
-        return found
-    if not value or not isinstance(value[0], list) or _of_array(value[0]) is None:
+    record = _of_array(value)
+    if record is not None:
+        return record
+    if not value or _of_array(value[0]) is None:
         return value
-    return [each if (one := _of_array(each)) is None else one for each in value]
+    return [item if (record := _of_array(item)) is None else record for item in value]
 
 
 def _of_array(value: JsonValue) -> JsonObject | None:
     if not isinstance(value, list):
         return None
-    read = (each.from_array for each in FORMATS.values() if each.from_array)
-    return next((found for one in read if (found := one(value)) is not None), None)
+    read = (kind.from_array for kind in FORMATS.values() if kind.from_array)
+    return next((record for spelt in read if (record := spelt(value)) is not None), None)
 
 
 def _events(
     split: Sequence[SplitEvent | ValueError], splitter: Splitter, record: Record
 ) -> list[ConversationEvent | ValueError]:
-    found: list[ConversationEvent | ValueError] = []
-    for each in split:
-        if isinstance(each, ValueError):
-            found.append(each)
-        else:
-            found.append(read_event(splitter.into, each.value, record._replace(data=each.data)))
-    return found
+    return [
+        item
+        if isinstance(item, ValueError)
+        else read_event(splitter.into, item.value, record._replace(data=item.data))
+        for item in split
+    ]
 
 
 def _named(conversation: Conversation, record: Record) -> Conversation:
@@ -278,24 +249,22 @@ class CaseReader:
 
 def is_one_record(elements: list[Any]) -> bool:
     """Returns whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
-    found = _of_arrays(elements)
-    if isinstance(found, dict):
+    value = _of_arrays(elements)
+    if isinstance(value, dict):
         return True
-    first = found[0] if isinstance(found, list) and found else None
-    if not isinstance(first, dict):
-        return False
-    tests = [each.is_list for each in FORMATS.values() if each.is_list]
-    # Columns that are empty in the first row may be what only its format has.
-    return any(test(spelling) for spelling in (stated(first), first) for test in tests) or is_one_file(
-        [first]
-    )
+    first = value[:1] if isinstance(value, list) else []
+    return _fits_any(first, [kind.is_list for kind in FORMATS.values()]) or is_one_file(first)
 
 
 def is_one_file(lines: Sequence[object]) -> bool:
     """Returns whether the lines of a file are one record, such as a session, by the first ones."""
-    tests = [each.is_lines for each in FORMATS.values() if each.is_lines]
-    held = [spelling for line in lines if isinstance(line, dict) for spelling in (stated(line), line)]
-    return any(test(line) for line in held for test in tests)
+    return _fits_any(lines, [kind.is_lines for kind in FORMATS.values()])
+
+
+def _fits_any(items: Sequence[object], tests: Iterable[Test | None]) -> bool:
+    # Columns that are empty in the first row may be what only its format has.
+    held = [spelling for item in items if isinstance(item, dict) for spelling in (stated(item), item)]
+    return any(test(item) for test in tests if test for item in held)
 
 
 _PLACES_SHOWN = 3
@@ -326,33 +295,33 @@ def parse_record(
         return [record_failure("parse", _damage(record) or error, record)]
     counts["parsed_records"] += 1
     parts: list[LoggedConversation | ConversationEvent | Failure] = []
-    for part, one in enumerate(found):
-        if isinstance(one, ConversationEvent):
-            held = one.record if len(found) == 1 else _part_of(one.record, part, len(found))
-            parts.append(one._replace(record=held))
+    for part, item in enumerate(found):
+        held = item.record if isinstance(item, ConversationEvent) else record
+        if len(found) > 1:
+            held = held._replace(receipts=(Receipt(held.source, held.position, part, len(found)),))
+        if isinstance(item, ConversationEvent):
+            parts.append(item._replace(record=held))
             continue
         counts["conversations"] += 1
-        own = record if len(found) == 1 else _part_of(record, part, len(found))
-        if isinstance(one, ValueError):
+        if isinstance(item, ValueError):
             counts["lost_conversations"] += 1
-            parts.append(record_failure("parse", one, own))
+            parts.append(record_failure("parse", item, held))
         else:
-            parts.append(LoggedConversation(one, own))
+            parts.append(LoggedConversation(item, held))
     return parts
 
 
 def _damage(record: Record) -> IncompleteReadError | None:
-    """Returns the error of a record in whose place there are bytes of no text; None: it is text.
-
-    A crash or a bad disk leaves NUL bytes or noise where several records, with their line ends, were.
-    """
-    is_noise = b"\0" in record.data
-    if not is_noise and _CONTROL.search(record.data):
-        try:
-            record.data.decode()
-        except UnicodeDecodeError:
-            is_noise = True
-    return IncompleteReadError("the file is damaged here: it holds bytes of no text") if is_noise else None
+    """Returns the error of a record in whose place there are bytes of no text; None: it is text."""
+    # A crash or a bad disk leaves NUL bytes or noise where several records, with their line ends, were.
+    try:
+        if b"\0" not in record.data:
+            if _CONTROL.search(record.data):
+                record.data.decode()
+            return None
+    except UnicodeDecodeError:
+        pass
+    return IncompleteReadError("the file is damaged here: it holds bytes of no text")
 
 
 def parse_conversation(
@@ -361,18 +330,13 @@ def parse_conversation(
     """Returns a copy of a conversation that was not read from a record, if it can be scored."""
     counts["records"] += 1
     try:
-        found = with_turns(checked(conversation))
-        found.conversation_id = found.conversation_id or record_place(record)
+        copy = _named(with_turns(checked(conversation)), record)
     except RAISED as error:
         counts["lost_records"] += 1
         return record_failure("parse", error, record)
     counts["parsed_records"] += 1
     counts["conversations"] += 1
-    return LoggedConversation(found, record)
-
-
-def _part_of(record: Record, part: int, parts: int) -> Record:
-    return record._replace(receipts=(Receipt(record.source, record.position, part, parts),))
+    return LoggedConversation(copy, record)
 
 
 def join_session(
@@ -420,24 +384,23 @@ def distinct_case(
 
     Of equal ones the first counts. Of ones that differ none does: which is meant is unknown.
     """
-    found = sorted(entries, key=lambda entry: entry[0][:2])
-    first, case = found[0]
-    if all(other == case for _, other in found):
-        error = ValueError(f"{_named_parsing(case.key)} stands already at {first.source}:{first.position}")
-        kept, repeated = case, found[1:]
+    repeated = sorted(entries, key=lambda entry: entry[0][:2])
+    places = [f"{record.source}:{record.position}" for record, _ in repeated]
+    first = repeated[0][1]
+    name = f"eval id {first.key.eval_id!r}"
+    if first.key.eval_set_id:
+        name += f" of the set {first.key.eval_set_id!r}"
+    kept = first if all(case == first for _, case in repeated) else None
+    if kept is not None:
+        message = f"{name} stands already at {places[0]}"
+        repeated = repeated[1:]
     else:
-        places = ", ".join(f"{record.source}:{record.position}" for record, _ in found[:_PLACES_SHOWN])
-        more = ", ..." if len(found) > _PLACES_SHOWN else ""
-        said = "stands several times and differs, so none counts"
-        error = ValueError(f"{_named_parsing(case.key)} {said}: {places}{more}")
-        kept, repeated = None, found
+        more = ", ..." if len(places) > _PLACES_SHOWN else ""
+        shown = ", ".join(places[:_PLACES_SHOWN]) + more
+        message = f"{name} stands several times and differs, so none counts: {shown}"
     counts["cases"] -= len(repeated)
     counts["lost_cases"] += len(repeated)
-    return kept, [record_failure("parse_case", error, record) for record, _ in repeated]
-
-
-def _named_parsing(key: CaseKey) -> str:
-    return f"eval id {key.eval_id!r}" + (f" of the set {key.eval_set_id!r}" if key.eval_set_id else "")
+    return kept, [record_failure("parse_case", ValueError(message), record) for record, _ in repeated]
 
 
 class FoundCase(NamedTuple):
@@ -480,7 +443,9 @@ class AnyReader:
         found = parse_record(self._logs, record, Counter())
         if kind and kind.read_cases and any(isinstance(one, Failure) for one in found):
             cases = self._read_cases(record)
-            if any(isinstance(one, FoundCase) for one in cases) or not _names_conversation(record):
+            value = without_nulls(from_json(record.data))
+            names_conversation = isinstance(value, dict) and "conversation_id" in value
+            if any(isinstance(item, FoundCase) for item in cases) or not names_conversation:
                 return ReadRecord(name, cases)
         return ReadRecord(name, found)
 
@@ -494,9 +459,4 @@ class AnyReader:
 
     def _read_cases(self, record: Record) -> list[Found]:
         cases = parse_case(self._cases, record, Counter())
-        return [one if isinstance(one, Failure) else FoundCase(one[1], record) for one in cases]
-
-
-def _names_conversation(record: Record) -> bool:
-    value = without_nulls(from_json(record.data))
-    return isinstance(value, dict) and "conversation_id" in value
+        return [case if isinstance(case, Failure) else FoundCase(case[1], record) for case in cases]

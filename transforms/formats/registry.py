@@ -23,19 +23,6 @@ _TRIED = 100
 _SIMILAR = 0.8
 
 
-class Nearness(NamedTuple):
-    """How much a record has of what the records of a format have.
-
-    Attributes:
-        score: Number of the format's keys that the record has, less that of the missing ones; one that is
-            misspelt counts as neither.
-        missing: Missing keys, each with the key that may be meant.
-    """
-
-    score: int
-    missing: list[tuple[str, str | None]]
-
-
 def nearest_format(record: JsonObject) -> str | None:
     """Returns which format a record is nearest to and what is missing, one line; None: it is near to none."""
     return _nearest(tuple(islice(record, _TRIED)), FORMATS.changes)
@@ -43,27 +30,27 @@ def nearest_format(record: JsonObject) -> str | None:
 
 @lru_cache(maxsize=256)
 def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
-    found = [
-        (_nearness(keys, wanted), each)
-        for each in formats_in_order()
-        for wanted in (each.keys, *each.other_keys)
-        if wanted
+    kinds = [
+        (kind, wanted) for kind in formats_in_order() for wanted in (kind.keys, *kind.other_keys) if wanted
     ]
+    compared = [(*_nearness(keys, wanted), kind) for kind, wanted in kinds]
     # A record that misses no key of a format that it is not in is rather one that misses a few of another's.
-    near, kind = max(found, key=lambda one: (one[0].score, bool(one[0].missing), -len(one[0].missing)))
-    if near.score < 0:
+    score, missing, kind = max(compared, key=lambda near: (near[0], bool(near[1]), -len(near[1])))
+    if score < 0:
         return None
-    if not near.missing:
+    if not missing:
         return f"its keys do not hold what they hold in the nearest format, {kind.name} ({kind.help})"
-    missing = ", ".join(f"{key} (is it {meant}?)" if meant else key for key, meant in near.missing)
-    is_or_are = "is" if len(near.missing) == 1 else "are"
-    return f"{missing} {is_or_are} missing for the nearest format, {kind.name} ({kind.help})"
+    is_or_are = "is" if len(missing) == 1 else "are"
+    return f"{', '.join(missing)} {is_or_are} missing for the nearest format, {kind.name} ({kind.help})"
 
 
-def _nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
-    """Returns how much there is of the keys of a format."""
+def _nearness(keys: Sequence[str], wanted: Sequence[str]) -> tuple[int, list[str]]:
+    """Returns how many of a format's keys there are, less the missing ones, and the missing ones.
+
+    A key that is misspelt counts as neither, and stands with the spelling that may be meant.
+    """
     others = {snake(key): key for key in keys if key not in wanted}
-    missing: list[tuple[str, str | None]] = []
+    missing: list[str] = []
     score = 0
     for key in wanted:
         if key in keys:
@@ -71,9 +58,10 @@ def _nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
             continue
         near = get_close_matches(snake(key), list(others), n=1, cutoff=_SIMILAR)
         score -= not near
-        meant = others[near[0]] if near else None
-        missing.append((key, meant if meant is None or meant.isprintable() else repr(meant)))
-    return Nearness(score, missing)
+        meant = others[near[0]] if near else ""
+        shown = meant if meant.isprintable() else repr(meant)
+        missing.append(f"{key} (is it {shown}?)" if shown else key)
+    return score, missing
 
 
 class NoConversation(ValueError):
@@ -165,21 +153,16 @@ class SplitEvent(NamedTuple):
     data: bytes
 
 
-TextSplit: TypeAlias = Callable[[bytes, ReadSettings], Sequence[SplitEvent | ValueError] | None]
-
-
 class Splitter(Struct, frozen=True, kw_only=True):
     """How a record that holds events of several conversations is split.
 
     Attributes:
         into: Name of the format that the events are in.
         split: Returns the events of a parsed record, an error in place of what is none; raises ValueError.
-        split_text: Does the same with a record's text, without general parsing; None: it has to be parsed.
     """
 
     into: str
     split: Callable[[JsonValue, ReadSettings], Sequence[SplitEvent | ValueError]]
-    split_text: TextSplit | None = None
 
 
 class Format(Struct, frozen=True, kw_only=True):
@@ -258,9 +241,7 @@ def _fault(item: object) -> str | None:
     return None if item.rank or item.is_log or item.read_cases else "it reads neither logs nor eval cases"
 
 
-FORMATS: Registry[Format] = Registry(
-    "input format", "turnwise.formats", "turnwise.transforms.formats", _fault
-)
+FORMATS = Registry[Format]("input format", "turnwise.formats", "turnwise.transforms.formats", _fault)
 """Name -> format."""
 
 
@@ -286,7 +267,7 @@ def register_format(item: Format) -> Format:
 
 def log_formats() -> dict[str, Format]:
     """Returns the formats that `--input_format` can name."""
-    return {name: each for name, each in FORMATS.items() if each.is_log}
+    return {name: kind for name, kind in FORMATS.items() if kind.is_log}
 
 
 def check_log_format(name: str) -> None:
@@ -302,7 +283,7 @@ def formats_in_order() -> tuple[Format, ...]:
 
 @lru_cache(maxsize=1)
 def _in_order(count: int, changes: int) -> tuple[Format, ...]:
-    return tuple(sorted(FORMATS.values(), key=lambda each: each.rank))
+    return tuple(sorted(FORMATS.values(), key=lambda kind: kind.rank))
 
 
 def record_place(record: Record) -> str:
@@ -310,39 +291,30 @@ def record_place(record: Record) -> str:
     return f"{PurePosixPath(record.source).name}:{record.position}"
 
 
-def _stated_time(value: JsonValue) -> float | None:
-    """Returns when a parsed record happened, by its format's own keys or else by those that all share."""
-    if isinstance(value, dict):
-        for each in formats_in_order():
-            if (each.time_keys or each.time) and each.recognises(value):
-                return time_by(each, value)
-    return value_time(value)
-
-
 def record_time(data: bytes) -> float | None:
-    """Returns the event time of a JSON record in any log format, as `_stated_time`; never raises."""
+    """Returns when a JSON record of any log format happened, as `time_by` does; never raises."""
     try:
-        return _stated_time(from_json(data))
+        value = from_json(data)
+        for kind in formats_in_order() if isinstance(value, dict) else ():
+            if (kind.time_keys or kind.time) and kind.recognises(value):
+                return time_by(kind, value)
+        return value_time(value)
     except RAISED:
         return None
 
 
 def time_by(kind: Format, value: JsonObject) -> float | None:
-    """Returns when a record of a format happened; see `_stated_time`."""
+    """Returns when a record happened, by its format's own keys or else by those that all formats share."""
     if kind.time is not None:
         return kind.time(value)
     times = (time_seconds(value[key]) for key in kind.time_keys if key in value)
-    own = next((time for time in times if time is not None), None)
-    return value_time(value) if own is None else own
+    time = next((time for time in times if time is not None), None)
+    return value_time(value) if time is None else time
 
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
-_SPAN_KEYS = (
-    {"trace_id", "span_id"},
-    {"traceId", "spanId"},
-    {"context", "span_kind"},
-    {"spanContext", "attributes"},
-)
+_SPAN_KEYS = ({"trace_id", "span_id"}, {"traceId", "spanId"}, {"context", "span_kind"},
+              {"spanContext", "attributes"})  # fmt: skip
 
 
 def foreign_format(record: JsonValue) -> str | None:
@@ -352,19 +324,8 @@ def foreign_format(record: JsonValue) -> str | None:
     if record.keys() >= {"request", "response"}:
         inner = foreign_format(record["response"]) or foreign_format(record["request"])
         return f"a request with its reply{f', {inner}' if inner else ''}"
-    return next((name for name, fits in _RECORDS if fits(record)), None)
-
-
-def _has(*names: str) -> Callable[[JsonObject], bool]:
-    return lambda record: record.keys() >= set(names)
-
-
-def _is_span(record: JsonObject) -> bool:
-    return any(keys <= record.keys() for keys in _SPAN_KEYS)
-
-
-_RECORDS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
-    ("an OpenTelemetry export of metrics", _has("resourceMetrics")),
-    ("an incomplete export of spans", _has("spans")),
-    ("an incomplete OpenTelemetry span", _is_span),
-)
+    if "resourceMetrics" in record:
+        return "an OpenTelemetry export of metrics"
+    if "spans" in record:
+        return "an incomplete export of spans"
+    return "an incomplete OpenTelemetry span" if any(keys <= record.keys() for keys in _SPAN_KEYS) else None

@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from itertools import zip_longest
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -50,14 +51,8 @@ def votes_by_item(replies: Iterable[_Reply], verdicts: VerdictsOf[_Reply]) -> li
     >>> votes_by_item(["yn", "yy", "-y"], lambda reply: [{"-": None}.get(vote, vote) for vote in reply])
     [['y', 'y'], ['n', 'y', 'y']]
     """
-    votes: list[list[Hashable]] = []
-    for reply in replies:
-        for i, verdict in enumerate(verdicts(reply)):
-            if i == len(votes):
-                votes.append([])
-            if verdict is not None:
-                votes[i].append(verdict)
-    return votes
+    columns = zip_longest(*map(verdicts, replies))
+    return [[verdict for verdict in column if verdict is not None] for column in columns]
 
 
 def flips_of(replies: Sequence[_Reply], verdicts: VerdictsOf[_Reply] | None) -> Flips:
@@ -248,6 +243,17 @@ class Ask(Protocol):
         """
 
 
+class NotAsked:
+    """Stands in for a judge that is not asked: there is none, or what it would be shown is not complete."""
+
+    def __init__(self, reason: str = NO_JUDGE) -> None:
+        self.reason = reason
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Returns unusable samples."""
+        return [JudgeSample(None, self.reason)] * len(samples)
+
+
 LEFT_OUT = "the judge's answer leaves it out"
 
 
@@ -288,6 +294,22 @@ class Answers(Struct, Generic[R]):
         new = await ask(self.question, range(start, start + number))
         self.samples += new
         return [sample.reply for sample in new if sample.reply is not None]
+
+
+class NoJudge:
+    """Answers no question, and keeps what it was asked.
+
+    Attributes:
+        questions: Prompt -> the question.
+    """
+
+    def __init__(self) -> None:
+        self.questions: dict[Prompt, Question[Any]] = {}
+
+    async def __call__(self, question: Question[Any], samples: range) -> list[JudgeSample[Any]]:
+        """Returns no usable answer."""
+        self.questions.setdefault(question.prompt, question)
+        return [JudgeSample(None, NO_JUDGE)] * len(samples)
 
 
 def sum_uses(uses: Sequence[JudgeUse | None]) -> JudgeUse | None:
@@ -362,17 +384,11 @@ async def vote(ask: Ask, question: Question[R], positive: Callable[[R], bool | N
 async def vote_each(
     ask: Ask, question: Question[R], votes: Callable[[R], Sequence[bool | None]], count: int
 ) -> Vote[R]:
-    """Asks about several items at once until all are decided, `num_samples` times at most.
+    """Asks about `count` items at once until all are decided, `num_samples` times at most.
 
     A majority is as google-adk counts it: more for than against; a tie is against; unusable answers and
-    abstentions do not count. It asks in rounds of the smallest number of samples that could decide, so the
-    outcome equals that of all samples.
-
-    Args:
-        ask: The judge.
-        question: The question.
-        votes: Returns the votes of an answer on all items, in order; None: abstention.
-        count: Number of items.
+    abstentions (None) do not count. It asks in rounds of the smallest number of samples that could decide, so
+    the outcome equals that of all samples.
     """
     ballots: list[Ballot[R]] = [Ballot() for _ in range(count)]
     answers: Answers[R] = Answers(replace(question, verdicts=votes))

@@ -56,20 +56,8 @@ class CachedReply(NamedTuple):
 
 
 CachedReplies = dict[int, CachedReply]
-
-
-class _Put(NamedTuple):
-    question: bytes
-    sample: int
-    reply: CachedReply
-
-
-class _Lookup(NamedTuple):
-    question: bytes
-    answer: "asyncio.Future[CachedReplies]"
-
-
-_Item = _Put | _Lookup | None
+_Put = tuple[bytes, int, CachedReply]
+_Lookup = tuple[bytes, "asyncio.Future[CachedReplies]"]
 
 
 class ReplyCache:
@@ -84,7 +72,7 @@ class ReplyCache:
     def __init__(self, place: ReplyPlace):
         """Takes the place of the replies, and starts the thread."""
         self._place = place
-        self._queue: SimpleQueue[_Item] = SimpleQueue()
+        self._queue: SimpleQueue[_Put | _Lookup | None] = SimpleQueue()
         self._has_failed = False
         self._thread = threading.Thread(target=self._work, name="turnwise-judge-cache", daemon=True)
         self._thread.start()
@@ -96,12 +84,12 @@ class ReplyCache:
             PlaceError: The place is needed and does not answer.
         """
         answer: asyncio.Future[CachedReplies] = asyncio.get_running_loop().create_future()
-        self._queue.put(_Lookup(question, answer))
+        self._queue.put((question, answer))
         return await answer
 
     def put(self, question: bytes, sample: int, reply: CachedReply) -> None:
         """Adds a reply; later calls of `get` return it."""
-        self._queue.put(_Put(question, sample, reply))
+        self._queue.put((question, sample, reply))
 
     def close(self) -> None:
         """Writes pending replies and closes the place."""
@@ -111,53 +99,45 @@ class ReplyCache:
     def _work(self) -> None:
         is_open = True
         while is_open:
-            batch = self._batch()
+            batch = [self._queue.get()]
+            time.sleep(_GATHER_S)
+            with suppress(Empty):
+                while len(batch) < _LARGEST_BATCH:
+                    batch.append(self._queue.get_nowait())
             is_open = None not in batch
-            if puts := [item for item in batch if isinstance(item, _Put)]:
+            if puts := [(item[0], item[1], *item[2]) for item in batch if item and len(item) == 3]:
                 try:
-                    self._place.write([(item.question, item.sample, *item.reply) for item in puts])
+                    self._place.write(puts)
                 except PlaceError as error:
                     self._warn(error)
-            if looks := [item for item in batch if isinstance(item, _Lookup)]:
+            if looks := [item for item in batch if item and len(item) == 2]:
                 self._answer(looks)
         self._place.close()
 
-    def _batch(self) -> list[_Item]:
-        batch = [self._queue.get()]
-        time.sleep(_GATHER_S)
-        with suppress(Empty):
-            while len(batch) < _LARGEST_BATCH:
-                batch.append(self._queue.get_nowait())
-        return batch
-
     def _answer(self, looks: Sequence[_Lookup]) -> None:
         known: dict[bytes, CachedReplies] = {}
-        failure = None
+        failure: PlaceError | None = None
         try:
-            for row in self._place.read(list({look.question for look in looks})):
+            for row in self._place.read(list({question for question, _ in looks})):
                 known.setdefault(row[0], {})[row[1]] = CachedReply(*row[2:])
         except PlaceError as error:
             self._warn(error)
             failure = error if self._place.is_needed else None
-        answers = [(look.answer, failure or known.get(look.question, {})) for look in looks]
+
+        def answer() -> None:
+            for question, waiting in looks:
+                if not waiting.done() and failure is not None:
+                    waiting.set_exception(failure)
+                elif not waiting.done():
+                    waiting.set_result(known.get(question, {}))
+
         with suppress(RuntimeError):  # the loop is closed
-            looks[0].answer.get_loop().call_soon_threadsafe(_set_results, answers)
+            looks[0][1].get_loop().call_soon_threadsafe(answer)
 
     def _warn(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
             _LOG.warning("%s; %s", error, _NEEDED if self._place.is_needed else _ASKED_ANEW)
-
-
-def _set_results(
-    answers: Sequence[tuple["asyncio.Future[CachedReplies]", CachedReplies | PlaceError]],
-) -> None:
-    for answer, result in answers:
-        if not answer.done():
-            if isinstance(result, PlaceError):
-                answer.set_exception(result)
-            else:
-                answer.set_result(result)
 
 
 _SPENT = Fault("budget", "budget")
@@ -221,12 +201,25 @@ class Judge:
             fault = Fault("other", f"judge_model_config: {error}")
             unusable = _Sampled(JudgeSample(None, fault.reason, model), fault.kind, 0)
             return [self._given(model, unusable, False) for _ in samples]
+        keys = {number: (request.key, number, question.reply_model) for number in samples}
+        new = [number for number in samples if keys[number] not in self._pending]
+        if new:
+            task = asyncio.create_task(self._answer_samples(question, request, new))
+            self._pending.update((keys[number], task) for number in new)
+
+            def forget(done: _PendingSamples) -> None:
+                for number in new:
+                    del self._pending[keys[number]]
+                if not done.cancelled():
+                    done.exception()  # mark as retrieved: all waiters may be gone
+
+            task.add_done_callback(forget)
         given = []
-        for number, pending, is_own in self._join_or_start(question, request, samples):
+        for number, pending in [(number, self._pending[keys[number]]) for number in samples]:
             answer = (await asyncio.shield(pending))[number]
             if self._is_ending:
                 raise asyncio.CancelledError
-            given.append(self._given(model, answer, not is_own))
+            given.append(self._given(model, answer, number not in new))
         return given
 
     async def rest(self) -> None:
@@ -254,23 +247,6 @@ class Judge:
             if self._cache is not None:
                 self._cache.close()
 
-    def _join_or_start(
-        self, question: Question[Any], request: Request, samples: range
-    ) -> list[tuple[int, _PendingSamples, bool]]:
-        keys = {number: (request.key, number, question.reply_model) for number in samples}
-        new = [number for number in samples if keys[number] not in self._pending]
-        if new:
-            pending = asyncio.create_task(self._answer_samples(question, request, new))
-            self._pending.update((keys[number], pending) for number in new)
-            pending.add_done_callback(lambda done: self._forget(done, [keys[number] for number in new]))
-        return [(number, self._pending[keys[number]], number in new) for number in samples]
-
-    def _forget(self, pending: _PendingSamples, keys: list[tuple[bytes, int, type]]) -> None:
-        for key in keys:
-            del self._pending[key]
-        if not pending.cancelled():
-            pending.exception()  # mark as retrieved: all waiters may be gone
-
     def _given(self, model: str, answer: _Sampled, is_joined: bool) -> JudgeSample[Any]:
         sample = answer.sample
         if is_joined:
@@ -281,11 +257,11 @@ class Judge:
     async def _answer_samples(
         self, question: Question[Any], request: Request, numbers: list[int]
     ) -> dict[int, _Sampled]:
+        name = request.template.name
         try:
             kept = await self._cache.get(request.key) if self._cache else {}
         except PlaceError as error:
-            lost = _Sampled(JudgeSample(None, str(error), request.template.name), "connection", 0)
-            return dict.fromkeys(numbers, lost)
+            return dict.fromkeys(numbers, _Sampled(JudgeSample(None, str(error), name), "connection", 0))
         answers: dict[int, _Sampled] = {}
         for number, cached in kept.items():
             reply = read_reply(cached.text, question.reply_model)
@@ -293,35 +269,38 @@ class Judge:
                 sample = JudgeSample(reply, model=cached.model, is_cached=True)
                 answers[number] = _Sampled(sample, None, cached.tokens_in + cached.tokens_out)
         missing = [number for number in numbers if number not in answers]
-        answers.update(await self._replies(question, request, missing))
+        answers.update(await self._asked(question, request, missing))
         again = _ASKED_AGAIN if question.asks_again else frozenset()
         unfit = [number for number in missing if answers[number].fault in again]
-        for number, second in (await self._replies(question, request, unfit)).items():
+        for number, second in (await self._asked(question, request, unfit)).items():
             if second.fault != "budget":
-                self._counts.add(request.template.name, JudgeUsage(asked_again=1))
-            answers[number] = _second(answers[number], second)
+                self._counts.add(name, JudgeUsage(asked_again=1))
+            # It has the tokens of both, and the first one's fault if it is unusable as well.
+            first = answers[number]
+            better = first if second.fault else second
+            tokens_in = known_sum([first.sample.tokens_in, second.sample.tokens_in])
+            tokens_out = known_sum([first.sample.tokens_out, second.sample.tokens_out])
+            sample = replace(better.sample, tokens_in=tokens_in, tokens_out=tokens_out)
+            answers[number] = replace(better, sample=sample)
         return answers
 
-    async def _replies(
+    async def _asked(
         self, question: Question[Any], request: Request, numbers: list[int]
     ) -> dict[int, _Sampled]:
-        if not numbers:
-            return {}
-        replies = await self._ask(request, len(numbers))
-        return {
-            number: self._read(question, request, number, reply)
-            for number, reply in zip(numbers, replies, strict=True)
-        }
-
-    def _read(self, question: Question[Any], request: Request, number: int, raw: RawReply) -> _Sampled:
-        cost = (raw.model, raw.tokens_in, raw.tokens_out)
-        reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
-        if isinstance(reply, Fault):
-            return _Sampled(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
-        tokens_in, tokens_out = raw.tokens_in or 0, raw.tokens_out or 0
-        if self._cache is not None and raw.text is not None:
-            self._cache.put(request.key, number, CachedReply(raw.text, raw.model, tokens_in, tokens_out))
-        return _Sampled(JudgeSample(reply, None, *cost), None, tokens_in + tokens_out)
+        answers: dict[int, _Sampled] = {}
+        replies = await self._ask(request, len(numbers)) if numbers else []
+        for number, raw in zip(numbers, replies, strict=True):
+            cost = (raw.model, raw.tokens_in, raw.tokens_out)
+            reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
+            if isinstance(reply, Fault):
+                answers[number] = _Sampled(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
+                continue
+            tokens_in, tokens_out = raw.tokens_in or 0, raw.tokens_out or 0
+            if self._cache is not None and raw.text is not None:
+                cached = CachedReply(raw.text, raw.model, tokens_in, tokens_out)
+                self._cache.put(request.key, number, cached)
+            answers[number] = _Sampled(JudgeSample(reply, None, *cost), None, tokens_in + tokens_out)
+        return answers
 
     async def _ask(self, request: Request, count: int) -> list[RawReply]:
         model = request.template.name
@@ -385,14 +364,6 @@ class Judge:
     def _stop_if_refused(self) -> None:
         if self._refused is not None:
             raise AuthenticationError(self._refused)
-
-
-def _second(first: _Sampled, again: _Sampled) -> _Sampled:
-    """Returns a second answer with the tokens of both; the first one's fault if it is unusable as well."""
-    kept = first if again.fault else again
-    tokens_in = known_sum([first.sample.tokens_in, again.sample.tokens_in])
-    tokens_out = known_sum([first.sample.tokens_out, again.sample.tokens_out])
-    return replace(kept, sample=replace(kept.sample, tokens_in=tokens_in, tokens_out=tokens_out))
 
 
 class Estimator:

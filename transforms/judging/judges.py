@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.registry import Registry, hook_errors
-from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeModelOptions, JudgeSample, Question, R
-from turnwise.transforms.judging.backends.base import Backend, read_secret
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, NotAsked, Question, R
+from turnwise.transforms.judging.backends.base import Backend
 
 Environ: TypeAlias = Mapping[str, str]
 HOW_TO = (
@@ -147,11 +147,7 @@ def register_judge(item: JudgeKind) -> JudgeKind:
 
 
 def find_judge(config: JudgeConfig, before: str = "judge.backend ") -> JudgeKind:
-    """Returns the judge that a config names.
-
-    Raises:
-        ConfigError: There is none of that name.
-    """
+    """Returns the judge that a config names; raises ConfigError if there is none of that name."""
     return JUDGES.find(config.backend or "", before)
 
 
@@ -164,19 +160,11 @@ def default_judge(config: JudgeConfig, environ: Environ) -> JudgeKind | None:
     return None
 
 
-class NoJudge:
-    """Leaves every question unanswered."""
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Returns unusable samples."""
-        return [JudgeSample(None, NO_JUDGE)] * len(samples)
-
-
 NONE = register_judge(
     JudgeKind(
         name="none",
         help="judged criteria are unscored",
-        answer=NoJudge,
+        answer=NotAsked,
         is_judging=False,
         note=f"judge: none, so judged criteria are unscored; {HOW_TO}",
     )
@@ -211,13 +199,6 @@ def key_in(environ: Mapping[str, str], *names: str) -> str | None:
     return next((key for name in names if (key := environ.get(name, "").strip())), None)
 
 
-def with_key(access: Access, environ: Mapping[str, str]) -> Access:
-    """Returns an access with the key that its secret holds; raises ConfigError if it cannot be read."""
-    if access.secret is None:
-        return access
-    return replace(access, api_key=read_secret(access.secret, environ))
-
-
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
     """Raises ConfigError if what the body imports is not installed, and belongs to an extra of turnwise."""
@@ -230,14 +211,21 @@ def needing(extra: str) -> Iterator[None]:
         raise ConfigError(f"judge {extra}: {what}") from None
 
 
-def api_url(url: str | None, usual: str, *added: str) -> str | None:
-    """Returns an API's address without what its client adds at the end; None: the usual host."""
+def server_access(
+    name: str, variable: str, usual: str, added: Sequence[str], config: JudgeConfig, environ: Environ
+) -> Access:
+    """Returns the access to an API at its usual host, or at the address that a setting names.
+
+    The variables of the address and the key begin with `variable`; `added` is what the API's client adds to
+    the address. Raises ConfigError as `keyed_access` does.
+    """
+    url = config.base_url or environ.get(f"{variable}_BASE_URL")
     if not url or urlsplit(url).hostname == usual:
-        return None
+        return keyed_access(name, f"{variable}_API_KEY", config, environ, None)
     url = url.rstrip("/")
     for end in added:
         url = url.removesuffix(end)
-    return url
+    return keyed_access(name, f"{variable}_API_KEY", config, environ, url)
 
 
 def keyed_access(

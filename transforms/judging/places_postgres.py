@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, TypeVar
@@ -92,9 +93,12 @@ class PostgresPlace:
         return f"PostgresPlace({self.shown})"
 
     def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:
-        """Returns the replies to some questions; raises PlaceError."""
-        rows = self._run(lambda connection: connection.execute(_READ, (list(questions),)).fetchall())
-        return [(*row[:2], text, *row[3:]) for row in rows if (text := _text(row[2])) is not None]
+        """Returns the replies to some questions, without damaged ones; raises PlaceError."""
+        replies: list[ReplyRow] = []
+        for row in self._run(lambda connection: connection.execute(_READ, (list(questions),)).fetchall()):
+            with suppress(UnicodeDecodeError):
+                replies.append((*row[:2], row[2].decode("utf-8", "surrogatepass"), *row[3:]))
+        return replies
 
     def write(self, rows: Sequence[ReplyRow]) -> None:
         """Keeps replies; raises PlaceError."""
@@ -171,14 +175,6 @@ class PostgresPlace:
     def _line(self, error: psycopg.Error) -> str:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         return lines[0].replace(self._secret, "***") if self._secret else lines[0]
-
-
-def _text(stored: bytes) -> str | None:
-    """Returns a kept text; None: it is damaged."""
-    try:
-        return stored.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return None
 
 
 def _make_tables(connection: _Connection) -> None:

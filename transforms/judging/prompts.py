@@ -23,7 +23,16 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import Score
-from turnwise.transforms.judging.ask import Ask, Ballot, JudgeModelOptions, Prompt, Question, Vote, vote_each
+from turnwise.transforms.judging.ask import (
+    Answers,
+    Ask,
+    JudgeModelOptions,
+    Prompt,
+    Question,
+    R,
+    Vote,
+    vote_each,
+)
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import quoted, visible
@@ -76,7 +85,7 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
 def fill_task(
     version: str, generation: PromptGeneration, sections: Sequence[Section], words: str = ""
 ) -> Prompt:
-    """Returns the prompt of a task of turnwise's own.
+    """Returns the prompt of a task of turnwise's own, by the first or the second wording.
 
     Args:
         version: Name and version of the second prompt; the first one's version is one less.
@@ -101,24 +110,20 @@ def _filled(version: str, task: str, rules: str, sections: Sequence[Section]) ->
     limit = MAX_SECTION
     while limit > _LEAST_SECTION and sum(min(len(text), limit) for text in texts) > MAX_EVIDENCE:
         limit //= 2
-    shown = [_cut(text, limit) for text in texts]
+    cuts = [max(0, len(text) - limit) for text in texts]
+    head = limit // 2
+    shown = [
+        f"{text[:head]}\n[… {cut} characters left out …]\n{text[cut + head :]}" if cut else text
+        for text, cut in zip(texts, cuts, strict=True)
+    ]
     joined = "\0".join(shown)
     codes = (sha256(f"{i}{joined}".encode()).hexdigest()[:8] for i in count())
     code = next(code for code in codes if code not in joined)
     parts = [f"[{code}: {section.name}]\n{text}\n" for section, text in zip(sections, shown, strict=True)]
-    cuts = [max(0, len(text) - limit) for text in texts]
-    unread = sum(
-        cut for section, cut in zip(sections, cuts, strict=True) if isinstance(section, JudgedSection)
-    )
+    judged = [isinstance(section, JudgedSection) for section in sections]
+    unread = sum(cut for cut, is_judged in zip(cuts, judged, strict=True) if is_judged)
     instructions = f"{task.strip()}\n\n{rules}"
     return Prompt(version, instructions, "".join(parts) + f"[{code}: end]", sum(cuts), unread)
-
-
-def _cut(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    head = limit // 2
-    return f"{text[:head]}\n[… {len(text) - limit} characters left out …]\n{text[len(text) - limit + head :]}"
 
 
 _OF_THE_USER = ", user"
@@ -139,36 +144,33 @@ def json_text(value: JsonValue) -> str:
 
 def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list[Section]:
     """Renders the agents' recorded instructions and tools; without a turn, the latest of each agent."""
-    places = range(len(conversation.turns)) if turn is None else [position(conversation, turn)]
+    by_turn = conversation.meta.get(APP_DETAILS)
+    if not isinstance(by_turn, list):
+        return []
+    if turn is not None:
+        place = position(conversation, turn)
+        by_turn = by_turn[place : place + 1]
     agents: JsonObject = {}
-    for index in places:
-        details = _of_turn(conversation, APP_DETAILS, index)
+    for details in by_turn[: len(conversation.turns)]:
         agents |= details if isinstance(details, dict) else {}
-    return [section for name, agent in agents.items() for section in _agent(name, agent)]
+    sections = []
+    for name, agent in agents.items():
+        for key, kind in (("instructions", "instructions"), ("tool_declarations", "tools")):
+            if isinstance(agent, dict) and agent.get(key):
+                sections.append(Section(f"{kind} of an agent", f"{name}:\n{json_text(agent[key])}"))
+    return sections
 
 
-def _of_turn(conversation: Conversation, key: str, index: int) -> JsonValue:
-    by_turn = conversation.meta.get(key)
-    return by_turn[index] if isinstance(by_turn, list) and index < len(by_turn) else None
-
-
-def _agent(name: str, agent: JsonValue) -> list[Section]:
-    details = agent if isinstance(agent, dict) else {}
-    instructions, tools = details.get("instructions"), details.get("tool_declarations")
-    sections = (
-        [Section("instructions of an agent", f"{name}:\n{json_text(instructions)}")] if instructions else []
-    )
-    return [*sections, Section("tools of an agent", f"{name}:\n{json_text(tools)}")] if tools else sections
+def context_sections(conversation: Conversation, turn: Turn) -> list[Section]:
+    """Renders what an answer stands on: the agents, the turns before it, and its turn without its texts."""
+    place = position(conversation, turn)
+    earlier = dialogue_sections(conversation, place)
+    return [*agent_sections(conversation, turn), *earlier, *_work(conversation, place)]
 
 
 def position(conversation: Conversation, turn: Turn) -> int:
     """Returns the place of a recorded turn in its conversation."""
     return next(i for i, other in enumerate(conversation.turns) if other is turn)
-
-
-def earlier_sections(conversation: Conversation, turn: Turn) -> list[Section]:
-    """Renders the turns before a turn."""
-    return dialogue_sections(conversation, position(conversation, turn))
 
 
 def dialogue_sections(conversation: Conversation, end: int | None = None) -> list[Section]:
@@ -180,18 +182,13 @@ def dialogue_sections(conversation: Conversation, end: int | None = None) -> lis
     ]
 
 
-def asked_sections(conversation: Conversation, turn: Turn) -> list[Section]:
-    """Renders a turn without the agent's texts: user message and tool calls with results."""
-    return _work(conversation, position(conversation, turn))
-
-
 def spoken_sections(conversation: Conversation) -> list[Section]:
     """Renders only the messages of user and agent."""
-    return [
-        section
-        for number, turn in enumerate(conversation.turns, 1)
-        for section in [*_user(turn, number), *words(turn, number)]
-    ]
+    sections: list[Section] = []
+    for number, turn in enumerate(conversation.turns, 1):
+        sections += [Section(f"turn {number}, user", turn.user)] if turn.user else []
+        sections += words(turn, number)
+    return sections
 
 
 def reference_sections(turn: Turn, number: int) -> list[Section]:
@@ -229,18 +226,14 @@ def words(turn: Turn, number: int) -> list[Section]:
     ]
 
 
-def _user(turn: Turn, number: int) -> list[Section]:
-    return [Section(f"turn {number}, user", turn.user)] if turn.user else []
-
-
 def _work(conversation: Conversation, index: int) -> list[Section]:
     turn, number = conversation.turns[index], index + 1
-    sections = _user(turn, number)
+    sections = [Section(f"turn {number}, user", turn.user)] if turn.user else []
     sections += _calls(f"turn {number}, user's tool", turn.user_tool_calls, turn.user_tool_responses)
     sections += _calls(f"turn {number}, tool", turn.tool_calls, turn.tool_responses)
-    grounding = _of_turn(conversation, GROUNDING, index)
-    if grounding:
-        sections += _search_sections(grounding, number)
+    by_turn = conversation.meta.get(GROUNDING)
+    if isinstance(by_turn, list) and index < len(by_turn) and by_turn[index]:
+        sections += _search_sections(by_turn[index], number)
     sections += reference_sections(turn, number)
     if turn.transfers:
         sections.append(Section(f"turn {number}, handed over to", "\n".join(turn.transfers)))
@@ -250,6 +243,11 @@ def _work(conversation: Conversation, index: int) -> list[Section]:
 
 
 def _calls(name: str, calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> Iterable[Section]:
+    def answer(response: ToolResponse) -> str:
+        text = "" if response.response is None else json_text(response.response)
+        failed = "the call failed" if response.error is True else f"the call failed: {response.error}"
+        return f"{failed}\n{text}" if response.error else text
+
     paired = pair_responses(calls, responses)
     used = {id(response) for response in paired}
     for i, (call, response) in enumerate(zip(calls, paired, strict=True), 1):
@@ -257,16 +255,10 @@ def _calls(name: str, calls: Sequence[ToolCall], responses: Sequence[ToolRespons
         if response is None:
             yield Section(f"{name} result {i} was not recorded", "")
         else:
-            yield Section(f"{name} result {i}", _answer(response))
+            yield Section(f"{name} result {i}", answer(response))
     for response in responses:
         if id(response) not in used:
-            yield Section(f"{name} result without a call", f"{response.name or ''} {_answer(response)}")
-
-
-def _answer(response: ToolResponse) -> str:
-    failed = "the call failed" if response.error is True else f"the call failed: {response.error}"
-    answer = "" if response.response is None else json_text(response.response)
-    return f"{failed}\n{answer}" if response.error else answer
+            yield Section(f"{name} result without a call", f"{response.name or ''} {answer(response)}")
 
 
 MAX_FOUND = 100
@@ -274,7 +266,7 @@ MAX_FOUND = 100
 
 _NOT_SHOWN = frozenset(("search_entry_point", "google_maps_widget_context_token"))
 _QUERIES = ("web_search_queries", "image_search_queries", "retrieval_queries")
-_CHUNKS, _SUPPORTS = "grounding_chunks", "grounding_supports"
+
 _SHOWN_OF_CHUNKS = ("title", "uri", "domain", "text")
 _DEEPEST = 3
 
@@ -289,44 +281,36 @@ def _search_sections(grounding: JsonValue, number: int) -> list[Section]:
     sections: list[Section] = []
     rest: list[JsonValue] = []
     first = 1
+
+    def taken(metadata: JsonObject, *keys: str) -> list[JsonValue]:  # what is no list stays
+        return [v for key in keys if isinstance(metadata.get(key), list) for v in metadata.pop(key)]
+
+    def limited(word: str, found: Iterable[Section]) -> None:
+        listed = list(found)
+        more = len(listed) - MAX_FOUND
+        sections.extend(listed[:MAX_FOUND])
+        if more > 0:
+            sections.append(Section(f"turn {number}, {more} more {word} are not shown", ""))
+
     for value in grounding if isinstance(grounding, list) else [grounding]:
         metadata = {snake_case(key): item for key, item in value.items()} if isinstance(value, dict) else {}
-        chunks, supports = _taken(metadata, _CHUNKS), _taken(metadata, _SUPPORTS)
-        queries = [query for key in _QUERIES for query in _taken(metadata, key)]
-        searches = (Section(f"turn {number}, searched for", str(query)) for query in queries)
+        chunks, supports = taken(metadata, "grounding_chunks"), taken(metadata, "grounding_supports")
+        queries = taken(metadata, *_QUERIES)
+        limited("searches", (Section(f"turn {number}, searched for", str(query)) for query in queries))
         sources = (
             Section(f"turn {number}, source {i} found by search", "\n".join(_lines(chunk, _DEEPEST)))
             for i, chunk in enumerate(chunks, first)
         )
-        sections.extend(_limited(number, "searches", searches))
-        sections.extend(_limited(number, "sources", sources))
-        texts = _texts(number, supports, len(chunks), first)
-        sections.extend(_limited(number, "attributed texts", texts))
+        limited("sources", sources)
+        limited("attributed texts", _attributed(number, supports, len(chunks), first))
         first += len(chunks)
-        left = {
-            key: item for key, item in metadata.items() if key not in _NOT_SHOWN and item not in (None, [])
-        }
+        left = {k: item for k, item in metadata.items() if k not in _NOT_SHOWN and item not in (None, [])}
         if left or not isinstance(value, dict | None):
             rest.append(left or value)
     return [*sections, Section(f"turn {number}, sources found", json_text(rest))] if rest else sections
 
 
-def _taken(metadata: JsonObject, key: str) -> list[JsonValue]:
-    """Removes a list from metadata and returns it; what is no list stays."""
-    return metadata.pop(key) if isinstance(metadata.get(key), list) else []
-
-
-def _lines(chunk: JsonValue, depth: int) -> Iterator[str]:
-    """Yields title, address and text of a source, wherever they stand in its chunk."""
-    if isinstance(chunk, dict) and depth:
-        for key in _SHOWN_OF_CHUNKS:
-            if isinstance(chunk.get(key), str):
-                yield chunk[key]
-        for item in chunk.values():
-            yield from _lines(item, depth - 1)
-
-
-def _texts(number: int, supports: Sequence[JsonValue], chunks: int, first: int) -> Iterator[Section]:
+def _attributed(number: int, supports: Sequence[JsonValue], chunks: int, first: int) -> Iterator[Section]:
     without_source = 0
     for support in supports:
         values = {snake_case(key): item for key, item in support.items()} if isinstance(support, dict) else {}
@@ -343,11 +327,14 @@ def _texts(number: int, supports: Sequence[JsonValue], chunks: int, first: int) 
         yield Section(f"turn {number}, {without_source} texts without a source are not shown", "")
 
 
-def _limited(number: int, word: str, sections: Iterator[Section]) -> Iterator[Section]:
-    listed = list(sections)
-    yield from listed[:MAX_FOUND]
-    if len(listed) > MAX_FOUND:
-        yield Section(f"turn {number}, {len(listed) - MAX_FOUND} more {word} are not shown", "")
+def _lines(chunk: JsonValue, depth: int) -> Iterator[str]:
+    """Yields title, address and text of a source, wherever they stand in its chunk."""
+    if isinstance(chunk, dict) and depth:
+        for key in _SHOWN_OF_CHUNKS:
+            if isinstance(chunk.get(key), str):
+                yield chunk[key]
+        for item in chunk.values():
+            yield from _lines(item, depth - 1)
 
 
 PERSONAS: dict[str | None, str] = {
@@ -458,6 +445,15 @@ def statement_sections(word: str, texts: Sequence[str]) -> list[Section]:
     return [Section(f"{word} {i}", text) for i, text in enumerate(texts, 1)]
 
 
+def votes_of(verdicts: Iterable[tuple[int, bool]], count: int) -> list[bool | None]:
+    """Returns the votes on numbered items; one that is left out, or answered both ways, abstains."""
+    answers: list[set[bool]] = [set() for _ in range(count)]
+    for number, is_positive in verdicts:
+        if 1 <= number <= count:
+            answers[number - 1].add(is_positive)
+    return [next(iter(answer)) if len(answer) == 1 else None for answer in answers]
+
+
 async def judge_statements(
     ask: Ask,
     prompt: Prompt,
@@ -470,13 +466,21 @@ async def judge_statements(
     Returns:
         For every item its score (1.0 yes, 0.0 no, None: not judged), reason, quote and votes; and the vote.
     """
-    vote = await vote_each(
-        ask, Question(prompt, StatementReply, options, local), lambda reply: _votes(reply, count), count
-    )
-    findings = [_finding(ballot, i, prompt.evidence) for i, ballot in enumerate(vote.ballots, 1)]
-    for item in findings if prompt.unread else ():
-        if item["score"]:
-            item |= {"score": None, "reason": unread_reason(prompt.unread)}
+
+    def votes(reply: StatementReply) -> list[bool | None]:
+        return votes_of(((verdict.number, verdict.verdict == "yes") for verdict in reply.verdicts), count)
+
+    vote = await vote_each(ask, Question(prompt, StatementReply, options, local), votes, count)
+    findings: list[JsonObject] = []
+    for number, ballot in enumerate(vote.ballots, 1):
+        verdicts = ballot.reply.verdicts if ballot.reply else ()
+        verdict = next((v for v in verdicts if v.number == number), None)
+        score, reason = ballot.value, verdict.reason if verdict else None
+        if prompt.unread and score:
+            score, reason = None, unread_reason(prompt.unread)
+        quote = quoted(verdict.quote if verdict else "", prompt.evidence)
+        votes_of_item = [ballot.positives, ballot.negatives]
+        findings.append({"score": score, "reason": reason, **quote, "votes": votes_of_item})
     return findings, vote
 
 
@@ -512,21 +516,30 @@ def share_score(
 ) -> Score:
     """Returns the share of yes among findings, with the findings as details.
 
-    Unlike `share`, the value is None while a finding is missing.
+    Unlike `share`, the value is None while a finding is missing. The reason of the first negative finding, or
+    else of the first one, explains it.
     """
     unasked = (item["reason"] for item in findings if item["score"] is None and item["reason"])
     score = share([item["score"] for item in findings], next(unasked, vote.answers.reason), threshold)
     score.value = None if score.reason else score.value
-    score.judge, score.explanation = vote.answers.use, explanation(findings)
+    judged = [item for item in findings if item["score"] is not None]
+    decisive = [*(item for item in judged if not item["score"]), *judged]
+    score.judge, score.explanation = vote.answers.use, decisive[0]["reason"] if decisive else None
     score.details = {name: list(findings), **left_out(vote.answers.question.prompt)}
     return score
 
 
-def explanation(findings: Sequence[JsonObject]) -> str | None:
-    """Returns the reason of the first negative finding, or else of the first finding."""
-    judged = [item for item in findings if item["score"] is not None]
-    decisive = next((item for item in judged if not item["score"]), judged[0] if judged else None)
-    return decisive["reason"] if decisive else None
+def reply_score(
+    answers: Answers[R], reply: R, value: float | None, label: str | None, **votes: JsonValue
+) -> Score:
+    """Returns the score that a reply decides, with its `reason`, its quotes and the votes."""
+    prompt, stated = answers.question.prompt, reply.model_dump()
+    quotes: JsonObject = {}
+    for name in stated:
+        if name.endswith("quote"):
+            quotes |= quoted(stated[name], prompt.evidence, name)
+    details = {**quotes, **votes, **left_out(prompt)}
+    return Score(value, label=label, explanation=stated["reason"], details=details, judge=answers.use)
 
 
 def left_out(prompt: Prompt) -> JsonObject:
@@ -538,23 +551,3 @@ def left_out(prompt: Prompt) -> JsonObject:
 def unread_reason(count: int) -> str:
     """Returns the reason of a score whose judged text was truncated."""
     return f"{count} characters of what was to be judged were not read"
-
-
-def _votes(reply: StatementReply, count: int) -> list[bool | None]:
-    """Reads an answer; an item that is left out, or answered both ways, abstains."""
-    answers: list[set[bool]] = [set() for _ in range(count)]
-    for verdict in reply.verdicts:
-        if 1 <= verdict.number <= count:
-            answers[verdict.number - 1].add(verdict.verdict == "yes")
-    return [next(iter(answer)) if len(answer) == 1 else None for answer in answers]
-
-
-def _finding(ballot: Ballot[StatementReply], number: int, evidence: str) -> JsonObject:
-    verdicts = ballot.reply.verdicts if ballot.reply else ()
-    verdict = next((v for v in verdicts if v.number == number), None)
-    return {
-        "score": ballot.value,
-        "reason": verdict.reason if verdict else None,
-        **quoted(verdict.quote if verdict else "", evidence),
-        "votes": [ballot.positives, ballot.negatives],
-    }

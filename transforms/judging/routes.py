@@ -44,11 +44,7 @@ def provider_of(model: str) -> JudgeKind | None:
 
 
 def check_provider(model: str, paths: Iterable[str] | None = None) -> None:
-    """Checks what a model's name begins with.
-
-    Raises:
-        ConfigError: It is unknown.
-    """
+    """Checks what a model's name begins with; raises ConfigError if it is unknown."""
     first, slash, _ = model.partition("/")
     if paths is None:
         paths = [path for kind in JUDGES.values() for path in kind.paths or ()]
@@ -100,11 +96,7 @@ _KINDS_KEPT = 1024
 
 
 def merged_settings(config: JudgeConfig, stated: JsonObject | None) -> JsonObject:
-    """Returns the generation settings of a criterion over the run's.
-
-    Raises:
-        ValueError: They are none.
-    """
+    """Returns the generation settings of a criterion over the run's; raises ValueError if they are none."""
     return {**config.generation_config, **generation_settings(stated or {})}
 
 
@@ -164,11 +156,7 @@ class Connections:
         self._backends = {own.name: self._connected(own)}
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
-        """Makes one call; see Backend.
-
-        Raises:
-            AuthenticationError: A judge cannot be connected.
-        """
+        """Makes one call; see Backend; raises AuthenticationError if a judge cannot be connected."""
         name = request.template.judge
         if name not in self._backends:
             try:

@@ -191,11 +191,7 @@ class JudgeWorker:
     """A judge, for coroutines passed to `submit`, its usage, and the thread its event loop runs on."""
 
     def __init__(self, settings: JudgeSettings, environ: Mapping[str, str]):
-        """Starts the thread.
-
-        Raises:
-            ConfigError: There are no credentials, or the cache cannot be used.
-        """
+        """Starts the thread; raises ConfigError if there are no credentials, or the cache cannot be used."""
         self.counts = JudgeCounts()
         self.ask = build_judge(settings, environ, self.counts)
         self._shares_budget = settings.shares_budget

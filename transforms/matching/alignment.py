@@ -46,7 +46,6 @@ class _Band:
             best = here[place] = max(below[place - 1], best, below[place] + similar[column - first])
 
     def best(self, row: int, column: int) -> float:
-        """Returns the best sum from a place on."""
         place = column - row - self._first + 1
         return self._best[row][place] if 0 <= place < self._size + 2 else 0.0
 
@@ -89,15 +88,13 @@ def align_in_order(
         similarity are never paired.
     """
     rows, shorter = len(largest), min(len(largest), columns)
+    widest = max(rows, columns)
     bounds = [0.0, *accumulate(sorted(largest, reverse=True))]
     while True:
         band = _Band(rows, columns, width, similarities)
         outside = bounds[max(0, shorter - width - 1)]
-        if width >= max(rows, columns) or band.best(0, 0) > outside + _ROUNDING:
-            return band.pairs()
-        wider = min((width + 1) * _WIDER, max(rows, columns))
-        wider = min(wider, _MOST_CELLS // (2 * max(1, rows)))
-        if wider <= width:
+        wider = min((width + 1) * _WIDER, widest, _MOST_CELLS // (2 * max(1, rows)))
+        if width >= widest or band.best(0, 0) > outside + _ROUNDING or wider <= width:
             return band.pairs()
         width = wider
 
@@ -146,10 +143,18 @@ class _Recorded:
                 users.append(score)
             else:
                 users.append(scores.setdefault(key, rouge_score(common, wanted.size, turn.size).fmeasure))
-        return _with_tools(wanted.tools, users, near) if wanted.tools else users
+        if not wanted.tools:
+            return users
+        shares: dict[frozenset[str | None], float] = {}
+        for turn in near:
+            if turn.tools not in shares:
+                shares[turn.tools] = len(wanted.tools & turn.tools) / len(wanted.tools | turn.tools)
+        return [
+            (_USER_WEIGHT * user + shares[turn.tools]) / (_USER_WEIGHT + 1.0)
+            for user, turn in zip(users, near, strict=True)
+        ]
 
     def _common(self, wanted: _Features, first: int, stop: int) -> list[int]:
-        """Returns how many tokens a golden turn has in common with recorded turns."""
         common = [0] * (stop - first)
         for token, most in wanted.counts.items():
             places, counts = self._places.get(token, ((), ()))
@@ -159,23 +164,9 @@ class _Recorded:
         return common
 
     def largest(self, wanted: _Features) -> float:
-        """Returns the largest similarity of a golden turn with any recorded turn."""
         if (wanted.text, wanted.tools) in self._equal:
             return 1.0
         return max(self.similarities(wanted, 0, len(self._turns)), default=0.0)
-
-
-def _with_tools(
-    tools: frozenset[str | None], users: Sequence[float], turns: Sequence[_Features]
-) -> list[float]:
-    shares: dict[frozenset[str | None], float] = {}
-    for turn in turns:
-        if turn.tools not in shares:
-            shares[turn.tools] = len(tools & turn.tools) / len(tools | turn.tools)
-    return [
-        (_USER_WEIGHT * user + shares[turn.tools]) / (_USER_WEIGHT + 1.0)
-        for user, turn in zip(users, turns, strict=True)
-    ]
 
 
 def turn_similarity(expected: ExpectedTurn, actual: Turn) -> float:
@@ -259,19 +250,13 @@ def _place(i: int, fitting: list[list[int]], partners: list[int | None], owners:
             if j not in came_from:
                 came_from[j] = mover
                 if j not in owners:
-                    _move_along(j, came_from, partners, owners)
+                    place: int | None = j
+                    while place is not None:
+                        mover = came_from[place]
+                        owners[place] = mover
+                        partners[mover], place = place, partners[mover]
                     return
                 waiting.append(owners[j])
-
-
-def _move_along(
-    free: int, came_from: dict[int, int], partners: list[int | None], owners: dict[int, int]
-) -> None:
-    place: int | None = free
-    while place is not None:
-        mover = came_from[place]
-        owners[place] = mover
-        partners[mover], place = place, partners[mover]
 
 
 def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:
@@ -291,16 +276,13 @@ def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:
         best = max(weights[0])
         return [weights[0].index(best) if best > 0 else None]
     size = max(rows, columns)
-    cost = [
-        [_cost(weights[i][j], i, j) if i < rows and j < columns else 0.0 for j in range(size)]
-        for i in range(size)
-    ]
+    cost = [[0.0] * size for _ in range(size)]
+    for i, row in enumerate(weights):
+        for j, weight in enumerate(row):
+            if weight > 0:
+                cost[i][j] = _ORDER_WEIGHT * abs(i - j) - weight
     partner = _cheapest(cost)
     return [j if j < columns and weights[i][j] > 0 else None for i, j in enumerate(partner[:rows])]
-
-
-def _cost(weight: float, i: int, j: int) -> float:
-    return _ORDER_WEIGHT * abs(i - j) - weight if weight > 0 else 0.0
 
 
 def _cheapest(cost: Sequence[Sequence[float]]) -> list[int]:

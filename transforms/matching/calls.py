@@ -3,7 +3,8 @@
 import json
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -11,7 +12,7 @@ from typing import Literal, NamedTuple
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from turnwise.schemas.conversation import ToolCall, ToolResponse
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
@@ -61,22 +62,23 @@ class PairedCalls:
     def partners(self) -> list[int | None]:
         """For every expected call the index of its partner among those made, or None."""
         if self._partners is None:
-            equal: list[int | None] = [*range(len(self.expected))]
-            self._partners = equal if self.are_equal else _pair_unequal(self.expected, self.made)
+            self._partners = [*range(len(self.expected))] if self.are_equal else self._pair()
         return self._partners
 
-
-def _pair_unequal(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
-    partners: list[int | None] = [None] * len(expected)
-    has_resources = any([call.resource for call in (*expected, *actual)])
-    actual_places = _places(actual, has_resources)
-    for name, rows in _places(expected, has_resources).items():
-        columns = actual_places.get(name)
-        if columns is not None:
-            found = _pair_group([expected[i] for i in rows], [actual[j] for j in columns])
-            for i, column in zip(rows, found, strict=True):
-                partners[i] = None if column is None else columns[column]
-    return partners
+    def _pair(self) -> list[int | None]:
+        partners: list[int | None] = [None] * len(self.expected)
+        # Only where no call has a resource does the name identify a tool.
+        has_resources = any([call.resource for call in (*self.expected, *self.made)])
+        groups: dict[str | None, tuple[list[int], list[int]]] = {}
+        for side, calls in enumerate((self.expected, self.made)):
+            for place, call in enumerate(calls):
+                groups.setdefault(None if has_resources else call.name, ([], []))[side].append(place)
+        for rows, columns in groups.values():
+            if rows and columns:
+                pairs = _pair_group([self.expected[i] for i in rows], [self.made[j] for j in columns])
+                for i, column in zip(rows, pairs, strict=True):
+                    partners[i] = None if column is None else columns[column]
+        return partners
 
 
 def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
@@ -92,14 +94,6 @@ def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> boo
     return _same_kinds_of_equal([want.args for want in expected], [made.args for made in actual])
 
 
-def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, list[int]]:
-    """Returns the places of the calls by their name; all together where a name does not identify a tool."""
-    places: dict[str | None, list[int]] = {}
-    for place, call in enumerate(calls):
-        places.setdefault(None if has_resources else call.name, []).append(place)
-    return places
-
-
 def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
     if len(expected) == len(actual) == 1:
         return [0 if same_tool(expected[0], actual[0]) else None]
@@ -108,8 +102,25 @@ def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | 
     if len(expected) > _FEW and (partners := _equal_partners(expected, actual)):
         return partners
     if len(expected) * len(actual) > _MOST_PAIRS:
-        return _equal_then_in_order(expected, actual)
-    return best_assignment([[_pair_weight(want, made) for made in actual] for want in expected])
+        # To compare all with all would take minutes: equal ones first, then the others in order.
+        pairs = equal_matches(list(map(call_key, expected)), list(map(call_key, actual)))
+        used = set(pairs)
+        left = [j for j in range(len(actual)) if j not in used]
+        for i in (i for i, partner in enumerate(pairs) if partner is None):
+            partner = next((j for j in left if same_tool(expected[i], actual[j])), None)
+            if partner is not None:
+                pairs[i] = partner
+                left.remove(partner)
+        return pairs
+    weights = []
+    for want in expected:
+        weights.append([0.0] * len(actual))
+        for j, made in enumerate(actual):
+            if same_tool(want, made):
+                score = parameter_score(want.args, made.args)
+                share = (score.matched + score.undecided / 2) / score.total if score.total else 1.0
+                weights[-1][j] = 1.0 + share
+    return best_assignment(weights)
 
 
 def _equal_partners(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None] | None:
@@ -129,35 +140,11 @@ def _equal_partners(expected: list[ToolCall], actual: list[ToolCall]) -> list[in
     return partners if is_plain and all(same_value(*pair) for pair in pairs) else None
 
 
-def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
-    """Pairs hundreds of calls of one tool without comparing all with all, which would take minutes."""
-    partners = equal_matches(list(map(call_key, expected)), list(map(call_key, actual)))
-    used = set(partners)
-    left = [j for j in range(len(actual)) if j not in used]
-    for i in (i for i, partner in enumerate(partners) if partner is None):
-        partner = next((j for j in left if same_tool(expected[i], actual[j])), None)
-        if partner is not None:
-            partners[i] = partner
-            left.remove(partner)
-    return partners
-
-
-def _pair_weight(expected: ToolCall, actual: ToolCall) -> float:
-    if not same_tool(expected, actual):
-        return 0.0
-    score = parameter_score(expected.args, actual.args)
-    return 1.0 + ((score.matched + score.undecided / 2) / score.total if score.total else 1.0)
-
-
 def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> float:
     """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
     if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
         return 1.0
-    return common_subsequence(_same_tools(expected, actual), len(expected)) / len(expected)
-
-
-def _same_tools(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Iterator[int]:
-    """Yields for every actual call a bit mask of the expected calls of the same tool."""
+    # Bit masks of the expected calls: by name, by name without a resource, by resource.
     by_name: defaultdict[str | None, int] = defaultdict(int)
     without_resource: defaultdict[str | None, int] = defaultdict(int)
     by_resource: defaultdict[str, int] = defaultdict(int)
@@ -167,14 +154,13 @@ def _same_tools(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Ite
             by_resource[want.resource] |= 1 << place
         else:
             without_resource[want.name] |= 1 << place
-    for call in actual:
-        if call.resource:
-            yield by_resource.get(call.resource, 0) | without_resource.get(call.name, 0)
-        else:
-            yield by_name.get(call.name, 0)
-
-
-# Pairs tool responses with calls.
+    same = (
+        by_resource.get(call.resource, 0) | without_resource.get(call.name, 0)
+        if call.resource
+        else by_name.get(call.name, 0)
+        for call in actual
+    )
+    return common_subsequence(same, len(expected)) / len(expected)
 
 
 def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[ToolResponse | None]:
@@ -195,39 +181,37 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
                 break
         else:
             return list(responses)
-    partners = _by_unique_id(calls, responses)
-    _add_same_names(calls, responses, partners)
-    _add_nameless(calls, responses, partners)
-    return [responses[partners[i]] if i in partners else None for i in range(len(calls))]
-
-
-def _add_same_names(
-    calls: Sequence[ToolCall], responses: Sequence[ToolResponse], partners: dict[int, int]
-) -> None:
-    used = set(partners.values())
-    free: dict[str, deque[int]] = {}
-    for place, response in enumerate(responses):
-        if response.name and place not in used:
-            free.setdefault(response.name, deque()).append(place)
+    call_counts = Counter(call.id for call in calls)
+    response_counts = Counter(response.id for response in responses)
+    by_id = {response.id: j for j, response in enumerate(responses)}
+    partners: list[int | None] = [
+        by_id[call.id] if call.id and call_counts[call.id] == response_counts[call.id] == 1 else None
+        for call in calls
+    ]
+    used = set(partners)
+    by_name: defaultdict[str, deque[int]] = defaultdict(deque)
+    for j, response in enumerate(responses):
+        if response.name and j not in used:
+            by_name[response.name].append(j)
     for i, call in enumerate(calls):
-        if i not in partners and call.name and free.get(call.name):
-            partners[i] = free[call.name].popleft()
-
-
-def _add_nameless(
-    calls: Sequence[ToolCall], responses: Sequence[ToolResponse], partners: dict[int, int]
-) -> None:
-    used = set(partners.values())
-    free = deque(place for place in range(len(responses)) if place not in used)
-    nameless = deque(place for place in free if not responses[place].name)
+        if partners[i] is None and call.name and by_name.get(call.name):
+            partners[i] = by_name[call.name].popleft()
+            used.add(partners[i])
+    free = deque(j for j in range(len(responses)) if j not in used)
+    nameless = deque(j for j in free if not responses[j].name)
     for i, call in enumerate(calls):
-        if i not in partners:
-            left = nameless if call.name else free
-            while left and left[0] in used:
-                left.popleft()
-            if left:
-                partners[i] = left.popleft()
-                used.add(partners[i])
+        left = nameless if call.name else free
+        while partners[i] is None and left:
+            j = left.popleft()
+            if j not in used:
+                partners[i] = j
+                used.add(j)
+    return [None if j is None else responses[j] for j in partners]
+
+
+def answered_calls(turn: Turn) -> Iterable[tuple[ToolCall, ToolResponse | None]]:
+    """Returns the agent's calls of a turn with their responses."""
+    return zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
 
 
 def without_call(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[ToolResponse]:
@@ -235,7 +219,11 @@ def without_call(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -
 
     Those that are left over, and, where every call has an id, those whose id no call has.
     """
-    if not responses or (len(responses) == len(calls) and all(map(_stands_beside, calls, responses))):
+    are_beside = len(responses) == len(calls) and all(
+        call.id == response.id and (call.id is not None or call.name == response.name)
+        for call, response in zip(calls, responses, strict=True)
+    )
+    if not responses or are_beside:
         return []
     used = {id(response) for response in pair_responses(calls, responses)}
     ids = {call.id for call in calls}
@@ -245,21 +233,6 @@ def without_call(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -
         for response in responses
         if id(response) not in used or (are_named and response.id and response.id not in ids)
     ]
-
-
-def _by_unique_id(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> dict[int, int]:
-    call_counts = Counter(call.id for call in calls)
-    response_counts = Counter(response.id for response in responses)
-    places = {response.id: i for i, response in enumerate(responses)}
-    return {
-        i: places[call.id]
-        for i, call in enumerate(calls)
-        if call.id and call_counts[call.id] == 1 and response_counts[call.id] == 1
-    }
-
-
-def _stands_beside(call: ToolCall, response: ToolResponse) -> bool:
-    return call.id == response.id and (call.id is not None or call.name == response.name)
 
 
 # Compares arguments of tool calls: exactly, by a matcher of the config, or by a directive of the case.
@@ -307,25 +280,15 @@ class ArgumentMatcher(BaseModel):
         if self.match == "contains":
             return contains(expected, actual)
         if self.match == "regexp":
-            return found(expected if self.pattern is None else self.pattern, actual)
-        if self.match == "number":
-            return self._close(expected, actual)
+            return matches_pattern(expected if self.pattern is None else self.pattern, actual)
+        is_number = not any(
+            isinstance(v, bool) or not isinstance(v, int | float | str) for v in (expected, actual)
+        )
+        if self.match == "number" and is_number:
+            with suppress(ValueError, OverflowError):
+                sides = float(expected), float(actual)
+                return math.isclose(*sides, rel_tol=self.relative_tolerance, abs_tol=self.tolerance)
         return bool(expected == actual)
-
-    def _close(self, expected: JsonValue, actual: JsonValue) -> bool:
-        left, right = _number(expected), _number(actual)
-        if left is None or right is None:
-            return bool(expected == actual)
-        return math.isclose(left, right, rel_tol=self.relative_tolerance, abs_tol=self.tolerance)
-
-
-def _number(value: JsonValue) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
 
 
 def contains(expected: JsonValue, actual: JsonValue) -> bool:
@@ -370,7 +333,7 @@ def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:
     return kind is type(actual) or not (kind is bool or type(actual) is bool)
 
 
-def found(pattern: JsonValue, actual: JsonValue) -> bool:
+def matches_pattern(pattern: JsonValue, actual: JsonValue) -> bool:
     """Returns whether a regular expression is found in a value's text; a wrong one raises ValueError."""
     return pattern_found(plain_text(pattern), plain_text(actual))
 
@@ -393,35 +356,24 @@ def frozen(value: JsonValue) -> Hashable:
 
 
 def check_directives(arguments: JsonObject, holder: str) -> None:
-    """Raises ValueError for a directive of an unknown type, and for a `regexp` without a right pattern.
-
-    Args:
-        arguments: Names and values.
-        holder: What has these arguments, for the message.
-    """
+    """Raises ValueError for an unknown type of a directive of `holder`, or a wrong `regexp` pattern."""
     for name, value in arguments.items():
-        if is_directive(value):
-            try:
-                _check_directive(value)
-            except ValueError as error:
-                raise ValueError(f"{name} of {holder}: {error}") from None
-
-
-def _check_directive(value: JsonObject) -> None:
-    _check_type(value["$matchType"])
-    if value["$matchType"] == "regexp":
-        pattern = value.get("$matchValue", value.get("value"))
-        if not isinstance(pattern, str):
-            raise ValueError("a regexp directive needs its pattern under $matchValue")
-        check_pattern(pattern)
-
-
-def _check_type(kind: JsonValue) -> None:
-    if kind in _DIRECTIVES:
-        return
-    near = get_close_matches(str(kind).lower(), _DIRECTIVES, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"the types are {', '.join(_DIRECTIVES)}"
-    raise ValueError(f"$matchType: {str(kind)[:_LONGEST_TYPE]!r} is no type of a directive ({hint})")
+        if not is_directive(value):
+            continue
+        kind = value["$matchType"]
+        try:
+            if kind not in _DIRECTIVES:
+                near = get_close_matches(str(kind).lower(), _DIRECTIVES, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"the types are {', '.join(_DIRECTIVES)}"
+                stated = repr(str(kind)[:_LONGEST_TYPE])
+                raise ValueError(f"$matchType: {stated} is no type of a directive ({hint})")
+            if kind == "regexp":
+                pattern = value.get("$matchValue", value.get("value"))
+                if not isinstance(pattern, str):
+                    raise ValueError("a regexp directive needs its pattern under $matchValue")
+                check_pattern(pattern)
+        except ValueError as error:
+            raise ValueError(f"{name} of {holder}: {error}") from None
 
 
 def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
@@ -444,7 +396,7 @@ def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
     if kind == "contains":
         return contains(wanted, actual)
     if kind == "regexp":
-        return found(wanted, actual)
+        return matches_pattern(wanted, actual)
     if kind == "semantic":
         return True if actual in (wanted, expected.get("$originalValue")) else None
     return same_value(wanted, actual)
@@ -465,24 +417,19 @@ def arguments_match(
         return True
     if not matchers and not any(map(is_directive, wanted.values())):
         return False
-    verdicts = [_one_matches(name, value, given, matchers) for name, value in wanted.items()]
-    are_ignored = all(
-        name in wanted or (name in matchers and matchers[name].match == "ignore") for name in given
-    )
-    if False in verdicts or not are_ignored:
+    verdicts: list[bool | None] = []
+    ignored = {name for name, matcher in matchers.items() if matcher.match == "ignore"}
+    for name, value in wanted.items():
+        if name in ignored or name not in given:
+            is_free = name in ignored or (is_directive(value) and value["$matchType"] == "ignore")
+            verdicts.append(is_free)
+        elif name in matchers:
+            verdicts.append(matchers[name].matches(value, given[name]))
+        else:
+            verdicts.append(value_matches(value, given[name]))
+    if False in verdicts or any(name not in wanted and name not in ignored for name in given):
         return False
     return None if None in verdicts else True
-
-
-def _one_matches(
-    name: str, wanted: JsonValue, given: JsonObject, matchers: Mapping[str, ArgumentMatcher]
-) -> bool | None:
-    matcher = matchers.get(name)
-    if matcher is not None and matcher.match == "ignore":
-        return True
-    if name not in given:
-        return is_directive(wanted) and wanted["$matchType"] == "ignore"
-    return matcher.matches(wanted, given[name]) if matcher else value_matches(wanted, given[name])
 
 
 class ParameterScore(NamedTuple):
@@ -547,7 +494,6 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
 
 def parameter_outcome(score: ParameterScore, threshold: float) -> Outcome | None:
     """Compares a parameter score with its threshold; None: undecided parameters may change the outcome."""
-    total = score.total or 1
-    if not score.total or reaches(score.matched / total, threshold):
+    if not score.total or reaches(score.matched / score.total, threshold):
         return "PASS"
-    return None if reaches((score.matched + score.undecided) / total, threshold) else "FAIL"
+    return None if reaches((score.matched + score.undecided) / score.total, threshold) else "FAIL"

@@ -19,9 +19,9 @@ from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.calls import (
     PairedCalls,
     ParameterScore,
+    answered_calls,
     met_parameters,
     ordered_share,
-    pair_responses,
     parameter_outcome,
     parameter_score,
     reaches,
@@ -32,6 +32,7 @@ from turnwise.transforms.matching.calls import (
 _NO_TURN = Turn()
 JUDGE_NEEDED = "a comparison of meaning needs a judge"
 
+_OUTCOMES: dict[bool | None, Outcome | None] = {True: "PASS", False: "FAIL", None: None}
 ObservedAs = Literal["tool_call", "tool_response", "text", "agent", "payload"]
 
 
@@ -66,11 +67,18 @@ class TurnChecker:
     ) -> None:
         """Takes the expected and the made calls as they are paired; skipped ones get what is left."""
         self.case, self.turn, self.updates = case, turn, updates
-        self.expectations = expectations = turn_expectations(expected)
+        self.expectations = turn_expectations(expected)
         self.counted = paired.expected
         self._has_skipped = any([e.skip for e in expected.expectations])
         self.are_met = not self._has_skipped and paired.are_equal
-        self.partners = _with_skipped(expectations, paired) if self._has_skipped else paired.partners
+        self.partners = paired.partners
+        if self._has_skipped:
+            calls = [(e.tool_call, e.skip) for e in self.expectations if e.tool_call is not None]
+            left = [j for j in range(len(paired.made)) if j not in paired.partners]
+            rest = PairedCalls([call for call, skip in calls if skip], [paired.made[j] for j in left])
+            of_counted = iter(paired.partners)
+            of_skipped = iter([None if j is None else left[j] for j in rest.partners])
+            self.partners = [next(of_skipped if skip else of_counted) for _, skip in calls]
         self._next_partner = iter(self.partners)
         self.responses = list(turn.tool_responses)
         self.transfers = list(turn.transfers)
@@ -82,26 +90,10 @@ class TurnChecker:
         outcomes = [_CHECKS[expectation.kind](self, expectation) for expectation in self.expectations]
         if self._has_skipped or self.turn.unknown_calls or self.turn.unknown_words:
             for expectation, outcome in zip(self.expectations, outcomes, strict=True):
-                self._leave_open(expectation, outcome)
+                _leave_open(outcome, expectation, [self.turn])
                 if expectation.skip:
                     outcome.outcome = outcome.parameter_outcome = "SKIPPED"
         return outcomes
-
-    def _leave_open(self, expectation: Expectation, outcome: ExpectationOutcome) -> None:
-        """Leaves undecided what calls or words that the log does not show could change."""
-        is_said = expectation.kind == "agent_response"
-        if not (self.turn.unknown_words if is_said else self.turn.unknown_calls):
-            return
-        changeable = "PASS" if expectation.kind == "no_tool_calls" else "FAIL"
-        if outcome.outcome == changeable:
-            outcome.outcome = None
-        if outcome.parameter_outcome == "FAIL":
-            outcome.parameter_outcome = None
-
-    def unexpected_calls(self) -> list[ToolCall]:
-        """Returns the calls that answer no expectation."""
-        used = set(self.partners)
-        return [call for j, call in enumerate(self.turn.tool_calls) if j not in used]
 
     def _tool_call(self, expectation: Expectation) -> ExpectationOutcome:
         partner = next(self._next_partner)
@@ -110,12 +102,10 @@ class TurnChecker:
         threshold = self.case.thresholds.parameter if own is None else own
         if partner is None:
             missed = ParameterScore(0, max(1, len(wanted or {})))
-            if not (self.case.tool_correctness_enabled or self.case.step_tool_correctness_enabled):
-                return ExpectationOutcome(
-                    expectation, "SKIPPED", parameters=missed, parameter_outcome="SKIPPED"
-                )
-            gate = parameter_outcome(missed, threshold)
-            return ExpectationOutcome(expectation, "FAIL", parameters=missed, parameter_outcome=gate)
+            is_checked = self.case.tool_correctness_enabled or self.case.step_tool_correctness_enabled
+            gate = parameter_outcome(missed, threshold) if is_checked else "SKIPPED"
+            outcome: Outcome = "FAIL" if is_checked else "SKIPPED"
+            return ExpectationOutcome(expectation, outcome, parameters=missed, parameter_outcome=gate)
         call = self.turn.tool_calls[partner]
         if self.are_met:
             parameters, gate = met_parameters(len(wanted or ()), threshold)
@@ -133,35 +123,28 @@ class TurnChecker:
             return ExpectationOutcome(expectation, "FAIL")
         best = verdicts.index(True) if True in verdicts else 0
         self.responses.remove(candidates[best])
-        return ExpectationOutcome(expectation, _outcome(verdicts[best]), candidates[best], "tool_response")
-
-    def _mock_tool_response(self, expectation: Expectation) -> ExpectationOutcome:
-        return ExpectationOutcome(expectation, "SKIPPED")
+        return ExpectationOutcome(expectation, _OUTCOMES[verdicts[best]], candidates[best], "tool_response")
 
     def _agent_response(self, expectation: Expectation) -> ExpectationOutcome:
         wanted, said = expectation.text or "", self.said
+        is_by_meaning = expectation.comparison == "SEMANTIC_SIMILARITY"
         if not said:
-            is_off = expectation.comparison == "SEMANTIC_SIMILARITY" and not self.case.similarity_enabled
+            is_off = is_by_meaning and not self.case.similarity_enabled
             return ExpectationOutcome(expectation, "SKIPPED" if is_off else "FAIL")
         if expectation.comparison == "CONTAINS":
             fit = next((text for text in (*self.texts, *said) if wanted in text), None)
         else:
             fit = wanted if wanted in self.texts else None
-        observed = self._unclaimed() if fit is None else fit
+        observed = fit
+        if fit is None:  # the first text that is left and that no expectation states
+            stated = [e.text for e in self.expectations if e.kind == "agent_response"]
+            observed = next((text for text in self.texts if text not in stated), None)
         if observed in self.texts:
             self.texts.remove(observed)
         outcome: Outcome | None = "FAIL" if fit is None else "PASS"
-        if fit is None and expectation.comparison == "SEMANTIC_SIMILARITY":
+        if fit is None and is_by_meaning:
             outcome = None if self.case.similarity_enabled else "SKIPPED"
         return ExpectationOutcome(expectation, outcome, said[-1] if observed is None else observed, "text")
-
-    def _unclaimed(self) -> str | None:
-        """Returns the first text that is left and that no expectation states; None: there is none."""
-        stated = [e.text for e in self.expectations if e.kind == "agent_response"]
-        for text in self.texts:
-            if text not in stated:
-                return text
-        return None
 
     def _agent_transfer(self, expectation: Expectation) -> ExpectationOutcome:
         wanted = expectation.target_agent or ""
@@ -174,12 +157,8 @@ class TurnChecker:
     def _updated_variables(self, expectation: Expectation) -> ExpectationOutcome:
         wanted, made = expectation.variables or {}, self.updates
         verdicts = {value_matches(v, made[k]) if k in made else False for k, v in wanted.items()}
-        return ExpectationOutcome(
-            expectation, _outcome(False if False in verdicts else None if None in verdicts else True)
-        )
-
-    def _no_tool_calls(self, expectation: Expectation) -> ExpectationOutcome:
-        return ExpectationOutcome(expectation, "FAIL" if self.turn.tool_calls else "PASS")
+        verdict = False if False in verdicts else None if None in verdicts else True
+        return ExpectationOutcome(expectation, _OUTCOMES[verdict])
 
 
 _CHECKS: dict[str, Callable[[TurnChecker, Expectation], ExpectationOutcome]] = {
@@ -188,18 +167,22 @@ _CHECKS: dict[str, Callable[[TurnChecker, Expectation], ExpectationOutcome]] = {
     "agent_response": TurnChecker._agent_response,
     "agent_transfer": TurnChecker._agent_transfer,
     "updated_variables": TurnChecker._updated_variables,
-    "mock_tool_response": TurnChecker._mock_tool_response,
-    "no_tool_calls": TurnChecker._no_tool_calls,
+    "mock_tool_response": lambda checker, stated: ExpectationOutcome(stated, "SKIPPED"),
+    "no_tool_calls": lambda checker, stated: ExpectationOutcome(
+        stated, "FAIL" if checker.turn.tool_calls else "PASS"
+    ),
 }
 
 
-def _with_skipped(expectations: list[Expectation], paired: PairedCalls) -> list[int | None]:
-    """Returns the partners of all expected calls; one that is skipped gets only what the others leave."""
-    calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
-    left = [j for j in range(len(paired.made)) if j not in paired.partners]
-    skipped = PairedCalls([call for call, skip in calls if skip], [paired.made[j] for j in left]).partners
-    of_counted, of_skipped = iter(paired.partners), (None if j is None else left[j] for j in skipped)
-    return [next(of_skipped if skip else of_counted) for _, skip in calls]
+def _leave_open(outcome: ExpectationOutcome, expectation: Expectation, turns: Sequence[Turn]) -> None:
+    """Leaves undecided what calls or words that the log does not show could change."""
+    is_said = expectation.kind == "agent_response"
+    if any(turn.unknown_words if is_said else turn.unknown_calls for turn in turns):
+        changeable = "PASS" if expectation.kind == "no_tool_calls" else "FAIL"
+        if outcome.outcome == changeable:
+            outcome.outcome = None
+        if outcome.parameter_outcome == "FAIL":
+            outcome.parameter_outcome = None
 
 
 def turn_texts(turn: Turn) -> list[str]:
@@ -212,10 +195,6 @@ def same_agent(left: str, right: str) -> bool:
     if "/" in left and "/" in right:
         return left == right
     return left.rsplit("/", 1)[-1] == right.rsplit("/", 1)[-1]
-
-
-def _outcome(verdict: bool | None) -> Outcome | None:
-    return None if verdict is None else "PASS" if verdict else "FAIL"
 
 
 class TurnReplay(msgspec.Struct):
@@ -270,7 +249,7 @@ def replay_turn(
     updates: JsonObject,
     paired: PairedCalls | None = None,
 ) -> TurnReplay:
-    """Checks everything that a golden turn expects.
+    """Checks everything that a golden turn expects; comparisons of meaning are left undecided.
 
     Args:
         case: The golden case; its gates and switches apply.
@@ -278,28 +257,38 @@ def replay_turn(
         actual: The recorded turn; None: it is missing, so that nothing expected was observed.
         updates: Session variables that the agent updated in the turn.
         paired: Its `paired_calls`; None: they are paired here.
-
-    Returns:
-        The outcomes; comparisons of meaning are left undecided, unless the texts are identical.
     """
-    turn = actual or _NO_TURN
+    turn, is_ces = actual or _NO_TURN, case.dialect == "ces"
     paired = paired or paired_calls(expected, actual)
-    is_plain = not expected.expectations and case.dialect != "ces"
+    is_plain = not expected.expectations and not is_ces
     if is_plain and paired.are_equal and not (turn.unknown_calls or turn.unknown_words):
         return _replay_of_equal(case, expected, turn)
     checker = TurnChecker(case, expected, turn, updates, paired)
-    replay = TurnReplay(checker.outcomes())
-    replay.outcomes += _unexpected(case, expected, checker)
+    outcomes = checker.outcomes()
+    replay = TurnReplay(outcomes)
     if counted := checker.counted:
         replay.tool_score = replay.ordered_score = 1.0
         if not checker.are_met:
-            outcomes = replay.outcomes[: len(checker.expectations)]
             called = sum([o.observed_as == "tool_call" and o.outcome != "SKIPPED" for o in outcomes])
             replay.tool_score = called / len(counted)
             replay.ordered_score = ordered_share(counted, turn.tool_calls)
         replay.is_partial = turn.unknown_calls is not None
         if not replay.is_partial:
             replay.tool_outcome = tool_outcome(case, expected, replay.tool_score)
+    # What was not expected.
+    if not checker.are_met:
+        extra: Outcome = "FAIL" if is_ces and case.thresholds.extra_tool_calls == "FAIL" else "SKIPPED"
+        used = set(checker.partners)
+        calls = [call for j, call in enumerate(turn.tool_calls) if j not in used]
+        outcomes += [ExpectationOutcome(None, extra, call, "tool_call") for call in calls]
+    if is_ces:
+        known = expected.scripted_transfers
+        strangers = [a for a in checker.transfers if not any(same_agent(a, b) for b in known)]
+        outcomes += [ExpectationOutcome(None, "FAIL", agent, "agent") for agent in strangers]
+        if not any(e.kind == "agent_response" for e in checker.expectations):
+            spoken: Outcome = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
+            outcomes += [ExpectationOutcome(None, spoken, text, "text") for text in checker.texts]
+    outcomes += [ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in turn.payloads]
     return replay
 
 
@@ -320,14 +309,13 @@ def _replay_of_equal(case: EvalCase, expected: ExpectedTurn, turn: Turn) -> Turn
             replay.tool_outcome = tool_outcome(case, expected, 1.0)
     if expected.response:
         expectation = Expectation("agent_response", text=expected.response)
-        said = turn_texts(turn)
-        if not said:
-            outcomes.append(ExpectationOutcome(expectation, "FAIL" if case.similarity_enabled else "SKIPPED"))
-        elif expected.response in said:
+        if expected.response in (said := turn_texts(turn)):
             outcomes.append(ExpectationOutcome(expectation, "PASS", expected.response, "text"))
+        elif said:
+            is_off: Outcome | None = None if case.similarity_enabled else "SKIPPED"
+            outcomes.append(ExpectationOutcome(expectation, is_off, said[0], "text"))
         else:
-            open_outcome: Outcome | None = None if case.similarity_enabled else "SKIPPED"
-            outcomes.append(ExpectationOutcome(expectation, open_outcome, said[0], "text"))
+            outcomes.append(ExpectationOutcome(expectation, "FAIL" if case.similarity_enabled else "SKIPPED"))
     for payload in turn.payloads:
         outcomes.append(ExpectationOutcome(None, "SKIPPED", payload, "payload"))
     return replay
@@ -346,25 +334,6 @@ def tool_outcome(case: EvalCase, expected: ExpectedTurn, score: float) -> Outcom
     return "PASS" if reaches(score, tool_threshold(case, expected)) else "FAIL"
 
 
-def _unexpected(case: EvalCase, expected: ExpectedTurn, checker: TurnChecker) -> list[ExpectationOutcome]:
-    is_ces = case.dialect == "ces"
-    found: list[ExpectationOutcome] = []
-    if not checker.are_met:
-        extra: Outcome = "FAIL" if is_ces and case.thresholds.extra_tool_calls == "FAIL" else "SKIPPED"
-        found += [ExpectationOutcome(None, extra, call, "tool_call") for call in checker.unexpected_calls()]
-    if is_ces:
-        strangers = [
-            a for a in checker.transfers if not any(same_agent(a, b) for b in expected.scripted_transfers)
-        ]
-        found += [ExpectationOutcome(None, "FAIL", agent, "agent") for agent in strangers]
-        if not any(e.kind == "agent_response" for e in checker.expectations):
-            spoken: Outcome = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
-            found += [ExpectationOutcome(None, spoken, text, "text") for text in checker.texts]
-    if checker.turn.payloads:
-        found += [ExpectationOutcome(None, "SKIPPED", each, "payload") for each in checker.turn.payloads]
-    return found
-
-
 # Compares a whole conversation with the expectations of a scenario.
 
 
@@ -378,49 +347,30 @@ def scenario_outcomes(case: EvalCase, conversation: Conversation) -> list[Expect
     wanted = [e.tool_call for e in case.expectations if e.tool_call is not None]
     partners = iter(PairedCalls(wanted, made).partners)
     texts = [text for turn in conversation.turns for text in turn_texts(turn)]
-    outcomes = [
-        _text_outcome(expectation, texts)
-        if expectation.tool_call is None
-        else _call_outcome(case, expectation, expectation.tool_call, made, next(partners))
-        for expectation in case.expectations
-    ]
-    for outcome in outcomes:
-        _leave_open(outcome, conversation)
+    outcomes = []
+    for expectation in case.expectations:
+        outcome = ExpectationOutcome(expectation, "FAIL")
+        if expectation.tool_call is None:
+            outcome.observed = next((text for text in texts if (expectation.text or "") in text), None)
+            if outcome.observed is not None:
+                outcome.outcome, outcome.observed_as = "PASS", "text"
+            elif texts:
+                outcome.outcome = None
+        elif (partner := next(partners)) is not None:
+            score = parameter_score(expectation.tool_call.args, made[partner].args)
+            gate = parameter_outcome(score, case.thresholds.parameter)
+            outcome = ExpectationOutcome(expectation, gate, made[partner], "tool_call", score, gate)
+        if outcome.outcome == "FAIL":
+            _leave_open(outcome, expectation, conversation.turns)
+        outcomes.append(outcome)
     return outcomes
-
-
-def _leave_open(outcome: ExpectationOutcome, conversation: Conversation) -> None:
-    """Leaves undecided what calls or words that the log does not show could still meet."""
-    is_call = outcome.expectation is not None and outcome.expectation.tool_call is not None
-    turns = conversation.turns
-    if outcome.outcome == "FAIL" and any(t.unknown_calls if is_call else t.unknown_words for t in turns):
-        outcome.outcome = outcome.parameter_outcome = None
-
-
-def _call_outcome(
-    case: EvalCase, expectation: Expectation, wanted: ToolCall, made: Sequence[ToolCall], partner: int | None
-) -> ExpectationOutcome:
-    if partner is None:
-        return ExpectationOutcome(expectation, "FAIL")
-    parameters = parameter_score(wanted.args, made[partner].args)
-    outcome = parameter_outcome(parameters, case.thresholds.parameter)
-    return ExpectationOutcome(expectation, outcome, made[partner], "tool_call", parameters, outcome)
-
-
-def _text_outcome(expectation: Expectation, texts: Sequence[str]) -> ExpectationOutcome:
-    match = next((text for text in texts if (expectation.text or "") in text), None)
-    if match is None:
-        return ExpectationOutcome(expectation, None if texts else "FAIL")
-    return ExpectationOutcome(expectation, "PASS", match, "text")
 
 
 def responses_by_call(conversation: Conversation) -> dict[int, ToolResponse]:
     """Returns the response of every call that has one, by the `id()` of the call."""
-    return {
-        id(call): response
-        for turn in conversation.turns
-        for call, response in zip(
-            turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True
-        )
-        if response is not None
-    }
+    responses = {}
+    for turn in conversation.turns:
+        for call, response in answered_calls(turn):
+            if response is not None:
+                responses[id(call)] = response
+    return responses

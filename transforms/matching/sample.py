@@ -128,7 +128,8 @@ class Sample:
         if case is None:
             return
         if case.tags:
-            self.tags = [*self.tags, *_others(case.tags, self.tags)]
+            known = set(self.tags)
+            self.tags = [*self.tags, *(tag for tag in case.tags if tag not in known)]
         if stated_case(self.conversation) is not None:
             self.run_of = case.key.text
 
@@ -173,11 +174,8 @@ class Sample:
     @cached_property
     def scenario_outcomes(self) -> list[ExpectationOutcome]:
         """Outcomes of a scenario's expectations; empty without any."""
-        return (
-            scenario_outcomes(self.eval_case, self.conversation)
-            if self.eval_case and self.eval_case.expectations
-            else []
-        )
+        case = self.eval_case
+        return scenario_outcomes(case, self.conversation) if case and case.expectations else []
 
     def state_after(self, pair: TurnPair) -> JsonObject:
         """Returns the session variables that a pair's golden turn expects, as they are after the turn.
@@ -188,9 +186,9 @@ class Sample:
         for expectation in pair.expected.expectations if pair.expected else ():
             for name in expectation.variables or ():
                 places, values = self._changes.get(name, ((), ()))
-                found = bisect_right(places, pair.index)
-                if found:
-                    state[name] = values[found - 1]
+                number = bisect_right(places, pair.index)
+                if number:
+                    state[name] = values[number - 1]
         return state
 
     @cached_property
@@ -203,11 +201,6 @@ class Sample:
                 places.append(pair.index)
                 values.append(value)
         return changes
-
-
-def _others(tags: list[str], known: list[str]) -> list[str]:
-    names = set(known)
-    return [tag for tag in tags if tag not in names]
 
 
 def stated_case(conversation: Conversation) -> str | None:
@@ -246,19 +239,16 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     """
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
+    pairs = []
     if len(expected) == len(actual):
-        pairs = []
         for i, turn in enumerate(actual):
             pairs.append(TurnPair(i, expected[i], turn))
         return pairs
-    return [_aligned_pair(i, expected, actual, *places) for i, places in enumerate(align(expected, actual))]
-
-
-def _aligned_pair(
-    index: int, expected: list[ExpectedTurn], actual: list[Turn], e: int | None, a: int | None
-) -> TurnPair:
-    label = MISSING_TURN if a is None else EXTRA_TURN if e is None else None
-    return TurnPair(index, None if e is None else expected[e], None if a is None else actual[a], label)
+    for i, (e, a) in enumerate(align(expected, actual)):
+        label = MISSING_TURN if a is None else EXTRA_TURN if e is None else None
+        sides = None if e is None else expected[e], None if a is None else actual[a]
+        pairs.append(TurnPair(i, *sides, label))
+    return pairs
 
 
 # Converts between a recording and the golden case that expects exactly what it holds.
@@ -278,67 +268,60 @@ def contained_case(conversation: Conversation) -> EvalCase | None:
 def recorded_case(conversation: Conversation) -> EvalCase:
     """Returns the golden case that expects what a conversation holds.
 
-    Calls are not stated where the log may miss some, answers where it may miss words.
+    Calls are not stated where the log may miss some, answers where it may miss words. Calls have no ids,
+    which no other run repeats.
     """
+    turns = []
+    for turn in conversation.turns:
+        answer = None if turn.unknown_words else turn.agent or None
+        texts = [] if turn.unknown_words else turn.agent_messages[:-1]
+        calls = [ToolCall(name=c.name, args=c.args, resource=c.resource) for c in turn.tool_calls]
+        expected = ExpectedTurn(
+            user=turn.user,
+            response=answer,
+            adk_text=turn.adk_text if answer else None,
+            tool_calls=None if turn.unknown_calls else calls,
+            intermediate_responses=[text for text in texts if text],
+            scripted_transfers=list(turn.transfers),
+        )
+        turns.append(expected)
     return EvalCase(
         eval_id=stated_case(conversation) or conversation.conversation_id,
         eval_set_id=conversation.eval_set_id,
         tags=list(conversation.tags),
         language=conversation.language,
-        turns=[_expected(turn) for turn in conversation.turns],
+        turns=turns,
         tools=list(conversation.tools),
     )
 
 
-def _expected(turn: Turn) -> ExpectedTurn:
-    said = None if turn.unknown_words else turn.agent or None
-    texts = [] if turn.unknown_words else turn.agent_messages
-    return ExpectedTurn(
-        user=turn.user,
-        response=said,
-        adk_text=turn.adk_text if said else None,
-        tool_calls=None if turn.unknown_calls else [_plain(call) for call in turn.tool_calls],
-        intermediate_responses=[text for text in texts[:-1] if text],
-        scripted_transfers=list(turn.transfers),
-    )
-
-
-def _plain(call: ToolCall) -> ToolCall:
-    """Returns a call without its id, which no other run repeats."""
-    return ToolCall(name=call.name, args=call.args, resource=call.resource)
-
-
 def played_case(case: EvalCase) -> Conversation:
     """Returns the conversation in which a golden case is met word by word."""
+    turns = []
+    for index, expected in enumerate(case.turns):
+        texts = [*expected.intermediate_responses, *([expected.response] if expected.response else [])]
+        turn = Turn(
+            turn_index=index,
+            user=expected.user,
+            agent=expected.response,
+            adk_text=expected.adk_text,
+            tool_calls=list(expected.tool_calls or ()),
+            agent_messages=texts if len(texts) > 1 else [],
+            transfers=list(expected.scripted_transfers),
+        )
+        turns.append(turn)
     return Conversation(
         conversation_id=case.eval_id,
         eval_id=case.eval_id,
         eval_set_id=case.eval_set_id,
         language=case.language,
         tags=list(case.tags),
-        turns=[_played(index, turn) for index, turn in enumerate(case.turns)],
+        turns=turns,
         tools=list(case.tools),
     )
 
 
-def _played(index: int, expected: ExpectedTurn) -> Turn:
-    texts = [*expected.intermediate_responses, *([expected.response] if expected.response else [])]
-    return Turn(
-        turn_index=index,
-        user=expected.user,
-        agent=expected.response,
-        adk_text=expected.adk_text,
-        tool_calls=list(expected.tool_calls or ()),
-        agent_messages=texts if len(texts) > 1 else [],
-        transfers=list(expected.scripted_transfers),
-    )
-
-
 # Conversations whose log stops before the agent answered.
-
-_RATING = "reward"
-
-
 def unanswered_end(sample: Sample) -> str | None:
     """Returns why the log of a conversation may stop too early: its last turn has no answer.
 
@@ -347,32 +330,20 @@ def unanswered_end(sample: Sample) -> str | None:
     """
     conversation = sample.conversation
     last = conversation.turns[-1] if conversation.turns else None
-    if last is None or _answers(last):
+    if last is None or (last.agent and not last.agent.isspace()):
         return None
-    if conversation.ended or conversation.ended_detail or conversation.labels.get(_RATING) is not None:
+    if last.payloads or last.grounded is not None or last.unknown_words:  # media may be an answer
         return None
-    pair = next((pair for pair in reversed(sample.pairs) if pair.actual is last), None)
-    if pair is not None and _expects_no_words(pair):
+    if conversation.ended or conversation.ended_detail or conversation.labels.get("reward") is not None:
         return None
+    expected = next((pair.expected for pair in reversed(sample.pairs) if pair.actual is last), None)
+    is_stated = expected is not None and not (last.expected is None and expected == _NOTHING)
+    if expected is not None and is_stated:
+        words = expected.response or expected.intermediate_responses or expected.rubrics
+        if not words and not any(e.kind == "agent_response" for e in expected.expectations):
+            return None
     place = last.turn_index
     return f"turn {place}: the last turn has no answer, and the log does not say how the conversation ended"
-
-
-def _answers(turn: Turn) -> bool:
-    """Returns whether the agent gave anything that may be an answer; media that is not read may be one."""
-    is_worded = turn.agent and not turn.agent.isspace()
-    return bool(is_worded or turn.payloads or turn.grounded is not None or turn.unknown_words)
-
-
-def _expects_no_words(pair: TurnPair) -> bool:
-    expected = pair.expected
-    if expected is None or pair.actual is None:
-        return False
-    if pair.actual.expected is None and expected == ExpectedTurn():
-        return False
-    if expected.response or expected.intermediate_responses or expected.rubrics:
-        return False
-    return not any(expectation.kind == "agent_response" for expectation in expected.expectations)
 
 
 # Eval cases as bytes: a run holds all that it is given, and uses few of them.
@@ -386,13 +357,13 @@ class PackedCase(NamedTuple):
     """An eval case that this program encoded and compressed.
 
     Attributes:
-        eval_set_id: Eval set of the case; None: none is stated.
+        eval_set_id: Eval set of the case; "": none is stated.
         eval_id: Name in the set.
         data: The encoded case.
         model: Encoded cases that this one was compressed by the likeness to; many share it.
     """
 
-    eval_set_id: str | None
+    eval_set_id: str
     eval_id: str
     data: bytes
     model: bytes
@@ -400,7 +371,7 @@ class PackedCase(NamedTuple):
     @property
     def key(self) -> CaseKey:
         """Unique key of the case."""
-        return CaseKey(self.eval_set_id or "", self.eval_id)
+        return CaseKey(self.eval_set_id, self.eval_id)
 
     def unpacked(self) -> EvalCase:
         """Returns the case."""
@@ -413,7 +384,6 @@ class CaseEntry(NamedTuple):
 
     record: Record
     key: CaseKey
-    eval_set_id: str | None
     data: bytes
 
     @property
@@ -425,7 +395,7 @@ class CaseEntry(NamedTuple):
 
 def case_entry(record: Record, case: EvalCase) -> CaseEntry:
     """Encodes a case."""
-    return CaseEntry(record, case.key, case.eval_set_id, pickle.dumps(case, pickle.HIGHEST_PROTOCOL))
+    return CaseEntry(record, case.key, pickle.dumps(case, pickle.HIGHEST_PROTOCOL))
 
 
 def packed_entries(entries: Sequence[CaseEntry]) -> bytes:
@@ -450,7 +420,7 @@ def packed_cases(entries: Sequence[CaseEntry]) -> bytes:
     for entry in entries:
         packing = zlib.compressobj(_FASTEST, zdict=model)
         data = packing.compress(entry.data) + packing.flush()
-        cases.append(PackedCase(entry.eval_set_id, entry.key.eval_id, data, model))
+        cases.append(PackedCase(*entry.key, data, model))
     return pickle.dumps(cases, pickle.HIGHEST_PROTOCOL)
 
 
@@ -484,13 +454,11 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
     for turn in conversation.turns:
         are_stated = are_stated or turn.expected is not None
         expected.append(turn.expected or ExpectedTurn())
-    if conversation.expected is None and not are_stated:
-        return None
-    if not are_stated:
-        expected = []
-    eval_id = stated_case(conversation) or conversation.conversation_id
-    case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id, turns=expected)
     outcome = conversation.expected
+    if outcome is None and not are_stated:
+        return None
+    eval_id, turns = stated_case(conversation) or conversation.conversation_id, expected if are_stated else []
+    case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id, turns=turns)
     if outcome is not None:
         case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
         case.actions, case.outputs = outcome.actions, outcome.outputs
@@ -511,7 +479,7 @@ class CaseIndex:
         for case in cases or ():
             self._by_id[case.eval_id].append(case)
             if "/" in case.eval_id:
-                self._by_last_segment[_short(case.eval_id)].append(case)
+                self._by_last_segment[case.eval_id.rpartition("/")[2]].append(case)
 
     def find(self, conversation: Conversation) -> EvalCase | None:
         """Returns the conversation's case: the one it names, with the record's own expectations first.
@@ -524,30 +492,45 @@ class CaseIndex:
             UnknownCaseError: It names a case that is not among the given ones and expects nothing itself.
             AmbiguousCaseError: It names no set, several have the case, and it expects nothing itself.
         """
-        own = inline_case(conversation)
+        inline = inline_case(conversation)
         if conversation.eval_id is None or not self._are_given:
-            return own
+            return inline
         try:
             case = self._named(conversation, conversation.eval_id)
         except LookupError as error:
-            if own is None:
+            if inline is None:
                 raise
-            own.not_found = str(error)
-            return own
-        return case if own is None else _with_own(case, own, conversation.turns)
+            inline.not_found = str(error)
+            return inline
+        if inline is None:
+            return case
+        names = ("outputs", "user_actions", "final_session_state", "rubrics", "unread")
+        stated = {name: getattr(inline, name) for name in names if getattr(inline, name)}
+        actions = case.actions if inline.actions is None else inline.actions
+        turns = joined_turns(case.turns, inline.turns, conversation.turns)
+        return msgspec.structs.replace(case, turns=turns, actions=actions, **stated)
 
     def has(self, key: CaseKey) -> bool:
         """Returns whether a case is among the given ones."""
         return any(case.key == key for case in self._by_id.get(key.eval_id, ()))
 
     def _named(self, conversation: Conversation, name: str) -> EvalCase:
-        found = self._by_id.get(name) or self._of_short_name(name)
-        if not found:
+        # Of two full names that differ, each is a case; a short name stands for all that end with it.
+        short = name.rpartition("/")[2]
+        same = self._by_id.get(name) or (self._by_id if "/" in name else self._by_last_segment).get(short)
+        if not same:
             raise UnknownCaseError(f"no eval case is called {name!r}")
-        chosen = _of_set(found, conversation)
+        chosen = _of_set(same, conversation)
         if len(chosen) == 1:
-            return self._whole(chosen[0])
-        sets = list(dict.fromkeys(_set_of(case) or _NO_SET for case in found))
+            case = chosen[0]
+            if isinstance(case, EvalCase):
+                return case
+            if case.key not in self._unpacked:
+                if len(self._unpacked) >= _MOST_UNPACKED:
+                    self._unpacked.clear()
+                self._unpacked[case.key] = case.unpacked()
+            return self._unpacked[case.key]
+        sets = list(dict.fromkeys(_set_of(case) or _NO_SET for case in same))
         shown = ", ".join(sets[:_SHOWN_SETS]) + (", ..." if len(sets) > _SHOWN_SETS else "")
         if conversation.eval_set_id:
             where = f"in the set {conversation.eval_set_id!r}"
@@ -556,32 +539,11 @@ class CaseIndex:
             f"several eval cases are called {name!r}; name the set in eval_set_id: {shown}"
         )
 
-    def _of_short_name(self, name: str) -> Sequence[GivenCase]:
-        """Returns the cases of that short name; two full names that differ are two cases."""
-        return self._by_id.get(_short(name), ()) if "/" in name else self._by_last_segment.get(name, ())
-
-    def _whole(self, found: GivenCase) -> EvalCase:
-        if isinstance(found, EvalCase):
-            return found
-        case = self._unpacked.get(found.key)
-        if case is None:
-            if len(self._unpacked) >= _MOST_UNPACKED:
-                self._unpacked.clear()
-            case = self._unpacked[found.key] = found.unpacked()
-        return case
-
 
 def match_case(
     index: CaseIndex, conversation: Conversation, record: Record, counts: Counter[str]
 ) -> Sample | Failure:
-    """Returns a conversation beside its case; a failure if its case is unknown or ambiguous.
-
-    Args:
-        index: The cases of the run.
-        conversation: What is to be scored.
-        record: Where it was read.
-        counts: `lost_conversations` counts the failures.
-    """
+    """Returns a conversation beside its case; a counted failure if its case is unknown or ambiguous."""
     try:
         return Sample(conversation, index.find(conversation), record)
     except Exception as error:
@@ -591,39 +553,22 @@ def match_case(
         return failure
 
 
-def _short(name: str) -> str:
-    return name.rsplit("/", 1)[-1]
-
-
 def _set_of(case: GivenCase) -> str:
     """Returns the set of a case: the one that it states, or the app of its resource name."""
     app, is_resource, _ = case.eval_id.rpartition("/evaluations/")
     return case.eval_set_id or (app if is_resource else "")
 
 
-def _of_set(found: Sequence[GivenCase], conversation: Conversation) -> Sequence[GivenCase]:
-    """Returns the cases of the set that a conversation states, or else, of several, those of its own app."""
+def _of_set(cases: Sequence[GivenCase], conversation: Conversation) -> Sequence[GivenCase]:
+    """Returns the cases of the set that a conversation states, or else, of several, those of its app."""
     stated = conversation.eval_set_id
     if stated:
-        own = [case for case in found if _set_of(case) == stated]
-        return own or [case for case in found if not _set_of(case)]
-    if len(found) == 1:
-        return found
+        of_set = [case for case in cases if _set_of(case) == stated]
+        return of_set or [case for case in cases if not _set_of(case)]
+    if len(cases) == 1:
+        return cases
     app = app_in(conversation.conversation_id, conversation.app_version)
-    return [case for case in found if app and _set_of(case) == app]
-
-
-def _with_own(case: EvalCase, own: EvalCase, recorded: Sequence[Turn]) -> EvalCase:
-    """Returns a case with what a record itself expects in place of what the case does, field by field."""
-    lists = {
-        name: getattr(own, name)
-        for name in ("outputs", "user_actions", "final_session_state", "rubrics")
-        if getattr(own, name)
-    }
-    actions = case.actions if own.actions is None else own.actions
-    turns = joined_turns(case.turns, own.turns, recorded)
-    unread = own.unread or case.unread
-    return msgspec.structs.replace(case, turns=turns, actions=actions, unread=unread, **lists)
+    return [case for case in cases if app and _set_of(case) == app]
 
 
 # Joins the turns that a record itself expects with those of the case that it names, field by field.
@@ -639,12 +584,7 @@ def joined_turns(
     """Returns the turns of a case, with what the record expects itself in place of what the case does.
 
     With equal numbers of turns, turn i is joined with turn i; otherwise the recorded turns are aligned with
-    the case's. No turn of the case is left out.
-
-    Args:
-        given: The case's turns.
-        own: What the record expects of each of its turns; empty: of none.
-        recorded: The record's turns.
+    the case's. No turn of the case is left out. `own` is empty where the record expects nothing.
     """
     if all(turn == _NOTHING for turn in own):
         return given
@@ -664,41 +604,30 @@ def joined_turns(
 def _joined(case: ExpectedTurn, own: ExpectedTurn) -> ExpectedTurn:
     if own == _NOTHING:
         return case
-    stated = _stated_groups(own)
+    # What the record states something of: words, calls, and the further kinds of expectations.
+    stated = {_group(expectation) for expectation in own.expectations}
+    stated |= {_WORDS} if own.response is not None else set()
+    stated |= {_CALLS} if own.tool_calls is not None else set()
     words, calls = (own if _WORDS in stated else case), (own if _CALLS in stated else case)
+    expectations: list[Expectation] = []
+    if case.expectations or own.expectations:  # else neither has the CES form
+        kept = [expectation for expectation in turn_expectations(case) if _group(expectation) not in stated]
+        expectations = [*turn_expectations(own), *kept]
     return ExpectedTurn(
         user=case.user if own.user is None else own.user,
         response=words.response,
         adk_text=words.adk_text,
         adk_reads=words.adk_reads and calls.adk_reads,
         tool_calls=calls.tool_calls,
-        expectations=_expectations(case, own, stated),
+        expectations=expectations,
         thresholds=own.thresholds or case.thresholds,
         unread=own.unread or case.unread,
         **{name: getattr(own, name) or getattr(case, name) for name in _LISTS},
     )
 
 
-def _stated_groups(turn: ExpectedTurn) -> set[str]:
-    """Returns what a turn states something of: words, calls, and the further kinds of expectations."""
-    stated = {_group(expectation) for expectation in turn.expectations}
-    if turn.response is not None:
-        stated.add(_WORDS)
-    if turn.tool_calls is not None:
-        stated.add(_CALLS)
-    return stated
-
-
 def _group(expectation: Expectation) -> str:
     return _GROUPS.get(expectation.kind, expectation.kind)
-
-
-def _expectations(case: ExpectedTurn, own: ExpectedTurn, stated: set[str]) -> list[Expectation]:
-    """Returns the CES form of a joined turn; empty where neither side has it."""
-    if not (case.expectations or own.expectations):
-        return []
-    kept = [each for each in turn_expectations(case) if _group(each) not in stated]
-    return [*turn_expectations(own), *kept]
 
 
 # Describes the end of conversations, and detects aborted ones.
@@ -733,8 +662,8 @@ def end_unclear(conversation: Conversation) -> bool:
 def end_text(conversation: Conversation) -> str:
     """Returns how a conversation ended, in one line."""
     ended, detail = conversation.ended, conversation.ended_detail
-    if ended is None and detail is None:
+    if ended is not None:
+        return f"the conversation {_TEXTS[ended]}" + (f" ({detail})" if detail else "")
+    if detail is None:
         return "the log does not say how the conversation ended"
-    if ended is None:
-        return f"how the conversation ended is not known: the log says {detail!r}"
-    return f"the conversation {_TEXTS[ended]}" + (f" ({detail})" if detail else "")
+    return f"how the conversation ended is not known: the log says {detail!r}"

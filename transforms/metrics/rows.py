@@ -2,10 +2,11 @@
 
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import asdict
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import (
     FailureRow,
@@ -22,17 +23,19 @@ from turnwise.schemas.score import Failure, Score
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, Units, panel_column
-from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation, Verdict
+from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, panel_column
+from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
 from turnwise.transforms.statistics.tests import wilson_interval
 from turnwise.transforms.text.dates import rfc3339
+
+VersionState: TypeAlias = tuple[str, MetricsState]
+"""App version ("": unknown), and the sums over its conversations."""
 
 
 class RowWindow(NamedTuple):
     """The window that metrics are of.
 
     Attributes:
-        start: Seconds since the epoch.
         end: Seconds since the epoch, exclusive.
         pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`.
         revision: How often the window gave figures before.
@@ -71,26 +74,11 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
             last = turn
             # Names of columns would double the cost.
             row = MadeScoreRow(
-                run_id,
-                conversation_id,
-                eval_id,
-                app_version,
-                turn,
-                name,
-                score.value,
-                score.outcome,
-                score.threshold,
-                score.label,
-                score.reason,
-                score.explanation,
-                score.details,
+                run_id, conversation_id, eval_id, app_version, turn, name, score.value, score.outcome,
+                score.threshold, score.label, score.reason, score.explanation, score.details,
                 None if score.judge is None else asdict(score.judge),
-                start if turn is None else times[turn],
-                language,
-                tags,
-                revision,
-                score_id,
-            )
+                start if turn is None else times[turn], language, tags, revision, score_id,
+            )  # fmt: skip
             rows.append(row)
     return rows
 
@@ -152,28 +140,35 @@ def failure_rows(failure: Failure, run_id: str) -> list[FailureRow]:
 
 
 def version_rows(
-    entry: tuple[str, MetricsState], run_id: str, window: RowWindow | None = None
+    entry: VersionState, run_id: str, window: RowWindow | None = None
 ) -> list[MetricsByAppVersionRow]:
     """Returns an app version's ("": unknown) row of verdicts, then one per criterion and level."""
-    version, state = entry
-    base = _metric_base(run_id, version, window)
-    return [_version_row(row, state) for row in _criterion_rows(base, state)]
+    state = entry[1]
+    return [
+        {
+            **row,
+            "conversations": state.conversations,
+            "turns": state.turns,
+            "sampled_out": state.sampled_out[row["criterion"]],
+            "repeats": state.repeats.figures(row["criterion"]) if row["level"] == "conversation" else None,
+            "panel": panel_column(state.panels, row["criterion"], row["level"]),
+        }
+        for row in _criterion_rows(entry, run_id, window)
+    ]
 
 
-def _criterion_rows(base: "_MetricBase", state: MetricsState) -> list[MetricRow]:
+def _criterion_rows(entry: VersionState, run_id: str, window: RowWindow | None) -> list[MetricRow]:
     """Returns the row of verdicts, then one per criterion and level."""
-    rows = [_metric_row(base, STATUS, "conversation", status_tally(state), state.units)]
-    for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
-        rows.append(_metric_row(base, criterion, "conversation" if is_whole else "turn", tally, state.units))
+    rows = [_metric_row(entry, run_id, window, STATUS, "conversation", status_tally(entry[1]))]
+    for (name, is_whole), tally in sorted(entry[1].criterion_tallies().items(), key=lambda item: item[0]):
+        level = "conversation" if is_whole else "turn"
+        rows.append(_metric_row(entry, run_id, window, name, level, tally))
     return rows
 
 
-def slice_rows(
-    entry: tuple[str, MetricsState], run_id: str, window: RowWindow | None = None
-) -> list[MetricsBySliceRow]:
+def slice_rows(entry: VersionState, run_id: str, window: RowWindow | None = None) -> list[MetricsBySliceRow]:
     """Returns an app version's ("": unknown) rows per slice: of verdicts, then per criterion and level."""
     version, whole = entry
-    base = _metric_base(run_id, version, window)
     return [
         {
             **row,
@@ -183,31 +178,15 @@ def slice_rows(
             "share_of_turns": state.turns / whole.turns if whole.turns else 0.0,
         }
         for name, state in sorted(whole.slices.items())
-        for row in _criterion_rows(base, state)
+        for row in _criterion_rows((version, state), run_id, window)
     ]
 
 
-def _version_row(row: MetricRow, state: MetricsState) -> MetricsByAppVersionRow:
-    criterion = row["criterion"]
-    return {
-        **row,
-        "conversations": state.conversations,
-        "turns": state.turns,
-        "sampled_out": state.sampled_out[criterion],
-        "repeats": state.repeats.figures(criterion) if row["level"] == "conversation" else None,
-        "panel": panel_column(state.panels, criterion, row["level"]),
-    }
-
-
-def turn_rows(
-    entry: tuple[str, MetricsState], run_id: str, window: RowWindow | None = None
-) -> list[MetricsByTurnRow]:
+def turn_rows(entry: VersionState, run_id: str, window: RowWindow | None = None) -> list[MetricsByTurnRow]:
     """Returns an app version's ("": unknown) rows per turn index and criterion."""
-    version, state = entry
-    base = _metric_base(run_id, version, window)
-    turns = [(turn, name, tally) for (name, turn), tally in state.tallies.items() if turn is not None]
+    turns = [(turn, name, tally) for (name, turn), tally in entry[1].tallies.items() if turn is not None]
     return [
-        {**_metric_row(base, name, "turn", tally, state.units), "turn_index": turn}
+        {**_metric_row(entry, run_id, window, name, "turn", tally), "turn_index": turn}
         for turn, name, tally in sorted(turns, key=lambda item: item[:2])
     ]
 
@@ -228,35 +207,25 @@ def status_tally(state: MetricsState) -> Tally:
     )
 
 
-class _MetricBase(NamedTuple):
-    """Common columns of the metric rows of an app version (and window)."""
-
-    run_id: str
-    app_version: str | None
-    window_start: str | None = None
-    window_end: str | None = None
-    pane: str | None = None
-    revision: int | None = None
-
-
-def _metric_base(run_id: str, version: str, window: RowWindow | None) -> _MetricBase:
-    if window is None:
-        return _MetricBase(run_id, version or None)
-    start, end = rfc3339(window.start), rfc3339(window.end)
-    return _MetricBase(run_id, version or None, start, end, window.pane, window.revision)
-
-
-def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally, units: Units) -> MetricRow:
+def _metric_row(
+    entry: VersionState,
+    run_id: str,
+    window: RowWindow | None,
+    criterion: str,
+    level: str,
+    tally: Tally,
+) -> MetricRow:
+    version, state = entry
     kind = CRITERIA.get(criterion)
     scale = kind.scale if kind else (0.0, 1.0) if criterion == STATUS else None
     gated = tally.passes + tally.fails
     # Cases are independent, their recordings are not.
-    trials = units.independent(gated)
+    trials = state.units.independent(gated)
     interval = wilson_interval(tally.passes * trials / gated, trials) if gated else None
     flips = Flips(tally.voted, tally.flipped if tally.voted else None)
     return {
-        "run_id": base.run_id,
-        "app_version": base.app_version,
+        "run_id": run_id,
+        "app_version": version or None,
         "criterion": criterion,
         "level": level,
         "unit": kind.unit if kind else "score",
@@ -279,8 +248,8 @@ def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally, uni
         "voted": tally.voted,
         "flipped": flips.flipped,
         "flip_rate": flips.rate,
-        "window_start": base.window_start,
-        "window_end": base.window_end,
-        "pane": base.pane,
-        "revision": base.revision,
+        "window_start": rfc3339(window.start) if window else None,
+        "window_end": rfc3339(window.end) if window else None,
+        "pane": window.pane if window else None,
+        "revision": window.revision if window else None,
     }

@@ -1,26 +1,30 @@
 """Metrics of an app version as an additive state: sums over scores, units of intervals, runs of cases."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from math import ceil, copysign, log, log1p, sqrt
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import astuple
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import JudgeUse, Outcome, Score
+from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.metrics.repeats import Repeats
 from turnwise.transforms.scoring.config import panel_summary, verdict_letters
-from turnwise.transforms.scoring.evaluate import STATUS, CriterionScores, ScoredConversation, Verdict
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
 from turnwise.transforms.scoring.selection import PANEL
 
 # Quantiles within 0.1 % of the value, from counts in logarithmic bins that can be added and taken back.
 #
 # The bins, and the value that stands for each, are those of DDSketch: Masson, Rim and Lee, "DDSketch: a fast
 # and fully-mergeable quantile sketch with relative-error guarantees", PVLDB 12(12), 2019.
+
+K = TypeVar("K")
 
 ACCURACY = 0.001
 SMALLEST, LARGEST = 1e-9, 1e9
@@ -56,14 +60,14 @@ def add_value(bins: Bins, value: float) -> None:
     bins[place] = bins.get(place, 0) + 1
 
 
-def add_bins(bins: Bins, more: Bins, sign: int = 1) -> None:
-    """Adds counts, in place, or takes them back (`sign` -1); a bin that falls to nothing goes."""
-    for place, count in more.items():
-        now = bins.get(place, 0) + sign * count
+def add_counts(counts: dict[K, int], more: Mapping[K, int], sign: int = 1) -> None:
+    """Adds counts, in place, or takes them back (`sign` -1); a key that falls to nothing goes."""
+    for key, count in more.items():
+        now = counts.get(key, 0) + sign * count
         if now:
-            bins[place] = now
+            counts[key] = now
         else:
-            bins.pop(place, None)
+            counts.pop(key, None)
 
 
 def rank_of(share: float, count: int) -> int:
@@ -96,13 +100,9 @@ class Tally(Struct):
     """Sums over the scores of one criterion; two tallies add up to the tally of all their scores.
 
     Attributes:
-        scored: Scores with a value.
-        unscored: Scores without one.
         errors: Times the criterion raised.
         total: Sum of the values, in 2^-100.
         squares: Sum of their squares, in 2^-200.
-        passes: Outcomes PASS.
-        fails: Outcomes FAIL.
         sketch: Counts of the values for quantiles, for latencies; None elsewhere.
         voted: Verdicts of a judge with two votes or more.
         flipped: Those of them whose votes are not all the same.
@@ -148,7 +148,7 @@ class Tally(Struct):
         self.fails += sign * other.fails
         if other.sketch is not None:
             bins = {} if self.sketch is None else self.sketch
-            add_bins(bins, other.sketch, sign)
+            add_counts(bins, other.sketch, sign)
             self.sketch = bins or None
         self.voted += sign * other.voted
         self.flipped += sign * other.flipped
@@ -213,20 +213,17 @@ def add_panel(counts: PanelCounts, entry: CriterionScores) -> None:
 
 def merge_panels(counts: PanelCounts, more: PanelCounts, sign: int) -> None:
     """Adds counts, in place, or takes them back (`sign` -1); what falls to nothing goes."""
-    for key, own in more.items():
-        mine = counts.setdefault(key, Counter())
-        for letters, number in own.items():
-            mine[letters] += sign * number
-            if not mine[letters]:
-                del mine[letters]
-        if not mine:
+    for key, numbers in more.items():
+        sums = counts.setdefault(key, Counter())
+        add_counts(sums, numbers, sign)
+        if not sums:
             del counts[key]
 
 
 def panel_column(counts: PanelCounts, criterion: str, level: str) -> JsonObject | None:
     """Returns what a row of metrics says of a panel; None: there was none."""
-    found = counts.get((criterion, level == "conversation"))
-    return panel_summary(found) if found else None
+    questions = counts.get((criterion, level == "conversation"))
+    return panel_summary(questions) if questions else None
 
 
 # The state.
@@ -296,22 +293,18 @@ class Units(Struct):
         self.total += sign * other.total
         if other.level > self.level:
             self.level = other.level
-            self._drop()
-        for place, number in other.kept.items():
-            if place >> (_BITS - self.level):
-                continue
-            after = self.kept.pop(place, 0) + sign * number
-            if after:
-                self.kept[place] = after
+            self.kept = self._sampled(self.kept)
+        add_counts(self.kept, self._sampled(other.kept), sign)
         self._limit()
 
     def _limit(self) -> None:
         while len(self.kept) > _MOST_KEPT:
             self.level += 1
-            self._drop()
+            self.kept = self._sampled(self.kept)
 
-    def _drop(self) -> None:
-        self.kept = {place: n for place, n in self.kept.items() if not place >> (_BITS - self.level)}
+    def _sampled(self, counts: dict[int, int]) -> dict[int, int]:
+        """Returns the counts of the hashes that the level keeps."""
+        return {place: number for place, number in counts.items() if not place >> (_BITS - self.level)}
 
     def independent(self, count: int) -> float:
         """Returns how many independent trials so many scores are: fewer where cases were recorded repeatedly.
@@ -329,15 +322,10 @@ class MetricsState(Struct):
     """Sums over the conversations of one app version.
 
     Attributes:
-        conversations: How many.
         turns: Recorded turns in them.
-        passes: Verdicts PASS.
-        fails: Verdicts FAIL.
         tallies: (criterion, turn index) -> sums; turn index None: conversations as a whole.
         ces: Sums that a dialect gives: those behind CES's AggregatedMetrics.
         sampled_out: Judged criterion, or `evaluation_status` -> conversations that sampling left out.
-        repeats: Runs by case.
-        panels: Verdicts of panels of judges.
         units: The cases that the conversations are of.
         slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """
@@ -388,8 +376,9 @@ class MetricsState(Struct):
         in_seconds, is_judged = criterion.unit == "seconds", isinstance(criterion, JudgedCriterion)
         scores: list[tuple[int | None, Score]] = [*entry.turns]
         overall = entry.overall
-        if turns is not None:
-            scores, overall = [*_within(entry.turns, turns)], _overall_within(entry, turns)
+        if turns is not None and entry.turns:  # what was scored as a whole stays whole
+            scores = [(turn, score) for turn, score in scores if turn in turns]
+            overall = criterion.overall([score for _, score in scores])
         if overall is not None:
             scores.append((None, overall))
         name, tallies = criterion.name, self.tallies
@@ -399,18 +388,13 @@ class MetricsState(Struct):
                 if tally is None:
                     tally = tallies[name, turn] = Tally()
                 tally.add(score.value, score.outcome, in_seconds)
-            if is_judged:
-                self._add_votes(name, turn, score.judge)
+            if score.judge is not None and score.judge.voted:  # also of a score that enters no mean
+                tally = self._tally(name, turn)
+                tally.voted += score.judge.voted
+                tally.flipped += score.judge.flipped or 0
         for place in entry.errors:
             if turns is None or place is None or place in turns:
-                self._tally(criterion.name, place).errors += 1
-
-    def _add_votes(self, criterion: str, turn: int | None, judge: JudgeUse | None) -> None:
-        """Counts the verdicts of a score, also of one that enters no mean."""
-        if judge is not None and judge.voted:
-            tally = self._tally(criterion, turn)
-            tally.voted += judge.voted
-            tally.flipped += judge.flipped or 0
+                self._tally(name, place).errors += 1
 
     def _tally(self, criterion: str, turn: int | None) -> Tally:
         tally = self.tallies.get((criterion, turn))
@@ -428,29 +412,20 @@ class MetricsState(Struct):
         self.passes += sign * other.passes
         self.fails += sign * other.fails
         for key, tally in other.tallies.items():
-            self._merge_tally(key, tally, sign)
+            mine = self._tally(*key)
+            mine.merge(tally, sign)
+            if mine.is_empty:
+                del self.tallies[key]
         add_sums(self.ces, other.ces, sign)
         self.repeats.merge(other.repeats, sign)
         self.units.merge(other.units, sign)
         merge_panels(self.panels, other.panels, sign)
-        for criterion, number in other.sampled_out.items():
-            self.sampled_out[criterion] += sign * number
-            if not self.sampled_out[criterion]:
-                del self.sampled_out[criterion]
+        add_counts(self.sampled_out, other.sampled_out, sign)
         for name, state in other.slices.items():
-            self._merge_slice(name, state, sign)
-
-    def _merge_tally(self, key: tuple[str, int | None], tally: Tally, sign: int) -> None:
-        mine = self._tally(*key)
-        mine.merge(tally, sign)
-        if mine.is_empty:
-            del self.tallies[key]
-
-    def _merge_slice(self, name: str, state: "MetricsState", sign: int) -> None:
-        mine = self.slices.setdefault(name, MetricsState())
-        mine.merge(state, sign)
-        if not mine.conversations:
-            del self.slices[name]
+            part = self.slices.setdefault(name, MetricsState())
+            part.merge(state, sign)
+            if not part.conversations:
+                del self.slices[name]
 
     def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
         """Returns the sums by (criterion, whether of whole conversations), over all turns."""
@@ -473,24 +448,13 @@ def add_conversation(
     state.add(scored, verdict, parts)
 
 
-def _overall_within(entry: CriterionScores, turns: frozenset[int]) -> Score | None:
-    """Sums up some turns of a conversation; what was scored as a whole stays whole."""
-    if not entry.turns:
-        return entry.overall
-    return entry.criterion.overall([score for _, score in _within(entry.turns, turns)])
-
-
-def _within(scores: Iterable[tuple[int, Score]], turns: frozenset[int]) -> Iterable[tuple[int, Score]]:
-    return ((turn, score) for turn, score in scores if turn in turns)
-
-
 # Metrics as bytes, for state, for shuffles between workers, and for what is kept beside the output.
 
 _VERSION = 1
 
 
-class _EncodedTally(msgspec.Struct, array_like=True):
-    """A Tally; its sums exceed 64 bits and stand as big-endian two's complement."""
+class _EncodedTally(Struct, array_like=True):
+    """A Tally with its key; sums that exceed 64 bits stand as big-endian two's complement, also below."""
 
     criterion: str
     turn: int | None
@@ -506,17 +470,7 @@ class _EncodedTally(msgspec.Struct, array_like=True):
     flipped: int = 0
 
 
-class _EncodedSum(msgspec.Struct, array_like=True):
-    """An entry of CES sums; totals of nanoseconds may exceed 64 bits."""
-
-    turn: int | None
-    kind: str
-    tool: str
-    first: bytes
-    second: bytes
-
-
-class _EncodedState(msgspec.Struct, array_like=True):
+class _EncodedState(Struct, array_like=True):
     """A MetricsState. New fields go to the end, with a default; a change of old ones needs a new version."""
 
     version: int
@@ -525,7 +479,7 @@ class _EncodedState(msgspec.Struct, array_like=True):
     passes: int
     fails: int
     tallies: list[_EncodedTally]
-    ces: list[_EncodedSum]
+    ces: list[tuple[int | None, str, str, bytes, bytes]]
     sampled_out: dict[str, int]
     repeats: dict[str, dict[str, tuple[int, int]]]
     are_repeats_full: bool
@@ -544,11 +498,11 @@ def packed(state: MetricsState) -> bytes:
             state.passes,
             state.fails,
             [_packed_tally(*key, tally) for key, tally in state.tallies.items()],
-            [_EncodedSum(*key, _bytes(first), _bytes(second)) for key, (first, second) in state.ces.items()],
+            [(*key, _bytes(first), _bytes(second)) for key, (first, second) in state.ces.items()],
             state.sampled_out,
             state.repeats.cases,
             state.repeats.is_full,
-            {name: packed(own) for name, own in state.slices.items()},
+            {name: packed(part) for name, part in state.slices.items()},
             [(*key, counts) for key, counts in state.panels.items()],
             (state.units.kept, state.units.level, state.units.total),
         )
@@ -561,54 +515,32 @@ def unpacked(data: bytes) -> MetricsState:
     Raises:
         ValueError: It is nothing that `packed` gave, or of another version of it.
     """
-    found = _DECODER.decode(data)
-    if found.version != _VERSION:
-        raise ValueError(f"metrics of version {found.version} cannot be read, only of version {_VERSION}")
+    encoded = _DECODER.decode(data)
+    if encoded.version != _VERSION:
+        raise ValueError(f"metrics of version {encoded.version} cannot be read, only of version {_VERSION}")
     return MetricsState(
-        found.conversations,
-        found.turns,
-        found.passes,
-        found.fails,
-        {(tally.criterion, tally.turn): _unpacked_tally(tally) for tally in found.tallies},
-        {(pair.turn, pair.kind, pair.tool): [_int(pair.first), _int(pair.second)] for pair in found.ces},
-        Counter(found.sampled_out),
-        Repeats(found.repeats, found.are_repeats_full),
-        {name: unpacked(own) for name, own in found.slices.items()},
-        {(name, is_whole): Counter(counts) for name, is_whole, counts in found.panels},
-        Units(*found.units),
+        encoded.conversations,
+        encoded.turns,
+        encoded.passes,
+        encoded.fails,
+        {(tally.criterion, tally.turn): _unpacked_tally(tally) for tally in encoded.tallies},
+        {(turn, kind, tool): [_int(a), _int(b)] for turn, kind, tool, a, b in encoded.ces},
+        Counter(encoded.sampled_out),
+        Repeats(encoded.repeats, encoded.are_repeats_full),
+        {name: unpacked(part) for name, part in encoded.slices.items()},
+        {(name, is_whole): Counter(counts) for name, is_whole, counts in encoded.panels},
+        Units(*encoded.units),
     )
 
 
 def _packed_tally(criterion: str, turn: int | None, tally: Tally) -> _EncodedTally:
-    return _EncodedTally(
-        criterion,
-        turn,
-        tally.scored,
-        tally.unscored,
-        tally.errors,
-        _bytes(tally.total),
-        _bytes(tally.squares),
-        tally.passes,
-        tally.fails,
-        tally.sketch,
-        tally.voted,
-        tally.flipped,
-    )
+    scored, unscored, errors, total, squares, *rest = astuple(tally)
+    return _EncodedTally(criterion, turn, scored, unscored, errors, _bytes(total), _bytes(squares), *rest)
 
 
-def _unpacked_tally(found: _EncodedTally) -> Tally:
-    return Tally(
-        found.scored,
-        found.unscored,
-        found.errors,
-        _int(found.total),
-        _int(found.squares),
-        found.passes,
-        found.fails,
-        found.sketch,
-        found.voted,
-        found.flipped,
-    )
+def _unpacked_tally(encoded: _EncodedTally) -> Tally:
+    _, _, scored, unscored, errors, total, squares, *rest = astuple(encoded)
+    return Tally(scored, unscored, errors, _int(total), _int(squares), *rest)
 
 
 def _bytes(number: int) -> bytes:

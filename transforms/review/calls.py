@@ -44,7 +44,6 @@ class CallEffect(NamedTuple):
 
     Attributes:
         text: `read`, `write`, `handoff`, `destructive` or `unknown`.
-        tool: Name of the tool.
         is_guess: Whether the effect is guessed from the name of the tool, or unknown.
         idempotent: Whether repeating the call has no further effect.
     """
@@ -70,10 +69,10 @@ class CallEffects:
             return known
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
-        found = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
+        made = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
         if len(self._known) < _MOST_KNOWN and len(key or "") <= _LONGEST_NAME:
-            self._known[key] = found
-        return found
+            self._known[key] = made
+        return made
 
 
 class MadeCalls(Struct):
@@ -86,7 +85,6 @@ class MadeCalls(Struct):
         changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
             write, one list a turn.
         guessed: Tools whose effect is guessed or unknown.
-        number: How many calls there are.
     """
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)
@@ -145,13 +143,6 @@ def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
     return made
 
 
-def user_calls(turn: Turn, effects: CallEffects) -> list[TranscriptCall]:
-    """Returns the calls that the user made with their own tools in a turn."""
-    made = MadeCalls()
-    made.add(turn.user_tool_calls, turn.user_tool_responses, [], effects)
-    return made.turns[0]
-
-
 def tool_names(tools: Iterable[str]) -> list[str]:
     """Returns names of tools, sorted, each once and at most 200 characters long; the first 100."""
     return sorted({tool[:_LONGEST_NAME] for tool in tools})[:_MOST_TOOLS]
@@ -159,11 +150,7 @@ def tool_names(tools: Iterable[str]) -> list[str]:
 
 def expected_calls(calls: Sequence[ToolCall], effects: CallEffects) -> list[ExpectedCall]:
     """Returns expected calls with their effects."""
-    expected = list[ExpectedCall]()
-    for call in calls:
-        effect = effects.of(call)
-        expected.append({"name": call.name, "args": call.args, "effect": effect.text})
-    return expected
+    return [{"name": call.name, "args": call.args, "effect": effects.of(call).text} for call in calls]
 
 
 def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
@@ -177,6 +164,7 @@ def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
 
 # Makes the transcript of a sample: what was said and called, with what was expected beside it.
 
+_NO_TURN = Turn()
 _encode = msgspec.msgpack.Encoder().encode
 _DOUBLE = b"\xcb"
 _NOT_FINITE = (b"\x7f", b"\xff")
@@ -201,39 +189,19 @@ def transcript_of(
         turns.append(_turn(pair, next(calls) if pair.actual else [], effects))
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
-    data = _encoded(transcript)
-    if data is None or (_DOUBLE in data and _has_other_numbers(data)):
+    try:  # MessagePack costs less than to look at every part for a number that JSON does not have
+        data = _encode(transcript)
+        is_finite = not any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
+    except (ValueError, OverflowError, TypeError):  # it has no room for a value
+        data, is_finite = None, False
+    if not is_finite:
         transcript = cast(Transcript, _with_finite_numbers(cast(JsonValue, transcript)))
     is_small = data is not None and len(data) <= _SURELY_FITS
     return transcript if is_small else limited(transcript, kept)
 
 
-def _encoded(transcript: Transcript) -> bytes | None:
-    """Returns MessagePack, which costs less than to look at every part; None: it has no room for a value."""
-    try:
-        return _encode(transcript)
-    except (ValueError, OverflowError, TypeError):
-        return None
-
-
-def _has_other_numbers(data: bytes) -> bool:
-    """Returns whether MessagePack may hold an infinite number or NaN."""
-    return any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
-
-
 def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
-    actual = pair.actual
-    expected = None if pair.expected is None else _expected(pair, pair.expected, effects)
-    if actual is None:
-        return {
-            "index": pair.index,
-            "label": pair.label,
-            "user": None,
-            "agent": None,
-            "tool_calls": [],
-            "seconds": None,
-            "expected": expected,
-        }
+    actual = pair.actual or _NO_TURN
     turn: TranscriptTurn = {
         "index": pair.index,
         "label": pair.label,
@@ -241,13 +209,15 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
         "agent": actual.agent,
         "tool_calls": made,
         "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
-        "expected": expected,
+        "expected": None if pair.expected is None else _expected(pair, pair.expected, effects),
     }
     # What only some turns have.
     if len(actual.agent_messages) > 1:
         turn["messages"] = actual.agent_messages
     if actual.user_tool_calls:
-        turn["user_tool_calls"] = user_calls(actual, effects)
+        made_by_user = MadeCalls()
+        made_by_user.add(actual.user_tool_calls, actual.user_tool_responses, [], effects)
+        turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
@@ -281,9 +251,9 @@ def _expected(pair: TurnPair, expected: ExpectedTurn, effects: CallEffects) -> E
 def _with_finite_numbers(value: JsonValue) -> JsonValue:
     """Replaces infinite numbers and NaN by texts: JSON has null for them, as if nothing was there."""
     if isinstance(value, dict):
-        return {name: _with_finite_numbers(one) for name, one in value.items()}
+        return {name: _with_finite_numbers(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_with_finite_numbers(one) for one in value]
+        return [_with_finite_numbers(item) for item in value]
     if not isinstance(value, float) or isfinite(value):
         return value
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
@@ -318,34 +288,28 @@ def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | No
 def add_expectations(part: ExpectedPart, expectations: Sequence[Expectation], effects: CallEffects) -> None:
     """Adds single expectations; calls and texts that a turn states already are not repeated."""
     states_calls = "tool_calls" in part
-    for each in expectations:
-        if each.skip:
-            part["other"] = [*part.get("other", ()), f"skipped: {_told(each)}"]
-        elif each.kind == "tool_call" and each.tool_call:
+    for wanted in expectations:
+        if wanted.skip:
+            part["other"] = [*part.get("other", ()), f"skipped: {_expectation_text(wanted)}"]
+        elif wanted.kind == "tool_call" and wanted.tool_call:
             if not states_calls:
-                calls = expected_calls([each.tool_call], effects)
+                calls = expected_calls([wanted.tool_call], effects)
                 part["tool_calls"] = [*part.get("tool_calls", ()), *calls]
-        elif each.kind == "no_tool_calls":
+        elif wanted.kind == "no_tool_calls":
             part.setdefault("tool_calls", [])
-        elif each.kind != "mock_tool_response":
-            _add_other(part, each)
+        elif wanted.kind == "agent_response" and wanted.text is not None:
+            if wanted.text != part.get("response"):
+                part["texts"] = [*part.get("texts", ()), wanted.text]
+        elif wanted.kind == "agent_transfer" and wanted.target_agent:
+            if wanted.target_agent not in part.get("transfers", ()):
+                part["transfers"] = [*part.get("transfers", ()), wanted.target_agent]
+        elif wanted.kind == "updated_variables":
+            part["variables"] = {**part.get("variables", {}), **(wanted.variables or {})}
+        elif wanted.kind != "mock_tool_response":
+            part["other"] = [*part.get("other", ()), _expectation_text(wanted)]
 
 
-def _add_other(part: ExpectedPart, expectation: Expectation) -> None:
-    """Adds an expectation that is not of calls."""
-    if expectation.kind == "agent_response" and expectation.text is not None:
-        if expectation.text != part.get("response"):
-            part["texts"] = [*part.get("texts", ()), expectation.text]
-    elif expectation.kind == "agent_transfer" and expectation.target_agent:
-        if expectation.target_agent not in part.get("transfers", ()):
-            part["transfers"] = [*part.get("transfers", ()), expectation.target_agent]
-    elif expectation.kind == "updated_variables":
-        part["variables"] = {**part.get("variables", {}), **(expectation.variables or {})}
-    else:
-        part["other"] = [*part.get("other", ()), _told(expectation)]
-
-
-def _told(expectation: Expectation) -> str:
+def _expectation_text(expectation: Expectation) -> str:
     """Returns a single expectation in one line."""
     if expectation.tool_call is not None:
         return f"{expectation.kind}: {call_text(expectation.tool_call)}"
@@ -359,19 +323,8 @@ def _told(expectation: Expectation) -> str:
 # Limits the size of transcripts, with a mark at every cut and counts of what was left out.
 
 
-class _TranscriptLimits(NamedTuple):
-    """Characters of a text or value, and entries of a list, at most."""
-
-    characters: int
-    entries: int
-
-
-_STEPS = (
-    _TranscriptLimits(8_000, 200),
-    _TranscriptLimits(2_000, 50),
-    _TranscriptLimits(500, 20),
-    _TranscriptLimits(100, 5),
-)
+_STEPS = ((8_000, 200), (2_000, 50), (500, 20), (100, 5))
+"""Characters of a text or value, and entries of a list, at most."""
 _WHOLE_KEYS = frozenset(("index", "label", "seconds", "effect"))
 _VALUES = frozenset(("args", "result", "variables"))
 
@@ -385,12 +338,24 @@ def limited(transcript: Transcript, kept: int | None = None, most: int = MOST_BY
     """
     if _size(transcript) <= most:
         return transcript
-    for limits in _STEPS:
-        cut = _Cut(limits)
-        found = cut.transcript(transcript)
-        if _size(found) <= most:
-            return found
-    return _without_turns(found, cut.left_out, kept, most)
+    for characters, entries in _STEPS:
+        cut = _Cut(characters, entries)
+        shortened = cut.transcript(transcript)
+        if _size(shortened) <= most:
+            return shortened
+    turns = shortened["turns"]
+    room = most - _size({**shortened, "turns": []}) - 64
+    chosen, last = set(), len(turns) - 1
+    # The one to keep, then alternately from the start and from the end.
+    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
+    ends = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i) if 0 <= place <= last]
+    for place in dict.fromkeys([*named, *ends]):
+        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
+        if size <= room:
+            room -= size
+            chosen.add(place)
+    cut.left_out["turns"] = len(turns) - len(chosen)
+    return {**shortened, "turns": [turns[place] for place in sorted(chosen)]}
 
 
 def _size(transcript: Transcript) -> float:
@@ -404,8 +369,8 @@ def _size(transcript: Transcript) -> float:
 class _Cut:
     """Shortens the parts of a transcript, and counts what is left out."""
 
-    def __init__(self, limits: _TranscriptLimits) -> None:
-        self._limits = limits
+    def __init__(self, characters: int, entries: int) -> None:
+        self._characters, self._entries = characters, entries
         self.left_out: LeftOut = {"turns": 0, "entries": 0, "characters": 0}
 
     def transcript(self, transcript: Transcript) -> Transcript:
@@ -423,17 +388,17 @@ class _Cut:
         if key in _VALUES:
             return self._any(value)
         if isinstance(value, list):
-            self.left_out["entries"] += max(0, len(value) - self._limits.entries)
-            return [self._value("", each) for each in value[: self._limits.entries]]
+            self.left_out["entries"] += max(0, len(value) - self._entries)
+            return [self._value("", item) for item in value[: self._entries]]
         return self._part(value) if isinstance(value, dict) else value
 
     def _text(self, text: str) -> str:
         clean = text.encode("utf-8", "replace").decode()
-        more = len(clean) - self._limits.characters
+        more = len(clean) - self._characters
         if more <= 0:
             return clean
         self.left_out["characters"] += more
-        return f"{clean[: self._limits.characters]}… [{more:,} characters left out]"
+        return f"{clean[: self._characters]}… [{more:,} characters left out]"
 
     def _any(self, value: JsonValue) -> JsonValue:
         """Returns a value as it is, or the start of its JSON text."""
@@ -442,28 +407,6 @@ class _Cut:
         except ValueError:
             text = repr(value)
         else:
-            if len(text) <= self._limits.characters:
+            if len(text) <= self._characters:
                 return value
         return self._text(text)
-
-
-def _without_turns(transcript: Transcript, left_out: LeftOut, kept: int | None, most: int) -> Transcript:
-    """Returns a transcript without the turns that it has no room for."""
-    turns = transcript["turns"]
-    room = most - _size({**transcript, "turns": []}) - 64
-    chosen = set()
-    for place in _by_weight(turns, kept):
-        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
-        if size <= room:
-            room -= size
-            chosen.add(place)
-    left_out["turns"] = len(turns) - len(chosen)
-    return {**transcript, "turns": [turns[place] for place in sorted(chosen)]}
-
-
-def _by_weight(turns: Sequence[TranscriptTurn], kept: int | None) -> list[int]:
-    """Returns the places of the turns: the one to keep, then alternately from the start and from the end."""
-    last = len(turns) - 1
-    places = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i)]
-    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
-    return list(dict.fromkeys([*named, *(place for place in places if 0 <= place <= last)]))

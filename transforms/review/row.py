@@ -1,7 +1,7 @@
 """Makes the row of a scored conversation."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.jsonio import JsonObject
@@ -32,27 +32,8 @@ def reviewer_of(run: RunInfo) -> "Reviewer":
     return known
 
 
-class _Found(NamedTuple):
-    """What is wrong with a conversation, by its most severe problem."""
-
-    harm: float = 0.0
-    term: str | None = None
-    criterion: str | None = None
-    turn: int | None = None
-    why: str | None = None
-    cluster: str | None = None
-    cluster_label: str | None = None
-
-
-_NOTHING = _Found()
-
-
 class Reviewer:
-    """Makes the rows of a run's conversations.
-
-    Attributes:
-        run: The run.
-    """
+    """Makes the rows of a run's conversations."""
 
     def __init__(self, run: RunInfo) -> None:
         self.run = run
@@ -66,16 +47,17 @@ class Reviewer:
         if conversation.tools or (case is not None and case.tools):
             effects = CallEffects(self._criterion.catalog(sample))
         made = agent_calls(conversation.turns, effects)
-        found = _NOTHING
         problems = problems_of(scored, verdict, self._criterion if made.destructive else None)
-        if problems:
-            worst, why = problems[0], why_of(problems[0], sample)
-            found = _Found(harm_of(problems), worst.term, worst.criterion, worst.turn, *why)
+        worst = problems[0] if problems else None
+        why, cluster, cluster_label = why_of(worst, sample) if worst else (None, None, None)
+        worst_turn = worst.turn if worst else None
         unclear = unclear_tools(sample, made, effects, self._criterion) if any(made.changing) else []
-        transcript = transcript_of(sample, made, effects, found.turn) if self.run.transcripts else None
-        figures, event_time = _figures(conversation.turns), conversation.start_time
-        if event_time is None and figures.time is not None:
-            event_time = rfc3339(figures.time)
+        transcript = transcript_of(sample, made, effects, worst_turn) if self.run.transcripts else None
+        seconds, tokens_in, tokens_out, time = _figures(conversation.turns)
+        event_time = conversation.start_time
+        if event_time is None and time is not None:
+            event_time = rfc3339(time)
+        is_open = bool(verdict.reasons) and verdict.status != "PASS"
         return {
             "run_id": self.run.run_id,
             "conversation_id": conversation.conversation_id,
@@ -88,16 +70,16 @@ class Reviewer:
             "language": conversation.language,
             "tags": sample.tags,
             "verdict": verdict.status,
-            "reason": _reason(verdict) if verdict.reasons else None,
+            "reason": one_line("; ".join(verdict.reasons), _MOST_REASON) if is_open else None,
             "sampled_out": [*scored.sampled_out],
             "ended": conversation.ended,
-            "worst_criterion": found.criterion,
-            "worst_turn": found.turn,
-            "why": found.why,
-            "harm": found.harm,
-            "harm_term": found.term,
-            "cluster": found.cluster,
-            "cluster_label": found.cluster_label,
+            "worst_criterion": worst.criterion if worst else None,
+            "worst_turn": worst_turn,
+            "why": why,
+            "harm": harm_of(problems) if worst else 0.0,
+            "harm_term": worst.term if worst else None,
+            "cluster": cluster,
+            "cluster_label": cluster_label,
             "turns": len(conversation.turns),
             "tool_calls": made.number,
             "tool_errors": made.errors,
@@ -105,9 +87,9 @@ class Reviewer:
             "unclear_tools": unclear,
             "guessed_tools": tool_names(made.guessed) if made.guessed else [],
             "unknown_calls": _unknown(conversation.turns) if sample.has_gaps else None,
-            "latency_seconds": figures.seconds,
-            "tokens_in": figures.tokens_in,
-            "tokens_out": figures.tokens_out,
+            "latency_seconds": seconds,
+            "tokens_in": tokens_in,
+            "tokens_out": tokens_out,
             "event_time": event_time,
             "source": sample.record.source,
             "position": sample.record.position,
@@ -116,48 +98,28 @@ class Reviewer:
         }
 
 
-def _reason(verdict: Verdict) -> str | None:
-    """Returns why a conversation is not decided, or fails whatever its scores."""
-    return None if verdict.status == "PASS" else one_line("; ".join(verdict.reasons), _MOST_REASON)
-
-
 def _unknown(turns: Sequence[Turn]) -> str | None:
     """Returns why calls may be missing in the log; None: it states all."""
     found = (f"turn {index}: {turn.unknown_calls}" for index, turn in enumerate(turns) if turn.unknown_calls)
     return one_line(next(found, ""), _MOST_REASON) or None
 
 
-class _Figures(NamedTuple):
-    """What the turns of a conversation state; None: not logged of all of them.
+def _figures(
+    turns: Sequence[Turn],
+) -> tuple[float | None, int | None, int | None, str | float | None]:
+    """Returns seconds, tokens read and written, each None if a turn states none, and the first time stated.
 
-    Attributes:
-        seconds: Sum of their durations.
-        tokens_in: Tokens that were read.
-        tokens_out: Tokens that were written.
-        time: Time of the first turn that states one.
+    Most logs state nothing of these, and have one look at every turn.
     """
-
-    seconds: float | None = None
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    time: str | float | None = None
-
-
-_NO_FIGURES = _Figures()
-
-
-def _figures(turns: Sequence[Turn]) -> _Figures:
-    """Returns the figures of a conversation; most logs state none, and have one look at every turn."""
     for turn in turns:
         if turn.latency_ms is not None or turn.usage is not None or turn.timestamp is not None:
             break
     else:
-        return _NO_FIGURES
-    durations = [turn.latency_ms for turn in turns]
+        return None, None, None, None
     usages = [turn.usage for turn in turns if turn.usage is not None]
     is_counted = len(usages) == len(turns)
-    total = _sum(durations)
-    return _Figures(
+    total = _sum([turn.latency_ms for turn in turns])
+    return (
         None if total is None else total / 1000,
         _sum([usage.input_tokens for usage in usages]) if is_counted else None,
         _sum([usage.output_tokens for usage in usages]) if is_counted else None,

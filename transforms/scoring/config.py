@@ -1,6 +1,6 @@
 """Builds the criteria that a config names, and says in one line what is wrong with it."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -8,6 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from turnwise.schemas.config import (
+    STATUS,
     AlertRule,
     ConfigError,
     EvalConfig,
@@ -18,18 +19,14 @@ from turnwise.schemas.config import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.judging.judges import find_judge
-from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.selection import CASCADE, PANEL
 from turnwise.transforms.statistics.agreement import nominal_alpha
 from turnwise.transforms.text.patterns import check_glob
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:
-    """Parses a config file.
-
-    Raises:
-        ConfigError: It is not valid; one line.
-    """
+    """Parses a config file; raises ConfigError if it is not valid."""
     value = _snake_fields(name, load_json_object(text, name))
     if value.get("custom_metrics", {}) is None:
         del value["custom_metrics"]  # google-adk takes null for none
@@ -39,41 +36,36 @@ def parse_config(text: str, name: str = "config") -> EvalConfig:
         raise ConfigError(f"{name}: {_first_problem(error, EvalConfig)}") from None
     if config.judge.backend:
         find_judge(config.judge, f"{name}: judge.backend: ")
-    _check_alerts(config, name)
-    return config
-
-
-def _check_alerts(config: EvalConfig, name: str) -> None:
-    """Refuses rules that could never say anything, and names that stand twice."""
-    names: set[str] = set()
+    names = [rule.name for rule in config.alerts]
     for index, rule in enumerate(config.alerts):
         problem = _alert_problem(rule, config.criteria)
-        if problem is None and rule.name in names:
+        if problem is None and rule.name in names[:index]:
             problem = f"name: {rule.name!r} stands twice"
         if problem is not None:
             raise ConfigError(f"{name}: alerts.{index}.{problem}")
-        names.add(rule.name)
+    return config
 
 
 def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
+    """Returns why a rule could never say anything; None: it could."""
+    criterion, is_verdict = rule.criterion, rule.criterion == STATUS
     try:
         check_glob(rule.app_version)
     except ValueError as error:
         return f"app_version: {error}"
-    if rule.criterion == STATUS:
-        if rule.level == "turn":
-            return f"level: {STATUS} is of whole conversations"
-    elif rule.criterion not in CRITERIA:
-        return f"criterion: {rule.criterion!r} is unknown{_nearest(rule.criterion, [*CRITERIA, STATUS])}"
-    elif rule.criterion not in criteria:
-        return f"criterion: {rule.criterion} is not among the config's criteria"
-    scale = (0.0, 1.0) if rule.criterion == STATUS else CRITERIA[rule.criterion].scale
+    if is_verdict and rule.level == "turn":
+        return f"level: {STATUS} is of whole conversations"
+    if not is_verdict and criterion not in CRITERIA:
+        return f"criterion: {criterion!r} is unknown{_nearest(criterion, [*CRITERIA, STATUS])}"
+    if not is_verdict and criterion not in criteria:
+        return f"criterion: {criterion} is not among the config's criteria"
+    scale = (0.0, 1.0) if is_verdict else CRITERIA[criterion].scale
     bounds = [bound for bound in (rule.below, rule.above) if bound is not None]
     if rule.measure == "mean" and scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
-        return f"below, above: a mean of {rule.criterion} lies between {scale[0]:g} and {scale[1]:g}"
-    is_timed = rule.criterion != STATUS and CRITERIA[rule.criterion].unit == "seconds"
+        return f"below, above: a mean of {criterion} lies between {scale[0]:g} and {scale[1]:g}"
+    is_timed = not is_verdict and CRITERIA[criterion].unit == "seconds"
     if rule.measure in ("p50", "p90", "p99") and not is_timed:
-        return f"measure: {rule.measure} is of latencies only, and {rule.criterion} is none"
+        return f"measure: {rule.measure} is of latencies only, and {criterion} is none"
     return None
 
 
@@ -94,8 +86,10 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
 
 
 def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
-    if name in config.custom_metrics:
-        return _custom_metric(name, value, config.custom_metrics[name].code_config.name)
+    if name in config.custom_metrics:  # in place of any other criterion of its name, as in google-adk
+        function = config.custom_metrics[name].code_config.name
+        threshold = value.get("threshold") if isinstance(value, dict) else value
+        return CustomMetric(name=name, function=function, **_threshold(name, threshold))
     kind = CRITERIA.find(name, "config: criteria.")
     fields = _snake_fields(name, value) if isinstance(value, dict) else _threshold(name, value)
     if config.adk_compat and "adk_compat" in kind.model_fields:
@@ -108,12 +102,6 @@ def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
         return kind.model_validate(fields)
     except ValidationError as error:
         raise ConfigError(f"config: criteria.{name}: {_first_problem(error, kind)}") from None
-
-
-def _custom_metric(name: str, value: JsonValue, function: str) -> Criterion:
-    """Returns a custom metric in place of any other criterion of its name, as google-adk does."""
-    threshold = value.get("threshold") if isinstance(value, dict) else value
-    return CustomMetric(name=name, function=function, **_threshold(name, threshold))
 
 
 def _threshold(name: str, value: JsonValue) -> JsonObject:
@@ -132,9 +120,9 @@ def _snake_fields(name: str, value: JsonObject) -> JsonObject:
 
 
 def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
-    found = error.errors()
+    problems = error.errors()
     # A key that is misspelt says more than that its right spelling is missing.
-    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+    first = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     path = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = _fields_at(model, first["loc"][:-1])
@@ -152,21 +140,18 @@ def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
         field = model.model_fields.get(snake_case(step)) if isinstance(step, str) else None
         if field is not None:
             choices = [c for c in _classes(field.annotation) if issubclass(c, BaseModel)]
-        elif isinstance(step, str):
-            choices = [c for c in choices if _is_kind(c, step)] or choices
+        elif isinstance(step, str):  # the name that stands for one of several models
+            named = (
+                c for c in choices if any(step in get_args(f.annotation) for f in c.model_fields.values())
+            )
+            choices = list(named) or choices
         if not choices:
             return []
         model = choices[0]
     return list(model.model_fields)
 
 
-def _is_kind(model: type[BaseModel], name: str) -> bool:
-    """Returns whether a model is the one of several that a name stands for."""
-    return any(name in get_args(field.annotation) for field in model.model_fields.values())
-
-
 def _classes(annotation: Any) -> list[type]:
-    """Returns the classes that an annotation is made of."""
     if isinstance(annotation, type) and not get_args(annotation):
         return [annotation]
     return [found for part in get_args(annotation) for found in _classes(part)]
@@ -184,65 +169,40 @@ _DOUBTS = ("votes", "confidence", "unscored")
 
 def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[str]]:
     """Returns the counts whose names begin with a prefix: criterion -> rest of the name -> number."""
-    found: dict[str, Counter[str]] = {}
+    groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, number in sorted(counts.items()):
         if name.startswith(prefix):
             criterion, _, rest = name.removeprefix(prefix).partition("|")
-            found.setdefault(criterion, Counter())[rest] += number
-    return found
-
-
-def panel_counts(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
-    """Returns criterion -> letters of the members' verdicts -> number of questions."""
-    return by_criterion(counts, JOINT_PANEL)
-
-
-def cascade_counts(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
-    """Returns criterion -> figure -> number."""
-    return by_criterion(counts, JOINT_CASCADE)
+            groups[criterion][rest] += number
+    return dict(groups)
 
 
 def panel_figures(models: Sequence[str], questions: Mapping[str, int]) -> JsonObject:
-    """Returns what a panel and each member of it did for a criterion.
-
-    Args:
-        models: The members.
-        questions: Letters of their verdicts -> number of questions.
-    """
+    """Returns what a panel and each member of it did; `questions`: letters of verdicts -> number."""
     members = {model: _member(place, questions) for place, model in enumerate(models)}
     return {**panel_summary(questions), "members": members}
 
 
 def panel_summary(questions: Mapping[str, int]) -> JsonObject:
-    """Returns what a panel did.
+    """Returns what a panel did; `questions`: letters of the members' verdicts -> number of questions.
 
     `agreement` is the mean share of the members with a verdict that agree with the panel's, over the
-    questions that it decided; `alpha` is Krippendorff's over the verdicts of all questions.
-
-    Args:
-        questions: Letters of the members' verdicts -> number of questions.
+    questions that it decided (see `majority`); `alpha` is Krippendorff's over the verdicts of all questions.
     """
     decided, agreement = 0, 0.0
+    verdicts: Counter[str] = Counter()
     for letters, number in questions.items():
-        share = _agreement(letters)
-        if share is not None:
-            decided, agreement = decided + number, agreement + number * share
-    given: Counter[str] = Counter()
-    for letters, number in questions.items():
-        given[letters.replace(NO_VERDICT, "")] += number
+        given = letters.replace(NO_VERDICT, "")
+        verdicts[given] += number
+        most = max(Counter(given).values(), default=0)
+        if 2 * len(given) > len(letters) and 2 * most > len(given):
+            decided, agreement = decided + number, agreement + number * (most / len(given))
     return {
         "questions": sum(questions.values()),
         "decided": decided,
         "agreement": agreement / decided if decided else None,
-        "alpha": nominal_alpha(given),
+        "alpha": nominal_alpha(verdicts),
     }
-
-
-def _agreement(letters: str) -> float | None:
-    """Returns the share of the verdicts that are the panel's; None: it has none (see `majority`)."""
-    given = letters.replace(NO_VERDICT, "")
-    most = max(Counter(given).values(), default=0)
-    return most / len(given) if 2 * len(given) > len(letters) and 2 * most > len(given) else None
 
 
 def _member(place: int, questions: Mapping[str, int]) -> JsonObject:
@@ -250,15 +210,14 @@ def _member(place: int, questions: Mapping[str, int]) -> JsonObject:
     verdicts = passes = compared = 0
     bias = 0.0
     for letters, number in questions.items():
-        own = letters[place]
         others = (letters[:place] + letters[place + 1 :]).replace(NO_VERDICT, "")
-        if own == NO_VERDICT:
+        if letters[place] == NO_VERDICT:
             continue
-        verdicts += number
-        passes += number * (own == "P")
+        passed = letters[place] == "P"
+        verdicts, passes = verdicts + number, passes + number * passed
         if others:
             compared += number
-            bias += number * ((own == "P") - others.count("P") / len(others))
+            bias += number * (passed - others.count("P") / len(others))
     return {
         "verdicts": verdicts,
         "unmeasured": sum(questions.values()) - verdicts,
@@ -270,27 +229,25 @@ def _member(place: int, questions: Mapping[str, int]) -> JsonObject:
 def cascade_figures(
     first: str, counts: Mapping[str, int], prices: Mapping[str, TokenPrices], candidates: bool
 ) -> JsonObject:
-    """Returns what a cascade did for a criterion, and what it saved.
+    """Returns what a cascade did for a criterion, by its counts, and what it saved.
 
     Saved is what the other judge would have been asked at least about the questions that the first one
-    decided, by the counts of an estimate, less what the first one was asked about all. None: unknown.
-
-    Args:
-        first: The model that is asked first.
-        counts: Figure -> number.
-        prices: Model -> prices.
-        candidates: Whether several samples are one call, so that calls and prompts cannot be counted here.
+    decided, by the counts of an estimate, less what the first one was asked about all. None: unknown, as with
+    `candidates`, where several samples are one call.
     """
     number = Counter(counts)
     unsure = {kind: number[kind] for kind in _DOUBTS}
-    spared = _spared(counts)
-    calls = sum(each["calls"] for each in spared.values()) - number["first_calls"]
-    tokens = sum(each["tokens_in"] + each["tokens_out"] for each in spared.values())
-    tokens -= number["first_tokens_in"] + number["first_tokens_out"]
+    spared: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for name, amount in counts.items():
+        figure, _, model = name.partition(" ")
+        if model and figure.startswith("spared_"):
+            spared[model][figure.removeprefix("spared_")] += amount
+    calls = sum(figures["calls"] for figures in spared.values()) - number["first_calls"]
+    asked = {"tokens_in": number["first_tokens_in"], "tokens_out": number["first_tokens_out"]}
+    tokens = sum(figures["tokens_in"] + figures["tokens_out"] for figures in spared.values())
     is_known = not (candidates or number["first_uncounted"])
-    own = {"tokens_in": number["first_tokens_in"], "tokens_out": number["first_tokens_out"]}
     is_priced = is_known and prices.keys() >= {first, *spared}
-    cost = sum(_cost(prices[model], each) for model, each in spared.items()) if is_priced else 0.0
+    cost = sum(_cost(prices[model], figures) for model, figures in spared.items()) if is_priced else 0.0
     return {
         "first": first,
         "questions": number["questions"],
@@ -298,20 +255,10 @@ def cascade_figures(
         "unsure": unsure,
         "saved": {
             "calls": None if candidates else calls,
-            "tokens": tokens if is_known else None,
-            "cost": cost - _cost(prices[first], own) if is_priced else None,
+            "tokens": tokens - sum(asked.values()) if is_known else None,
+            "cost": cost - _cost(prices[first], asked) if is_priced else None,
         },
     }
-
-
-def _spared(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
-    """Returns model -> calls and tokens that were spared."""
-    found: dict[str, Counter[str]] = {}
-    for name, number in counts.items():
-        figure, _, model = name.partition(" ")
-        if model and figure.startswith("spared_"):
-            found.setdefault(model, Counter())[figure.removeprefix("spared_")] += number
-    return found
 
 
 def _cost(prices: TokenPrices, tokens: Mapping[str, int]) -> float:
@@ -334,64 +281,44 @@ _BUDGET = "budget"
 
 
 def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str]:
-    """Returns the counts of a conversation: of verdicts, panels and cascades, and of a spent budget.
-
-    Args:
-        scored: The conversation.
-        status: Its verdict; None: it has none.
-    """
-    found: Counter[str] = Counter()
+    """Returns the counts of a conversation: of verdicts, panels, cascades, and of a spent budget."""
+    counts: Counter[str] = Counter()
     for entry in scored.scores:
+        name = entry.criterion.name
         if entry.verdicts:
-            name = entry.criterion.name
-            found[f"{JUDGED}{name}|{VERDICTS}"] += entry.verdicts
-            found[f"{JUDGED}{name}|{INAPPLICABLE}"] += entry.inapplicable
+            counts[f"{JUDGED}{name}|{VERDICTS}"] += entry.verdicts
+            counts[f"{JUDGED}{name}|{INAPPLICABLE}"] += entry.inapplicable
         if isinstance(entry.criterion, JudgedCriterion):
             scores = [score for _, score in entry.turns] + ([entry.overall] if entry.overall else [])
-            found += joint_counts((entry.criterion.name, score.details) for score in scores)
+            counts += joint_counts((name, score.details) for score in scores)
             if status is None and any(score.reason and _BUDGET in score.reason for score in scores):
-                found[LEFT_BY_BUDGET] = 1
-    return found
-
-
-def verdict_counts(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
-    """Returns the `verdicts` and `not_applicable` of each criterion, of the counts of a run."""
-    found: dict[str, Counter[str]] = {}
-    for name, number in counts.items():
-        if name.startswith(JUDGED):
-            criterion, _, figure = name.removeprefix(JUDGED).rpartition("|")
-            found.setdefault(criterion, Counter())[figure] += number
-    return found
+                counts[LEFT_BY_BUDGET] = 1
+    return counts
 
 
 def joint_counts(scores: Iterable[tuple[str, JsonObject | None]]) -> Counter[str]:
     """Returns the counts of some scores, each given by its criterion and its details."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for criterion, details in scores:
-        if not details:
-            continue
-        if PANEL in details:
-            found[f"{JOINT_PANEL}{criterion}|{verdict_letters(details[PANEL])}"] += 1
-        if CASCADE in details:
-            for figure, number in _cascade_counts(details[CASCADE]).items():
-                found[f"{JOINT_CASCADE}{criterion}|{figure}"] += number
-    return found
+        if details and PANEL in details:
+            counts[f"{JOINT_PANEL}{criterion}|{verdict_letters(details[PANEL])}"] += 1
+        if details and CASCADE in details:
+            cascade, first = details[CASCADE], details[CASCADE]["first"]
+            figures = {
+                "questions": 1,
+                "first_calls": first["samples"] - first["cached"],
+                "first_uncounted": int(first["tokens_in"] is None or first["tokens_out"] is None),
+                "first_tokens_in": first["tokens_in"] or 0,
+                "first_tokens_out": first["tokens_out"] or 0,
+                **({cascade["unsure"]: 1} if cascade["unsure"] else {}),
+            }
+            for model, spared in (cascade["spared"] or {}).items():
+                figures |= {f"spared_{figure} {model}": number for figure, number in spared.items()}
+            for figure, number in figures.items():
+                counts[f"{JOINT_CASCADE}{criterion}|{figure}"] += number
+    return counts
 
 
 def verdict_letters(panel: JsonObject) -> str:
     """Returns the verdicts of a panel's members in order, one letter each: P, F, O, or U for none."""
     return "".join((member["verdict"] or NO_VERDICT)[0] for member in panel["members"])
-
-
-def _cascade_counts(cascade: JsonObject) -> Counter[str]:
-    first, found = cascade["first"], Counter[str]()
-    found["questions"] = 1
-    if cascade["unsure"]:
-        found[cascade["unsure"]] = 1
-    found["first_calls"] = first["samples"] - first["cached"]
-    found["first_uncounted"] = int(first["tokens_in"] is None or first["tokens_out"] is None)
-    found["first_tokens_in"], found["first_tokens_out"] = first["tokens_in"] or 0, first["tokens_out"] or 0
-    for model, spared in (cascade["spared"] or {}).items():
-        for figure, number in spared.items():
-            found[f"spared_{figure} {model}"] = number
-    return found

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import FAILED
 from turnwise.schemas.score import RAISED, Failure, Outcome, Score, record_failure
 from turnwise.transforms.criteria.base import (
@@ -21,11 +21,11 @@ from turnwise.transforms.criteria.base import (
     overall_score,
     why_overall,
 )
-from turnwise.transforms.criteria.ces_conversations import ComparedValue, items_of
+from turnwise.transforms.criteria.ces_conversations import items_of
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.equivalence import OpenPair
-from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R, sum_uses
+from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts import UNREAD, Reply, unread_reason
 from turnwise.transforms.matching.sample import (
@@ -38,7 +38,6 @@ from turnwise.transforms.matching.sample import (
     unanswered_state,
 )
 from turnwise.transforms.scoring.panels import (
-    NotAsked,
     caught,
     conversation_gap,
     gap_reasons,
@@ -98,14 +97,9 @@ def evaluate(
 ) -> tuple[ScoredConversation, Coroutine[Any, Any, None] | None]:
     """Scores a conversation; the one way to do it, in batch and stream, in Python, in tests and in trials.
 
-    Args:
-        sample: The conversation.
-        criteria: Its criteria.
-        ask: Asks the judge; None: nobody is asked.
-
     Returns:
         The conversation with its measured scores, and what adds the judged ones (see `judge_conversation`);
-        None: there is nothing to ask.
+        None: there is nothing to ask, or nobody.
     """
     scored = score_conversation(sample, criteria.measured)
     scored.sampled_out = criteria.sampled_out
@@ -157,7 +151,8 @@ async def _settle(
 ) -> CriterionScores:
     """Returns the scores of a measured criterion after a judge compared what they leave open.
 
-    Its answers may leave open values of other calls, which are then asked about as well.
+    Its answers may leave open values of other calls, which are then asked about as well. What the judge said,
+    and why it said nothing, stands in the score of the conversation.
     """
     answers: dict[OpenPair, bool] = {}
     judged: list[Score] = []
@@ -166,27 +161,22 @@ async def _settle(
         pairs = [pair for pair in open_pairs(result) if pair not in answers][:_MOST_PAIRS]
         if not pairs or not isinstance(criterion, LeavesOpen) or not isinstance(criterion, MeasuredCriterion):
             break
+
+        async def compare(asked: JudgedCriterion, ask: Ask, pairs: list[OpenPair] = pairs) -> Score | None:
+            assert isinstance(asked, SemanticMatch)
+            return await awaited_score("compare", asked.compare(ask, pairs))
+
         assert comparer is not None
-        score = await joint_score(comparer, partial(_compared, pairs), ask)
-        items = items_of(score, ComparedValue)
+        score = await joint_score(comparer, compare, ask)
         judged += [score] if score is not None else []
+        items = items_of(score)
         answers |= {pairs[item.place]: item.score == 1.0 for item in items if item.score is not None}
         result = _score(criterion.with_answers(answers), sample, [])
         result.criterion = criterion
-    return _with_answers(result, judged)
-
-
-async def _compared(pairs: Sequence[OpenPair], comparer: JudgedCriterion, ask: Ask) -> Score | None:
-    assert isinstance(comparer, SemanticMatch)
-    return await awaited_score("compare", comparer.compare(ask, pairs))
-
-
-def _with_answers(result: CriterionScores, judged: Sequence[Score]) -> CriterionScores:
-    """Adds to the score of the conversation what the judge said, and why it said nothing."""
     overall = result.overall
     if judged and overall is not None:
-        found = [value for score in judged for value in (score.details or {}).get("values", [])]
-        overall.details = (overall.details or {}) | {"judged": found}
+        values = [value for score in judged for value in (score.details or {}).get("values", [])]
+        overall.details = (overall.details or {}) | {"judged": values}
         overall.judge = sum_uses([score.judge for score in judged])
         if overall.value is None and judged[-1].reason:
             overall.reason = f"{overall.reason}; the judge: {judged[-1].reason}"
@@ -197,16 +187,18 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
     result = CriterionScores(criterion)
     for pair in sample.evaluable:
         try:
-            found = criterion.score(sample, pair)
-            if found.__class__ is Score:
-                decide_score(criterion, sample, pair, found)
-                result.turns.append((pair.index, found))
-            elif found is not None:
-                _add_turn(result, sample, pair, found)
+            returned = criterion.score(sample, pair)
+            if returned.__class__ is Score:
+                decide_score(criterion, sample, pair, returned)
+                result.turns.append((pair.index, returned))
+            elif returned is not None:
+                _add_turn(result, sample, pair, returned)
         except RAISED as error:
             _note(result, failures, error, sample, pair.index)
     if sample.has_gaps:
-        result.turns = [(i, _known(criterion, sample, sample.pairs[i], score)) for i, score in result.turns]
+        gaps = [turn_gap(criterion, sample, sample.pairs[i]) for i, _ in result.turns]
+        scores = zip(result.turns, gaps, strict=True)
+        result.turns = [(i, withheld(score, gap) if gap else score) for (i, score), gap in scores]
     whole: object = None
     try:
         if not (criterion.needs_answers and sample.unanswered):
@@ -216,141 +208,45 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
     return _with_overall(result, sample, failures, whole)
 
 
-def _add_turn(result: CriterionScores, sample: Sample, pair: TurnPair, found: object) -> None:
+def _add_turn(result: CriterionScores, sample: Sample, pair: TurnPair, returned: object) -> None:
     """Adds what a criterion returned or raised for a turn, checked and decided."""
-    if isinstance(found, Score):
-        decide_score(result.criterion, sample, pair, found)
-        result.turns.append((pair.index, found))
-    elif found is not None:
-        scores = listed_scores(found)
+    if returned is not None:
+        scores = [returned] if isinstance(returned, Score) else listed_scores(returned)
         for score in scores:
             decide_score(result.criterion, sample, pair, score)
         result.turns += [(pair.index, score) for score in scores]
 
 
 def _with_overall(
-    result: CriterionScores, sample: Sample, failures: list[Failure], whole: object
+    result: CriterionScores, sample: Sample, failures: list[Failure], returned: object
 ) -> CriterionScores:
     """Sums up the turns, or takes what the criterion returned or raised for the whole."""
+    criterion = result.criterion
     try:
-        if whole is None:
-            result.overall = overall_score(result.criterion, sample, result.turns)
+        if returned is None:
+            result.overall = overall_score(criterion, sample, result.turns)
         else:
-            result.overall = _score_of_whole(result, sample, whole)
-        if result.overall is None or result.errors:
-            _qualify(result, sample)
+            whole = one_score("score_conversation", returned)
+            assert whole is not None
+            gap = conversation_gap(criterion, sample) if isinstance(criterion, MeasuredCriterion) else None
+            whole = withheld(whole, gap) if gap else whole
+            decide_score(criterion, sample, None, whole)
+            if criterion.turns_count and result.turns and whole.outcome == "PASS":
+                _hold_turns(result, whole)
+            result.overall = whole
+        overall, errors = result.overall, result.errors
+        if errors and overall is not None and overall.outcome == "PASS":
+            overall.outcome, overall.reason = None, f"{len(errors)} turns could not be scored"
+        elif not errors and overall is None and criterion.threshold is not None:
+            # A gate that has no score is open if the conversation broke off, or if there is always a score.
+            if broke_off(sample.conversation):
+                result.overall = Score(None, reason=end_text(sample.conversation))
+            elif criterion.applies_always:
+                needs = f" (needs {criterion.needs})" if criterion.needs else ""
+                result.overall = Score(None, reason=f"not in the log{needs}")
     except RAISED as error:
         _note(result, failures, error, sample, None)
     return result
-
-
-def _known(criterion: MeasuredCriterion, sample: Sample, pair: TurnPair, score: Score) -> Score:
-    """Returns the score of a turn, or none where the log does not show what it rests on."""
-    gap = turn_gap(criterion, sample, pair)
-    return withheld(score, gap) if gap else score
-
-
-async def _judge(
-    criterion: JudgedCriterion, sample: Sample, failures: list[Failure], ask: Ask
-) -> CriterionScores:
-    result = CriterionScores(criterion)
-    ask = _counting(ask, result)
-    questions = [caught(_judge_turn(criterion, sample, pair, ask)) for pair in sample.evaluable]
-    about_all = _nothing() if sample.unanswered else caught(_judge_whole(criterion, sample, ask))
-    *turns, whole = await asyncio.gather(*questions, about_all, return_exceptions=True)
-    for answer in (*turns, whole):
-        if isinstance(answer, AuthenticationError | asyncio.CancelledError):
-            raise answer
-    for pair, found in zip(sample.evaluable, turns, strict=True):
-        try:
-            _add_turn(result, sample, pair, found)
-        except RAISED as error:
-            _note(result, failures, error, sample, pair.index)
-    return _with_overall(result, sample, failures, whole)
-
-
-def _counting(ask: Ask, result: CriterionScores) -> Ask:
-    """Returns a judge whose verdicts are counted."""
-
-    async def counting(question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        answers = await ask(question, samples)
-        for answer in answers:
-            if isinstance(answer.reply, Reply):
-                found = answer.reply.inapplicable()
-                result.verdicts += len(found)
-                result.inapplicable += sum(found)
-        return answers
-
-    return counting
-
-
-async def _judge_turn(criterion: JudgedCriterion, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-    gap = turn_gap(criterion, sample, pair)
-
-    async def run(own: JudgedCriterion, ask: Ask) -> Score | None:
-        return await awaited_score("judge", own.judge(sample, pair, ask))
-
-    score = await (run(criterion, NotAsked(gap)) if gap else joint_score(criterion, run, ask))
-    return _known_judged(criterion, score, gap)
-
-
-async def _judge_whole(criterion: JudgedCriterion, sample: Sample, ask: Ask) -> Score | None:
-    gap = conversation_gap(criterion, sample)
-
-    async def run(own: JudgedCriterion, ask: Ask) -> Score | None:
-        return await awaited_score("judge_conversation", own.judge_conversation(sample, ask))
-
-    score = await (run(criterion, NotAsked(gap)) if gap else joint_score(criterion, run, ask))
-    return _known_judged(criterion, score, gap)
-
-
-def _known_judged(criterion: JudgedCriterion, score: Score | None, gap: str | None) -> Score | None:
-    """Returns a score without its value where the log has a gap, or the judge did not read everything.
-
-    The worst value stays although something was not read.
-    """
-    if score is None:
-        return None
-    if gap:
-        return withheld(score, gap, keeps_details=True)
-    unread = score.details.get(UNREAD) if isinstance(score.details, dict) else None
-    is_worst = criterion.scale is not None and score.value == criterion.scale[0]
-    if isinstance(unread, int) and score.value is not None and not is_worst:
-        score.value, score.outcome, score.threshold = None, None, None
-        score.reason = unread_reason(unread)
-    return score
-
-
-async def _nothing() -> None:
-    """Answers in place of a criterion that is not asked."""
-
-
-def _score_of_whole(result: CriterionScores, sample: Sample, found: object) -> Score:
-    """Returns what a criterion gave for the whole; its pass holds only if that of the turns does."""
-    criterion, whole = result.criterion, one_score("score_conversation", found)
-    assert whole is not None
-    gap = conversation_gap(criterion, sample) if isinstance(criterion, MeasuredCriterion) else None
-    whole = withheld(whole, gap) if gap else whole
-    decide_score(criterion, sample, None, whole)
-    if criterion.turns_count and result.turns and whole.outcome == "PASS":
-        _hold_turns(result, whole)
-    return whole
-
-
-def _qualify(result: CriterionScores, sample: Sample) -> None:
-    """Takes the pass of turns of which some raised.
-
-    A gate that found nothing is open if the conversation broke off, or if there is always something to find.
-    """
-    overall, criterion = result.overall, result.criterion
-    if overall is not None and overall.outcome == "PASS":
-        overall.outcome, overall.reason = None, f"{len(result.errors)} turns could not be scored"
-    elif overall is None and criterion.threshold is not None and not result.errors:
-        if broke_off(sample.conversation):
-            result.overall = Score(None, reason=end_text(sample.conversation))
-        elif criterion.applies_always:
-            needs = f" (needs {criterion.needs})" if criterion.needs else ""
-            result.overall = Score(None, reason=f"not in the log{needs}")
 
 
 def _hold_turns(result: CriterionScores, whole: Score) -> None:
@@ -363,6 +259,60 @@ def _hold_turns(result: CriterionScores, whole: Score) -> None:
         if by_turns:
             as_whole = f"As a whole: {whole.explanation} " if whole.explanation else ""
             whole.explanation = f"{as_whole}By turns: {by_turns}"
+
+
+async def _judge(
+    criterion: JudgedCriterion, sample: Sample, failures: list[Failure], ask: Ask
+) -> CriterionScores:
+    result = CriterionScores(criterion)
+
+    async def counting(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        answers = await ask(question, samples)
+        for answer in answers:
+            if isinstance(answer.reply, Reply):
+                verdicts = answer.reply.inapplicable()
+                result.verdicts += len(verdicts)
+                result.inapplicable += sum(verdicts)
+        return answers
+
+    asked = [*sample.evaluable, *([] if sample.unanswered else [None])]
+    questions = [caught(_judged(criterion, sample, pair, counting)) for pair in asked]
+    answers = await asyncio.gather(*questions, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, AuthenticationError | asyncio.CancelledError):
+            raise answer
+    for pair, answer in zip(sample.evaluable, answers, strict=False):
+        try:
+            _add_turn(result, sample, pair, answer)
+        except RAISED as error:
+            _note(result, failures, error, sample, pair.index)
+    return _with_overall(result, sample, failures, None if sample.unanswered else answers[-1])
+
+
+async def _judged(
+    criterion: JudgedCriterion, sample: Sample, pair: TurnPair | None, ask: Ask
+) -> Score | None:
+    """Returns the score of a turn, or of the conversation.
+
+    It has no value where the log has a gap, nor where the judge did not read everything, unless it is the
+    worst.
+    """
+    gap = conversation_gap(criterion, sample) if pair is None else turn_gap(criterion, sample, pair)
+
+    async def run(own: JudgedCriterion, ask: Ask) -> Score | None:
+        if pair is None:
+            return await awaited_score("judge_conversation", own.judge_conversation(sample, ask))
+        return await awaited_score("judge", own.judge(sample, pair, ask))
+
+    score = await (run(criterion, NotAsked(gap)) if gap else joint_score(criterion, run, ask))
+    if score is None or gap:
+        return score and withheld(score, gap or "", keeps_details=True)
+    unread = score.details.get(UNREAD) if isinstance(score.details, dict) else None
+    is_worst = criterion.scale is not None and score.value == criterion.scale[0]
+    if isinstance(unread, int) and score.value is not None and not is_worst:
+        score.value, score.outcome, score.threshold = None, None, None
+        score.reason = unread_reason(unread)
+    return score
 
 
 def _note(
@@ -382,8 +332,7 @@ def _note(
 
 # The verdict on one conversation: PASS, FAIL, or none with its reasons.
 
-STATUS = "evaluation_status"
-"""Stands in the place of a criterion's name where verdicts are counted."""
+
 _SHOWN = 5
 
 
@@ -418,29 +367,20 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
     if broke_off(conversation):
         return Verdict("FAIL", (end_text(conversation),))
     if sample.unanswered:
-        return _unanswered(sample.unanswered)
+        states = [(pair.index, unanswered_state(pair)) for pair in sample.unanswered]
+        why = tuple(f"turn {i}: the state of its answer is {state}" for i, state in states[:_SHOWN])
+        return Verdict("FAIL" if any(state == FAILED for _, state in states) else None, why)
     if conversation.ended == "environment_error":
         return Verdict(None, (end_text(conversation),))
     verdict = decide(scored) if decide else criteria_verdict(scored.scores)
-    gates = [result.criterion for result in scored.scores if result.criterion.threshold is not None]
-    doubts = gap_reasons(sample, all(gate.as_adk for gate in gates))[:_SHOWN]
-    if end_unclear(conversation):
-        doubts = [end_text(conversation), *doubts]
-    silence = unanswered_end(sample)
-    if silence is not None:
-        doubts = [silence, *doubts]
-    if not doubts or verdict.status == "FAIL":
+    if verdict.status == "FAIL":
         return verdict
-    return Verdict(None, tuple(dict.fromkeys((*doubts, *verdict.reasons))))
-
-
-def _unanswered(pairs: Sequence[TurnPair]) -> Verdict:
-    failed = any(unanswered_state(pair) == FAILED for pair in pairs)
-    return Verdict("FAIL" if failed else None, tuple(map(_why_unanswered, pairs[:_SHOWN])))
-
-
-def _why_unanswered(pair: TurnPair) -> str:
-    return f"turn {pair.index}: the state of its answer is {unanswered_state(pair)}"
+    gates = [result.criterion for result in scored.scores if result.criterion.threshold is not None]
+    doubts = [unanswered_end(sample), end_text(conversation) if end_unclear(conversation) else None]
+    doubts += gap_reasons(sample, all(gate.as_adk for gate in gates))[:_SHOWN]
+    if not any(doubts):
+        return verdict
+    return Verdict(None, tuple(dict.fromkeys(filter(None, (*doubts, *verdict.reasons)))))
 
 
 def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
@@ -448,12 +388,15 @@ def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
     outcomes: set[Outcome | None] = set()
     reasons: list[str] = []
     for result in scores:
+        overall = result.overall
         if result.criterion.threshold is None:
             continue
-        if result.overall is not None:
-            outcomes.add(result.overall.outcome)
-        if result.errors or (result.overall is not None and result.overall.outcome is None):
-            reasons.append(_why_undecided(result))
+        if overall is not None:
+            outcomes.add(overall.outcome)
+        if result.errors:
+            reasons.append(f"{result.criterion.name}: raised an error")
+        elif overall is not None and overall.outcome is None:
+            reasons.append(f"{result.criterion.name}: {overall.reason or 'unscored'}")
     if "FAIL" in outcomes:
         return Verdict("FAIL")
     if reasons:
@@ -461,12 +404,6 @@ def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
     if "PASS" in outcomes:
         return Verdict("PASS")
     return Verdict(None, ("no criterion with a threshold applies",))
-
-
-def _why_undecided(result: CriterionScores) -> str:
-    if result.errors:
-        return f"{result.criterion.name}: raised an error"
-    return f"{result.criterion.name}: {(result.overall and result.overall.reason) or 'unscored'}"
 
 
 # Counts the tools whose effect was guessed, so that a run can say how much rests on guesses.
@@ -477,30 +414,23 @@ _MOST_TOOLS = 1_000
 _LONGEST_NAME = 200
 
 
-class GuessCounts:
-    """Tools of a bundle by guessed effect and name, with the number of conversations each; 1,000 at most."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+class GuessCounts(Counter[str]):
+    """`EFFECT|TOOL` -> conversations whose scores rest on a guess of a tool's effect; 1,000 tools at most."""
 
     def add(self, scored: ScoredConversation) -> None:
         """Counts the guesses that the scores of a conversation rest on (`details.guessed`), each once."""
         for name, effect in guessed_tools(scored).items():
             key = f"{GUESS}{effect}|{name[:_LONGEST_NAME]}"
-            if key in self._counts or len(self._counts) < _MOST_TOOLS:
-                self._counts[key] += 1
-
-    def items(self) -> Iterable[tuple[str, int]]:
-        """Returns `EFFECT|TOOL` and the number of conversations, for each tool."""
-        return self._counts.items()
+            if key in self or len(self) < _MOST_TOOLS:
+                self[key] += 1
 
 
 def guessed_tools(scored: ScoredConversation) -> dict[str, str]:
     """Returns the tools whose effect was guessed or unknown for a conversation's scores, with the effect."""
-    found: dict[str, str] = {}
+    guesses: dict[str, str] = {}
     for entry in scored.scores:
         if isinstance(entry.criterion, UsesToolEffects):
             scores = [score for _, score in entry.turns]
             for score in [*scores, entry.overall] if entry.overall else scores:
-                found |= (score.details or {}).get("guessed", {})
-    return found
+                guesses |= (score.details or {}).get("guessed", {})
+    return guesses

@@ -82,42 +82,26 @@ class Recorder(Struct):
         return max(counts, default=0)
 
 
-class OneAnswer:
-    """Gives one of the answers again, and no others, so that a criterion scores by that one alone."""
+def one_answer(recorded: Recorder, number: int) -> Ask:
+    """Gives the usable answer of that number (the last, at most) again, as the first sample."""
 
-    def __init__(self, recorded: Recorder, number: int) -> None:
-        """Takes the answers, and which of the usable ones to each question is given (the last, at most)."""
-        self._recorded, self._number = recorded, number
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Returns the answer as the first sample; the other ones are unusable."""
-        usable = self._recorded.usable(question)
+    async def asked(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        usable = recorded.usable(question)
         given: list[JudgeSample[R]] = [JudgeSample(None, _NONE) for _ in samples]
         if usable and 0 in samples:
-            given[samples.index(0)] = usable[min(self._number, len(usable) - 1)]
+            given[samples.index(0)] = usable[min(number, len(usable) - 1)]
         return given
 
-
-class IfUnsure:
-    """Asks what another judge was unsure of, so that an estimate counts it at the most."""
-
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Asks; see Ask."""
-        return await self._ask(replace(question, if_unsure=True), samples)
+    return asked
 
 
-class AskedOnce:
-    """Asks without a second try: an unusable reply abstains, as in google-adk."""
+def asked_otherwise(ask: Ask, **changes: bool) -> Ask:
+    """Asks changed questions: such that another judge was unsure of, or without a second try."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    async def asked(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        return await ask(replace(question, **changes), samples)
 
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Asks; see Ask."""
-        return await self._ask(replace(question, asks_again=False), samples)
+    return asked
 
 
 class Spared(Struct):
@@ -165,16 +149,15 @@ def verdict_of(criterion: Criterion, score: Score | None) -> JudgeVerdict | None
         return None
     check_score(criterion, score)
     criterion.gated(score)
-    value = score.value
-    if value is None:
+    if score.value is None:
         return "FAIL" if score.outcome == "FAIL" else None
-    if value in criterion.special_values:
+    if score.value in criterion.special_values:
         return "OTHER"
     if score.outcome == "PASS" or score.outcome == "FAIL":
         return score.outcome
     if criterion.scale is None:
         return None
-    is_high = value >= sum(criterion.scale) / 2
+    is_high = score.value >= sum(criterion.scale) / 2
     return "PASS" if is_high == (criterion.gate == "at_least") else "FAIL"
 
 
@@ -221,18 +204,14 @@ class Member(Struct, frozen=True):
 async def ask_members(
     criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: JudgeOnce, ask: Ask
 ) -> list[Member]:
-    """Asks several models at once.
-
-    Raises:
-        BaseException: What the criterion raised for one of them.
-    """
+    """Asks several models at once; raises what the criterion raised for one of them."""
     recorders = [Recorder(ask) for _ in options]
-    asked = (
-        caught(run(criterion.asking(own), recorder)) for own, recorder in zip(options, recorders, strict=True)
-    )
-    found = await asyncio.gather(*asked, return_exceptions=True)
+    pairs = list(zip(options, recorders, strict=True))
+    asked = (caught(run(criterion.asking(own), recorder)) for own, recorder in pairs)
     members = []
-    for own, recorder, score in zip(options, recorders, found, strict=True):
+    for (own, recorder), score in zip(
+        pairs, await asyncio.gather(*asked, return_exceptions=True), strict=True
+    ):
         if isinstance(score, BaseException):
             raise score
         members.append(Member(own.judge_model or "", score, verdict_of(criterion, score), recorder))
@@ -262,30 +241,23 @@ _WORDS = (
 )
 
 
-class Confident:
-    """Asks a judge that is to state its confidence with every answer.
+def confident(ask: Ask) -> Ask:
+    """Asks a judge that is to state its confidence with every answer; one without it is unusable.
 
-    The prompt's version then ends with `+confidence`, so that its replies are cached apart.
+    The prompt's version then ends with `+confidence`, so that its replies are cached apart. Answers of a
+    plugin that have a confidence of their own stay as they are.
     """
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Asks; see Ask. An answer without a confidence is unusable.
-
-        Answers of a plugin that have a confidence of their own stay as they are.
-        """
+    async def asked(question: Question[R], samples: range) -> list[JudgeSample[R]]:
         if _NAME in question.reply_model.model_fields:
-            return await self._ask(question, samples)
-        prompt = question.prompt
-        stated = replace(
-            prompt,
-            version=confident_version(prompt.version, [question.reply_model]),
-            instructions=f"{prompt.instructions}\n\n{_WORDS}",
-        )
-        asked = replace(question, prompt=stated, reply_model=with_confidence(question.reply_model))
-        return await self._ask(asked, samples)
+            return await ask(question, samples)
+        version = confident_version(question.prompt.version, [question.reply_model])
+        instructions = f"{question.prompt.instructions}\n\n{_WORDS}"
+        prompt = replace(question.prompt, version=version, instructions=instructions)
+        reply_model = with_confidence(question.reply_model)
+        return await ask(replace(question, prompt=prompt, reply_model=reply_model), samples)
+
+    return asked
 
 
 def confident_version(version: str, reply_models: Iterable[type[BaseModel]]) -> str:
@@ -303,28 +275,12 @@ def with_confidence(reply_model: type[R]) -> type[R]:
 
 def least_confidence(samples: Sequence[JudgeSample[Any]]) -> float | None:
     """Returns the least confidence that the usable answers state; None: they state none."""
-    stated = [_stated(sample.reply) for sample in samples if sample.reply is not None]
-    known = [number for number in stated if number is not None]
+    stated = [getattr(sample.reply, _NAME, None) for sample in samples if sample.reply is not None]
+    known = [number for number in stated if isinstance(number, int | float)]
     return min(known) if known and len(known) == len(stated) else None
 
 
-def _stated(reply: BaseModel) -> float | None:
-    number = getattr(reply, _NAME, None)
-    return number if isinstance(number, int | float) else None
-
-
 # Finds gaps that leave criteria unscored: incomplete logs and unread expectations.
-
-
-class NotAsked:
-    """Stands in for a judge that is not asked, because what it would be shown is not complete."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Returns unusable samples."""
-        return [JudgeSample(None, self.reason)] * len(samples)
 
 
 def turn_gap(criterion: Criterion, sample: Sample, pair: TurnPair) -> str | None:
@@ -356,18 +312,12 @@ def conversation_gap(criterion: Criterion, sample: Sample) -> str | None:
 
 
 def gap_reasons(sample: Sample, as_adk: bool = False) -> list[str]:
-    """Returns what the log does not show, one line a turn, and what of the expectations is not read.
-
-    Args:
-        sample: The sample.
-        as_adk: Whether what google-adk does not look at is left out.
-    """
+    """Returns what the log does not show, one line a turn, and what of the expectations is not read."""
     if not sample.has_gaps:
         return []
-    reasons = (_first([turn], ("calls", "words"), as_adk) for turn in sample.conversation.turns)
-    case = sample.eval_case
-    not_found = [case.not_found] if case is not None and case.not_found else []
-    return [*not_found, *(reason for reason in reasons if reason), *_unread(sample, as_adk)]
+    reasons = [sample.eval_case.not_found if sample.eval_case else None]
+    reasons += [_first([turn], ("calls", "words"), as_adk) for turn in sample.conversation.turns]
+    return [*(reason for reason in reasons if reason), *_unread(sample, as_adk)]
 
 
 def _unread(sample: Sample, as_adk: bool) -> Iterator[str]:
@@ -383,11 +333,8 @@ def _is_unread(expected: ExpectedTurn, as_adk: bool) -> bool:
 
 
 def _first(turns: Iterable[Turn], parts: Sequence[str], as_adk: bool) -> str | None:
-    for turn in turns:
-        found = _gap(turn, parts, as_adk)
-        if found:
-            return f"turn {turn.turn_index}: {found}"
-    return None
+    gaps = ((turn.turn_index, _gap(turn, parts, as_adk)) for turn in turns)
+    return next((f"turn {index}: {gap}" for index, gap in gaps if gap), None)
 
 
 def _gap(turn: Turn, parts: Sequence[str], as_adk: bool) -> str | None:
@@ -399,10 +346,10 @@ def _gap(turn: Turn, parts: Sequence[str], as_adk: bool) -> str | None:
 
 def withheld(score: Score, reason: str, keeps_details: bool = False) -> Score:
     """Returns a score without its value; details are kept where they say what was not judged."""
-    if keeps_details:
-        score = replace(score, value=None, explanation=None, threshold=None, outcome=None, judge=None)
-        return replace(score, reason=reason)
-    return Score(None, reason=reason, label=score.label)
+    if not keeps_details:
+        return Score(None, reason=reason, label=score.label)
+    nothing = dict.fromkeys(("value", "explanation", "threshold", "outcome", "judge"))
+    return replace(score, reason=reason, **nothing)
 
 
 # Findings of a record, its eval case and its answers: problems that do not prevent scoring.
@@ -418,41 +365,29 @@ def record_findings(sample: Sample) -> list[Failure]:
 
     One row per turn and kind; findings on the whole conversation have no turn.
     """
-    found = [
-        _row(sample, index, problem)
-        for index, turn in enumerate(sample.conversation.turns)
-        if turn.findings or turn.grounded is not None
-        for problem in _turn_problems(turn)
-    ]
-    return (
-        found + [_row(sample, *unread) for unread in _unread_findings(sample)] if sample.has_gaps else found
-    )
-
-
-def _row(sample: Sample, index: int | None, problem: Problem) -> Failure:
-    return Failure(
-        stage=STAGE,
-        error_type=problem.kind,
-        message=problem.message,
-        source=sample.record.source,
-        position=sample.record.position,
-        conversation_id=sample.conversation.conversation_id,
-        app_version=sample.conversation.app_version,
-        turn_index=index,
-    )
-
-
-def _unread_findings(sample: Sample) -> Iterator[tuple[int | None, Problem]]:
+    problems: list[tuple[int | None, Problem]] = []
+    for index, turn in enumerate(sample.conversation.turns):
+        answer = turn.grounded
+        of_answer = [*answer.problems, *found_problems(turn, answer)] if answer else []
+        problems += [(index, problem) for problem in (*turn.findings, *of_answer)]
     case = sample.eval_case
     if case is not None and case.not_found:
-        yield None, Problem(UNKNOWN_CASE, case.not_found)
+        problems.append((None, Problem(UNKNOWN_CASE, case.not_found)))
     if case is not None and case.unread:
-        yield None, Problem(UNREAD_EXPECTATION, case.unread)
+        problems.append((None, Problem(UNREAD_EXPECTATION, case.unread)))
     for pair in sample.pairs:
         if pair.expected is not None and pair.expected.unread:
-            yield pair.index, Problem(UNREAD_EXPECTATION, pair.expected.unread)
-
-
-def _turn_problems(turn: Turn) -> list[Problem]:
-    answer = turn.grounded
-    return turn.findings + ([*answer.problems, *found_problems(turn, answer)] if answer else [])
+            problems.append((pair.index, Problem(UNREAD_EXPECTATION, pair.expected.unread)))
+    return [
+        Failure(
+            stage=STAGE,
+            error_type=problem.kind,
+            message=problem.message,
+            source=sample.record.source,
+            position=sample.record.position,
+            conversation_id=sample.conversation.conversation_id,
+            app_version=sample.conversation.app_version,
+            turn_index=index,
+        )
+        for index, problem in problems
+    ]

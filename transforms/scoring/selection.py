@@ -15,22 +15,20 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen
-from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.transforms.judging.ask import Ask, NotAsked
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.panels import (
-    AskedOnce,
-    Confident,
-    IfUnsure,
     JudgeOnce,
     Member,
-    NotAsked,
-    OneAnswer,
     Recorder,
     Spared,
     ask_members,
+    asked_otherwise,
+    confident,
     confident_version,
     joint_use,
     least_confidence,
+    one_answer,
     verdict_of,
 )
 
@@ -38,15 +36,7 @@ J = TypeVar("J", bound=JudgedCriterion)
 
 
 class Criteria(NamedTuple):
-    """The criteria of one conversation.
-
-    Attributes:
-        measured: Those that are computed.
-        judged: Those a judge is asked about.
-        sampled_out: Names of those that sampling leaves out, and `evaluation_status` if one of them takes
-            part in the verdict.
-        comparer: Who is asked about values that measured criteria leave open; None: nobody.
-    """
+    """The criteria of one conversation; see `Selection`, and `ScoredConversation` for what is sampled out."""
 
     measured: Sequence[MeasuredCriterion] = ()
     judged: Sequence[JudgedCriterion] = ()
@@ -120,12 +110,10 @@ def select(
     Args:
         criteria: Those of the config.
         sample_rate: Share of conversations that are judged, 0..1.
-        by_dialect: Dialect -> the criteria that its cases are always judged by. One of the same name in the
-            config takes the place of the default.
+        by_dialect: Dialect -> the criteria that its cases are always judged by, unless the config has them.
         judge: The run's prompts, panel and cascade; None: the defaults.
         asks_models: Whether the judge asks models; False: there are no panels and cascades.
-        has_judge: Whether there is a judge that may be asked about what measured criteria leave open: one
-            that is named, or that judged criteria ask.
+        has_judge: Whether there is a judge that may be asked about what measured criteria leave open.
     """
     judge = judge or JudgeConfig()
     names = {criterion.name for criterion in criteria}
@@ -164,19 +152,10 @@ def hash_place(name: str) -> float:
 
 
 async def joint_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> Score | None:
-    """Scores by a criterion: by its model, its panel, or its cascade.
-
-    Args:
-        criterion: The criterion.
-        run: Scores by a criterion and a judge.
-        ask: The judge.
-
-    Raises:
-        BaseException: What the criterion raises.
-    """
+    """Scores by a criterion: by its model, its panel, or its cascade; raises what it raises."""
     options = criterion.judge_model_options
     if criterion.as_adk:
-        ask = AskedOnce(ask)
+        ask = asked_otherwise(ask, asks_again=False)
     if options.cascade is not None:
         return await cascade_score(criterion, options.cascade, run, ask)
     return await panel_score(criterion, run, ask) if options.panel else await run(criterion, ask)
@@ -189,12 +168,7 @@ CASCADE = "cascade"
 
 
 class Doubt(NamedTuple):
-    """Why a question goes on.
-
-    Attributes:
-        kind: It has no verdict, its answers differ or are too few, or it states too little confidence.
-        reason: One line.
-    """
+    """Why a question goes on: no verdict, answers that differ or are too few, or too little confidence."""
 
     kind: Literal["unscored", "votes", "confidence"]
     reason: str
@@ -203,16 +177,9 @@ class Doubt(NamedTuple):
 async def cascade_score(
     criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, ask: Ask
 ) -> Score | None:
-    """Asks a cheap judge, and the other one, which may be a panel, where that is unsure.
-
-    Args:
-        criterion: The criterion, with the cascade.
-        cascade: The cheap judge.
-        run: Scores by the criterion.
-        ask: The judge.
-    """
+    """Asks a cheap judge, and the other one, which may be a panel, where that is unsure."""
     first, *others = criterion.options.by_model()
-    recorder = Recorder(Confident(ask) if cascade.min_confidence is not None else ask)
+    recorder = Recorder(confident(ask) if cascade.min_confidence is not None else ask)
     cheap = criterion.asking(first)
     score = await run(cheap, recorder)
     if not recorder.answers or score is None:
@@ -223,29 +190,30 @@ async def cascade_score(
     confidence = least_confidence(recorder.samples)
     doubt = await _doubt(cheap, cascade, run, member, confidence)
     detail: JsonObject = {"first": {**member.detail(), "confidence": confidence}}
-    decided = score
+    decided, last = score, ", ".join(own.judge_model or "" for own in others)
+    members = [member]
     if doubt is None:
         detail |= {"decided_by": "first", "why": None, "unsure": None}
-        detail["spared"] = await _spared(criterion, others, run, recorder)
+        # What the other judge would have been asked at least, by model.
+        detail["spared"] = {}
+        for own in others:
+            counted = Spared(recorder)
+            await run(criterion.asking(own), counted)
+            figures = ("calls", "tokens_in", "tokens_out")
+            detail["spared"][own.judge_model or ""] = {name: getattr(counted, name) for name in figures}
     else:
-        decided = await _later(criterion, others, run, IfUnsure(ask))
+        later, again = asked_otherwise(ask, if_unsure=True), None
+        if len(others) > 1:
+            panel = criterion.asking(criterion.options.model_copy(update={"cascade": None}))
+            again = await panel_score(panel, run, later)
+        else:
+            again = await run(criterion.asking(others[0]), later)
+        decided = again or Score(None, reason="the second judge gave no score")
+        members.append(Member(last, decided, None, recorder))
         detail |= {"decided_by": "second", "why": doubt.reason, "unsure": doubt.kind, "spared": None}
-    last = ", ".join(own.judge_model or "" for own in others)
-    both = [member] if decided is score else [member, Member(last, decided, None, recorder)]
-    decided.judge = joint_use(f"{cascade.model} > {last}", both)
+    decided.judge = joint_use(f"{cascade.model} > {last}", members)
     decided.details = {**(decided.details or {}), CASCADE: detail}
     return decided
-
-
-async def _later(
-    criterion: JudgedCriterion, others: Sequence[JudgeModelOptions], run: JudgeOnce, ask: Ask
-) -> Score:
-    if len(others) > 1:
-        later = criterion.asking(criterion.options.model_copy(update={"cascade": None}))
-        score = await panel_score(later, run, ask)
-    else:
-        score = await run(criterion.asking(others[0]), ask)
-    return score or Score(None, reason="the second judge gave no score")
 
 
 async def _doubt(
@@ -253,43 +221,24 @@ async def _doubt(
 ) -> Doubt | None:
     if member.verdict is None:
         return Doubt("unscored", member.reason)
-    fault = _missing(member.recorded, min(2, cascade.num_samples))
-    if fault is not None:
-        return Doubt("votes", fault)
+    recorded, needed = member.recorded, min(2, cascade.num_samples)
+    for given in recorded.answers.values():
+        unusable = [sample for sample in given if sample.reply is None]
+        if unusable:
+            fault = f"{len(unusable)} of its {len(given)} answers cannot be used: {unusable[0].reason}"
+            return Doubt("votes", fault)
+        if len(given) < needed:
+            return Doubt("votes", f"it gave {len(given)} answer, and {needed} are needed")
     verdicts = {
-        verdict_of(criterion, await run(criterion, OneAnswer(member.recorded, number)))
-        for number in range(member.recorded.most)
+        verdict_of(criterion, await run(criterion, one_answer(recorded, number)))
+        for number in range(recorded.most)
     }
     if verdicts != {member.verdict}:
-        return Doubt("votes", f"its {member.recorded.most} answers differ")
-    needed = cascade.min_confidence
-    if needed is not None and (confidence is None or confidence < needed):
-        return Doubt("confidence", f"its confidence is {confidence}, and {needed} is needed")
+        return Doubt("votes", f"its {recorded.most} answers differ")
+    least = cascade.min_confidence
+    if least is not None and (confidence is None or confidence < least):
+        return Doubt("confidence", f"its confidence is {confidence}, and {least} is needed")
     return None
-
-
-def _missing(recorded: Recorder, needed: int) -> str | None:
-    """Returns which answers to a question are missing; None: all are usable, and as many as are needed."""
-    for given in recorded.answers.values():
-        lost = [sample for sample in given if sample.reply is None]
-        if lost:
-            return f"{len(lost)} of its {len(given)} answers cannot be used: {lost[0].reason}"
-        if len(given) < needed:
-            return f"it gave {len(given)} answer, and {needed} are needed"
-    return None
-
-
-async def _spared(
-    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: JudgeOnce, recorded: Recorder
-) -> JsonObject:
-    """Returns what the other judge would have been asked at least, by model."""
-    spared: JsonObject = {}
-    for own in options:
-        counted = Spared(recorded)
-        await run(criterion.asking(own), counted)
-        figures = {"calls": counted.calls, "tokens_in": counted.tokens_in, "tokens_out": counted.tokens_out}
-        spared[own.judge_model or ""] = figures
-    return spared
 
 
 # Panels: several models vote on each question.
@@ -303,21 +252,30 @@ async def panel_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> S
 
     More than half of the members must have a verdict, and more than half of those the same one; else it is
     unscored, with the reason. The score is that of the member with the (lower) median value.
-
-    Args:
-        criterion: The criterion, with the panel.
-        run: Scores by the criterion.
-        ask: The judge.
     """
     members = await ask_members(criterion, criterion.options.by_model(), run, ask)
     if not any(member.recorded.answers for member in members):
         return members[0].score
     verdict, fault = majority(members)
+    agreeing = [member for member in members if member.verdict == verdict]
     if fault is None:
-        score = replace(_middle([member for member in members if member.verdict == verdict], members))
-    else:
-        score = await _unscored(criterion, run, fault)
-    score.details = {**(score.details or {}), PANEL: _detail(members, verdict)}
+        # Of the majority, the score whose value is the lower median of all values, or nearest to it.
+        values = [m.score.value for m in members if m.verdict and m.score and m.score.value is not None]
+        middle = median_low(values) if values else 0.0
+        scores = [member.score for member in agreeing if member.score]
+        valued = [score for score in scores if score.value is not None]
+        nearest = min(valued, key=lambda score: abs((score.value or 0.0) - middle), default=scores[0])
+        score = replace(nearest)
+    else:  # the criterion says which items are not judged
+        score = await run(criterion, NotAsked(fault)) or Score(None)
+        score = replace(score, value=None, outcome=None, threshold=None, label=None, reason=fault)
+    voting = sum(member.verdict is not None for member in members)
+    panel: JsonObject = {
+        "verdict": verdict,
+        "agreement": len(agreeing) / voting if verdict else None,
+        "members": [member.detail() for member in members],
+    }
+    score.details = {**(score.details or {}), PANEL: panel}
     score.judge = joint_use(", ".join(member.model for member in members), members)
     return score
 
@@ -327,43 +285,15 @@ def majority(members: Sequence[Member]) -> tuple[str | None, str | None]:
     verdicts = Counter(member.verdict for member in members if member.verdict is not None)
     needed, usable = len(members) // 2 + 1, sum(verdicts.values())
     if usable < needed:
-        said = f"{usable} of {len(members)} members of the panel gave a verdict, {needed} are needed"
-        return None, f"{said}: {_faults(members)}"
+        models: dict[str, list[str]] = {}
+        for member in members:
+            if member.verdict is None:
+                models.setdefault(member.reason, []).append(member.model)
+        faults = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in models.items())
+        gave = f"{usable} of {len(members)} members of the panel gave a verdict, {needed} are needed"
+        return None, f"{gave}: {faults}"
     ((verdict, count),) = verdicts.most_common(1)
     if 2 * count > usable:
         return verdict, None
     votes = ", ".join(f"{number} {name}" for name, number in sorted(verdicts.items()))
     return None, f"the panel has no majority: {votes}"
-
-
-def _faults(members: Sequence[Member]) -> str:
-    """Returns why members have no verdict; those with the same reason stand together."""
-    models: dict[str, list[str]] = {}
-    for member in members:
-        if member.verdict is None:
-            models.setdefault(member.reason, []).append(member.model)
-    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in models.items())
-
-
-def _middle(agreeing: Sequence[Member], members: Sequence[Member]) -> Score:
-    """Returns the score of the majority whose value is the lower median of all values, or nearest to it."""
-    values = [m.score.value for m in members if m.verdict and m.score and m.score.value is not None]
-    scores = [member.score for member in agreeing if member.score]
-    middle = median_low(values) if values else 0.0
-    valued = [score for score in scores if score.value is not None]
-    return min(valued, key=lambda score: abs((score.value or 0.0) - middle)) if valued else scores[0]
-
-
-async def _unscored(criterion: JudgedCriterion, run: JudgeOnce, reason: str) -> Score:
-    """Returns the score of a criterion that got no answers: all its items are not judged."""
-    score = await run(criterion, NotAsked(reason)) or Score(None)
-    return replace(score, value=None, outcome=None, threshold=None, label=None, reason=reason)
-
-
-def _detail(members: Sequence[Member], verdict: str | None) -> JsonObject:
-    given = [member.verdict for member in members if member.verdict is not None]
-    return {
-        "verdict": verdict,
-        "agreement": sum(each == verdict for each in given) / len(given) if verdict else None,
-        "members": [member.detail() for member in members],
-    }

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.statistics.resampling import Numbers, replicates_for, resampling_weights
-from turnwise.transforms.statistics.tests import Interval, normal_quantile, t_quantile, wilson_interval
+from turnwise.transforms.statistics.tests import normal_quantile, t_quantile, wilson_interval
 
 _ROUNDING = 1e-12
 
@@ -18,7 +19,6 @@ class Confusion(NamedTuple):
     """Labels of people against outcomes of a criterion.
 
     Attributes:
-        true_pass: Both pass.
         false_pass: The criterion passes what people fail.
         false_fail: The criterion fails what people pass.
         true_fail: Both fail.
@@ -28,35 +28,6 @@ class Confusion(NamedTuple):
     false_pass: int
     false_fail: int
     true_fail: int
-
-    @property
-    def agreement(self) -> float | None:
-        """Share of equal outcomes; None without any."""
-        return _share(self.true_pass + self.true_fail, sum(self))
-
-    @property
-    def precision(self) -> float | None:
-        """Of what the criterion passes, the share that people pass; None if it passes nothing."""
-        return _share(self.true_pass, self.true_pass + self.false_pass)
-
-    @property
-    def fail_precision(self) -> float | None:
-        """Of what the criterion fails, the share that people fail; None if it fails nothing."""
-        return _share(self.true_fail, self.true_fail + self.false_fail)
-
-    @property
-    def fail_recall(self) -> float | None:
-        """Of what people fail, the share that the criterion fails; None if they fail nothing."""
-        return _share(self.true_fail, self.true_fail + self.false_pass)
-
-    @property
-    def recall(self) -> float | None:
-        """Of what people pass, the share that the criterion passes; None if they pass nothing."""
-        return _share(self.true_pass, self.true_pass + self.false_fail)
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
 
 
 def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
@@ -79,9 +50,6 @@ def krippendorffs_alpha(units: Sequence[Sequence[float]]) -> float | None:
     1 - observed / expected squared difference (Krippendorff 2011, Computing Krippendorff's
     alpha-reliability). Of labels 0 and 1 it is the alpha for nominal data. Units with fewer than two labels
     do not count.
-
-    Args:
-        units: The labels of each unit, by whichever raters gave one.
     """
     (value,) = _alphas(_alpha_sums(units)[None])
     return None if np.isnan(value) else float(value)
@@ -89,25 +57,13 @@ def krippendorffs_alpha(units: Sequence[Sequence[float]]) -> float | None:
 
 def alpha_interval(
     units: Mapping[str, Sequence[Sequence[float]]], seed: int, level: float = 0.95
-) -> Interval | None:
-    """Returns the bootstrap's interval of Krippendorff's alpha, over cases; None if it is not defined.
-
-    Args:
-        units: Case -> its units.
-        seed: Seed, such as `SEED`.
-        level: Level of confidence, between 0 and 1.
-    """
+) -> Bounds | None:
+    """Returns the bootstrap's interval of Krippendorff's alpha, over cases; None: it is not defined."""
     return _percentiles({case: _alpha_sums(own) for case, own in units.items()}, _alphas, seed, level)
 
 
-def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.95) -> Interval | None:
-    """Returns the bootstrap's interval of Cohen's kappa, over cases; None if it is not defined.
-
-    Args:
-        tables: Case -> its outcomes.
-        seed: Seed, such as `SEED`.
-        level: Level of confidence, between 0 and 1.
-    """
+def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.95) -> Bounds | None:
+    """Returns the bootstrap's interval of Cohen's kappa, over cases; None: it is not defined."""
     parts = {case: np.asarray(table, dtype=float) for case, table in tables.items()}
     return _percentiles(parts, _kappas, seed, level)
 
@@ -142,7 +98,7 @@ def _ratio(part: Numbers, whole: Numbers) -> Numbers:
 
 def _percentiles(
     parts: Mapping[str, Numbers], figures: Callable[[Numbers], Numbers], seed: int, level: float
-) -> Interval | None:
+) -> Bounds | None:
     """Returns the middle of a figure over replicates of the cases.
 
     None: it does not vary, or is not defined in more than a twentieth of the replicates.
@@ -158,7 +114,7 @@ def _percentiles(
     if len(found) < 0.95 * replicates or np.ptp(found) < _ROUNDING:
         return None
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high))
+    return Bounds(float(low), float(high))
 
 
 # Agreement of several raters on labels without an order, without numpy.
@@ -217,7 +173,7 @@ def _variance(groups: Collection[GroupSum]) -> float:
     return sum((group.total - mean * group.size) ** 2 for group in groups) / count**2
 
 
-def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, float] | None) -> Interval | None:
+def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, float] | None) -> Bounds | None:
     """Returns the 95 % interval of a mean, within its scale; None: it cannot be told.
 
     It is Student's interval over groups. Where the means of all groups are the same, some further group may
@@ -232,26 +188,21 @@ def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, floa
         return None
     mean, _ = _mean(groups)
     variance = _variance(groups) * size / (size - 1)
-    if variance > _rounding(mean):
+    if variance > ((1e-12 * max(1.0, abs(mean))) ** 2):
         half = t_quantile((1 + _LEVEL) / 2, size - 1) * sqrt(variance)
         low, high = scale or (0.0 if all(group.total >= 0 for group in groups) else -inf, inf)
-        return Interval(max(low, mean - half), min(high, mean + half))
+        return Bounds(max(low, mean - half), min(high, mean + half))
     if scale is None:
         return None
     z2 = normal_quantile((1 + _LEVEL) / 2) ** 2
     other = z2 / (size + z2)
-    return Interval(mean - other * (mean - scale[0]), mean + other * (scale[1] - mean))
+    return Bounds(mean - other * (mean - scale[0]), mean + other * (scale[1] - mean))
 
 
-def _rounding(mean: float) -> float:
-    return (1e-12 * max(1.0, abs(mean))) ** 2
-
-
-def grouped_share_interval(groups: Collection[GroupSum]) -> Interval | None:
+def grouped_share_interval(groups: Collection[GroupSum]) -> Bounds | None:
     """Returns Wilson's 95 % interval of a share, for as many trials as would tell as much; None: no trial.
 
-    Args:
-        groups: The groups with their number of trials and of successes.
+    Of every group, the number of trials and of successes is given.
     """
     if not groups:
         return None
@@ -315,11 +266,6 @@ def clustered_share(values: Numbers, clusters: CaseCodes, weights: Numbers | Non
 
 
 def clustered_variance(parts: Numbers, clusters: CaseCodes) -> float:
-    """Returns the variance of a sum of parts that are independent between clusters and add up to 0.
-
-    Args:
-        parts: The part of each score in the sum.
-        clusters: Code of its cluster.
-    """
+    """Returns the variance of a sum of parts that are independent between clusters and add up to 0."""
     sums = np.bincount(clusters, parts)[np.unique(clusters)]
     return float((sums**2).sum()) * len(sums) / max(len(sums) - 1, 1)

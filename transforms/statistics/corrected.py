@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.statistics.agreement import (
     CaseCodes,
     Confusion,
@@ -16,20 +17,18 @@ from turnwise.transforms.statistics.agreement import (
     effective_size,
 )
 from turnwise.transforms.statistics.resampling import REPLICATES, Numbers, generator_of
-from turnwise.transforms.statistics.tests import Interval, normal_quantile, t_quantile
+from turnwise.transforms.statistics.tests import normal_quantile, t_quantile
 
 
 class CorrectedEstimate(NamedTuple):
     """A corrected figure.
 
     Attributes:
-        value: The estimate.
-        interval: Its interval of confidence.
         weight: How much the judge's scores count, 0 (not at all) to 1; of rates 1.
     """
 
     value: float
-    interval: Interval
+    interval: Bounds
     weight: float = 1.0
 
 
@@ -97,7 +96,7 @@ def corrected_mean(
     variance = clustered_variance(parts, codes) * known / (known - 1)
     half = t_quantile((1 + level) / 2, known - 1) * sqrt(variance)
     value = weight * float(whole.mean()) + shift
-    return CorrectedEstimate(value, Interval(value - half, value + half), weight)
+    return CorrectedEstimate(value, Bounds(value - half, value + half), weight)
 
 
 class _Stratum(NamedTuple):
@@ -105,9 +104,7 @@ class _Stratum(NamedTuple):
 
     Attributes:
         people: Share that people let pass, and the effective number of its labels.
-        drawn: Which of the labelled conversations are in it.
         share: Its share of all conversations.
-        size: Its conversations.
     """
 
     people: EffectiveShare
@@ -153,7 +150,7 @@ def corrected_rate(
     draws = _posterior_of_all(generator_of(seed), strata, effect)
     low, high = map(float, np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
     value, wider = float(draws.mean()), _widening(drawn, level)
-    bounds = Interval(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
+    bounds = Bounds(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
     return CorrectedEstimate(value, bounds)
 
 
@@ -213,18 +210,12 @@ def _design_effect(
     return max(1.0, found)
 
 
-def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95) -> Interval | None:
+def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95) -> Bounds | None:
     """Returns an interval of the share that people would let pass, from a judge's error rates.
 
     (share + specificity - 1) / (sensitivity + specificity - 1) (Rogan and Gladen 1978), with the interval of
     Lang and Reiczigel 2014, Confidence limits for prevalence of disease adjusted for estimated sensitivity
     and specificity. The error rates may come from labels of other conversations.
-
-    Args:
-        passes: Conversations that the judge passed.
-        count: Judged conversations.
-        table: Labels against the judge's outcomes.
-        level: Level of confidence, between 0 and 1.
 
     Returns:
         The interval within 0..1; None: the judge is no better than chance, or people passed or failed none.
@@ -245,7 +236,7 @@ def rogan_gladen(passes: int, count: int, table: Confusion, level: float = 0.95)
     shift = 2 * z * z * (centre * hits - (1 - centre) * misses)
     own = share * (1 - share) / (count + z * z)
     half = z * sqrt(own + centre**2 * hits + (1 - centre) ** 2 * misses) / gain
-    return Interval(*(min(1.0, max(0.0, bound)) for bound in (centre + shift - half, centre + shift + half)))
+    return Bounds(*(min(1.0, max(0.0, bound)) for bound in (centre + shift - half, centre + shift + half)))
 
 
 def _posterior(generator: np.random.Generator, share: EffectiveShare, effect: float) -> Numbers:

@@ -111,12 +111,7 @@ def needed_cases(difference: float, variance: float, alpha: float = 0.05) -> int
 
 
 def detectable_mean(error: float, alpha: float = 0.05) -> float:
-    """Returns the smallest mean difference that would have been seen with a power of 80 %.
-
-    Args:
-        error: Standard error of the mean difference.
-        alpha: Two-sided level of significance.
-    """
+    """Returns the smallest mean difference that is seen with a power of 80 %, of its standard error."""
     return quantiles(alpha) * error
 
 
@@ -148,14 +143,7 @@ def mcnemar_power(difference: float, discordant: float, count: int, alpha: float
     """Returns the probability that McNemar's exact test shows a difference, in its direction.
 
     The number m of cases that differ is binomial; of these, those in favour are binomial with the share
-    (1 + difference / discordant) / 2.
-
-    Args:
-        difference: Difference of the shares, above 0 and at most 1.
-        discordant: Share of the cases whose outcome differs; it is at least the difference. Of so many cases
-            as it is used for at most about 100 may differ.
-        count: Number of cases, at least 1.
-        alpha: Two-sided level of significance.
+    (1 + difference / discordant) / 2. It is used for at most about 100 cases that differ; shares are 0..1.
     """
     psi = max(discordant, difference)
     if psi == difference and psi * count > _CERTAIN:
@@ -189,13 +177,8 @@ def _mcnemar_rejects(alpha: float) -> "np.typing.NDArray[np.bool_]":
 def fisher_power(difference: float, pooled: float, sizes: tuple[int, int], alpha: float) -> float:
     """Returns the probability that Fisher's exact test shows a difference of two groups.
 
-    Of the two directions, the one that is seen less often counts.
-
-    Args:
-        difference: Difference of the shares, 0..1.
-        pooled: Share of both groups together, 0..1; both shares are as far from it as the scale allows.
-        sizes: Size of each group, at least 1.
-        alpha: Two-sided level of significance.
+    Of the two directions, the one that is seen less often counts. Both shares are as far from the pooled one
+    as the scale allows.
     """
     low = min(max(0.0, pooled - difference / 2), 1 - difference)
     rejects = _fisher_rejects(*sizes, alpha)

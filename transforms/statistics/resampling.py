@@ -13,7 +13,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.transforms.statistics.tests import Interval, normal_cdf, normal_quantile, t_quantile
+from turnwise.schemas.comparison import Bounds
+from turnwise.transforms.statistics.tests import normal_cdf, normal_quantile, t_quantile
 
 REPLICATES = 10_000
 _FEWEST_REPLICATES = 1_000
@@ -76,12 +77,7 @@ class CaseMeans:
     """
 
     def __init__(self, values: Mapping[str, float], seed: int) -> None:
-        """Draws the replicates.
-
-        Args:
-            values: Case -> its value, such as the mean over its runs; at least one.
-            seed: Seed, such as `SEED`.
-        """
+        """Draws the replicates, of the value of every case; at least one."""
         cases = sorted(values)
         numbers = np.asarray([values[case] for case in cases], dtype=np.float64)
         self.size, self.mean = len(numbers), float(numbers.mean())
@@ -94,19 +90,19 @@ class CaseMeans:
             self._means = _replicate_means(cases, deviations, seed)
             self._cubes = float((deviations**3).sum()) / (6 * float((deviations**2).sum()) ** 1.5)
 
-    def interval(self, level: float = 0.95) -> Interval | None:
+    def interval(self, level: float = 0.95) -> Bounds | None:
         """Returns the interval of the mean; None: the values do not vary, or there is one alone."""
         if self.is_constant:
             return None
         if self._means is None:
             half = t_quantile((1 + level) / 2, self.size - 1) * sqrt(self.variance / self.size)
-            return Interval(self.mean - half, self.mean + half)
+            return Bounds(self.mean - half, self.mean + half)
         below = (np.searchsorted(self._means, 0.0, "left") + np.searchsorted(self._means, 0.0, "right")) / 2
         count = len(self._means)
         bias = normal_quantile(min(max(float(below), 0.5), count - 0.5) / count)
         tails = ((1 - level) / 2, (1 + level) / 2)
         low, high = (_bca_quantile(self._means, bias, self._cubes, tail) for tail in tails)
-        return Interval(self.mean + low, self.mean + high)
+        return Bounds(self.mean + low, self.mean + high)
 
 
 def _bca_quantile(ordered: Numbers, bias: float, acceleration: float, share: float) -> float:
@@ -144,10 +140,6 @@ def sign_flip_p(differences: Mapping[str, float], seed: int) -> float:
 
     Up to 13 cases that differ, of all exchanges; beyond, (1 + replicates as far from 0) / (1 + replicates):
     Phipson and Smyth 2010.
-
-    Args:
-        differences: Case -> candidate minus base, such as the difference of the means over its runs.
-        seed: Seed, such as `SEED`.
     """
     cases = [case for case in sorted(differences) if differences[case]]
     if not cases:

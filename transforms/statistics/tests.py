@@ -6,9 +6,7 @@ from math import asin, erfc, exp, hypot, inf, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
-from msgspec import Struct
-
-from turnwise.schemas.comparison import ComparisonWord
+from turnwise.schemas.comparison import Bounds, ComparisonWord
 
 # P-values of several tests at once.
 
@@ -36,28 +34,38 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def shrink(
+    differences: Sequence[float], variances: Sequence[float], centre: float | None = None
+) -> list[float]:
+    """Draws differences towards a centre (their weighted mean), the more the less certain each is.
+
+    Empirical Bayes: the variance between them, which are above 0 each, is that of DerSimonian and Laird 1986,
+    Meta-analysis in clinical trials.
+    """
+    weights = [1 / variance for variance in variances]
+    total = sum(weights)
+    if centre is None:
+        centre = sum(w * d for w, d in zip(weights, differences, strict=True)) / total
+    gaps = [difference - centre for difference in differences]
+    excess = sum(w * gap**2 for w, gap in zip(weights, gaps, strict=True)) - len(weights) + 1
+    scale = total - sum(weight**2 for weight in weights) / total
+    between = max(0.0, excess / scale) if scale > 0 else 0.0
+    return [centre + gap * between / (between + v) for gap, v in zip(gaps, variances, strict=True)]
+
+
 def _ascending(p_values: Sequence[float]) -> list[int]:
     return sorted(range(len(p_values)), key=lambda index: p_values[index])
 
 
-# An interval of confidence.
-
-
-class Interval(NamedTuple):
-    """A lower and an upper bound."""
-
-    low: float
-    high: float
+# Two paired shares.
 
 
 class Pairs(NamedTuple):
     """Cases by their outcome in the base version and in the candidate version.
 
     Attributes:
-        both: Passed in both.
         gained: Failed in the base, passed in the candidate.
         lost: Passed in the base, failed in the candidate.
-        neither: Failed in both.
     """
 
     both: int
@@ -101,7 +109,7 @@ def mcnemar(gained: int, lost: int) -> PairedTest:
     return PairedTest(p, 1.0 if gained == lost else 2 * tail - seen)
 
 
-def paired_interval(pairs: Pairs, level: float = 0.95) -> Interval:
+def paired_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
     """Returns an interval of the difference of two paired shares; -1..1.
 
     Newcombe 1998, Improved confidence intervals for the difference between binomial proportions based on
@@ -113,10 +121,10 @@ def paired_interval(pairs: Pairs, level: float = 0.95) -> Interval:
     phi = _correlation(pairs)
     below = _side(candidate[0], base[1], phi)
     above = _side(candidate[1], base[0], phi)
-    return Interval(max(-1.0, pairs.difference - below), min(1.0, pairs.difference + above))
+    return Bounds(max(-1.0, pairs.difference - below), min(1.0, pairs.difference + above))
 
 
-def bounded_interval(pairs: Pairs, level: float = 0.95) -> Interval:
+def bounded_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
     """Returns `paired_interval`, no narrower than the exact bounds of gains and losses allow; -1..1.
 
     Where hardly any case differs, Newcombe's may be too narrow: that of 100 cases without a difference may be
@@ -126,7 +134,7 @@ def bounded_interval(pairs: Pairs, level: float = 0.95) -> Interval:
     found, n = paired_interval(pairs, level), pairs.size
     low = pairs.gained / n - upper_share(pairs.lost, n, level)
     high = upper_share(pairs.gained, n, level) - pairs.lost / n
-    return Interval(min(found.low, low), max(found.high, high))
+    return Bounds(min(found.low, low), max(found.high, high))
 
 
 def _limits(passes: int, count: int, level: float) -> tuple[float, float]:
@@ -156,15 +164,10 @@ def _correlation(pairs: Pairs) -> float:
 # Shares of two groups of conversations: intervals of them and of their difference.
 
 
-def wilson_interval(passes: float, count: float, level: float = 0.95) -> Interval | None:
-    """Returns Wilson's score interval of a share; None without any trial.
+def wilson_interval(passes: float, count: float, level: float = 0.95) -> Bounds | None:
+    """Returns Wilson's score interval of a share, 0..1; None without any trial.
 
     Wilson 1927, Probable inference, the law of succession, and statistical inference.
-
-    Args:
-        passes: Successes, 0..count.
-        count: Trials.
-        level: Level of confidence, between 0 and 1.
     """
     if not count:
         return None
@@ -172,7 +175,7 @@ def wilson_interval(passes: float, count: float, level: float = 0.95) -> Interva
     rate, z2 = passes / count, z**2
     centre = (rate + z2 / (2 * count)) / (1 + z2 / count)
     half = z / (1 + z2 / count) * sqrt(rate * (1 - rate) / count + z2 / (4 * count**2))
-    return Interval(max(0.0, centre - half), min(1.0, centre + half))
+    return Bounds(max(0.0, centre - half), min(1.0, centre + half))
 
 
 @lru_cache(maxsize=4096)
@@ -188,10 +191,10 @@ def upper_share(passes: int, count: int, level: float = 0.95) -> float:
 
 def difference_interval(
     passes: float, count: int, base_passes: float, base_count: int, level: float = 0.95
-) -> Interval | None:
+) -> Bounds | None:
     """Returns an interval of share minus base share of two independent groups; None if one is empty.
 
-    Newcombe 1998, Interval estimation for the difference between independent proportions, method 10.
+    Newcombe 1998, Bounds estimation for the difference between independent proportions, method 10.
     """
     own = wilson_interval(passes, count, level)
     base = wilson_interval(base_passes, base_count, level)
@@ -200,14 +203,14 @@ def difference_interval(
     return estimated_difference(passes / count, own, base_passes / base_count, base)
 
 
-def estimated_difference(value: float, own: Interval, base_value: float, base: Interval) -> Interval:
+def estimated_difference(value: float, own: Bounds, base_value: float, base: Bounds) -> Bounds:
     """Returns an interval of value minus base value of two independent estimates, from their intervals.
 
     Zou and Donner 2008, Construction of confidence limits about effect measures: a general approach.
     """
     below = hypot(value - own.low, base.high - base_value)
     above = hypot(own.high - value, base_value - base.low)
-    return Interval(value - base_value - below, value - base_value + above)
+    return Bounds(value - base_value - below, value - base_value + above)
 
 
 def exact_p(passes: int, count: int, base_passes: int, base_count: int) -> float:
@@ -273,61 +276,46 @@ def mean_difference_p(sample: SampleMoments, base: SampleMoments) -> float:
     return min(1.0, 2 * min(lower_mean(sample, base), lower_mean(base, sample)))
 
 
-def mean_difference_interval(sample: SampleMoments, base: SampleMoments, level: float = 0.95) -> Interval:
+def mean_difference_interval(sample: SampleMoments, base: SampleMoments, level: float = 0.95) -> Bounds:
     """Returns Welch's interval of the mean minus the base's mean."""
     difference, error, freedom = _welch(sample, base)
     half = error and t_quantile((1 + level) / 2, freedom) * error
-    return Interval(difference - half, difference + half)
+    return Bounds(difference - half, difference + half)
 
 
-def mean_interval(sample: SampleMoments, level: float = 0.95) -> Interval | None:
+def mean_interval(sample: SampleMoments, level: float = 0.95) -> Bounds | None:
     """Returns Student's interval of a mean; None: no spread was seen, which is not that there is none."""
     if not sample.variance:
         return None
     half = t_quantile((1 + level) / 2, sample.size - 1) * sqrt(sample.variance / sample.size)
-    return Interval(sample.mean - half, sample.mean + half)
+    return Bounds(sample.mean - half, sample.mean + half)
 
 
 # The word for a difference: what may be said about it, and what may not.
 
 
-class DifferenceEvidence(Struct, frozen=True):
-    """A difference between a candidate and its base, in units in which more is better.
-
-    Attributes:
-        difference: Candidate minus base.
-        p: Two-sided p-value, adjusted for the other criteria that decide.
-        interval: Its interval at level 1 - alpha.
-        equivalence: Its interval at level 1 - 2 alpha, that of two one-sided tests.
-    """
-
-    difference: float
-    p: float
-    interval: Interval
-    equivalence: Interval
-
-
-def word(evidence: DifferenceEvidence, margin: float, alpha: float = 0.05) -> ComparisonWord:
-    """Returns what may be said.
+def word(
+    difference: float, p: float, interval: Bounds, equivalence: Bounds, margin: float, alpha: float = 0.05
+) -> ComparisonWord:
+    """Returns what may be said of a candidate minus its base, in units in which more is better.
 
     `better`, `worse`: p is below alpha, and the interval does not hold 0.
     `same`: two one-sided tests at alpha place the difference within the margin (Schuirmann 1987).
     `not worse`: the interval's lower bound lies above -margin.
 
     Args:
-        evidence: The difference.
+        difference: The difference.
+        p: Two-sided p-value, adjusted for the other criteria that decide.
+        interval: Its interval at level 1 - alpha.
+        equivalence: Its interval at level 1 - 2 alpha, that of two one-sided tests.
         margin: Largest difference that does not matter, in the same units, at least 0.
         alpha: Level of significance.
     """
-    if (
-        evidence.p < alpha
-        and evidence.difference
-        and not evidence.interval.low <= 0 <= evidence.interval.high
-    ):
-        return "better" if evidence.difference > 0 else "worse"
-    if -margin < evidence.equivalence.low and evidence.equivalence.high < margin:
+    if p < alpha and difference and not interval.low <= 0 <= interval.high:
+        return "better" if difference > 0 else "worse"
+    if -margin < equivalence.low and equivalence.high < margin:
         return "same"
-    return "not worse" if evidence.interval.low > -margin else "cannot tell"
+    return "not worse" if interval.low > -margin else "cannot tell"
 
 
 # Sizes of effects, which do not grow with the number of cases.
@@ -387,13 +375,11 @@ def t_quantile(share: float, freedom: float) -> float:
     value, step = 0.0, normal_quantile(share)
     while value + step > value:
         value += step
-        step = (upper_t(value, freedom) - (1 - share)) / _t_density(value, freedom)
+        front = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * pi) / 2
+        step = (upper_t(value, freedom) - (1 - share)) / exp(
+            front - (freedom + 1) / 2 * log1p(value * value / freedom)
+        )
     return value
-
-
-def _t_density(t: float, freedom: float) -> float:
-    front = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * pi) / 2
-    return exp(front - (freedom + 1) / 2 * log1p(t * t / freedom))
 
 
 def binomial_cdf(successes: int, trials: int, rate: float) -> float:
@@ -476,14 +462,10 @@ def mean_evidence(sample: SampleMoments, base: SampleMoments) -> float:
 
 
 def always_valid_p(evidence: float, window: int) -> float:
-    """Returns the p-value of a window's evidence, valid however often it is looked at; 0..1.
+    """Returns the p-value of a window's evidence (its logarithm), valid however often it is looked at; 0..1.
 
-    Window i is weighted by i (i + 1), so that all windows of a stream together fall below alpha with a
+    The i-th window of a stream is weighted by i (i + 1), so that all of them together fall below alpha with a
     probability of at most alpha, if nothing changes.
-
-    Args:
-        evidence: Logarithm of the evidence.
-        window: Position of the window among all windows of the stream, from 1.
     """
     return min(1.0, exp(min(0.0, log(window * (window + 1)) - evidence)))
 

@@ -48,13 +48,9 @@ class RunRecord(NamedTuple):
 def recorded(
     record: RunRecord, place: SinkPlace, document: JsonObject, goes_on: bool = False
 ) -> Iterator[None]:
-    """Writes that a run begins, and if it breaks off that it did.
+    """Writes that a run begins, given what is known of its `run.json`, and if it breaks off that it did.
 
-    Args:
-        record: How its service keeps its state.
-        place: The run and its service.
-        document: What is known of its `run.json`.
-        goes_on: Whether the run may go on elsewhere when this process ends.
+    `goes_on`: the run may go on elsewhere when this process ends.
     """
     record.begin(place, document)
     try:
@@ -90,25 +86,18 @@ def _plain(value: Any) -> JsonValue:
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
     if isinstance(value, Decimal):
-        return _number(value)
+        if not value.is_finite():
+            return str(value)
+        if value == value.to_integral_value():
+            return int(value)
+        number = float(value)
+        return number if Decimal(repr(number)) == value else str(value)
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
             return b64encode(value).decode()
     return value.isoformat() if isinstance(value, date | time) else str(value)
-
-
-def _number(value: Decimal) -> JsonValue:
-    if not value.is_finite():
-        return str(value)
-    if value == value.to_integral_value():
-        return int(value)
-    number = float(value)
-    return number if Decimal(repr(number)) == value else str(value)
-
-
-# What a stream says of one thing after the other, for services that take tables.
 
 
 class StreamChange(NamedTuple):
@@ -139,12 +128,7 @@ class StreamChange(NamedTuple):
 
 
 class RefusedRow(NamedTuple):
-    """A row of a change that a service did not take; the others count.
-
-    Attributes:
-        change_id: The change.
-        why: What was not written, and why, in one line.
-    """
+    """A row of a change that a service did not take, and why, in one line; the others count."""
 
     change_id: str
     why: str
@@ -160,13 +144,9 @@ class ChangeWriter(Protocol):
     stop: Event
 
     def write(self, changes: Sequence[StreamChange]) -> Sequence[RefusedRow]:
-        """Writes changes, each as a whole or not at all.
+        """Writes changes, each as a whole or not at all, and returns the rows that are not taken.
 
-        Returns:
-            The rows that the service did not take.
-
-        Raises:
-            OSError: The changes were not written.
+        Raises OSError if the changes were not written.
         """
 
 
@@ -186,9 +166,7 @@ class TableSink(Protocol):
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the steps that write lists of rows; `part` distinguishes several writers of one table.
 
-        Returns:
-            A collection that is complete when the rows are written: the run ends after it. None: the end of
-            the run does not wait for this table.
+        Returns what is complete when the rows are written; None: the end of the run does not wait for it.
         """
 
 
@@ -247,12 +225,15 @@ class SinkKind(Struct, frozen=True, kw_only=True):
 
 
 def deferred(module: str, name: str) -> Any:
-    """Returns a function of a module of `pipeline.io`, which is imported when it is called."""
+    """Returns a function of a module of `pipeline`, which is imported when it is called."""
 
     def call(*arguments: Any) -> Any:
-        return getattr(import_module(f"turnwise.pipeline.io.{module}"), name)(*arguments)
+        return getattr(import_module(f"turnwise.pipeline.{module}"), name)(*arguments)
 
     return call
+
+
+_SCHEMES: dict[str, str] = {}
 
 
 def _fault(item: object) -> str | None:
@@ -269,7 +250,6 @@ def _fault(item: object) -> str | None:
 
 
 _LOG = logging.getLogger(__name__)
-_SCHEMES: dict[str, str] = {}
 SINKS: Registry[SinkKind] = Registry("sink", "turnwise.sinks", "turnwise.pipeline.io.sinks", _fault)
 """Name -> sink."""
 
@@ -312,11 +292,7 @@ def _addresses(kind: SinkKind) -> str:
 
 
 def find_service(option: str, url: str) -> SinkKind:
-    """Returns the sink of an address.
-
-    Raises:
-        ConfigError: No sink has its scheme.
-    """
+    """Returns the sink of an address; raises ConfigError if no sink has its scheme."""
     scheme, _, rest = url.partition(":")
     for kind in SINKS.values():
         if scheme.lower() in kind.schemes and rest and (rest.startswith("/") or kind.takes_paths):
@@ -328,11 +304,7 @@ def find_service(option: str, url: str) -> SinkKind:
 
 
 def open_service(place: SinkPlace) -> TableSink:
-    """Returns the service of a run's `--store`.
-
-    Raises:
-        ConfigError: It cannot be opened.
-    """
+    """Returns the service of a run's `--store`; raises ConfigError if it cannot be opened."""
     kind = find_service("--store", place.url)
     assert kind.open
     with hook_errors(f"sink {kind.name}: open"):
@@ -363,11 +335,7 @@ def check_appends(url: str) -> None:
 
 
 def prepare_service(place: SinkPlace) -> None:
-    """Tries, before anything runs, whether rows can be written to a run's `--store`.
-
-    Raises:
-        ConfigError: They cannot.
-    """
+    """Raises ConfigError, before anything runs, if rows cannot be written to a run's `--store`."""
     kind = find_service("--store", place.url)
     with hook_errors(f"sink {kind.name}: prepare"):
         kind.prepare(place)
@@ -399,12 +367,7 @@ def discard_service(place: SinkPlace) -> None:
 
 @contextmanager
 def discarding(place: SinkPlace | None, goes_on: bool = False) -> Iterator[None]:
-    """Removes in the end what a run has staged.
-
-    Args:
-        place: The run and its service.
-        goes_on: Whether the run may go on elsewhere when a signal ends this process.
-    """
+    """Removes in the end what a run has staged, unless a signal came and it goes on elsewhere."""
     interrupted = False
     try:
         yield
@@ -423,16 +386,12 @@ def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:
     return writer(file, table)
 
 
-def table_rows(file: BinaryIO, table: str, output_format: str, mark: bytes = b"") -> Iterator[JsonObject]:
-    """Yields the rows of a file of a table; those whose JSON does not hold the mark may be left out.
-
-    Raises:
-        OSError: The file cannot be read as one of its format.
-    """
+def table_rows(file: BinaryIO, table: str, output_format: str) -> Iterator[JsonObject]:
+    """Yields the rows of a file of a table; raises OSError if it cannot be read as one of its format."""
     read = SINKS[output_format].read
     assert read
     try:
-        yield from read(file, table, mark)
+        yield from read(file, table, b"")
     except OSError:
         raise
     except (Exception, SystemExit) as error:

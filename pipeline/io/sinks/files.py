@@ -60,9 +60,9 @@ def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
 def _result_row(result: JsonObject) -> JsonObject:
     """Returns the columns of a result from its line of JSON."""
     turns = result.get("goldenResult", {}).get("turnReplayResults")
-    own = turns[0] if turns else result.get("scenarioResult", {})
+    part = turns[0] if turns else result.get("scenarioResult", {})
     # One that holds no result says it in its name alone.
-    name = own.get("conversation") or _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
+    name = part.get("conversation") or _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
     return {"result": result, "conversation_id": name, "evaluation_status": result.get("evaluationStatus")}
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from turnwise.pipeline.io.sinks.base import RunRecord, SinkKind, deferred, register_sink
 from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
-from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.store.urls import absolute_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import SCHEMES
 
-_store, _bigquery, _parquet = (partial(deferred, name) for name in ("store", "bigquery_sink", "parquet_sink"))
+_store, _bigquery, _parquet, _staging = (
+    partial(deferred, f"io.{name}") for name in ("store", "bigquery_sink", "parquet_sink", "staging")
+)
 
 register_sink(
     SinkKind(
@@ -38,21 +39,17 @@ def _check_tables(option: str, url: str) -> None:
     check_extra(f"{option} {url}", "turnwise[gcp]")
 
 
-def _prepare_tables(place: SinkPlace) -> None:
-    _bigquery("try_stream" if place.is_streaming else "try_tables")(place)
-
-
 register_sink(
     SinkKind(
         name="bigquery",
         help="bigquery://PROJECT/DATASET",
         schemes=("bigquery",),
-        open=_bigquery("open_tables"),
+        open=_staging("open_staging"),
         append=_bigquery("BigQueryChanges"),
-        prepare=_prepare_tables,
+        prepare=lambda place: _bigquery("try_stream" if place.is_streaming else "try_tables")(place),
         check=_check_tables,
         complete=_bigquery("complete_tables"),
-        discard=_bigquery("discard_tables"),
+        discard=_staging("discard_staged"),
         left=lambda place: f"{place.url} holds all of it or nothing",
     )
 )
@@ -77,12 +74,12 @@ register_sink(
         help="parquet:FOLDER, parquet:gs://BUCKET/FOLDER",
         schemes=("parquet",),
         takes_paths=True,
-        open=_parquet("open_dataset"),
+        open=_staging("open_staging"),
         prepare=_parquet("prepare_dataset"),
         check=_check_dataset,
         absolute=_absolute_dataset,
         complete=_parquet("complete_dataset"),
-        discard=_parquet("discard_staged"),
+        discard=_staging("discard_staged"),
         left=lambda place: f"{place.url} holds nothing of it, unless it was just being completed",
     )
 )

@@ -17,7 +17,7 @@ from turnwise.pipeline.python.evaluate import (
 )
 from turnwise.pipeline.python.inputs import CaseInput, ConversationInput
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import Conversation, Record, ToolCall
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
@@ -26,7 +26,6 @@ from turnwise.transforms.judging.judges import JudgeKind
 from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import (
-    STATUS,
     CriterionScores,
     ScoredConversation,
     Verdict,

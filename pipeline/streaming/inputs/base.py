@@ -95,11 +95,7 @@ class StreamSource(Protocol):
         return False
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns the records that have arrived, at most `limit`, without waiting.
-
-        Raises:
-            OSError: The source cannot be read any more.
-        """
+        """Returns the records that have arrived, at most `limit`; raises OSError if no more can be read."""
 
     def last_items(self) -> Sequence[SourceRecord]:
         """Returns records that may be incomplete; called once, when the stream ends."""
@@ -153,20 +149,10 @@ def message_item(
     event_time: float | None = None,
     published: float | None = None,
 ) -> SourceRecord:
-    """Returns the record of a message.
-
-    Args:
-        source: Name of the source.
-        position: Number of the message in the source.
-        data: Content of the message.
-        limit: A larger message, in bytes, gives a record with an error and the start of its content.
-        event_time: Seconds since the epoch; None: not stated by the message.
-        published: Seconds since the epoch; None: not stated by the broker.
-    """
-    if len(data) > limit:
-        error = oversized_error(limit)
-        return SourceRecord(source, position, data[:KEPT_RECORD_BYTES], event_time, error, published)
-    return SourceRecord(source, position, data, event_time, None, published)
+    """Returns the record of a message; of one of more than `limit` bytes the start, with an error."""
+    error = oversized_error(limit) if len(data) > limit else None
+    kept = data[:KEPT_RECORD_BYTES] if error else data
+    return SourceRecord(source, position, kept, event_time, error, published)
 
 
 _FORM = "otlp://HOST:PORT[?allowed_hosts=NAME,NAME]"
@@ -192,12 +178,8 @@ class OtlpAddress(NamedTuple):
 def parse_address(uri: str, environ: Mapping[str, str]) -> OtlpAddress:
     """Parses `otlp://HOST:PORT?allowed_hosts=NAME,NAME`; the port is 4318 if there is none.
 
-    Args:
-        uri: The address.
-        environ: Environment variables; TURNWISE_TOKEN is the token.
-
-    Raises:
-        ConfigError: A part is wrong, or other machines reach the address and there is no token.
+    The environment variable TURNWISE_TOKEN is the token. Raises ConfigError if a part is wrong, or other
+    machines reach the address and there is no token.
     """
     try:
         parts = urlsplit(uri)
@@ -223,13 +205,7 @@ _RESERVED = ("bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto
 
 
 class KafkaTopic(NamedTuple):
-    """A topic and its connection.
-
-    Attributes:
-        brokers: Comma-separated `host:port`.
-        group: Consumer group.
-        properties: Other properties of the client library.
-    """
+    """A topic, its brokers (comma-separated `host:port`), and properties of the client library."""
 
     brokers: str
     topic: str
@@ -240,8 +216,7 @@ class KafkaTopic(NamedTuple):
 def parse_kafka_uri(uri: str) -> KafkaTopic:
     """Parses `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`.
 
-    Raises:
-        ConfigError: A part is missing, or the URI holds a secret.
+    Raises ConfigError if a part is missing, or the URI holds a secret.
     """
     parts = urlsplit(uri)
     topic = parts.path.strip("/")

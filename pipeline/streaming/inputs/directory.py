@@ -15,7 +15,6 @@ from turnwise.pipeline.streaming.inputs.files import (
     GzipFoundError,
     Labels,
     LineFile,
-    WatchedFile,
     check_paths,
     find_files,
     root_of,
@@ -28,6 +27,7 @@ _MOST_OPEN = 256
 _DOCUMENTS = (".json", ".gz", ".avro", ".parquet")
 
 _FileKey = tuple[int, int]
+_WatchedFile = LineFile | Document
 
 
 class DirectorySource(StreamSource):
@@ -45,21 +45,14 @@ class DirectorySource(StreamSource):
         max_record_bytes: int,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Checks the paths; the first scan is made by the first poll.
+        """Checks the paths (files, directories or globs), which the first poll reads.
 
-        Args:
-            paths: Files, directories or globs.
-            checkpoints: Progress of earlier processes.
-            max_record_bytes: A larger record is returned as an error.
-            clock: Seconds since the epoch.
-
-        Raises:
-            ConfigError: A path cannot be read.
+        Raises ConfigError if one cannot be read. A record of more bytes is returned as an error.
         """
         check_paths(paths)
         self._paths, self._labels = paths, Labels(checkpoints)
         self._limit, self._clock = max_record_bytes, clock
-        self._files: dict[_FileKey, WatchedFile] = {}
+        self._files: dict[_FileKey, _WatchedFile] = {}
         self._ready: deque[_FileKey] = deque()
         self._waiting: set[_FileKey] = set()
         self._open: dict[_FileKey, LineFile] = {}
@@ -80,15 +73,14 @@ class DirectorySource(StreamSource):
         cost = 0
         while self._ready and len(items) < limit and cost < _BUDGET:
             key = self._ready[0]
-            found, read = self._read(key, limit - len(items), now)
-            items += found
+            more, read = self._read(key, limit - len(items), now)
+            items += more
             cost += read
             if key not in self._files or not self._files[key].is_readable(now):
                 self._waiting.discard(self._ready.popleft())
         return items
 
     def _scan(self, now: float) -> None:
-        started = time.monotonic()
         self._pending += self._gone_roots(now, GIVEN_UP_SECONDS)
         gone = set(self._files)
         for seen in find_files(self._paths):
@@ -101,25 +93,22 @@ class DirectorySource(StreamSource):
             if is_second_name or self._refused.get(key) == stat.st_ctime_ns:
                 continue
             gone.discard(key)
-            file = self._file_at(key, path)
-            file.observe(path, stat, now)
+            self._file_at(key, path).observe(path, stat, now)
             self._queue(key, now)
         for key in gone:
             self._read_removed(key, now)
-        took = time.monotonic() - started
+        took = max(0.0, self._clock() - now)
         self._last_scan, self._next_scan = now, now + took + max(_SCAN_SECONDS, _SCAN_SHARE * took)
 
     def _gone_roots(self, now: float, patience: float) -> list[SourceRecord]:
         """Returns the failures of watched directories that have been missing for `patience` seconds."""
         missing = [root for root in self._roots if not os.path.isdir(root)]
         self._gone_since = {root: self._gone_since.get(root, now) for root in missing}
-        found: list[SourceRecord] = []
-        for root, since in self._gone_since.items():
-            if now - since >= patience:
-                found += self._unreadable(root, FileNotFoundError("the watched directory is gone"))
-        return found
+        error = FileNotFoundError("the watched directory is gone")
+        gone = [root for root, since in self._gone_since.items() if now - since >= patience]
+        return [failure for root in gone for failure in self._unreadable(root, error)]
 
-    def _file_at(self, key: _FileKey, path: str) -> WatchedFile:
+    def _file_at(self, key: _FileKey, path: str) -> _WatchedFile:
         kind = Document if path.endswith(_DOCUMENTS) or path in self._compressed else LineFile
         file = self._files.get(key)
         if not isinstance(file, kind):
@@ -141,14 +130,11 @@ class DirectorySource(StreamSource):
         file.observe_open(now)
         self._queue(key, now)
         if key not in self._waiting and file.is_quiet(now, GIVEN_UP_SECONDS):
-            self._pending += [*self._last_items(key, file, now), *self._cut_off_end(file)]
+            self._pending += self._last_items(key, file, now)
+            if problem := file.unfinished():
+                error = ValueError(f"{problem}, and the file is gone")
+                self._pending += self._unreadable(file.source or file.path, error)
             self._forget(key)
-
-    def _cut_off_end(self, file: LineFile) -> list[SourceRecord]:
-        """Returns the failure of an incomplete last line of a removed file."""
-        problem = file.unfinished()
-        error = ValueError(f"{problem}, and the file is gone")
-        return self._unreadable(file.source or file.path, error) if problem else []
 
     def _forget(self, key: _FileKey) -> None:
         file = self._files.pop(key, None)
@@ -171,10 +157,15 @@ class DirectorySource(StreamSource):
             return [], 0
         except Exception as error:
             return self._refuse(key, file, error), 0
-        self._keep_open(key, file)
+        if isinstance(file, LineFile) and file.is_open:
+            # The most recently read files stay open, so that reading continues after a rename.
+            self._open.pop(key, None)
+            self._open[key] = file
+            if len(self._open) > _MOST_OPEN:
+                self._open.pop(next(iter(self._open))).close()
         return items, cost
 
-    def _refuse(self, key: _FileKey, file: WatchedFile, error: Exception) -> list[SourceRecord]:
+    def _refuse(self, key: _FileKey, file: _WatchedFile, error: Exception) -> list[SourceRecord]:
         """Reports an unreadable file once and skips it until it changes."""
         self._forget(key)
         with contextlib.suppress(OSError):
@@ -189,14 +180,6 @@ class DirectorySource(StreamSource):
         self._reported.add(source)
         return [SourceRecord(source, 1, b"", error=reading_error(error))]
 
-    def _keep_open(self, key: _FileKey, file: WatchedFile) -> None:
-        """Keeps the most recently read files open, so that reading continues after a rename."""
-        if isinstance(file, LineFile) and file.is_open:
-            self._open.pop(key, None)
-            self._open[key] = file
-            if len(self._open) > _MOST_OPEN:
-                self._open.pop(next(iter(self._open))).close()
-
     def last_items(self) -> Sequence[SourceRecord]:
         """Returns unterminated last lines and the remaining documents."""
         now = self._clock()
@@ -206,7 +189,7 @@ class DirectorySource(StreamSource):
                 items += self._last_items(key, file, now)
         return items
 
-    def _last_items(self, key: _FileKey, file: WatchedFile, now: float) -> list[SourceRecord]:
+    def _last_items(self, key: _FileKey, file: _WatchedFile, now: float) -> list[SourceRecord]:
         try:
             return file.last_items(now)
         except (FileNotFoundError, GzipFoundError):

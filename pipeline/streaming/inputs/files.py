@@ -6,6 +6,7 @@ import os
 import select
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from os import stat_result
@@ -36,7 +37,7 @@ from turnwise.pipeline.streaming.inputs.base import Checkpoints, SettledPosition
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
-from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, IncompleteReadError
+from turnwise.schemas.score import KEPT_RECORD_BYTES, IncompleteReadError
 
 _CHUNK = 1 << 16
 _HELD_BYTES = 1 << 24
@@ -52,14 +53,7 @@ class LinesSource(StreamSource):
     """
 
     def __init__(self, file: BinaryIO, name: str, checkpoints: Checkpoints, max_record_bytes: int) -> None:
-        """Starts the reading thread.
-
-        Args:
-            file: A pipe, a terminal or a file with a file descriptor. It is not closed.
-            name: Name of the source.
-            checkpoints: Progress of earlier processes.
-            max_record_bytes: A larger line is returned as an error.
-        """
+        """Starts the thread that reads the file, which stays open; a larger line is returned as an error."""
         self._file, self._name, self._limit = file, name, max_record_bytes
         done = checkpoints.done(name)
         self._position = max(done.beyond, default=done.through)
@@ -78,11 +72,7 @@ class LinesSource(StreamSource):
         return self._is_ended and not self._items and self._error is None
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns the records that have arrived, at most `limit`.
-
-        Raises:
-            OSError: The pipe cannot be read.
-        """
+        """Returns the records that have arrived, at most `limit`; raises OSError if none can be read."""
         with self._changed:
             items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
             self._held -= sum(_ITEM_BYTES + len(item.data) for item in items)
@@ -113,19 +103,14 @@ class LinesSource(StreamSource):
         with self._changed:
             for line in lines:
                 self._changed.wait_for(lambda: self._held < _HELD_BYTES or self._is_closed)
-                item = self._item(line)
-                if item:
-                    self._items.append(item)
-                    self._held += _ITEM_BYTES + len(item.data)
-
-    def _item(self, line: bytes) -> SourceRecord | None:
-        if not isinstance(line, OversizedLine):
-            line = line.removeprefix(BOM).rstrip(b"\r")
-            if not line or line.isspace():
-                return None
-        self._position += 1
-        error = oversized_error(self._limit) if isinstance(line, OversizedLine) else None
-        return SourceRecord(self._name, self._position, bytes(line), error=error)
+                error = oversized_error(self._limit) if isinstance(line, OversizedLine) else None
+                if error is None:
+                    line = line.removeprefix(BOM).rstrip(b"\r")
+                    if not line or line.isspace():
+                        continue
+                self._position += 1
+                self._items.append(SourceRecord(self._name, self._position, bytes(line), error=error))
+                self._held += _ITEM_BYTES + len(line)
 
     def last_items(self) -> Sequence[SourceRecord]:
         """Stops reading and returns the remaining records."""
@@ -185,8 +170,8 @@ class Labels:
         return path if number == 1 else f"{path} ({number})"
 
 
-class WatchedFile:
-    """A watched file.
+class _WatchedFile:
+    """What is known of a watched file.
 
     Attributes:
         path: The last known path.
@@ -214,27 +199,6 @@ class WatchedFile:
         """Returns whether the file has been unchanged for `seconds`."""
         return now - self.changed_at >= seconds
 
-    def is_readable(self, now: float) -> bool:
-        """Returns whether there is something to read."""
-        raise NotImplementedError
-
-    def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
-        """Returns at most `limit` items and the number of bytes read; raises OSError."""
-        raise NotImplementedError
-
-    def last_items(self, now: float) -> list[SourceRecord]:
-        """Returns the remaining records; incomplete JSON is left for the next process."""
-        raise NotImplementedError
-
-    def unfinished(self) -> str:
-        """Returns a one-line description of a text that breaks off; empty if there is none."""
-        raise NotImplementedError
-
-    @property
-    def backlog(self) -> int:
-        """Bytes not yet read."""
-        raise NotImplementedError
-
     def close(self) -> None:
         """Closes the file."""
 
@@ -249,7 +213,7 @@ class GzipFoundError(Exception):
     """The file is compressed."""
 
 
-class LineFile(WatchedFile):
+class LineFile(_WatchedFile):
     """A file whose lines are returned once each; an unterminated line when it is a complete JSON text.
 
     A position is the number of the line. The end of an unterminated line that was returned is stored as a
@@ -308,15 +272,16 @@ class LineFile(WatchedFile):
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
         """Returns at most `limit` items and the number of bytes read.
 
-        Raises:
-            OSError: The file cannot be read.
-            NotTextError: It is of a known binary format.
-            GzipFoundError: It is compressed.
+        Raises OSError, or NotTextError or GzipFoundError if the file is no text.
         """
         is_quiet = self.is_quiet(now)
         file = self._opened()
         if self._is_changed:
-            self._check(file)
+            self._is_changed = False
+            # A file whose text was replaced begins again under a new label.
+            if self.source and not self._stands(file, self._offset, self._head, self._tail):
+                self._give_rest()
+                self._rename()
         if not self.source and not self._begin(file, is_quiet):
             self._is_tried = is_quiet
             return [], 0
@@ -338,13 +303,6 @@ class LineFile(WatchedFile):
                 raise FileNotFoundError(f"{self.path} is another file now")
             self._file = file
         return self._file
-
-    def _check(self, file: BinaryIO) -> None:
-        """Starts again under a new label if the text that was read has changed."""
-        self._is_changed = False
-        if self.source and not self._stands(file, self._offset, self._head, self._tail):
-            self._give_rest()
-            self._rename()
 
     def _stands(self, file: BinaryIO, offset: int, head: bytes, tail: bytes) -> bool:
         if self.size < offset:
@@ -370,7 +328,9 @@ class LineFile(WatchedFile):
         if facts and not self._resumes(file, facts["label"], facts["offset"], facts["line"], facts):
             facts = {}
         if not facts:
-            self._name(self._labels.new(self.path))
+            self.source = self._labels.new(self.path)
+            self._done = self._labels.checkpoints.done(self.source)
+            self._save()
         self._must_be_new = False
         return True
 
@@ -383,11 +343,6 @@ class LineFile(WatchedFile):
         if is_whole:
             self._identity, self._is_cut_short = self._identity_of(line), False
             self._save()
-
-    def _name(self, source: str) -> None:
-        self.source = source
-        self._done = self._labels.checkpoints.done(source)
-        self._save()
 
     def _resumes(self, file: BinaryIO, label: str, offset: int, line: int, facts: dict[str, str]) -> bool:
         """Continues under a known label; returns False if the text has changed."""
@@ -509,9 +464,10 @@ def _digest(text: bytes) -> str:
 
 
 _KINDS = {kind.__name__: kind for kind in (OversizedRecordError, IncompleteReadError)}
+"""Errors that keep their type; of the others in a document the message alone is kept."""
 
 
-class Document(WatchedFile):
+class Document(_WatchedFile):
     """A file whose records are returned once it is complete. A file that changes later gets a new label.
 
     A position is the number of the record in the file. The number of records is stored, so that a file is not
@@ -544,7 +500,7 @@ class Document(WatchedFile):
         """Returns at most `limit` items and roughly how many bytes were read; raises OSError."""
         if self._items is None:
             is_given_up = self.is_quiet(now, GIVEN_UP_SECONDS) and self._is_tried
-            if not is_given_up and not _is_complete(self.path, self.size, self._limit):
+            if not is_given_up and not self._looks_complete():
                 self._is_tried = True
                 return [], self.size
             self._items = self._begin()
@@ -556,7 +512,7 @@ class Document(WatchedFile):
         """Returns the remaining records, unless the file was just written and does not parse."""
         if self._is_read or self._items is not None:
             return []
-        if not self.is_quiet(now) and not _is_complete(self.path, self.size, self._limit):
+        if not self.is_quiet(now) and not self._looks_complete():
             return []
         self._items, self._is_read = self._begin(), True
         return list(self._items)
@@ -565,9 +521,19 @@ class Document(WatchedFile):
         """Returns a one-line description of a text that breaks off; empty if there is none."""
         if not self.size:
             return "" if self._is_read else "the file is empty"
-        if self._is_read or self._items is not None or _is_complete(self.path, self.size, self._limit):
+        if self._is_read or self._items is not None or self._looks_complete():
             return ""
         return f"the text breaks off after {self.size} bytes"
+
+    def _looks_complete(self) -> bool:
+        """Returns whether a document looks complete. Compressed and very large ones count as complete."""
+        if not self.size:
+            return False
+        if self.size > self._limit or not self.path.endswith(".json"):
+            return True
+        with open(self.path, "rb") as file:
+            text = file.read().removeprefix(BOM).strip()
+        return may_be_complete(text) or (b"\n" in text and may_be_complete(text.rsplit(b"\n", 1)[1]))
 
     def _begin(self) -> Iterator[SourceRecord]:
         identity = f"document {self._inode} {self.size} {self._mtime_ns}"
@@ -595,27 +561,13 @@ class Document(WatchedFile):
         try:
             for record in read_records(self.path, self._limit):
                 position = record.position or position + 1
-                yield _item(source, position, record)
+                if isinstance(record, Record):
+                    yield SourceRecord(source, position, record.data)
+                else:
+                    fault = _KINDS.get(record.error_type, ValueError)(record.message)
+                    yield SourceRecord(source, position, (record.record or "").encode(), error=fault)
         except Exception as error:
             yield SourceRecord(source, position + 1, b"", error=reading_error(error))
-
-
-def _item(source: str, position: int, record: Record | Failure) -> SourceRecord:
-    if isinstance(record, Record):
-        return SourceRecord(source, position, record.data)
-    error = _KINDS.get(record.error_type, ValueError)(record.message)
-    return SourceRecord(source, position, (record.record or "").encode(), error=error)
-
-
-def _is_complete(path: str, size: int, limit: int) -> bool:
-    """Returns whether a document looks complete. Compressed and very large ones count as complete."""
-    if not size:
-        return False
-    if size > limit or not path.endswith(".json"):
-        return True
-    with open(path, "rb") as file:
-        text = file.read().removeprefix(b"\xef\xbb\xbf").strip()
-    return may_be_complete(text) or (b"\n" in text and may_be_complete(text.rsplit(b"\n", 1)[1]))
 
 
 class OversizedLine(bytes):
@@ -648,7 +600,8 @@ class LineSplitter:
         lines = list(self._hold(first))
         if others:
             lines += self._end()
-            lines += self._whole(others[:-1])
+            whole = others[:-1]
+            lines += (x if len(x) <= self._limit else OversizedLine(x[:KEPT_RECORD_BYTES]) for x in whole)
             lines += self._hold(others[-1])
         return lines
 
@@ -657,10 +610,6 @@ class LineSplitter:
         lines = self._end()
         self._is_rest = True
         return lines
-
-    def _whole(self, lines: list[bytes]) -> Iterable[bytes]:
-        for line in lines:
-            yield line if len(line) <= self._limit else OversizedLine(line[:KEPT_RECORD_BYTES])
 
     def _hold(self, part: bytes) -> Iterable[bytes]:
         if self._is_dropping or not part:
@@ -694,23 +643,18 @@ def check_paths(paths: Sequence[str]) -> None:
         if not glob.has_magic(path) and not Path(path).exists():
             raise ConfigError(f"--input {path}: no such file or directory")
         if os.path.lexists(path) and not os.path.isdir(path):
-            _check_file(path)
-
-
-def _check_file(path: str) -> None:
-    try:
-        check_file(path)
-    except OSError:
-        # An unreadable file may become readable; until then it is a failure of the stream.
-        return
-    except ValueError as error:
-        raise ConfigError(f"--input {path}: {error}") from None
+            # An unreadable file may become readable; until then it is a failure of the stream.
+            with suppress(OSError):
+                try:
+                    check_file(path)
+                except ValueError as error:
+                    raise ConfigError(f"--input {path}: {error}") from None
 
 
 def find_files(paths: Sequence[str]) -> list[Seen]:
     """Returns the files of paths (files, directories, globs) by name, without hidden and partial files."""
-    found = {seen.path: seen for path in paths for seen in _files_of(path)}
-    return [found[path] for path in sorted(found)]
+    files = {seen.path: seen for path in paths for seen in _files_of(path)}
+    return [files[path] for path in sorted(files)]
 
 
 def root_of(path: str) -> str:
@@ -720,20 +664,14 @@ def root_of(path: str) -> str:
 
 def _files_of(path: str) -> Iterator[Seen]:
     if os.path.isdir(path):
-        yield from walk(path, _is_record_file, _is_visible)
+        yield from walk(path, lambda name: name.endswith(SUFFIXES) and _is_visible(name), _is_visible)
     elif os.path.lexists(path):
         yield from look_at(path)
     elif glob.has_magic(path):
-        yield from (seen for seen in matches(path) if _is_finished(seen.path))
-
-
-def _is_record_file(path: str) -> bool:
-    return path.endswith(SUFFIXES) and _is_visible(path)
+        for seen in matches(path):
+            if _is_visible(seen.path) and not seen.path.endswith(_UNFINISHED):
+                yield seen
 
 
 def _is_visible(path: str) -> bool:
     return not os.path.basename(path).startswith(".")
-
-
-def _is_finished(path: str) -> bool:
-    return _is_visible(path) and not path.endswith(_UNFINISHED)

@@ -2,13 +2,12 @@
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs.base import (
-    KafkaTopic,
     SourceRecord,
     StreamSource,
     message_item,
@@ -35,16 +34,10 @@ class KafkaSource(StreamSource):
     """
 
     def __init__(self, uri: str, max_record_bytes: int) -> None:
-        """Connects and joins the group.
+        """Connects and joins the group; raises ConfigError if that is not possible.
 
-        Args:
-            uri: `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`, with librdkafka's
-                properties. The password is read from KAFKA_SASL_PASSWORD.
-            max_record_bytes: A larger record is returned as an error.
-
-        Raises:
-            ConfigError: The URI is wrong, the topic does not exist, access is denied, the brokers do not
-                answer, or the library is missing.
+        A URI is `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`, with librdkafka's
+        properties. The password is read from KAFKA_SASL_PASSWORD. A larger record is returned as an error.
         """
         self._uri, self._limit = parse_kafka_uri(uri), max_record_bytes
         self._lock = Lock()
@@ -59,7 +52,20 @@ class KafkaSource(StreamSource):
 
         consumer = None
         try:
-            consumer = Consumer(_settings(self._uri, self._note_error))
+            consumer = Consumer(
+                {
+                    "auto.offset.reset": "earliest",
+                    "max.poll.interval.ms": _POLL_INTERVAL_MS,
+                    "log_level": 0,
+                    **self._uri.properties,
+                    **sasl_password(),
+                    "bootstrap.servers": self._uri.brokers,
+                    "group.id": self._uri.group,
+                    "enable.auto.commit": False,
+                    "enable.auto.offset.store": False,
+                    "error_cb": self._note_error,
+                }
+            )
             self._find_topic(consumer)
             consumer.subscribe([self._uri.topic], on_assign=self._assign, on_revoke=self._revoke)
         except KafkaException as error:
@@ -75,14 +81,14 @@ class KafkaSource(StreamSource):
 
         for attempt in range(_START_ATTEMPTS):
             try:
-                found = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
+                topic = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
             except KafkaException:
                 consumer.poll(0)
                 if self._last_error or attempt == _START_ATTEMPTS - 1:
                     raise
             else:
-                if found.error is not None:
-                    raise KafkaException(found.error)
+                if topic.error is not None:
+                    raise KafkaException(topic.error)
                 return
 
     def _note_error(self, error: "KafkaError") -> None:
@@ -104,11 +110,7 @@ class KafkaSource(StreamSource):
                 self._trackers.pop(partition.partition, None)
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns what has arrived, at most `limit` items.
-
-        Raises:
-            OSError: The topic cannot be read any further.
-        """
+        """Returns what has arrived, at most `limit` items; raises OSError if nothing more can be read."""
         if limit <= 0:
             return []
         messages = self._consumer.consume(min(limit, _MOST_AT_ONCE), timeout=0)
@@ -122,9 +124,13 @@ class KafkaSource(StreamSource):
 
     def _item(self, message: "Message") -> SourceRecord | None:
         """Returns the record of a message; None for an error or a tombstone. The caller holds the lock."""
+        from confluent_kafka import KafkaError
+
         error, partition, offset = message.error(), message.partition(), message.offset()
         if error is not None:
-            self._problem = self._problem or (None if _is_recoverable(error) else error)
+            passing = (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)
+            if not error.retriable() and error.code() not in passing:
+                self._problem = self._problem or error
             return None
         if partition is None or offset is None:
             return None
@@ -154,10 +160,8 @@ class KafkaSource(StreamSource):
         """Commits the offsets that have moved. The caller holds the lock."""
         from confluent_kafka import KafkaException
 
-        moved = [
-            (number, offset) for number, tracker in self._trackers.items() if (offset := tracker.commit())
-        ]
-        if moved:
+        trackers = self._trackers.items()
+        if moved := [(number, offset) for number, tracker in trackers if (offset := tracker.commit())]:
             # A later commit covers one that fails.
             with contextlib.suppress(KafkaException):
                 self._consumer.commit(offsets=self._places(moved), asynchronous=True)
@@ -192,27 +196,6 @@ class KafkaSource(StreamSource):
             if done := [(number, offset) for number, offset in places if offset]:
                 self._consumer.commit(offsets=self._places(done), asynchronous=False)
         self._consumer.close()
-
-
-def _settings(uri: KafkaTopic, on_error: Callable[["KafkaError"], None]) -> dict[str, Any]:
-    return {
-        "auto.offset.reset": "earliest",
-        "max.poll.interval.ms": _POLL_INTERVAL_MS,
-        "log_level": 0,
-        **uri.properties,
-        **sasl_password(),
-        "bootstrap.servers": uri.brokers,
-        "group.id": uri.group,
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "error_cb": on_error,
-    }
-
-
-def _is_recoverable(error: "KafkaError") -> bool:
-    from confluent_kafka import KafkaError
-
-    return error.retriable() or error.code() in (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)
 
 
 class OffsetTracker:

@@ -2,18 +2,20 @@
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple
 
+from turnwise.pipeline.io.sinks.base import deferred
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
+from turnwise.pipeline.streaming.inputs.files import LinesSource
 from turnwise.schemas.config import ConfigError
 
 
 def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     """Opens all inputs as one source: each that is of a kind of `INPUT_KINDS`, and all paths together.
 
-    Raises:
-        ConfigError: An input cannot be read. Sources that were opened before it are closed.
+    If one cannot be read, closes those that were opened before it and raises ConfigError.
     """
     for kind in INPUT_KINDS:
         if kind.is_single and sum(input_kind(name) is kind for name in inputs) > 1:
@@ -24,8 +26,8 @@ def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Chec
         if paths:
             sources.append(DirectorySource(paths, checkpoints, options.max_record_bytes))
         for name in dict.fromkeys(inputs):
-            if found := input_kind(name):
-                sources.append(found.open(name, options, checkpoints))
+            if kind_of_name := input_kind(name):
+                sources.append(kind_of_name.open(name, options, checkpoints))
     except BaseException:
         for source in sources:
             source.close()
@@ -36,16 +38,10 @@ def open_source(inputs: Sequence[str], options: SourceOptions, checkpoints: Chec
 def left_before(inputs: Sequence[str], options: SourceOptions, checkpoints: Checkpoints) -> list[str]:
     """Returns what earlier processes of a stream could not use of kinds of inputs that are not named now.
 
-    Raises:
-        ConfigError: Something that they received waits to be read.
+    Raises ConfigError if something that they received waits to be read.
     """
-    named = {input_kind(name) for name in inputs}
-    return [
-        line
-        for kind in INPUT_KINDS
-        if kind.left and kind not in named
-        for line in kind.left(options, checkpoints)
-    ]
+    left = [kind.left for kind in INPUT_KINDS if kind not in set(map(input_kind, inputs))]
+    return [line for lines in left if lines for line in lines(options, checkpoints)]
 
 
 class CompositeSource(StreamSource):
@@ -101,9 +97,6 @@ class CompositeSource(StreamSource):
             source.close()
 
 
-OpenFunction: TypeAlias = Callable[[str, SourceOptions, Checkpoints], StreamSource]
-
-
 class InputKind(NamedTuple):
     """A kind of input, chosen by how `--input` begins.
 
@@ -119,15 +112,13 @@ class InputKind(NamedTuple):
 
     scheme: str
     form: str
-    open: OpenFunction
+    open: Callable[[str, SourceOptions, Checkpoints], StreamSource]
     is_local: bool = False
     is_single: bool = False
     left: "Callable[[SourceOptions, Checkpoints], Sequence[str]] | None" = None
 
 
 def _open_standard_input(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
-    from turnwise.pipeline.streaming.inputs.files import LinesSource
-
     return LinesSource(sys.stdin.buffer, "stdin", checkpoints, options.max_record_bytes)
 
 
@@ -143,18 +134,7 @@ def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> 
     return KafkaSource(name, options.max_record_bytes)
 
 
-def _open_otlp(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
-    from turnwise.pipeline.streaming.inputs.otlp import open_receiver
-
-    return open_receiver(name, options, checkpoints)
-
-
-def _left_by_receiver(options: SourceOptions, checkpoints: Checkpoints) -> Sequence[str]:
-    from turnwise.pipeline.streaming.inputs.otlp import refused_before
-
-    return refused_before(options.directory, checkpoints)
-
-
+_otlp = partial(deferred, "streaming.inputs.otlp")
 INPUT_KINDS = (
     InputKind("-", "- (standard input)", _open_standard_input, is_local=True, is_single=True),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
@@ -162,10 +142,10 @@ INPUT_KINDS = (
     InputKind(
         "otlp:",
         "otlp://HOST:PORT (receives OTLP/HTTP)",
-        _open_otlp,
-        is_local=True,
-        is_single=True,
-        left=_left_by_receiver,
+        _otlp("open_receiver"),
+        True,
+        True,
+        _otlp("refused_before"),
     ),
 )
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from threading import Thread
 
 from turnwise.pipeline.io.terminal import complain
@@ -29,16 +28,9 @@ class OtlpSource(StreamSource):
     """
 
     def __init__(self, uri: str, address: OtlpAddress, spool: Spool, max_body_bytes: int) -> None:
-        """Starts the server.
+        """Starts the server; raises ConfigError if the address is in use, or is not of this machine.
 
-        Args:
-            uri: Name of the input, for messages.
-            address: Where it listens.
-            spool: Where requests are stored; `close` closes it.
-            max_body_bytes: A larger body is refused.
-
-        Raises:
-            ConfigError: The address is in use, or is not of this machine.
+        `close` closes the spool. A body of more bytes is refused.
         """
         from turnwise.pipeline.service.http import AuthMiddleware, listening, shown_url, web_server
         from turnwise.pipeline.service.serve import Tokens
@@ -55,11 +47,7 @@ class OtlpSource(StreamSource):
         self._thread.start()
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns what was received, at most `limit` requests.
-
-        Raises:
-            OSError: The server has ended.
-        """
+        """Returns what was received, at most `limit` requests; raises OSError if the server has ended."""
         items = self._spool.take(limit)
         if not items and not self._thread.is_alive():
             raise OSError(f"the receiver at {self.url} has ended")
@@ -97,35 +85,24 @@ def _refusals(refused: int) -> list[str]:
     return [f"{_SOURCE}: {refused} spans were refused: they lack ids"] if refused else []
 
 
-def refused_before(directory: Path, checkpoints: Checkpoints) -> Sequence[str]:
+def refused_before(options: SourceOptions, checkpoints: Checkpoints) -> Sequence[str]:
     """Returns how many spans earlier processes of a stream refused, for a process without a receiver.
 
-    Args:
-        directory: Directory of the stream.
-        checkpoints: Settled positions.
-
-    Raises:
-        ConfigError: Something that was received waits to be read.
+    Raises ConfigError if something that was received waits to be read.
     """
-    before = received_before(directory, _SOURCE, checkpoints)
-    if before.waiting:
+    waiting, refused = received_before(options.directory, _SOURCE, checkpoints)
+    if waiting:
         raise ConfigError(
-            f"--output {directory}: {before.waiting} received requests were not read; "
+            f"--output {options.directory}: {waiting} received requests were not read; "
             "add --input otlp://127.0.0.1:0, or the address that received them"
         )
-    return _refusals(before.refused)
+    return _refusals(refused)
 
 
 def open_receiver(uri: str, options: SourceOptions, checkpoints: Checkpoints) -> OtlpSource:
-    """Opens a receiver and names its address on standard error.
+    """Opens a receiver at `otlp://HOST:PORT` and names its address on standard error.
 
-    Args:
-        uri: `otlp://HOST:PORT`.
-        options: Options of all sources.
-        checkpoints: Settled positions.
-
-    Raises:
-        ConfigError: The address cannot be used, the format is another one, or a package is missing.
+    Raises ConfigError if the address cannot be used, the format is another one, or a package is missing.
     """
     address = parse_address(uri, os.environ)
     check_extra("--input otlp://...", "turnwise[otlp]")

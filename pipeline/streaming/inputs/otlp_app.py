@@ -19,12 +19,10 @@ from turnwise.pipeline.streaming.inputs.otlp_decoding import (
     UnsupportedError,
     decode,
     decompressed,
-    logs_answer,
-    status_answer,
-    traces_answer,
+    failure_answer,
+    success_answer,
 )
 from turnwise.pipeline.streaming.inputs.otlp_spool import Spool, SpoolFullError
-from turnwise.schemas.jsonio import dump_json
 
 LOG = logging.getLogger("turnwise.otlp")
 _HELD_BYTES = 1 << 28
@@ -52,15 +50,10 @@ class _Refused(Exception):
 
 
 class OtlpApp:
-    """The ASGI application of a receiver."""
+    """The ASGI application of a receiver, which stores requests in a spool."""
 
     def __init__(self, spool: Spool, limit: int) -> None:
-        """Creates the application.
-
-        Args:
-            spool: Where requests are stored.
-            limit: Largest body in bytes, as sent and when decompressed.
-        """
+        """Creates the application; `limit` is the largest body in bytes, as sent and when decompressed."""
         self._spool, self._limit, self._held = spool, limit, 0
         self._workers = CapacityLimiter(_WORKERS)
 
@@ -73,7 +66,8 @@ class OtlpApp:
         except ClientDisconnect:
             return
         except _Refused as refused:
-            body, status = _failure(media, refused), refused.status
+            status = refused.status
+            body = failure_answer(media, status.code, refused.message)
         if media not in (JSON, PROTOBUF):
             media = JSON
         response = Response(body, status.http, {**status.headers, "Content-Type": media})
@@ -83,7 +77,11 @@ class OtlpApp:
         parts: list[bytes] = []
         try:
             await self._receive(request, parts)
-            signal = _signal(request)
+            signal = SIGNALS.get(request.url.path)
+            if signal is None:
+                raise _Refused(_NOT_FOUND, f"there is nothing here; POST to {' or '.join(SIGNALS)}")
+            if request.method != "POST":
+                raise _Refused(_METHOD, "use POST")
             if media not in (JSON, PROTOBUF):
                 raise _Refused(_MEDIA, f"Content-Type must be {PROTOBUF} or {JSON}")
             encoding = request.headers.get("content-encoding", "").strip().lower()
@@ -91,7 +89,7 @@ class OtlpApp:
             refused = await to_thread.run_sync(work, limiter=self._workers)
         finally:
             self._held -= sum(map(len, parts))
-        return _success(signal, media, refused)
+        return success_answer(signal, media, refused)
 
     async def _receive(self, request: Request, parts: list[bytes]) -> None:
         """Adds the parts of a body; reads a refused one to its end, so that the client reads the answer."""
@@ -114,10 +112,10 @@ class OtlpApp:
     def _store(self, signal: Signal, media: str, encoding: str, body: bytes) -> int:
         """Stores a request and returns the number of refused items; called in a thread."""
         try:
-            decoded = decode(signal, media, decompressed(body, encoding, self._limit))
-            refused_spans = decoded.refused if signal.noun == "spans" else 0
-            if decoded.export is not None or refused_spans:
-                self._spool.add(decoded.export, refused_spans)
+            export, refused = decode(signal, media, decompressed(body, encoding, self._limit))
+            refused_spans = refused if signal.noun == "spans" else 0
+            if export is not None or refused_spans:
+                self._spool.add(export, refused_spans)
         except OversizedBodyError as error:
             raise _Refused(_LARGE, str(error)) from None
         except UnsupportedError as error:
@@ -134,28 +132,4 @@ class OtlpApp:
             place = traceback.extract_tb(error.__traceback__)[-1]
             LOG.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
             raise _Refused(_INTERNAL, "internal error") from None
-        return decoded.refused
-
-
-def _signal(request: Request) -> Signal:
-    signal = SIGNALS.get(request.url.path)
-    if signal is None:
-        raise _Refused(_NOT_FOUND, f"there is nothing here; POST to {' or '.join(SIGNALS)}")
-    if request.method != "POST":
-        raise _Refused(_METHOD, "use POST")
-    return signal
-
-
-def _success(signal: Signal, media: str, refused: int) -> bytes:
-    message = f"{refused} {signal.noun} lack the ids that they need, and are not read" if refused else ""
-    if media == PROTOBUF:
-        answer = traces_answer if signal.noun == "spans" else logs_answer
-        return answer(refused, message)
-    partial_success = {signal.rejected: str(refused), "errorMessage": message}
-    return dump_json({"partialSuccess": partial_success} if refused else {})
-
-
-def _failure(media: str, refused: _Refused) -> bytes:
-    if media == PROTOBUF:
-        return status_answer(refused.status.code, refused.message)
-    return dump_json({"code": refused.status.code, "message": refused.message})
+        return refused

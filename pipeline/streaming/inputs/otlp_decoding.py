@@ -7,11 +7,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
-    ExportLogsPartialSuccess,
-    ExportLogsServiceRequest,
-    ExportLogsServiceResponse,
-)
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
     ExportTraceServiceRequest,
@@ -45,11 +41,12 @@ class Signal(NamedTuple):
 
     Attributes:
         noun: What they are called.
-        resources: Spellings of the key of the resources; the first one is OTLP/JSON's.
+        resources: Spellings of the key of the resources: first OTLP/JSON's, last the field's of protobuf.
         scopes: The same of the scopes in a resource.
         items: The same of the spans or log records in a scope.
         ids: Spellings of the ids without which one of them cannot be used.
         rejected: Key of the number of refused ones in an answer.
+        request: Protobuf message of a request.
     """
 
     noun: str
@@ -58,38 +55,21 @@ class Signal(NamedTuple):
     items: tuple[str, ...]
     ids: tuple[tuple[str, ...], ...]
     rejected: str
+    request: Any
 
 
+# fmt: off
 SIGNALS = {
     "/v1/traces": Signal(
-        "spans",
-        ("resourceSpans", "resource_spans"),
-        ("scopeSpans", "scope_spans"),
-        ("spans",),
-        (_TRACE, _SPAN),
-        "rejectedSpans",
+        "spans", ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans"), ("spans",),
+        (_TRACE, _SPAN), "rejectedSpans", ExportTraceServiceRequest,
     ),
     "/v1/logs": Signal(
-        "log records",
-        ("resourceLogs", "resource_logs"),
-        ("scopeLogs", "scope_logs"),
-        ("logRecords", "log_records"),
-        (_TRACE,),
-        "rejectedLogRecords",
+        "log records", ("resourceLogs", "resource_logs"), ("scopeLogs", "scope_logs"),
+        ("logRecords", "log_records"), (_TRACE,), "rejectedLogRecords", ExportLogsServiceRequest,
     ),
 }
-
-
-class Decoded(NamedTuple):
-    """A request.
-
-    Attributes:
-        export: What can be used; None: nothing.
-        refused: Number of spans without a trace id or span id, or of log records without a trace id.
-    """
-
-    export: Export | None
-    refused: int
+# fmt: on
 
 
 def decompressed(body: bytes, encoding: str, limit: int) -> bytes:
@@ -121,11 +101,10 @@ def decompressed(body: bytes, encoding: str, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def decode(signal: Signal, content_type: str, body: bytes) -> Decoded:
-    """Decodes an uncompressed body.
+def decode(signal: Signal, content_type: str, body: bytes) -> tuple[Export | None, int]:
+    """Decodes an uncompressed body; raises ValueError, in one line, if it is no such request.
 
-    Raises:
-        ValueError: It is no such request; one line.
+    Returns what can be used, and the number of spans or log records that lack ids.
     """
     value = _value(signal, content_type, body)
     refused, count, latest = 0, 0, 0
@@ -138,14 +117,19 @@ def decode(signal: Signal, content_type: str, body: bytes) -> Decoded:
         count += len(used)
         latest = max([latest, *map(_latest, used)])
     if not count:
-        return Decoded(None, refused)
+        return None, refused
     is_stored_as_sent = content_type == JSON and not refused
-    return Decoded(Export(body if is_stored_as_sent else dump_json(value), latest / 1e9 or None), refused)
+    return Export(body if is_stored_as_sent else dump_json(value), latest / 1e9 or None), refused
 
 
 def _value(signal: Signal, content_type: str, body: bytes) -> JsonObject:
+    """Returns a request as OTLP/JSON."""
     if content_type == PROTOBUF:
-        return traces_value(body) if signal.noun == "spans" else logs_value(body)
+        try:
+            request = signal.request.FromString(body)
+        except DecodeError as error:
+            raise ValueError(f"no {signal.request.DESCRIPTOR.name}: {error}") from None
+        return {signal.resources[0]: [_resource(signal, r) for r in getattr(request, signal.resources[-1])]}
     value = from_json(body)
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
@@ -160,17 +144,17 @@ def _scopes(value: JsonObject, signal: Signal) -> Iterator[tuple[JsonObject, str
         for resource in _objects(value, key):
             for name in signal.scopes:
                 for scoped in _objects(resource, name):
-                    yield from ((scoped, each) for each in signal.items if each in scoped)
+                    yield from ((scoped, items) for items in signal.items if items in scoped)
 
 
 def _objects(holder: JsonObject, key: str) -> list[JsonObject]:
-    found = holder.get(key)
-    if found is None:
+    values = holder.get(key)
+    if values is None:
         return []
-    if not isinstance(found, list):
-        raise ValueError(f"{key} must be a list, not {type(found).__name__}")
-    objects = [each for each in found if isinstance(each, dict)]
-    if len(objects) < len(found):
+    if not isinstance(values, list):
+        raise ValueError(f"{key} must be a list, not {type(values).__name__}")
+    objects = [value for value in values if isinstance(value, dict)]
+    if len(objects) < len(values):
         raise ValueError(f"{key} must hold objects alone")
     return objects
 
@@ -183,69 +167,37 @@ def _has_ids(item: JsonObject, signal: Signal) -> bool:
     return all(any(as_id(item.get(key)) for key in spellings) for spellings in signal.ids)
 
 
-def traces_value(body: bytes) -> JsonObject:
-    """Returns a request of spans as OTLP/JSON; raises ValueError if it is none."""
-    request = _parsed(ExportTraceServiceRequest, body)
-    return {
-        "resourceSpans": [
-            {
-                "resource": {"attributes": _key_values(each.resource.attributes)},
-                "scopeSpans": [
-                    {"scope": {"name": scoped.scope.name}, "spans": [_span(span) for span in scoped.spans]}
-                    for scoped in each.scope_spans
-                ],
-            }
-            for each in request.resource_spans
-        ]
-    }
-
-
-def logs_value(body: bytes) -> JsonObject:
-    """Returns a request of log records as OTLP/JSON; raises ValueError if it is none."""
-    request = _parsed(ExportLogsServiceRequest, body)
-    return {
-        "resourceLogs": [
-            {
-                "resource": {"attributes": _key_values(each.resource.attributes)},
-                "scopeLogs": [
-                    {
-                        "scope": {"name": scoped.scope.name},
-                        "logRecords": [_log(r) for r in scoped.log_records],
-                    }
-                    for scoped in each.scope_logs
-                ],
-            }
-            for each in request.resource_logs
-        ]
-    }
-
-
-def traces_answer(refused: int, message: str) -> bytes:
-    """Returns the answer to a request of spans."""
+def success_answer(signal: Signal, content_type: str, refused: int) -> bytes:
+    """Returns the answer to a request of which some spans or log records were refused, or none."""
+    message = f"{refused} {signal.noun} lack the ids that they need, and are not read"
+    if content_type != PROTOBUF:
+        part = {signal.rejected: str(refused), "errorMessage": message}
+        return dump_json({"partialSuccess": part} if refused else {})
     if not refused:
         return b""
-    partial = ExportTracePartialSuccess(rejected_spans=refused, error_message=message)
-    return ExportTraceServiceResponse(partial_success=partial).SerializeToString()
+    # Answers to spans and to log records are encoded alike.
+    part = ExportTracePartialSuccess(rejected_spans=refused, error_message=message)
+    return ExportTraceServiceResponse(partial_success=part).SerializeToString()
 
 
-def logs_answer(refused: int, message: str) -> bytes:
-    """Returns the answer to a request of log records."""
-    if not refused:
-        return b""
-    partial = ExportLogsPartialSuccess(rejected_log_records=refused, error_message=message)
-    return ExportLogsServiceResponse(partial_success=partial).SerializeToString()
-
-
-def status_answer(code: int, message: str) -> bytes:
-    """Returns a `google.rpc.Status`: its code and message are encoded as the fields of a partial success."""
+def failure_answer(content_type: str, code: int, message: str) -> bytes:
+    """Returns a `google.rpc.Status`."""
+    if content_type != PROTOBUF:
+        return dump_json({"code": code, "message": message})
+    # Its code and message are encoded as the fields of a partial success.
     return ExportTracePartialSuccess(rejected_spans=code, error_message=message).SerializeToString()
 
 
-def _parsed(kind: Any, body: bytes) -> Any:
-    try:
-        return kind.FromString(body)
-    except DecodeError as error:
-        raise ValueError(f"no {kind.DESCRIPTOR.name}: {error}") from None
+def _resource(signal: Signal, resource: Any) -> JsonObject:
+    value = _span if signal.noun == "spans" else _log
+    scopes = [
+        {
+            "scope": {"name": s.scope.name},
+            signal.items[0]: [value(item) for item in getattr(s, signal.items[-1])],
+        }
+        for s in getattr(resource, signal.scopes[-1])
+    ]
+    return {"resource": {"attributes": _key_values(resource.resource.attributes)}, signal.scopes[0]: scopes}
 
 
 def _span(span: Any) -> JsonObject:
@@ -260,20 +212,15 @@ def _span(span: Any) -> JsonObject:
     }
     if span.events:
         value["events"] = [
-            {
-                "name": event.name,
-                "timeUnixNano": str(event.time_unix_nano),
-                "attributes": _key_values(event.attributes),
-            }
-            for event in span.events
+            {"name": e.name, "timeUnixNano": str(e.time_unix_nano), "attributes": _key_values(e.attributes)}
+            for e in span.events
         ]
-    for key, count in (
-        ("droppedAttributesCount", span.dropped_attributes_count),
-        ("droppedEventsCount", span.dropped_events_count),
-        ("flags", span.flags),
-    ):
-        if count:
-            value[key] = count
+    dropped = {
+        "droppedAttributesCount": span.dropped_attributes_count,
+        "droppedEventsCount": span.dropped_events_count,
+        "flags": span.flags,
+    }
+    value |= {key: count for key, count in dropped.items() if count}
     if span.HasField("status"):
         value["status"] = {"code": span.status.code, "message": span.status.message}
     return value
@@ -308,7 +255,7 @@ def _any_value(value: Any) -> JsonObject:
     if kind == "bytes_value":
         return {"bytesValue": b64encode(value.bytes_value).decode()}
     if kind == "array_value":
-        return {"arrayValue": {"values": [_any_value(each) for each in value.array_value.values]}}
+        return {"arrayValue": {"values": [_any_value(item) for item in value.array_value.values]}}
     if kind == "kvlist_value":
         return {"kvlistValue": {"values": _key_values(value.kvlist_value.values)}}
     return {}

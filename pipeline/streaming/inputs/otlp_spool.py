@@ -36,43 +36,23 @@ class SpoolFullError(Exception):
 
 
 class Export(NamedTuple):
-    """The spans or log records of one request.
+    """The spans or log records of one request, as OTLP/JSON in UTF-8.
 
-    Attributes:
-        data: OTLP/JSON, UTF-8.
-        event_time: Latest time of a span or log record, seconds since the epoch; None: they state none.
+    `event_time` is their latest time in seconds since the epoch; None: they state none.
     """
 
     data: bytes
     event_time: float | None
 
 
-class Received(NamedTuple):
-    """What the spool of a directory holds.
+def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> tuple[int, int]:
+    """Returns how many exports in the spool of a directory were not settled, and how many spans are refused.
 
-    Attributes:
-        waiting: Number of exports that were not settled.
-        refused: Number of spans that could not be used.
-    """
-
-    waiting: int
-    refused: int
-
-
-def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> Received:
-    """Returns what the spool of a directory holds, without opening a receiver.
-
-    Args:
-        directory: Directory of the stream.
-        source: Name of the source.
-        checkpoints: Settled positions.
-
-    Raises:
-        ConfigError: The file cannot be read.
+    Opens no receiver. Raises ConfigError if the file cannot be read.
     """
     path = directory / RECEIVED_FILE
     if not path.is_file():
-        return Received(0, 0)
+        return 0, 0
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as file:
             _prepare(file)
@@ -81,16 +61,16 @@ def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> R
     except sqlite3.Error as error:
         raise ConfigError(f"{path}: {error}") from None
     if not numbers:
-        return Received(0, refused)
+        return 0, refused
     done = checkpoints.done(source)
-    return Received(sum(number not in done for number in numbers), refused)
+    return sum(number not in done for number in numbers), refused
 
 
 def _prepare(file: sqlite3.Connection) -> None:
     """Creates what is missing in a file; raises sqlite3.Error if its pages are damaged."""
-    [(found,)] = file.execute("PRAGMA integrity_check(1)")
-    if found != "ok":
-        raise sqlite3.DatabaseError(f"is damaged: {found}")
+    [(answer,)] = file.execute("PRAGMA integrity_check(1)")
+    if answer != "ok":
+        raise sqlite3.DatabaseError(f"is damaged: {answer}")
     file.executescript(_SCHEMA)
 
 
@@ -110,16 +90,9 @@ class Spool:
     def __init__(
         self, directory: Path, source: str, checkpoints: Checkpoints, most: int = _MOST_BYTES
     ) -> None:
-        """Opens the file, or creates it.
+        """Opens the file, or creates it; raises ConfigError if the file cannot be read or written.
 
-        Args:
-            directory: Directory of the stream.
-            source: Name of the source; a position in it is the number of an export.
-            checkpoints: Settled positions.
-            most: Bytes that may wait for their outcomes.
-
-        Raises:
-            ConfigError: The file cannot be read or written.
+        A position in the source is the number of an export; `most` bytes may wait for their outcomes.
         """
         self._source, self._most, self._lock = source, most, Lock()
         self._given, self._settled = 0, list[int]()
@@ -153,9 +126,7 @@ class Spool:
     def add(self, export: Export | None, refused: int = 0) -> None:
         """Stores an export and a number of refused spans; when this returns, they are on disk.
 
-        Raises:
-            SpoolFullError: Too much is waiting.
-            OSError: The file cannot be written.
+        Raises SpoolFullError if too much is waiting, OSError if the file cannot be written.
         """
         with self._lock:
             size = 0 if export is None else len(export.data)
@@ -178,14 +149,9 @@ class Spool:
                 self._waiting += 1
 
     def take(self, limit: int | None, most: int | None = _MOST_AT_ONCE) -> list[SourceRecord]:
-        """Returns the next exports that were not taken.
+        """Returns the next exports that were not taken; raises OSError if the file cannot be read.
 
-        Args:
-            limit: Largest number; None: all.
-            most: Bytes after which no further one is returned; None: all.
-
-        Raises:
-            OSError: The file cannot be read.
+        There are `limit` at most, and none after `most` bytes; None: no limit.
         """
         items: list[SourceRecord] = []
         size = 0

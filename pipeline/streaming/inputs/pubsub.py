@@ -37,16 +37,10 @@ class PubSubSource(StreamSource):
     """
 
     def __init__(self, uri: str, max_record_bytes: int, timestamp_attribute: str | None = None) -> None:
-        """Connects and starts to receive.
+        """Connects and starts to receive; raises ConfigError if that is not possible.
 
-        Args:
-            uri: `pubsub:projects/P/subscriptions/S` or `pubsub:projects/P/topics/T`.
-            max_record_bytes: A larger message is returned as an error.
-            timestamp_attribute: Attribute that holds the event time: RFC 3339 or milliseconds.
-
-        Raises:
-            ConfigError: The subscription or topic does not exist, access is denied, the service does not
-                answer, or credentials or the library are missing.
+        A URI is `pubsub:projects/P/subscriptions/S` or `pubsub:projects/P/topics/T`. A larger message is
+        returned as an error. The timestamp attribute holds the event time: RFC 3339 or milliseconds.
         """
         self._source, is_topic = pubsub_name(uri)
         self._limit, self._attribute = max_record_bytes, timestamp_attribute
@@ -54,12 +48,9 @@ class PubSubSource(StreamSource):
         self._items: deque[SourceRecord] = deque()
         self._held: dict[int, Any] = {}
         self._settled: OrderedDict[int, None] = OrderedDict()
-        self._client, self._subscription = connect(uri)
-        self._is_own = is_topic
-        self._stream = self._receive()
-        self._check_stream(uri)
+        self._client, self._subscription = _connect(uri)
+        self._is_temporary = is_topic
 
-    def _receive(self) -> Any:
         from google.cloud.pubsub_v1.types import FlowControl
 
         flow = FlowControl(
@@ -68,17 +59,15 @@ class PubSubSource(StreamSource):
             max_lease_duration=_HOLD_SECONDS,
             max_duration_per_lease_extension=_LEASE_SECONDS,
         )
-        return self._client.subscribe(self._subscription, callback=self._take, flow_control=flow)
-
-    def _check_stream(self, uri: str) -> None:
-        """Raises ConfigError if the service refuses the streaming pull at once."""
+        self._stream = self._client.subscribe(self._subscription, callback=self._take, flow_control=flow)
+        # A service that refuses the streaming pull does so at once.
         try:
             self._stream.result(timeout=_REFUSED_WITHIN_SECONDS)
         except futures.TimeoutError:
-            return
+            pass
         except Exception as error:
             self.close()
-            raise ConfigError(refusal(uri, error)) from None
+            raise ConfigError(_refusal(uri, error)) from None
 
     def _take(self, message: Any) -> None:
         """Receives a message; called in the library's threads."""
@@ -92,23 +81,17 @@ class PubSubSource(StreamSource):
             if earlier is not None:
                 earlier.drop()
                 return
-            self._items.append(self._item(position, message))
-
-    def _item(self, position: int, message: Any) -> SourceRecord:
-        event_time = attribute_time(message.attributes.get(self._attribute)) if self._attribute else None
-        published = message.publish_time.timestamp()
-        return message_item(self._source, position, message.data, self._limit, event_time, published)
+            at = attribute_time(message.attributes.get(self._attribute)) if self._attribute else None
+            published = message.publish_time.timestamp()
+            item = message_item(self._source, position, message.data, self._limit, at, published)
+            self._items.append(item)
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns the records that have arrived, at most `limit`.
-
-        Raises:
-            OSError: The subscription cannot be read any more.
-        """
+        """Returns the records that have arrived, at most `limit`; raises OSError if no more can be read."""
         with self._lock:
             items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
         if not items and self._stream.done():
-            raise OSError(refusal(self._source, self._stream.exception()))
+            raise OSError(_refusal(self._source, self._stream.exception()))
         return items
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
@@ -138,7 +121,7 @@ class PubSubSource(StreamSource):
             self._client.close()
 
     def _release_messages(self) -> None:
-        if self._is_own:
+        if self._is_temporary:
             self._client.delete_subscription(subscription=self._subscription)
             return
         ids = [message.ack_id for message in self._held.values()]
@@ -156,11 +139,7 @@ _DAY_SECONDS = 86_400
 
 
 def pubsub_name(uri: str) -> tuple[str, bool]:
-    """Returns the resource name in a URI and whether it is a topic.
-
-    Raises:
-        ConfigError: It is no subscription or topic.
-    """
+    """Returns the resource name in a URI and whether it is a topic; raises ConfigError if it is neither."""
     match = _NAME.fullmatch(uri.removeprefix(SCHEME))
     if not match:
         raise ConfigError(
@@ -169,12 +148,11 @@ def pubsub_name(uri: str) -> tuple[str, bool]:
     return match.group(), match.group(2) == "topics"
 
 
-def connect(uri: str) -> tuple[Any, str]:
+def _connect(uri: str) -> tuple[Any, str]:
     """Returns a subscriber client and the subscription name. For a topic, creates a subscription.
 
-    Raises:
-        ConfigError: The subscription or topic does not exist, access is denied, the service does not answer,
-            or credentials or the library are missing.
+    Raises ConfigError if it does not exist, access is denied, the service does not answer, or credentials or
+    the library are missing.
     """
     name, is_topic = pubsub_name(uri)
     check_extra(f"--input {uri}", "turnwise[gcp]")
@@ -191,9 +169,9 @@ def connect(uri: str) -> tuple[Any, str]:
     except PermissionDenied as error:
         # The role of a subscriber does not include reading the settings of a subscription.
         if is_topic:
-            raise ConfigError(refusal(uri, error)) from None
+            raise ConfigError(_refusal(uri, error)) from None
     except Exception as error:
-        raise ConfigError(refusal(uri, error)) from None
+        raise ConfigError(_refusal(uri, error)) from None
     return client, name
 
 
@@ -211,7 +189,7 @@ def _new_subscription(client: Any, topic: str) -> str:
     return name
 
 
-def refusal(uri: str, error: BaseException | None) -> str:
+def _refusal(uri: str, error: BaseException | None) -> str:
     """Returns a one-line message for an error of Pub/Sub."""
     text = " ".join(str(getattr(error, "message", "") or error or "the stream has ended").split())
     return f"--input {uri}: {type(error).__name__}: {text[:500]}"

@@ -65,28 +65,16 @@ def key_of(name: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def session_key(session_id: str) -> int:
-    """Returns the key of a session."""
-    return key_of(f"session {session_id}")
-
-
-def group_key(group: str) -> int:
-    """Returns the key of a group of events."""
-    return key_of(f"group {group}")
-
-
 class ConversationStore:
-    """The conversations in a stream's database. Callers hold a transaction of the storage."""
+    """The conversations in a stream's database. Callers hold a transaction of the storage.
+
+    Attributes:
+        changes: Number of changes so far.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        found = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
-        self._changes = int(found[0])
-
-    @property
-    def changes(self) -> int:
-        """Number of changes so far."""
-        return self._changes
+        [self.changes] = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
 
     def known(self, name: str, result: str | None) -> StoredConversation | None:
         """Returns the stored conversation of a name or, failing that, of a result name."""
@@ -112,14 +100,11 @@ class ConversationStore:
     def drop(self, known: StoredConversation) -> None:
         """Removes a conversation that a new one replaces, and marks its rows as dead."""
         key = (known.key,)
-        self._connection.execute(
-            "INSERT OR IGNORE INTO digests VALUES (?, ?)", (known.key, _version_of(known))
-        )
-        self._connection.execute(
-            'INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE key = ?', key
-        )
-        self._connection.execute("DELETE FROM spans WHERE key = ?", key)
-        self._connection.execute("DELETE FROM conversations WHERE key = ?", key)
+        execute = self._connection.execute
+        execute("INSERT OR IGNORE INTO digests VALUES (?, ?)", (known.key, _version_of(known)))
+        execute('INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE key = ?', key)
+        execute("DELETE FROM spans WHERE key = ?", key)
+        execute("DELETE FROM conversations WHERE key = ?", key)
 
     def put(
         self,
@@ -135,12 +120,12 @@ class ConversationStore:
         Args:
             contribution: What it adds to the metrics.
             result: Name of its result; None: it was lost.
-            written: Revision in its rows.
+            written: Revision in its rows, which are at `spans`.
             counts: What it adds to the counts.
             spans: Where its rows are.
             now: The stream's time, seconds since the epoch.
         """
-        self._changes += 1
+        self.changes += 1
         key = key_of(contribution.name)
         # The caller passes the event time of the first revision, so that a revision stays in its window.
         self._connection.execute(
@@ -148,7 +133,7 @@ class ConversationStore:
             (
                 *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
                 *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
-                *(dump_json(counts).decode(), self._changes, max(now, contribution.event_time)),
+                *(dump_json(counts).decode(), self.changes, max(now, contribution.event_time)),
             ),
         )
         self._connection.executemany(
@@ -159,26 +144,16 @@ class ConversationStore:
     def put_session(self, record: Record, is_lost: bool) -> None:
         """Stores the events of a closed session, and which groups they come from."""
         assert record.closing is not None
-        closed = closed_session(record, is_lost)
-        self._connection.execute(
-            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?)",
-            (
-                session_key(record.closing.session_id),
-                closed.revision,
-                closed.closed_at,
-                closed.events,
-                closed.places,
-            ),
-        )
-        session, at = session_key(record.closing.session_id), closed.closed_at
-        rows = [(group_key(group), session, at) for group in record.closing.groups]
+        closed, key = closed_session(record, is_lost), key_of(f"session {record.closing.session_id}")
+        row = (key, closed.revision, closed.closed_at, closed.events, closed.places)
+        self._connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?)", row)
+        rows = [(key_of(f"group {group}"), key, closed.closed_at) for group in record.closing.groups]
         self._connection.executemany("INSERT OR REPLACE INTO groups VALUES (?, ?, ?)", rows)
 
     def segments_with_dead_rows(self) -> list[SegmentId]:
         """Returns the files with rows of replaced conversations."""
-        return [
-            SegmentId(*row) for row in self._connection.execute('SELECT DISTINCT "table", number FROM dead')
-        ]
+        rows = self._connection.execute('SELECT DISTINCT "table", number FROM dead')
+        return [SegmentId(*row) for row in rows]
 
     def dead_spans(self, segment: SegmentId) -> list[tuple[int, int]]:
         """Returns (start, length) of a file's dead rows, in order."""
@@ -216,12 +191,7 @@ class PreviousProcesses:
     """
 
     def __init__(self, directory: Path, changes: int) -> None:
-        """Opens the database.
-
-        Args:
-            directory: Directory of the stream.
-            changes: Number of the last change of earlier processes.
-        """
+        """Opens the database; `changes` is the number of the last change of earlier processes."""
         self._connection: sqlite3.Connection = open_reader(directory)
         self._changes, self._lock = changes, Lock()
         forgotten = self._connection.execute("SELECT EXISTS (SELECT 1 FROM forgotten)").fetchone()
@@ -235,7 +205,7 @@ class PreviousProcesses:
 
     def session(self, session_id: str) -> ClosedSession | None:
         """Returns a closed session (without events if it was pruned) or None; raises OSError."""
-        key = session_key(session_id)
+        key = key_of(f"session {session_id}")
         row = self._row("SELECT revision, events, closed_at, places FROM sessions WHERE key = ?", key)
         if row is not None:
             return ClosedSession(*row)
@@ -252,7 +222,7 @@ class PreviousProcesses:
             " LEFT JOIN sessions s ON s.key = g.session WHERE g.key = ? ORDER BY g.session"
         )
         with self._lock, disk_errors(self._connection):
-            rows = self._connection.execute(query, (group_key(group),)).fetchall()
+            rows = self._connection.execute(query, (key_of(f"group {group}"),)).fetchall()
         if not rows:
             return None
         closed_at = max(at for _, _, at in rows)

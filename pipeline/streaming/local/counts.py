@@ -7,15 +7,14 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import monotonic, time
-from typing import Any, TypeAlias
+from typing import Any
 
-from turnwise.pipeline.report.terminal import RunCounts, failure_counters, named_counts
+from turnwise.pipeline.report.terminal import RunCounts, failure_counters, run_counts
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.beam.windows import RecordOutcome
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
-from turnwise.transforms.scoring.config import LEFT_BY_BUDGET
 from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.panels import STAGE
 
@@ -31,8 +30,8 @@ class WindowSums:
         self._connection, self._window = connection, window
         self._changes: dict[tuple[float, str], MetricsState] = {}
         self.totals: dict[str, MetricsState] = {}
-        for one in self.all():
-            self._add_to_total(one.app_version, one.state)
+        for entry in self.all():
+            self._add_to_total(entry.app_version, entry.state)
 
     def add(self, event_time: float, app_version: str, statistics: MetricsState, sign: int = 1) -> None:
         """Adds statistics to the window of a time, or subtracts them (`sign` -1), until `write`."""
@@ -41,19 +40,16 @@ class WindowSums:
 
     def write(self) -> None:
         """Writes the changes. The caller holds a transaction."""
+        execute, of_key = self._connection.execute, "FROM sums WHERE start = ? AND app_version = ?"
         for key, change in self._changes.items():
-            found = self._connection.execute(
-                "SELECT statistics FROM sums WHERE start = ? AND app_version = ?", key
-            ).fetchone()
-            state = unpacked(found[0]) if found else MetricsState()
+            row = execute(f"SELECT statistics {of_key}", key).fetchone()
+            state = unpacked(row[0]) if row else MetricsState()
             state.merge(change)
             self._add_to_total(key[1], change)
             if state.conversations:
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO sums VALUES (?, ?, ?)", (*key, packed(state))
-                )
+                execute("INSERT OR REPLACE INTO sums VALUES (?, ?, ?)", (*key, packed(state)))
             else:
-                self._connection.execute("DELETE FROM sums WHERE start = ? AND app_version = ?", key)
+                execute(f"DELETE {of_key}", key)
         self._changes = {}
 
     def _add_to_total(self, app_version: str, change: MetricsState) -> None:
@@ -73,53 +69,41 @@ _READING = ("read", "parse")
 
 def stream_counts(counts: Mapping[str, int]) -> RunCounts:
     """Returns the stored counts under the names that every run reports."""
-    number, named = Counter(counts), named_counts(counts)
-    found: RunCounts = {
-        "records": number["records"],
-        "lost_records": number["lost_records"],
-        "lost_conversations": number["lost_conversations"],
-        "results": number["results"],
-        "lost_cases": number["lost_cases"],
-        "replaced": number["replaced"],
-        "repeated": number["repeated"],
-        "parsed_records": number["records"] - number["lost_records"],
-        "conversations": number["results"] + number["lost_conversations"],
-        "cases": None,
-        "unused_cases": None,
-        "failures": named["failures"],
-        "failures_by_version": named["failures_by_version"],
-        "findings": named["findings"],
-    }
-    if number[LEFT_BY_BUDGET]:
-        found["left_by_budget"] = number[LEFT_BY_BUDGET]
-    return found
+    number = Counter(counts)
+    number["parsed_records"] = number["records"] - number["lost_records"]
+    number["conversations"] = number["results"] + number["lost_conversations"]
+    figures = run_counts(number)
+    figures["replaced"], figures["repeated"] = number["replaced"], number["repeated"]
+    figures["cases"] = figures["unused_cases"] = None
+    del figures["joined_entries"], figures["unread_files"]  # of batches
+    return figures
 
 
 def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
     """Returns what a conversation adds to the counts: a result or a loss, its failures and findings."""
-    found = _failure_counts(outcome.failures)
-    found["results" if outcome.results else "lost_conversations"] += 1
-    found.update(f"{GUESS}{guess}" for guess in outcome.guesses)
-    found.update(dict(outcome.judged))
-    return found
+    counts = _failure_counts(outcome.failures)
+    counts["results" if outcome.results else "lost_conversations"] += 1
+    counts.update(f"{GUESS}{guess}" for guess in outcome.guesses)
+    counts.update(dict(outcome.judged))
+    return counts
 
 
 def loss_counts(outcome: RecordOutcome) -> Counter[str]:
     """Returns what a record without a conversation adds to the counts."""
-    found = _failure_counts(outcome.failures)
+    counts = _failure_counts(outcome.failures)
     for row in outcome.failures:
         if row["stage"] not in (STAGE, "alert", "parse_case"):
-            found["lost_records" if row["stage"] in _READING else "lost_conversations"] += 1
-    return found
+            counts["lost_records" if row["stage"] in _READING else "lost_conversations"] += 1
+    return counts
 
 
 def _failure_counts(rows: Iterable[FailureRow]) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in rows:
-        found.update(failure_counters(row))
+        counts.update(failure_counters(row))
         if row["stage"] == "parse_case":
-            found["lost_cases"] += 1
-    return found
+            counts["lost_cases"] += 1
+    return counts
 
 
 _SLACK = 5.0
@@ -138,13 +122,7 @@ class Watermark:
     def __init__(
         self, now: Callable[[], float] = time, clock: Callable[[], float] = monotonic, patience: float = 600.0
     ) -> None:
-        """Creates a watermark at 0.
-
-        Args:
-            now: Returns seconds since the epoch.
-            clock: Returns monotonic seconds.
-            patience: Seconds after which records without an event time count at their arrival.
-        """
+        """Creates a watermark at 0; `now` returns seconds since the epoch, `clock` monotonic ones."""
         self._patience, self._now, self._clock = patience, now, clock
         self._latest: float | None = None
         self._newest = 0.0
@@ -153,14 +131,7 @@ class Watermark:
         self.value = 0.0
 
     def see(self, event_time: float | None) -> float:
-        """Registers a record.
-
-        Args:
-            event_time: The record's own time, seconds since the epoch; None: it has none.
-
-        Returns:
-            The time at which the record counts: its own, or now.
-        """
+        """Registers a record; returns the time at which it counts: its event time, or now if it has none."""
         now = self._now()
         if event_time is None or event_time > now + _SKEW:
             if self._undated_since is None:
@@ -181,11 +152,8 @@ class Watermark:
         if self._latest is None:
             return False
         idle = self._clock() - self._seen_at
-        found = min(self._latest + idle, self._now()) - _SLACK
-        if found <= self.value:
-            return False
-        self.value = found
-        return True
+        before, self.value = self.value, max(self.value, min(self._latest + idle, self._now()) - _SLACK)
+        return self.value > before
 
     @property
     def micros(self) -> int:
@@ -261,14 +229,11 @@ class InFlightRecords:
         return len(self._places)
 
 
-_Job: TypeAlias = tuple[Future[Any], Callable[[], Any]]
-
-
 class BackgroundThread:
     """Runs calls one after the other in a daemon thread, which does not block the end of the process."""
 
     def __init__(self, name: str) -> None:
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         Thread(target=self._work, name=name, daemon=True).start()
 
     def submit(self, call: Callable[[], Any]) -> Future[Any]:

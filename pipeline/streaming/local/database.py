@@ -35,6 +35,10 @@ def _checksum(*values: object) -> int:
     return crc32(ascii(values).encode())
 
 
+_CONVERSATION = (
+    *("key", "result", "revision", "written", "digest", "event_time"),
+    *("app_version", "statistics", "counts", "changed", "kept_at"),
+)
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -46,21 +50,7 @@ CREATE TABLE IF NOT EXISTS conversations (
     key INTEGER NOT NULL UNIQUE, result INTEGER, revision INTEGER NOT NULL, written INTEGER NOT NULL,
     digest BLOB NOT NULL, event_time REAL NOT NULL, app_version TEXT NOT NULL, statistics BLOB NOT NULL,
     counts TEXT NOT NULL, changed INTEGER NOT NULL, kept_at REAL NOT NULL,
-    {
-    _checked(
-        "key",
-        "result",
-        "revision",
-        "written",
-        "digest",
-        "event_time",
-        "app_version",
-        "statistics",
-        "counts",
-        "changed",
-        "kept_at",
-    )
-});
+    {_checked(*_CONVERSATION)});
 CREATE INDEX IF NOT EXISTS by_result ON conversations (result);
 CREATE INDEX IF NOT EXISTS by_change ON conversations (changed);
 CREATE INDEX IF NOT EXISTS by_age ON conversations (kept_at);
@@ -102,11 +92,7 @@ COMMIT;
 
 @contextmanager
 def disk_errors(connection: sqlite3.Connection) -> Iterator[None]:
-    """Converts errors of a database.
-
-    Raises:
-        OSError: One line that begins with the path of its file.
-    """
+    """Raises OSError for errors of a database, in one line that begins with the path of its file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -118,12 +104,9 @@ def disk_errors(connection: sqlite3.Connection) -> Iterator[None]:
 def open_database(directory: Path) -> sqlite3.Connection:
     """Opens the database and creates it if there is none. Every commit is synced to disk.
 
-    All of it is read and checked first, about 3 microseconds a row.
-
-    Raises:
-        ValueError: It is damaged, of another format, of another run, no database of a stream, or empty beside
-            results; or this process may not write it. Nothing was changed.
-        OSError: The disk is full or broken.
+    All of it is read and checked first, about 3 microseconds a row. Raises OSError if the disk is full or
+    broken, and ValueError if the database is damaged, of another format or run, no database of a stream, or
+    empty beside results, or this process may not write it; then nothing was changed.
     """
     path = directory / PROGRESS_FILE
     if path.exists() and not os.access(path, os.R_OK | os.W_OK):
@@ -152,9 +135,9 @@ def _check(connection: sqlite3.Connection, directory: Path) -> None:
     """Raises ValueError or sqlite3.Error if a database is not the sound progress of a directory's stream."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
-        own = (PROGRESS_FILE, RECEIVED_FILE)
-        found = [Path(path) for path in earlier_files(str(directory)) if not Path(path).name.startswith(own)]
-        beside = next((path.name for path in found if path.stat().st_size), None)
+        others = [Path(path) for path in earlier_files(str(directory))]
+        others = [path for path in others if not path.name.startswith((PROGRESS_FILE, RECEIVED_FILE))]
+        beside = next((path.name for path in others if path.stat().st_size), None)
         if beside:
             raise ValueError(f"is empty, but the directory holds results ({beside}): {_ANEW}")
         return
@@ -194,50 +177,36 @@ def open_reader(directory: Path) -> sqlite3.Connection:
 
 
 def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock: float) -> bool:
-    """Deletes what can no longer change. The caller holds a transaction.
+    """Deletes what can no longer change; returns whether conversations were deleted.
 
     The key and digest of a pruned conversation stay for `FORGOTTEN_SECONDS`, so that it is recognised if it
     arrives again; the sums of its window stay. Positions of sources without consecutive numbers stay for the
-    allowed lateness, by the wall clock.
-
-    Args:
-        connection: The database.
-        rules: Rules with the allowed lateness.
-        now: The stream's time, seconds since the epoch.
-        clock: The present time, seconds since the epoch.
-
-    Returns:
-        Whether conversations were deleted.
+    allowed lateness, by the wall clock. `now` is the stream's time, `clock` the present one, in seconds since
+    the epoch. The caller holds a transaction.
     """
-    _forget_sessions(connection, now - rules.allowed_lateness)
-    forgotten = _forget_conversations(connection, now - rules.window - rules.window_lateness)
-    for table in ("settled", "lost"):
-        connection.execute(
-            f"DELETE FROM {table} WHERE at <= ?", (clock - rules.window - rules.window_lateness,)
-        )
-    return forgotten > 0
 
+    def execute(statement: str, time: float) -> int:
+        return connection.execute(statement, (time,)).rowcount
 
-def _forget_sessions(connection: sqlite3.Connection, horizon: float) -> None:
-    old = "FROM sessions WHERE closed_at <= ?"
-    connection.execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", (horizon,))
-    connection.execute(f"DELETE {old}", (horizon,))
-    connection.execute("DELETE FROM groups WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
-
-
-def _forget_conversations(connection: sqlite3.Connection, horizon: float) -> int:
-    """Returns how many conversations were deleted."""
-    old = "FROM conversations WHERE kept_at <= ?"
+    horizon, old = now - rules.allowed_lateness, "FROM sessions WHERE closed_at <= ?"
+    execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", horizon)
+    execute(f"DELETE {old}", horizon)
+    execute("DELETE FROM groups WHERE at <= ?", horizon - FORGOTTEN_SECONDS)
+    kept = rules.window + rules.window_lateness
+    horizon, old, insert = (
+        now - kept,
+        "FROM conversations WHERE kept_at <= ?",
+        "INSERT OR REPLACE INTO forgotten",
+    )
     for key in ("key", "result"):
-        connection.execute(
-            f"INSERT OR REPLACE INTO forgotten SELECT {key}, digest, kept_at {old} AND {key} IS NOT NULL",
-            (horizon,),
-        )
+        execute(f"{insert} SELECT {key}, digest, kept_at {old} AND {key} IS NOT NULL", horizon)
     for table in ("digests", "spans"):
-        connection.execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", (horizon,))
-    forgotten = connection.execute(f"DELETE {old}", (horizon,)).rowcount
-    connection.execute("DELETE FROM forgotten WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
-    return forgotten
+        execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", horizon)
+    forgotten = execute(f"DELETE {old}", horizon)
+    execute("DELETE FROM forgotten WHERE at <= ?", horizon - FORGOTTEN_SECONDS)
+    for table in ("settled", "lost"):
+        execute(f"DELETE FROM {table} WHERE at <= ?", clock - kept)
+    return forgotten > 0
 
 
 SCORES = "scores"
@@ -270,12 +239,7 @@ class RowRange(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What of a file counts.
-
-    Attributes:
-        length: Bytes.
-        tail: Digest of the last of them; see `Segments.tail`.
-    """
+    """What of a file counts: its first bytes, and the digest of the last of them; see `Segments.tail`."""
 
     length: int
     tail: bytes
@@ -287,13 +251,8 @@ _NOTHING = Committed(0, b"")
 def check_rows(directory: Path, committed: Mapping[SegmentId, Committed], run_id: str | None) -> None:
     """Checks that a directory holds the rows that its progress describes, before any of them is cut off.
 
-    Args:
-        directory: The directory.
-        committed: What counts of each file.
-        run_id: The run of the progress; None: it has none yet, and so no rows.
-
-    Raises:
-        ValueError: A file is gone, too short or another one, or holds rows of another run.
+    Raises ValueError if a file is gone, too short or another one, or holds rows of another run. A progress
+    without a run has no rows yet.
     """
     for path in directory.iterdir():
         if _NAME.fullmatch(path.name) and path.stat().st_size:
@@ -329,18 +288,16 @@ class Segments:
         self._directory = directory
         self._lengths: dict[SegmentId, int] = dict(committed)
         for path in directory.iterdir():
-            found = _NAME.fullmatch(path.name)
-            if found and SegmentId(found[1], int(found[2])) not in self._lengths:
+            name = _NAME.fullmatch(path.name)
+            if name and SegmentId(name[1], int(name[2])) not in self._lengths:
                 path.unlink()
-        self._current = {table: self._last(table) for table in TABLES}
+        self._current = {table: SegmentId(table, 0) for table in TABLES}
+        self._current |= {segment.table: segment for segment in sorted(self._lengths)}
         self._tails = dict[SegmentId, bytes]()
         for segment in self._lengths.keys() - self._current.values():
             with (directory / segment.name).open("rb") as file:
                 self._tails[segment] = _tail_of(file, self._lengths[segment])
         self._files = {table: self._open(segment) for table, segment in self._current.items()}
-
-    def _last(self, table: str) -> SegmentId:
-        return max((s for s in self._lengths if s.table == table), default=SegmentId(table, 0))
 
     def _open(self, segment: SegmentId) -> BinaryIO:
         path = self._directory / segment.name
@@ -392,7 +349,9 @@ class Segments:
         new = SegmentId(segment.table, self._current[segment.table].number + 1)
         path = self._directory / segment.name
         with path.open("rb") as source, (self._directory / new.name).open("wb") as target:
-            for start, end in _between(dead, self._lengths[segment]):
+            starts = [0, *(start + size for start, size in dead)]
+            ends = [*(start for start, _ in dead), self._lengths[segment]]
+            for start, end in zip(starts, ends, strict=True):
                 source.seek(start)
                 while start < end:
                     start += target.write(source.read(min(end - start, _COPIED_AT_ONCE)))
@@ -418,10 +377,3 @@ class Segments:
         """Closes the files."""
         for file in self._files.values():
             file.close()
-
-
-def _between(dead: Sequence[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Returns (start, end) of the parts between the dead spans of a file."""
-    starts = [0, *(start + size for start, size in dead)]
-    ends = [*(start for start, _ in dead), length]
-    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]

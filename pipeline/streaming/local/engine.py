@@ -36,12 +36,7 @@ class IncompleteError(OSError):
 
 
 class StreamLimits(Struct, frozen=True):
-    """When a stream ends by itself. None: no limit.
-
-    Attributes:
-        seconds: Seconds since its start.
-        conversations: Conversations scored or lost since its start.
-    """
+    """Seconds, and conversations scored or lost, after which a stream ends by itself; None: never."""
 
     seconds: float | None = None
     conversations: int | None = None
@@ -70,16 +65,8 @@ class Engine:
     ):
         """Creates the engine.
 
-        Args:
-            source: The source.
-            in_flight: The records in flight.
-            store: Storage of outcomes.
-            limits: When the stream ends by itself.
-            longest_wait: Seconds after which an open session is closed at the latest.
-            run_id: Id of the run.
-            stop: Set it to end the stream; records that were read are still scored.
-            cases: Eval cases, to be refreshed; None: there are none.
-            patience: Seconds to wait for a source that does not answer when the stream is to end.
+        An open session is closed after `longest_wait` seconds at the latest. To end the stream set `stop`:
+        records that were read are still scored, and a source without an answer is given `patience` seconds.
         """
         self._worker, self._patience, self._cases = BackgroundThread("turnwise-reader"), patience, cases
         self._source, self._in_flight, self._store = source, in_flight, store
@@ -115,8 +102,11 @@ class Engine:
             raise self.problem
 
     def _live(self) -> Iterator[StreamEvent]:
+        most = self._limits.conversations
         while not self._must_end():
-            items = yield from self._in_worker(partial(self._source.poll, self._room()))
+            scored = self._scored() - self._scored_before
+            room = _BUNDLE if most is None else min(_BUNDLE, most - scored)
+            items = yield from self._in_worker(partial(self._source.poll, room))
             if items:
                 yield from self._admit(items)
             else:
@@ -133,13 +123,9 @@ class Engine:
             yield from self._in_worker(partial(self._store.commit, lost, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[StreamEvent, None, _T]:
-        """Runs a call in the worker thread and advances the clock meanwhile.
+        """Runs a call in the worker thread, advances the clock meanwhile, and returns the result.
 
-        Returns:
-            The result of the call.
-
-        Raises:
-            StalledError: The stream is to end and the call does not return.
+        Raises StalledError if the stream is to end and the call does not return.
         """
         result = self._worker.submit(call)
         ending_since: float | None = None
@@ -156,9 +142,7 @@ class Engine:
 
     def _must_end(self) -> bool:
         seconds, conversations = self._limits.seconds, self._limits.conversations
-        if self._stop.is_set():
-            return True
-        if self._source.is_finished:
+        if self._stop.is_set() or self._source.is_finished:
             return True
         if seconds is not None and monotonic() - self._started >= seconds:
             return True
@@ -167,12 +151,6 @@ class Engine:
     def _scored(self) -> int:
         counts = self._store.counts
         return counts["results"] + counts["lost_conversations"]
-
-    def _room(self) -> int:
-        """Returns how many records may be read now."""
-        if self._limits.conversations is None:
-            return _BUNDLE
-        return min(_BUNDLE, self._limits.conversations - (self._scored() - self._scored_before))
 
     def _admit(self, items: Iterable[SourceRecord]) -> Iterator[StreamEvent]:
         """Passes readable records to the pipeline and stores the failures of the others."""
@@ -205,19 +183,16 @@ class Engine:
             return
         if self._watermark.advance():
             self._store.now = max(self._store.now, self._watermark.value)
-            yield self._watermark_event()
+            yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
         yield AdvanceClock(now - self._ticked)
         self._ticked = now
-
-    def _watermark_event(self) -> AdvanceWatermark:
-        return AdvanceWatermark(Timestamp(micros=self._watermark.micros))
 
     def _drain(self) -> Iterator[StreamEvent]:
         """Completes the records that were read: open sessions end."""
         if self._limits.conversations is None:
             yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
         self._watermark.pass_over(self._longest_wait)
-        yield self._watermark_event()
+        yield AdvanceWatermark(Timestamp(micros=self._watermark.micros))
         if waiting := self._in_flight.waiting:
             raise IncompleteError(
                 f"{waiting} records were not completed; start the stream again to read them again"

@@ -89,7 +89,7 @@ class CountedOnce:
     def forget(self, watermark: float) -> None:
         """Removes contributions whose windows cannot change any more."""
         if watermark >= self._forget_at:
-            self._known = {name: one for name, one in self._known.items() if self._end(one) > watermark}
+            self._known = {name: c for name, c in self._known.items() if self._end(c) > watermark}
             self._forget_at = min(map(self._end, self._known.values()), default=inf)
 
     def _end(self, known: Counted) -> float:
@@ -128,8 +128,8 @@ class Windows:
         self._clock, self._watermark = 0.0, -inf
         self._changed: set[tuple[float, str]] = set()
         self._next_end = inf
-        for one in earlier:
-            self._add(window_start(one.start, self._length), one.app_version, one.state, 1)
+        for start, version, state in earlier:
+            self._add(window_start(start, self._length), version, state, 1)
 
     def add(self, changes: Iterable[SumsChange]) -> None:
         """Adds what contributions change; dropped where the lateness of a window is over."""
@@ -171,9 +171,8 @@ class Windows:
                 del self._windows[start, version]
         if are_ending:
             ends = ((start + self._length, window) for (start, _), window in self._windows.items())
-            self._next_end = min(
-                (end + self._lateness if one.is_over else end for end, one in ends), default=inf
-            )
+            closing = (end + self._lateness if window.is_over else end for end, window in ends)
+            self._next_end = min(closing, default=inf)
 
     def _pane(self, start: float, version: str, window: _OpenWindow, timing: str) -> WindowMetrics:
         sums = MetricsState()
@@ -230,8 +229,7 @@ class StreamLoop:
             self._scorer.start()
             for value in values:
                 self._read(value.value, value.timestamp)
-            self._close_groups()
-            self._close_sessions()
+            self._close_due()
             self._outcomes += self._scorer.finish()
             PROGRESS.held += self._held
         outcomes, self._outcomes = self._outcomes, []
@@ -261,26 +259,26 @@ class StreamLoop:
     def _add(self, sessions: Sessions, event: ConversationEvent, timestamp: Timestamp) -> None:
         earlier = self._runtime.store.earlier
         lookup = earlier.group if sessions is self._groups else earlier.session
-        held, rejected = sessions.admit(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
+        held, rejected = sessions.add(event, timestamp.micros / 1e6, self._reader, self._rules, lookup)
         self._held += held
         if rejected is not None:
             self._score(rejected, timestamp)
 
-    def _close_groups(self) -> None:
-        while self._groups.due <= self._watermark:
-            for name, group in self._groups.take_due(_visit(self._groups), self._rules):
+    def _close_due(self) -> None:
+        """Closes the groups and sessions that are due, each at the time of a timer, as elsewhere."""
+        groups, sessions = self._groups, self._sessions
+        while groups.due <= self._watermark:
+            for name, group in groups.take_due(firing_time(groups.due).micros / 1e6, self._rules):
                 self._held -= group.held()
-                events, failures = self._groups.named(name, group, self._rules, self._counts)
+                events, failures = groups.named(name, group, self._rules, self._counts)
                 for event in events:
-                    self._add(self._sessions, event, Timestamp.of(group.last_time))
+                    self._add(sessions, event, Timestamp.of(group.last_time))
                 for failure in failures:
                     self._score(failure, Timestamp.of(group.last_time))
-
-    def _close_sessions(self) -> None:
-        while self._sessions.due <= self._watermark:
-            for name, session in self._sessions.take_due(_visit(self._sessions), self._rules):
+        while sessions.due <= self._watermark:
+            for name, session in sessions.take_due(firing_time(sessions.due).micros / 1e6, self._rules):
                 self._held -= session.held()
-                content = self._sessions.joined(name, session, self._rules, is_kept=False)
+                content = sessions.joined(name, session, self._rules, is_kept=False)
                 self._score(content, Timestamp.of(session.last_time))
 
     def _score(self, content: RecordContent, timestamp: Timestamp) -> None:
@@ -296,8 +294,3 @@ class StreamLoop:
         alerts, self._raised[pane.app_version] = self._raiser.raised(pane, self._raised.get(pane.app_version))
         failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
         return [failed_outcome(failure, self._run_id) for failure in failures]
-
-
-def _visit(sessions: Sessions) -> float:
-    """Returns the time at which the next session closes, as a timer would."""
-    return firing_time(sessions.due).micros / 1e6

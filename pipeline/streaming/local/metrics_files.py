@@ -36,22 +36,16 @@ class MetricsFiles:
     """
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
-        """Reads the existing rows.
+        """Reads the existing rows; raises ConfigError if a file cannot be read.
 
-        Args:
-            directory: Directory of the files.
-            run_id: Id of the run.
-            known: Sums of earlier processes. Rows of other windows or versions are outdated and dropped.
-
-        Raises:
-            ConfigError: A file cannot be read.
+        Rows of other windows or versions than those of the known sums are outdated and dropped.
         """
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
-        keys = [_window_key(one) for one in known]
+        keys = [_window_key(entry) for entry in known]
         self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
         # A window whose rows are gone has no state here: `complete` writes it anew.
         written = self._rows[BY_VERSION]
-        self._states = {key: one.state for key, one in zip(keys, known, strict=True) if key in written}
+        self._states = {key: entry.state for key, entry in zip(keys, known, strict=True) if key in written}
         self.send: Callable[[Sequence[StreamChange]], None] | None = None
         self._changes: dict[_WindowKey, StreamChange] = {}
         for row in _read(directory / f"{BY_VERSION}.jsonl"):
@@ -63,7 +57,9 @@ class MetricsFiles:
         """Replaces the rows of a window and app version."""
         with self._lock:
             key = (rfc3339(metrics.window_start) or "", metrics.app_version or None)
-            revision = self._next_revision(key, metrics.revision)
+            # Above all earlier revisions of the window, those of earlier processes included.
+            earlier = [row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ())]
+            revision = max([metrics.revision, *earlier])
             change = window_change(metrics._replace(revision=revision), self._run_id)
             for table in SINGLE_FILES:
                 self._rows[table][key] = list(map(dict, change.rows[table]))
@@ -73,9 +69,9 @@ class MetricsFiles:
     def missing(self, sums: Iterable[WindowSum]) -> int:
         """Returns how many of the stored conversations are not in the rows of their windows."""
         with self._lock:
-            found = self._rows[BY_VERSION]
-            rows = ((one.state.conversations, found.get(_window_key(one))) for one in sums)
-            return sum(max(0, stored - (own[0]["conversations"] if own else 0)) for stored, own in rows)
+            written = self._rows[BY_VERSION]
+            pairs = ((entry.state.conversations, written.get(_window_key(entry))) for entry in sums)
+            return sum(max(0, stored - (rows[0]["conversations"] if rows else 0)) for stored, rows in pairs)
 
     def window_rows(self) -> list[MetricsByAppVersionRow]:
         """Returns the rows by app version of the newest window."""
@@ -86,17 +82,14 @@ class MetricsFiles:
 
     def complete(self, sums: Iterable[WindowSum], length: float) -> None:
         """Replaces the rows of windows that differ from the stored sums; `length` in seconds."""
-        for one in sums:
-            if self._states.get(_window_key(one)) != one.state:
-                end = one.start + length
-                self.put(WindowMetrics(one.start, end, one.app_version, "LATE", 0, one.state))
+        for start, version, state in sums:
+            if self._states.get((rfc3339(start) or "", version or None)) != state:
+                self.put(WindowMetrics(start, start + length, version, "LATE", 0, state))
 
     def write(self, totals: dict[str, MetricsState], changes: int) -> None:
         """Writes the files whose rows have changed; raises OSError.
 
-        Args:
-            totals: App version -> metrics of all stored conversations.
-            changes: Version number of the totals.
+        `totals` are the metrics of all stored conversations by app version, `changes` is their version.
         """
         with self._lock:
             if self._is_changed:
@@ -105,8 +98,10 @@ class MetricsFiles:
                     self.send(list(self._changes.values()))
                 self._changes = {}
                 for table in SINGLE_FILES:
-                    entries = sorted(self._rows[table].items(), key=_place)
-                    rows = [row for _, found in entries for row in found]
+                    by_window = sorted(
+                        self._rows[table].items(), key=lambda item: (item[0][0], item[0][1] or "")
+                    )
+                    rows = [row for _, rows in by_window for row in rows]
                     self._replace(f"{table}.jsonl", table_content([rows], table, DEFAULT_OUTPUT_FORMAT))
             if changes != self._aggregated:
                 self._aggregated = changes
@@ -118,13 +113,9 @@ class MetricsFiles:
         partial.write_bytes(content)
         partial.replace(self._directory / name)
 
-    def _next_revision(self, key: _WindowKey, revision: int) -> int:
-        """Returns a revision above all earlier ones of the window, those of earlier processes included."""
-        return max([revision, *(row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ()))])
 
-
-def _window_key(one: WindowSum) -> _WindowKey:
-    return rfc3339(one.start) or "", one.app_version or None
+def _window_key(entry: WindowSum) -> _WindowKey:
+    return rfc3339(entry.start) or "", entry.app_version or None
 
 
 def _read(path: Path) -> list[JsonObject]:
@@ -146,10 +137,6 @@ def _grouped(rows: Iterable[JsonObject], keys: Container[_WindowKey]) -> dict[_W
         if key in keys:
             groups.setdefault(key, []).append(row)
     return groups
-
-
-def _place(entry: tuple[_WindowKey, list[JsonObject]]) -> tuple[str, str]:
-    return entry[0][0], entry[0][1] or ""
 
 
 class Runtime(Struct, frozen=True):

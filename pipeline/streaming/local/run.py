@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
@@ -14,7 +15,6 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import calm_collector, drained_by_signal
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge
-from turnwise.pipeline.batch.summary import report, run_document
 from turnwise.pipeline.io.case_book import CaseBook, case_places
 from turnwise.pipeline.io.run_writer import (
     ALERTS_FILE,
@@ -28,7 +28,9 @@ from turnwise.pipeline.io.run_writer import (
 )
 from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
 from turnwise.pipeline.io.terminal import clipped, complain, counted
-from turnwise.pipeline.report.terminal import Figures, guesses_by_tool, joint_document, version_table
+from turnwise.pipeline.report.ending import end_run, figures_of, report
+from turnwise.pipeline.report.terminal import version_table
+from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.inputs.base import SourceOptions, StreamSource
@@ -36,10 +38,7 @@ from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
 from turnwise.pipeline.streaming.local.loop import StreamLoop
-from turnwise.pipeline.streaming.local.metrics_files import (
-    MetricsFiles,
-    Runtime,
-)
+from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles, Runtime
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, shown_url
@@ -51,12 +50,9 @@ from turnwise.transforms.metrics.rows import version_rows
 
 
 def run_stream(settings: RunSettings) -> int:
-    """Scores conversations as they arrive, until a limit or a signal ends the stream.
+    """Scores conversations as they arrive, until a limit or a signal ends the stream; returns an exit status.
 
     A stream in the output directory is continued where it stopped.
-
-    Returns:
-        Exit status: 0, or 1 if a gate was missed.
 
     Raises:
         ConfigError: The options or inputs are wrong; nothing was run.
@@ -84,9 +80,10 @@ def run_stream(settings: RunSettings) -> int:
             if settings.place:
                 store.service = open_changes(settings.place)
                 store.service.stop = stop
-            given = settings.input, _source_options(settings), store.checkpoints
-            left = left_before(*given)
-            source = open_source(*given)
+            limit, attribute = settings.max_record_bytes, settings.stream.timestamp_attribute
+            options = SourceOptions(limit, attribute, Path(settings.output), settings.input_format)
+            left = left_before(settings.input, options, store.checkpoints)
+            source = open_source(settings.input, options, store.checkpoints)
         except ConfigError:
             if is_new:
                 clear_directory(settings.output)
@@ -100,11 +97,6 @@ def run_stream(settings: RunSettings) -> int:
             return _report(settings, store, late, source.unread(), [*left, *source.refused()])
         except OSError as error:
             raise name_full_disk(error, settings.output) from None
-
-
-def _source_options(settings: RunSettings) -> SourceOptions:
-    attribute, directory = settings.stream.timestamp_attribute, Path(settings.output)
-    return SourceOptions(settings.max_record_bytes, attribute, directory, settings.input_format)
 
 
 def _holds_stream(settings: RunSettings) -> bool:
@@ -137,11 +129,11 @@ def _opened_store(settings: RunSettings, stack: ExitStack) -> StreamStorage:
 def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
     """Returns the settings with the run id and time of the stream's first process; raises ConfigError."""
     text = settings.config.model_dump_json(exclude={"gate"}) + repr(settings.stream.rules.window)
-    own = sha256(text.encode()).hexdigest(), shown_url(settings.store)
-    digest, _, address = store.meta("config", " ".join(own).strip()).partition(" ")
-    if (digest, address) != own:
+    present = sha256(text.encode()).hexdigest(), shown_url(settings.store)
+    digest, _, address = store.meta("config", " ".join(present).strip()).partition(" ")
+    if (digest, address) != present:
         what = f"holds a stream with --store {address}" if address else "holds a stream without --store"
-        if digest != own[0]:
+        if digest != present[0]:
             what = "holds a stream of another config or window"
         raise ConfigError(f"--output {settings.output}: {what}; --overwrite replaces it")
     run_id = store.meta("run_id", settings.run.run_id)
@@ -152,8 +144,7 @@ def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
 def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event) -> int:
     """Runs the stream to its end; raises the error that ended it early.
 
-    Returns:
-        The number of conversations that came too late for the panes of their windows.
+    Returns how many conversations came too late for the panes of their windows.
     """
     stream, directory = settings.stream, Path(settings.output)
     in_flight = InFlightRecords(source.settle)
@@ -194,11 +185,11 @@ def _report(
     rows = [row for entry in sorted(store.sums.totals.items()) for row in version_rows(entry, run_id)]
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    guesses, joint = guesses_by_tool(store.counts), joint_document(settings, store.counts)
-    figures = Figures(counts, JUDGING.judged, guesses, unread, problems=problems, joint=joint)
-    document = run_document(settings, figures, rows, {"folder": "."})
+    figures = figures_of(settings, store.counts, JUDGING.judged, rows, counts)
+    figures = figures._replace(unread=unread, problems=problems)
+    document = end_run(settings, figures, {"folder": "."}, partial(written_run, settings.output))
     write_run_file(settings.output, document)
-    return report(settings, figures, rows, document)
+    return report(settings, figures, document)
 
 
 _EVERY = 1.0
@@ -212,13 +203,11 @@ class Snapshot(Struct, frozen=True):
         seconds: Seconds since the start.
         rates: Conversations and turns per second, since the last snapshot.
         scored: Conversations so far, over all processes.
-        waiting: Records in flight.
-        held: Of these, events in open sessions.
+        waiting: Records in flight, of which `held` are events in open sessions.
         backlog: Records or bytes that wait at the source; None: unknown.
         asking: Judge calls in flight.
         rows: Metrics by app version of the newest window.
-        failures: App version -> number of failures.
-        lost: Number of all failures.
+        failures: App version -> number of failures, of which `lost` is the sum.
     """
 
     seconds: float

@@ -83,7 +83,7 @@ class StreamStorage:
         except ValueError:
             self._connection.close()
             raise
-        self._segments = Segments(directory, {segment: one.length for segment, one in committed.items()})
+        self._segments = Segments(directory, {segment: part.length for segment, part in committed.items()})
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection)
         self.earlier = PreviousProcesses(directory, self.conversations.changes)
@@ -138,10 +138,10 @@ class StreamStorage:
     def refused_rows(self) -> list[str]:
         """Returns what of the present rows the service did not take, in all processes; one line each."""
         with self.lock:
-            found = list(self._connection.execute("SELECT rows, why FROM refused ORDER BY rowid"))
-        more = sum(number for number, _ in found) - len(found[:_SHOWN])
-        said = [why for _, why in found[:_SHOWN]]
-        return [*said, f"{more} more rows were not written into the --store"] if more else said
+            refused = list(self._connection.execute("SELECT rows, why FROM refused ORDER BY rowid"))
+        more = sum(number for number, _ in refused) - len(refused[:_SHOWN])
+        lines = [why for _, why in refused[:_SHOWN]]
+        return [*lines, f"{more} more rows were not written into the --store"] if more else lines
 
     def _change(self, change: StreamChange | None) -> None:
         if self.service is not None and change is not None:
@@ -159,16 +159,13 @@ class StreamStorage:
         """Returns the stored value of a name; stores `value` if there is none."""
         with self.lock, disk_errors(self._connection):
             self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
-            found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return str(found[0])
+            row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return str(row[0])
 
     def commit(self, outcomes: Sequence[RecordOutcome], in_flight: InFlightRecords) -> None:
-        """Stores outcomes and releases their records once they are on disk.
+        """Stores outcomes and releases their records once they are on disk; raises OSError.
 
         An outcome that is stored already, or an older revision, is ignored.
-
-        Raises:
-            OSError: The files or the database cannot be written.
         """
         with self._transaction():
             for outcome in outcomes:
@@ -189,9 +186,8 @@ class StreamStorage:
     def _store(self, outcome: RecordOutcome) -> None:
         contribution = outcome.contribution
         if contribution is None:
-            if outcome.failures and self._is_first_loss(outcome):
-                self.counts.update(loss_counts(outcome))
-                self._append_loss(outcome)
+            if outcome.failures:
+                self._store_loss(outcome)
             return
         result = outcome.results[0]["name"] if outcome.results else None
         known = self.conversations.known(contribution.name, result)
@@ -203,13 +199,17 @@ class StreamStorage:
         written = contribution.revision
         if known is not None:
             written = max(written, known.written + 1)
-            if self._is_of_another_record(outcome, known):
+            # It came from another record, or from events in place of one.
+            is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{REPLACED}"]
+            if is_other or (outcome.joined is None and contribution.revision == known.revision):
                 outcome = in_place_of_another(outcome, self.meta("run_id", ""))
             self._retract(known, contribution.name, written)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)
         counts = outcome_counts(outcome)
-        self._count(contribution, counts)
+        self.counts.update(counts)
+        if contribution.statistics.conversations:
+            self.sums.add(contribution.event_time, contribution.app_version, contribution.statistics)
         rows = _rows(outcome, written)
         if self.service is not None:
             self._change(conversation_change(contribution, self.meta("run_id", ""), written, rows))
@@ -218,35 +218,25 @@ class StreamStorage:
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_lost=result is None)
 
-    @staticmethod
-    def _is_of_another_record(outcome: RecordOutcome, known: StoredConversation) -> bool:
-        """Returns whether what is known came from another record, or from events in place of one."""
-        assert outcome.contribution is not None
-        if known.key != key_of(outcome.contribution.name) or known.counted[f"{FINDING}{REPLACED}"]:
-            return True
-        return outcome.joined is None and outcome.contribution.revision == known.revision
-
     def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
         """Returns whether a conversation was pruned; writes a failure if it arrives changed."""
         digest = self.conversations.forgotten(contribution.name, result)
         if digest == contribution.digest:
             self.counts["repeated"] += 1
         elif digest is not None:
-            lost = too_late(outcome, self.meta("run_id", ""))
-            if self._is_first_loss(lost):
-                self.counts.update(loss_counts(lost))
-                self._append_loss(lost)
+            self._store_loss(too_late(outcome, self.meta("run_id", "")))
         return digest is not None
 
-    def _append_loss(self, lost: RecordOutcome) -> None:
-        self._segments.append("failures", [dict(row) for row in lost.failures])
-        if self.service is not None:
-            self._change(outcome_change(lost, self.meta("run_id", "")))
-
-    def _count(self, contribution: Contribution, counts: Counter[str]) -> None:
-        self.counts.update(counts)
-        if contribution.statistics.conversations:
-            self.sums.add(contribution.event_time, contribution.app_version, contribution.statistics)
+    def _store_loss(self, lost: RecordOutcome) -> None:
+        """Stores what is lost for the first time; a source may return its records again."""
+        parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in lost.receipts]
+        insert = "INSERT OR IGNORE INTO lost VALUES (?, ?, ?, ?)"
+        new = sum(self._connection.execute(insert, part).rowcount for part in parts)
+        if new > 0 or not parts:
+            self.counts.update(loss_counts(lost))
+            self._segments.append("failures", [dict(row) for row in lost.failures])
+            if self.service is not None:
+                self._change(outcome_change(lost, self.meta("run_id", "")))
 
     def _retract(self, known: StoredConversation, name: str, written: int) -> None:
         """Removes a replaced conversation, and subtracts what it added to counts and sums."""
@@ -267,26 +257,17 @@ class StreamStorage:
         insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
         return self._connection.execute(insert, (*place, time())).rowcount > 0
 
-    def _is_first_loss(self, outcome: RecordOutcome) -> bool:
-        """Returns whether a record is lost for the first time; a source may return it again."""
-        parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in outcome.receipts]
-        insert = "INSERT OR IGNORE INTO lost VALUES (?, ?, ?, ?)"
-        new = sum(self._connection.execute(insert, part).rowcount for part in parts)
-        return new > 0 or not parts
-
     def compact(self) -> None:
         """Rewrites files without the rows of replaced conversations, and prunes the database."""
         with self._transaction():
             self._prune(every=0)
-            old = [self._compact(segment) for segment in self.conversations.segments_with_dead_rows()]
-        for path in old:
-            path.unlink(missing_ok=True)
-
-    def _compact(self, segment: SegmentId) -> Path:
-        new = self._segments.rewrite(segment, self.conversations.dead_spans(segment))
-        self.conversations.move(segment, new)
-        self._connection.execute('DELETE FROM segments WHERE "table" = ? AND number = ?', segment)
-        return self._directory / segment.name
+            old = self.conversations.segments_with_dead_rows()
+            for segment in old:
+                new = self._segments.rewrite(segment, self.conversations.dead_spans(segment))
+                self.conversations.move(segment, new)
+                self._connection.execute('DELETE FROM segments WHERE "table" = ? AND number = ?', segment)
+        for segment in old:
+            (self._directory / segment.name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Closes files and database; frees the rows of a transaction that failed, as on a full disk."""
@@ -363,26 +344,21 @@ class SourceCheckpoints:
         for source, position in places:
             if source in self._tracked:
                 by_source[source].add(position)
+        write = self._connection.executemany
         for source, positions in by_source.items():
-            self._settle_source(source, positions)
-
-    def _settle_source(self, source: str, positions: set[int]) -> None:
-        """Advances `through` up to the first gap; stores the positions beyond it one by one."""
-        through, beyond = self._through.get(source, 0), self._beyond[source]
-        before = set(beyond)
-        beyond |= {position for position in positions if position > through}
-        while through + 1 in beyond:
-            through += 1
-            beyond.discard(through)
-        self._through[source] = through
-        self._connection.execute(
-            "INSERT INTO sources (source, through) VALUES (?, ?) "
-            "ON CONFLICT (source) DO UPDATE SET through = excluded.through",
-            (source, through),
-        )
-        self._connection.executemany(
-            "DELETE FROM beyond WHERE source = ? AND position = ?", [(source, p) for p in before - beyond]
-        )
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO beyond VALUES (?, ?)", [(source, p) for p in beyond - before]
-        )
+            # `through` advances up to the first gap; the positions beyond it are stored one by one.
+            through, beyond = self._through.get(source, 0), self._beyond[source]
+            before = set(beyond)
+            beyond |= {position for position in positions if position > through}
+            while through + 1 in beyond:
+                through += 1
+                beyond.discard(through)
+            self._through[source] = through
+            self._connection.execute(
+                "INSERT INTO sources (source, through) VALUES (?, ?) "
+                "ON CONFLICT (source) DO UPDATE SET through = excluded.through",
+                (source, through),
+            )
+            gone, new = ([(source, p) for p in part] for part in (before - beyond, beyond - before))
+            write("DELETE FROM beyond WHERE source = ? AND position = ?", gone)
+            write("INSERT OR IGNORE INTO beyond VALUES (?, ?)", new)

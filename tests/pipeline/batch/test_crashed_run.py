@@ -20,7 +20,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from tests import forked
 from tests.tables import folder_of, rows_of
 from turnwise.pipeline.batch.build import build
-from turnwise.pipeline.batch.summary import conclude
+from turnwise.pipeline.batch.run import conclude
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.run_writer import RunSink, check_directory, clear_unfinished, earlier_files

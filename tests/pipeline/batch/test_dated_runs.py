@@ -17,7 +17,7 @@ import pytest
 from tests.documentation import page
 from tests.object_store import OBJECTS, StoredObject
 from tests.pipeline.logs import lines, log, write
-from turnwise.pipeline.batch.summary import report_batch
+from turnwise.pipeline.batch.run import report_batch
 from turnwise.pipeline.cli.run_options import dates_of, run_dates
 from turnwise.pipeline.io.run_writer import locked
 from turnwise.pipeline.runs.directory import open_run

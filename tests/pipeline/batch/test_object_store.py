@@ -16,7 +16,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from tests import object_store
 from tests.object_store import FAULTS, OBJECTS, READS, StoredObject
 from turnwise.pipeline.batch.build import build
-from turnwise.pipeline.batch.summary import conclude
+from turnwise.pipeline.batch.run import conclude
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.files import SizedPath, file_patterns, file_records
 from turnwise.pipeline.io.run_writer import RunSink

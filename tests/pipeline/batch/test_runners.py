@@ -19,7 +19,7 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from benchmarks.engines.engines import ENGINES, find_tools
 from benchmarks.engines.tables import differences, tables
 from turnwise.pipeline.batch.build import build
-from turnwise.pipeline.batch.summary import conclude
+from turnwise.pipeline.batch.run import conclude
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.run_writer import RunSink
 from turnwise.pipeline.io.sources import FileSource, file_ranges

@@ -1,8 +1,11 @@
 """`turnwise compare` through its own arguments, on runs of `turnwise run`."""
 
+import gzip
 import json
+import re
 import shutil
 import sqlite3
+from base64 import b64decode
 from contextlib import closing
 from pathlib import Path
 
@@ -392,7 +395,7 @@ def test_avro(scored, compared):
 
 
 def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_path, capsys):
-    """Four texts, each recorded ten times by both versions; in a directory, in a store, and in a gate."""
+    """Four texts, each recorded ten times by both versions; compared (files and store), gated, reported."""
     logs = [
         {
             **log(number % 4, version, BAD if number % 5 == 0 and version == "v2" else "Hello"),
@@ -414,6 +417,10 @@ def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_pat
     capsys.readouterr()
     assert main(["gate", output]) == 1
     assert "(v1): failed: 100 % (51.01 to 100), 4 cases" in capsys.readouterr().err
+    assert main(["report", output]) == 0
+    page = re.search(r'id="report">([^<]*)<', Path(output, "report.html").read_text("utf-8"))
+    verdicts = json.loads(gzip.decompress(b64decode(page[1])))["criteria"][0]
+    assert [round(100 * figure["low"], 2) for figure in verdicts["figures"][:1]] == [51.01]
 
 
 def test_a_store_says_what_a_directory_says(scored, compared, tmp_path):

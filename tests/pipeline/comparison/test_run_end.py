@@ -15,7 +15,8 @@ from turnwise.pipeline.report.terminal import _mean
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.conversation import Conversation
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 

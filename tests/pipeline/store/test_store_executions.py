@@ -12,7 +12,7 @@ from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, put_rows
 from turnwise.pipeline.io.sinks.base import find_service, recorded
-from turnwise.pipeline.runs.store import SideName, StoredRuns
+from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.settings.options import SinkPlace
@@ -152,14 +152,14 @@ def test_figures_and_comparisons_speak_of_runs_that_have_ended(
     assert figures.runs == [f"{APP}/evaluationRuns/nightly"]
     assert len(store.read(lambda c: newest_results(c, CASE, 10))) == 1
     put_rows(store, RESULT_ROWS, [row(9, "third", "PASS", "v3")])
-    a, b = store.read(lambda c: StoredRuns(c, APP).sides((SideName("v1"), SideName("v3")), "s"))
+    a, b = store.read(lambda c: StoredRuns(c, APP).sides(("v1", "v3"), "s"))
     assert [len(side.conversations) for side in (a, b)] == [1, 1] and not b.notes
     for side in (a, b):
         (problem,) = side.problems
         assert problem.startswith("run other ") and broken in problem
     for named in ("v2", "other"):
         with pytest.raises(ConfigError, match=f"run other .*{broken}"):
-            names = SideName("v1"), SideName(named)
+            names = "v1", named
             store.read(lambda c, names=names: StoredRuns(c, APP).sides(names, "s"))
 
 

@@ -27,7 +27,7 @@ from turnwise.pipeline.store.database import (
     Store,
     open_store,
 )
-from turnwise.pipeline.store.rows import RunPart, conversations_to_read, names_of, scores_of, verdict_counts
+from turnwise.pipeline.store.rows import conversations_to_read, names_of, scores_of, verdict_counts
 from turnwise.pipeline.store.runs import last_run
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.result import EvaluationResult
@@ -138,12 +138,12 @@ def test_a_store_holds_the_conversations_and_scores_of_the_files(
     app = "projects/kettenblau-care/locations/eu/apps/front-desk"
     run = store.read(lambda c: last_run(c, app))
     assert run is not None and run.startswith(f"{app}/evaluationRuns/")
-    read = store.read(lambda c: conversations_to_read(c, RunPart(run, "v2")))
+    read = store.read(lambda c: conversations_to_read(c, run, "v2"))
     own = [row for row in written if (row["app_version"] or "").endswith("v2")]
     assert [each.row for each in read] == to_read(own)
     sizes = cluster_sizes(own)
     assert [each.cluster_size for each in read] == [sizes[each.row["cluster"] or ""] for each in read]
-    assert sum(store.read(lambda c: verdict_counts(c, RunPart(run, "v2"))).values()) == len(own)
+    assert sum(store.read(lambda c: verdict_counts(c, run, "v2")).values()) == len(own)
     (name,) = store.read(lambda c: names_of(c, app, read[0].row["conversation_id"], run))
     expected = [r for r in done.rows("scores") if r["conversation_id"] == read[0].row["conversation_id"]]
     found_scores = store.read(lambda c: scores_of(c, name))

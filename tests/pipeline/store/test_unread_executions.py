@@ -11,7 +11,7 @@ import turnwise
 from tests.store_rows import DOCUMENT, ENDED, put_rows
 from turnwise.pipeline.io.store import break_off_run, complete_run
 from turnwise.pipeline.report.comparison import fail_on_problems
-from turnwise.pipeline.runs.store import SideName, StoredRuns
+from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.comparison import version_verdict
 from turnwise.pipeline.service.runs import (
     Service,
@@ -25,7 +25,8 @@ from turnwise.pipeline.store.rows import conversation_columns, result_columns
 from turnwise.pipeline.store.runs import Execution, begin, break_off, complete, write_rows
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.tools import ListConversationsToReadRequest, ListEvaluationRunsRequest
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
 APP = "projects/p/locations/l/apps/a"
 SOON = 10**18
@@ -57,7 +58,7 @@ def breaks_off(store: Store, execution: Execution, state: str) -> None:
 
 def compared(store: Store, *names: str) -> tuple[Any, list[str], Any]:
     """Returns the problems of both sides, those of --fail_on, and the verdict of the tool."""
-    a, b = store.read(lambda c: StoredRuns(c, APP).sides([SideName(name) for name in names], "s"))
+    a, b = store.read(lambda c: StoredRuns(c, APP).sides(names, "s"))
     found = compare(a, b, CompareOptions())
     return (found.a.problems, found.b.problems), fail_on_problems(found, "worse"), version_verdict(a, b)
 

@@ -4,8 +4,8 @@ import pytest
 
 from turnwise.schemas.conversation import Citation, GroundedAnswer, GroundedClaim, Reference, Turn
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.judges import LocalJudge, NoJudge
+from turnwise.transforms.judging.ask import JudgeModelOptions, NotAsked
+from turnwise.transforms.judging.judges import LocalJudge
 from turnwise.transforms.local_judge.grounding import MAX_QUESTIONS, SupportQuestion, TooLargeError, supported
 from turnwise.transforms.scoring.evaluate import score_conversation
 
@@ -280,5 +280,5 @@ def test_the_local_judge_leaves_out_what_is_too_much(matched, judged):
 
 
 def test_without_a_judge(matched, judged):
-    found = judged(judged_criterion(), matched(None, answered([(ONE, "0")])), NoJudge()).turns[0][1]
+    found = judged(judged_criterion(), matched(None, answered([(ONE, "0")])), NotAsked()).turns[0][1]
     assert (found.value, found.reason) == (None, "no judge configured")

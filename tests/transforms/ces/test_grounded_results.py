@@ -20,7 +20,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.result import evaluation_result, justification, result_parts
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.judges import LocalJudge
-from turnwise.transforms.judging.prompts import MAX_REFERENCES, asked_sections, facts
+from turnwise.transforms.judging.prompts import MAX_REFERENCES, context_sections, facts
 from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
 
@@ -143,7 +143,7 @@ def sourced(**fields):
 
 def test_references_are_evidence(matched):
     case = matched(None, sourced(), sourced())
-    sections = asked_sections(case.conversation, case.conversation.turns[1])
+    sections = context_sections(case.conversation, case.conversation.turns[1])[-2:]
     assert sections == [
         ("turn 2, user", "Grenze?"),
         ("turn 2, source 0", 'Grenzen\nDie Grenze ist 1.131 SZR.\n{"lang":"de"}'),
@@ -154,7 +154,7 @@ def test_references_are_evidence(matched):
 def test_there_are_only_so_many_sections(matched):
     answer = GroundedAnswer(references=[LIMIT] * (MAX_REFERENCES + 7))
     case = matched(None, Turn(agent="a", grounded=answer))
-    sections = asked_sections(case.conversation, case.conversation.turns[0])
+    sections = context_sections(case.conversation, case.conversation.turns[0])
     assert len(sections) == MAX_REFERENCES + 1
     assert sections[-1] == ("turn 1, 7 more sources are not shown", "")
 

@@ -26,7 +26,7 @@ from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
-from turnwise.transforms.judging.judges import NoJudge
+from turnwise.transforms.judging.ask import NotAsked
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import ScoredConversation, conversation_verdict, judge_conversation
@@ -308,7 +308,7 @@ def test_what_no_judge_said_is_absent():
         evaluation_expectations=["is polite"],
         expectations=[Expectation("agent_response", text="done", comparison="CONTAINS")],
     )
-    result = result_of(case, [SAID], NoJudge())
+    result = result_of(case, [SAID], NotAsked())
     found = result["scenarioResult"]
     assert found["rubricOutcomes"] == [{"rubric": "is brief"}]
     assert found["evaluationExpectationResults"] == [{"prompt": "is polite"}]

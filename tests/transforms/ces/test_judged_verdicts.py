@@ -4,7 +4,7 @@ from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, Turn, TurnThresholds
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.judgements import CES_CRITERIA, Judgements
-from turnwise.transforms.criteria.ces_conversations import ComparedValue, ExpectedAnswer, ItemScore, Statement
+from turnwise.transforms.criteria.ces_conversations import ItemScore, JudgedItem
 from turnwise.transforms.criteria.ces_turns import UNDECIDED
 from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import (
@@ -48,12 +48,12 @@ def justified(value, reason=None, label=None):
 
 
 def stated(*scores, reason=None):
-    items = tuple(Statement("e", "e", score, "r") for score in scores)
+    items = tuple(JudgedItem("e", score, "r", prompt="e") for score in scores)
     return whole("evaluation_expectations", ItemScore(None, reason=reason, items=items))
 
 
 def valued(*scores):
-    items = tuple(ComparedValue(0, f"p{i}", score) for i, score in enumerate(scores))
+    items = tuple(JudgedItem(f"p{i}", score) for i, score in enumerate(scores))
     return turns_of("semantic_match", ItemScore(None, reason="429", items=items))
 
 
@@ -189,7 +189,7 @@ def goal(outcome, value=1.0, reason=None):
 
 
 def answered(*scores):
-    items = tuple(ExpectedAnswer(i, score, None) for i, score in enumerate(scores))
+    items = tuple(JudgedItem("", score, place=i) for i, score in enumerate(scores))
     return whole("scenario_expectations", ItemScore(None, reason="429", items=items))
 
 

@@ -11,7 +11,8 @@ from turnwise.transforms.decisions.comparison.collect import (
     TurnScore,
     collect,
 )
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 
 STATUS = "evaluation_status"

@@ -1,9 +1,7 @@
 """Which rows of a finished run count."""
 
-from msgspec.structs import replace
-
-from turnwise.schemas.run import RunInfo
-from turnwise.transforms.decisions.run import Run, run_of_rows
+from turnwise.schemas.run import RunDocument
+from turnwise.transforms.decisions.run import Run
 
 
 def row(name, revision=0, **columns):
@@ -28,8 +26,10 @@ def test_of_a_conversation_that_a_stream_scored_again_the_last_revision_counts()
         "scores": [row("a", value=0.0), row("a", 1, eval_id="e", value=1.0), row("b", value=0.5)],
         "metrics_by_app_version": [metric(0, "1"), metric(1, "1"), metric(0, "1", "d"), metric(None, None)],
     }
-    made = run_of_rows(RunInfo("run", "2026-11-01T00:00:00Z"), {}, tables)
-    run = Run("out", replace(made.document, files=None), tables.__getitem__)
+    texts = dict.fromkeys(("run_id", "create_time", "output_format"), "")
+    objects = {key: {} for key in ("config", "criteria", "versions", "counts", "judge")}
+    document = RunDocument(**texts, **objects, input=[], problems=[], exit_status=0, files=None)
+    run = Run("out", document, tables.__getitem__)
     assert [*run.conversations()] == [tables["conversations"][place] for place in (0, 2, 3, 4)]
     assert [*run.scores()] == tables["scores"][1:]
     assert run.metrics() == [tables["metrics_by_app_version"][place] for place in (1, 2, 3)]

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
-from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.side_values import match, measure_of, values_of
 from turnwise.transforms.decisions.comparison.sides import (
     ComparedSide,

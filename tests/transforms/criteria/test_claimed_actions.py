@@ -3,7 +3,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ToolCall, ToolDeclaration, ToolResponse, ToolSetting, Turn
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.judges import NoJudge
+from turnwise.transforms.judging.ask import NotAsked
 
 KIND = CRITERIA["claimed_actions_v1"]
 
@@ -195,7 +195,7 @@ def test_the_local_judge_does_not_serve_it(judged, matched, scripted):
     ask = scripted([claims()])
     judged(KIND(), matched(None, did(said="I cancelled A1.")), ask)
     assert ask.asked[0][0].local is None
-    assert judged(KIND(), matched(None, did(said="Done.")), NoJudge()).overall.value is None
+    assert judged(KIND(), matched(None, did(said="Done.")), NotAsked()).overall.value is None
 
 
 REFUND = {"order_id": "A1", "amount": 45.2, "day": "2024-05-20", "to": {"street": "12 Main Street"}}

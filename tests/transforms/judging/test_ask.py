@@ -16,13 +16,13 @@ from turnwise.transforms.judging.ask import (
     Flips,
     JudgeModelOptions,
     JudgeSample,
+    NotAsked,
     Prompt,
     Question,
     flips_of,
     vote,
     vote_each,
 )
-from turnwise.transforms.judging.judges import NoJudge
 
 
 class Answer(BaseModel):
@@ -102,7 +102,7 @@ def test_the_reply_is_the_first_on_the_winning_side():
 
 
 def test_nobody_judges():
-    result = asyncio.run(vote(NoJudge(), question(5), lambda answer: True))
+    result = asyncio.run(vote(NotAsked(), question(5), lambda answer: True))
     assert (result.ballots[0].value, result.answers.reason, result.answers.use) == (None, NO_JUDGE, None)
 
 

@@ -12,9 +12,8 @@ from turnwise.transforms.judging.prompts import (
     MAX_SECTION,
     Section,
     agent_sections,
-    asked_sections,
+    context_sections,
     dialogue_sections,
-    earlier_sections,
     fill,
     spoken_sections,
     wording,
@@ -53,9 +52,8 @@ def test_a_whole_conversation():
 
 
 def test_parts_of_a_conversation():
-    assert earlier_sections(CONVERSATION, SECOND) == WHOLE[:4]
-    assert earlier_sections(CONVERSATION, FIRST) == []
-    assert asked_sections(CONVERSATION, FIRST) == WHOLE[:3]
+    assert context_sections(CONVERSATION, SECOND)[:4] == WHOLE[:4]
+    assert context_sections(CONVERSATION, FIRST) == WHOLE[:3]
     assert spoken_sections(CONVERSATION) == [s for s in WHOLE if s[0].endswith(("user", "agent", "shows"))]
 
 
@@ -79,7 +77,7 @@ CALLS = [
 @pytest.mark.parametrize(("calls", "responses", "wanted"), CALLS)
 def test_calls_stand_beside_their_results(calls, responses, wanted):
     turn = Turn(tool_calls=calls, tool_responses=responses)
-    found = asked_sections(Conversation(conversation_id="c", turns=[turn]), turn)
+    found = context_sections(Conversation(conversation_id="c", turns=[turn]), turn)
     assert found == [(f"turn 1, tool {name}", text) for name, text in wanted]
 
 
@@ -161,7 +159,7 @@ SEARCHES = [
 @pytest.mark.parametrize(("grounding", "wanted"), SEARCHES)
 def test_what_a_search_found(grounding, wanted):
     conversation = Conversation(conversation_id="c", turns=[Turn()], meta={"grounding": [grounding]})
-    found = asked_sections(conversation, conversation.turns[0])
+    found = context_sections(conversation, conversation.turns[0])
     assert found == [(f"turn 1, {name}", text) for name, text in wanted]
 
 
@@ -218,22 +216,7 @@ UNCHANGED = [
     *("👩\u200d👩\u200d👧 é e\u0301", "tab\tand\nnewline", "< 5 kg > usage: tool [args]  ### Responses ###"),
 ]
 NEUTRALISED = [
-    *(
-        (text, text)
-        for text in (
-            "お席は7月8日（水）です。「はい」",
-            "नमस्ते क्षत्रिय क्\u200dष র\u200d্য",
-            "می\u200cخواهم، ه\u200d",
-        )
-    ),
-    *(
-        (text, text)
-        for text in (
-            "👩\u200d👩\u200d👧 é e\u0301",
-            "tab\tand\nnewline",
-            "< 5 kg > usage: tool [args]  ### Responses ###",
-        )
-    ),
+    *((text, text) for text in UNCHANGED),
     ("\u202eabc\u202c", "\ufffdabc\ufffd"),
     ("a\r\nb", "a \nb"),
     ("\ufeffa\U000e0041", f"{HIDDEN}a\ufffd"),

@@ -53,22 +53,15 @@ def test_what_is_taken_back_leaves_no_trace():
     counts = counted("PP", "PF")
     merge_panels(counts, counted("PP", "UU"), 1)
     assert counts == {(NAME, False): {"PP": 2, "PF": 1, "UU": 1}}
-    merge_panels(counts, counted("PP", "UU"), -1)
-    assert counts == counted("PP", "PF")
-    merge_panels(counts, counted("PP", "PF"), -1)
+    merge_panels(counts, counted("PP", "PF", "PP", "UU"), -1)
     assert counts == {}
 
 
 def test_the_column():
     counts = counted("PP", "PF", "UU")
-    assert panel_column(counts, NAME, "turn") == {
-        "questions": 3,
-        "decided": 1,
-        "agreement": 1.0,
-        "alpha": 0.0,
-    }
-    assert panel_column(counts, NAME, "conversation") is None
-    assert panel_column(counts, "another", "turn") is None
+    column = {"questions": 3, "decided": 1, "agreement": 1.0, "alpha": 0.0}
+    assert panel_column(counts, NAME, "turn") == column
+    assert panel_column(counts, NAME, "conversation") is panel_column(counts, "another", "turn") is None
 
 
 def test_panels_survive_packing():

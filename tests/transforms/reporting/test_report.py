@@ -11,9 +11,9 @@ from turnwise.transforms.decisions.report.figures import (
     failure_groups,
     outcomes,
     percent,
-    shrink,
     slices,
 )
+from turnwise.transforms.statistics.tests import shrink
 
 V1 = VersionKey(0, "v1")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.review.problems import by_harm, cluster_sizes, to_read
+from turnwise.transforms.review.problems import cluster_sizes, reading_key, to_read
 
 
 def row(name: str, harm: float = 1.0, cluster: str | None = "a", **columns: Any) -> ConversationRow:
@@ -59,7 +59,9 @@ def test_the_order_of_reading(rows: list[ConversationRow], read: str) -> None:
 
 
 def test_all_rows_are_ordered_by_harm() -> None:
-    assert names(by_harm([row("p", 0.0), row("a", 1.0), row("b", 2.0), row("c", 2.0)])) == "bcap"
+    assert (
+        names(sorted([row("p", 0.0), row("a", 1.0), row("b", 2.0), row("c", 2.0)], key=reading_key)) == "bcap"
+    )
 
 
 def test_the_bounds_can_be_chosen() -> None:

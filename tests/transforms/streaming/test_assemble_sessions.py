@@ -98,8 +98,8 @@ def of_kind(found: Any, kind: type) -> Any:
 def collected(root: beam.Pipeline, stream: TestStream, rules: StreamRules) -> None:
     """Adds the assembly of a stream, all of whose elements are kept."""
     parsed = arriving(root, stream) | ParseArrivals(LogReader())
-    assembled = parsed.events | AssembleConversations(rules)
-    _ = (parsed.found, assembled) | beam.Flatten() | beam.ParDo(Collect())
+    assembled = parsed.events | AssembleConversations(rules, LogReader())
+    _ = (parsed.whole, assembled) | beam.Flatten() | beam.ParDo(Collect())
 
 
 def run(log: Log, rules: StreamRules = RULES) -> dict[str, list[Any]]:
@@ -187,11 +187,7 @@ def test_an_event_after_the_allowed_lateness_is_a_failure() -> None:
     log = Log().bundle(("a", 0, T)).watermark(T + 5000).bundle(("a", 1, T)).watermark(T + 20_000)
     log.bundle(("b", 0, T + 20_000), watermark=T + 20_000).watermark(T + 40_000)
     log.bundle(("a", 2, T), watermark=T + 40_000)
-    wanted = [
-        ("a", 0, ["a0"], [1], T),
-        ("a", 1, ["a0", "a1"], [2], T),
-        ("b", 0, ["b0"], [3], T + 20_000),
-    ]
+    wanted = [("a", 0, ["a0"], [1], T), ("a", 1, ["a0", "a1"], [2], T), ("b", 0, ["b0"], [3], T + 20_000)]
     rules = StreamRules(session_gap=GAP, allowed_lateness=10_000)
     check(log, wanted, [("assemble", "LateEventError", "a", [4])], rules=rules)
 
@@ -239,8 +235,8 @@ def test_arrivals_that_hold_whole_conversations_have_a_receipt_each() -> None:
     with new_pipeline() as root:
         stream = arriving(root, TestStream().add_elements(arrivals))
         parsed = stream | ParseArrivals(LogReader())
-        receipts = of_kind(parsed.found, LoggedConversation) | "Receipts" >> beam.Map(receipts_and_time)
-        lost = of_kind(parsed.found, Failure) | "Lost" >> beam.Map(lambda one: (one.stage, one.receipts))
+        receipts = of_kind(parsed.whole, LoggedConversation) | "Receipts" >> beam.Map(receipts_and_time)
+        lost = of_kind(parsed.whole, Failure) | "Lost" >> beam.Map(lambda one: (one.stage, one.receipts))
         whole = [((Receipt("log", 1, 0, 1),), T + 1)]
         parts = [((Receipt("log", 2, part, 2),), T + 2) for part in (0, 1)]
         assert_that(receipts, equal_to(whole + parts), "Receipts")
@@ -287,11 +283,7 @@ def test_a_batch_run_over_a_log_of_events_equals_the_stream() -> None:
         | beam.Map(lambda a: Record(a.source, a.position, a.data))
     )
     joined = (records | ParseConversations(LogReader())).events | JoinSessions()
-    wanted = [
-        ("c", ["c0", "corrected", "c2"]),
-        ("adk", ["Hello", "Bye"]),
-        ("ces", ["t1", "t2", "t3"]),
-    ]
+    wanted = [("c", ["c0", "corrected", "c2"]), ("adk", ["Hello", "Bye"]), ("ces", ["t1", "t2", "t3"])]
     assert_that(joined.conversations | "Told" >> beam.Map(content), equal_to(wanted), "Batch")
     batch.run().wait_until_finish()
     log = Log()
@@ -309,7 +301,7 @@ def test_assembly_on_an_engine_that_keeps_bytes() -> None:
         parsed = (
             given | beam.MapTuple(TimestampedValue).with_output_types(Arrival) | ParseArrivals(LogReader())
         )
-        found = parsed.events | AssembleConversations(StreamRules())
+        found = parsed.events | AssembleConversations(StreamRules(), LogReader())
         _ = found | beam.ParDo(Collect())
     said = [(row[0], row[2]) for row in FOUND["conversations"]]
     last = dict(sorted(said, key=lambda row: len(row[1])))

@@ -14,12 +14,7 @@ from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.sessions import (
-    AssembleConversations,
-    ClosedSession,
-    NameStreamGroups,
-    Sessions,
-)
+from turnwise.transforms.beam.sessions import AssembleConversations, ClosedSession, NameStreamGroups, Sessions
 from turnwise.transforms.beam.stream import ParseArrivals
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
@@ -75,10 +70,7 @@ class Keep(beam.DoFn):
             FAILED.append((found.stage, found.error_type, sorted(r.position for r in found.receipts)))
 
 
-def stream(
-    *bundles: Sequence[tuple[int, bytes]] | float,
-    rules: StreamRules = RULES,
-) -> None:
+def stream(*bundles: Sequence[tuple[int, bytes]] | float, rules: StreamRules = RULES) -> None:
     """Runs a stream of bundles of (position, record), with watermarks between them."""
     FOUND.clear()
     FAILED.clear()
@@ -98,8 +90,8 @@ def stream(
     with new_pipeline() as root:
         parsed = arriving(root, steps) | ParseArrivals(LogReader())
         named = parsed.grouped | NameStreamGroups(rules, LogReader())
-        assembled = named.events | AssembleConversations(rules)
-        _ = (parsed.found, named.rest, assembled) | "All" >> beam.Flatten() | beam.ParDo(Keep())
+        assembled = named.events | AssembleConversations(rules, LogReader())
+        _ = (parsed.whole, named.rest, assembled) | "All" >> beam.Flatten() | beam.ParDo(Keep())
     assert PROGRESS.held == held
 
 
@@ -160,11 +152,11 @@ def test_a_late_span_without_the_id_belongs_to_the_conversation_of_an_earlier_pr
     reader, groups, sessions = LogReader(), Sessions(), Sessions()
     (late,) = reader.read(Record("log", 2, exported(tool)))
     assert isinstance(late, ConversationEvent)
-    groups.admit(late._replace(session_id=late.group), T, reader, RULES, of_an_earlier_process)
+    groups.add(late._replace(session_id=late.group), T, reader, RULES, of_an_earlier_process)
     ((name, group),) = groups.take_due(T + 2000, RULES)
     ((event,), failures) = groups.named(name, group, RULES, Counter())
     assert failures == []
-    sessions.admit(event, T, reader, RULES, of_an_earlier_process)
+    sessions.add(event, T, reader, RULES, of_an_earlier_process)
     ((name, session),) = sessions.take_due(T + 2000, RULES)
     content = sessions.joined(name, session, RULES)
     assert isinstance(content, LoggedConversation)

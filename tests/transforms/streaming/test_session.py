@@ -13,9 +13,8 @@ from turnwise.transforms.beam.sessions import (
     MAX_EVENTS,
     MAX_KEPT,
     MAX_KEPT_BYTES,
-    Added,
     ClosedSession,
-    LateEventError,
+    LostConversation,
     Session,
     SessionFullError,
     Sessions,
@@ -29,6 +28,7 @@ T = 1_000_000.0
 GAP = 640.0
 RULES = StreamRules(session_gap=GAP, allowed_lateness=10_000.0)
 READER = LogReader()
+LATE = "the event came after its conversation was forgotten"
 
 
 def event(index, said="a", position=None, at=None, watermark=0.0, session="c", **fields):
@@ -48,7 +48,7 @@ def close(kept, now=T + 4 * GAP):
     """Closes what is due; returns (id, revision, what was said, positions that are settled)."""
     given_on = []
     for name, session in kept.take_due(now, RULES):
-        conversation, record = kept.close(name, session, RULES)
+        conversation, record = kept.joined(name, session, RULES)
         said = [turn.agent for turn in conversation.turns]
         assert record.closing.revision == conversation.revision
         positions = [receipt.position for receipt in record.settles()]
@@ -81,7 +81,7 @@ def test_the_record_of_a_joined_conversation():
     events = [event(1, "b", 7), event(0, "a", 9)]
     add(kept, *events)
     ((name, session),) = kept.take_due(T + GAP, RULES)
-    _, record = kept.close(name, session, RULES)
+    _, record = kept.joined(name, session, RULES)
     assert record[:2] == ("log", 9)
     assert json.loads(record.data) == [json.loads(one.record.data) for one in reversed(events)]
     assert set(record.receipts) == {Receipt("log", 7), Receipt("log", 9)}
@@ -89,11 +89,8 @@ def test_the_record_of_a_joined_conversation():
 
 def test_what_the_repetition_of_a_waiting_event_settles_waits_with_it():
     kept = Sessions()
-    assert add(kept, event(0, position=1), event(0, position=1), event(0, position=8)) == [
-        Added(1),
-        Added(0),
-        Added(1),
-    ]
+    added = add(kept, event(0, position=1), event(0, position=1), event(0, position=8))
+    assert added == [(1, None), (0, None), (1, None)]
     assert close(kept) == [("c", 0, ["a"], [1, 8])]
 
 
@@ -114,11 +111,11 @@ def test_an_event_after_the_lateness_is_refused_and_the_rest_goes_on():
     add(kept, event(1, "b"))
     assert [row[1] for row in close(kept, late - 1)] == [1]
     kept.take_due(late - 1 + RULES.allowed_lateness, RULES)
-    with pytest.raises(LateEventError, match="came after its conversation was forgotten"):
-        add(kept, event(2))
+    ((held, refused),) = add(kept, event(2))
+    assert (held, refused.error_type, refused.message) == (0, "LateEventError", LATE)
     assert (kept.closed, kept.closed_bytes, list(kept.forgotten)) == ({}, 0, ["c"])
     kept.take_due(late - 1 + RULES.allowed_lateness + FORGOTTEN_SECONDS, RULES)
-    assert add(kept, event(2)) == [Added(1)]
+    assert add(kept, event(2)) == [(1, None)]
 
 
 def test_a_full_session_refuses_events_and_keeps_what_it_has():
@@ -162,25 +159,23 @@ def test_an_event_after_a_restart_that_is_too_late(is_pruned):
     kept, earlier = after_restart(4, event(0), at=T)
     closed = replace(earlier("c"), events=b"") if is_pruned else earlier("c")
     now = 0.0 if is_pruned else T + RULES.allowed_lateness
-    with pytest.raises(LateEventError, match="came after its conversation was forgotten"):
-        kept.add(event(1, watermark=now), T, READER, RULES, lambda name: closed)
-    assert kept.open == {}
+    _, refused = kept.add(event(1, watermark=now), T, READER, RULES, lambda name: closed)
+    assert (refused.message, kept.open) == (LATE, {})
 
 
 def test_places_of_events_outlive_a_restart():
     kept, earlier = after_restart(0, event(0, position=7), event(1, 5, position=9))
     kept.add(event(2, "c", position=11), T, READER, RULES, earlier)
     ((name, session),) = kept.take_due(T + 4 * GAP, RULES)
-    found, record = kept.close(name, session, RULES)
-    assert isinstance(found, ValueError) and json.loads(record.closing.places) == [
-        ["log", position] for position in (7, 9, 11)
-    ]
+    lost = kept.joined(name, session, RULES)
+    assert isinstance(lost, LostConversation)
+    assert json.loads(lost.record.closing.places) == [["log", position] for position in (7, 9, 11)]
 
 
 def test_a_restored_session_that_is_damaged():
     damaged = ClosedSession(0, b'[{"conversation_id": "c", "turns": [{"user": "q"}]}]', T)
-    with pytest.raises(ValueError, match="something that is no event"):
-        Sessions().add(event(0), T, READER, RULES, lambda name: damaged)
+    _, refused = Sessions().add(event(0), T, READER, RULES, lambda name: damaged)
+    assert "something that is no event" in refused.message
 
 
 def test_raw_records_are_restored_to_the_byte():
@@ -236,7 +231,7 @@ def test_late_events_revise_together(is_ended):
     add(kept, event(0, "a"), event(3, "d", end=is_ended))
     now = T if is_ended else T + GAP
     assert close(kept, now) == [("c", 0, ["a", "d"], [1, 4])]
-    assert add(kept, event(1, "b"), event(2, "c")) == [Added(1), Added(1)]
+    assert add(kept, event(1, "b"), event(2, "c")) == [(1, None), (1, None)]
     assert close(kept, now) == [("c", 1, ["a", "b", "c", "d"], [2, 3])]
     add(kept, event(1, "B", 9, at=T))
     assert close(kept, now) == [("c", 2, ["a", "B", "c", "d"], [9])]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.sessions import Sessions, closed_session
+from turnwise.transforms.beam.sessions import Ignored, LostConversation, Sessions, closed_session
 from turnwise.transforms.formats.events import distinct, in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
 
@@ -54,17 +54,18 @@ class Process:
 
     def add(self, one):
         self.unsettled[one.record[:2]] = one
-        added = self.sessions.add(one, T, READER, RULES, self.disk.get)
-        self._settle(added.ignored)
+        _, rejected = self.sessions.add(one, T, READER, RULES, self.disk.get)
+        assert rejected is None or isinstance(rejected, Ignored)
+        self._settle(rejected.receipts if rejected else ())
 
     def close(self):
         for name, session in self.sessions.take_due(T + 4 * RULES.session_gap, RULES):
-            found, record = self.sessions.close(name, session, RULES)
-            is_lost = isinstance(found, Exception)
+            content = self.sessions.joined(name, session, RULES)
+            is_lost, record = isinstance(content, LostConversation), content.record
             self.disk[name] = closed_session(record, is_lost)
             lost = {one.event_id for one in session.events()} if is_lost else None
             assert self.kept is None or record.closing.revision >= self.kept[0]
-            said = None if is_lost else [turn.agent for turn in found.turns]
+            said = None if is_lost else [turn.agent for turn in content.conversation.turns]
             self.kept = record.closing.revision, said, lost
             self._settle(record.settles())
 

@@ -1,7 +1,7 @@
 """A run held against human labels: agreement, thresholds, and figures without the judge's bias."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
 from typing import Literal, NamedTuple
 
@@ -55,16 +55,11 @@ from turnwise.transforms.statistics.corrected import (
     rogan_gladen,
 )
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, Numbers, generator_of
-from turnwise.transforms.statistics.tests import Interval, wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 
 class ErrorCosts(NamedTuple):
-    """Costs of the two errors.
-
-    Attributes:
-        false_pass: Of a pass that people fail.
-        false_fail: Of a fail that people pass.
-    """
+    """Costs of the two errors: of a pass that people fail, and of a fail that people pass."""
 
     false_pass: float = 1.0
     false_fail: float = 1.0
@@ -81,16 +76,7 @@ def calibrate(
     rulers: Mapping[str, Ruler],
     costs: ErrorCosts,
 ) -> Calibration:
-    """Returns what labels say of the criteria of a run.
-
-    Args:
-        run_id: Id of the run.
-        files: Names of the label files.
-        lines: The labels.
-        scores: All scores of the run, verdicts included.
-        rulers: Criterion -> what it measures with.
-        costs: Costs of errors, for thresholds.
-    """
+    """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     problems = LabelProblems()
     joined = joined_labels(lines, scores, rulers, problems)
     by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
@@ -98,7 +84,7 @@ def calibrate(
         if score.key in by_key:
             by_key[score.key].append(score)
     criteria = [
-        _criterion(key, joined, by_key[key], rulers.get(key.criterion, Ruler()), costs, SEED)
+        _criterion(key, joined, by_key[key], rulers.get(key.criterion, Ruler()), costs)
         for key in sorted(joined.groups)
     ]
     return Calibration(
@@ -118,12 +104,12 @@ def _criterion(
     scores: Sequence[JudgedScore],
     ruler: Ruler,
     costs: ErrorCosts,
-    seed: int,
 ) -> CriterionCalibration:
     group, is_number = joined.groups[key], key in joined.numbers
     labelled = [one for one in group if one.answers]
-    advice = "labels are numbers" if is_number else _threshold_advice(group, ruler, costs, seed)
-    corrected, refusal = _corrected(group, scores, is_number, ruler, seed)
+    advice = "labels are numbers" if is_number else _threshold_advice(group, ruler, costs)
+    corrected, refusal = _corrected(group, scores, is_number, ruler)
+    units = [(one.score.case, [*one.answers.values()]) for one in group if len(one.answers) > 1]
     return CriterionCalibration(
         criterion=key.criterion,
         level=key.level,
@@ -135,12 +121,12 @@ def _criterion(
         raters=len({rater for one in labelled for rater in one.answers}),
         random=sum(one.is_random for one in labelled),
         hand_picked=sum(not one.is_random for one in labelled),
-        outcomes=None if is_number else _outcome_agreement(group, seed),
-        numbers=_number_agreement(group, seed) if is_number else None,
-        between_people=_people_agreement(group, seed),
+        outcomes=None if is_number else _outcome_agreement(group),
+        numbers=_number_agreement(group) if is_number else None,
+        between_people=_alpha(units) if units else None,
         threshold=None if isinstance(advice, str) else advice,
         no_threshold=advice if isinstance(advice, str) else None,
-        slices=[] if is_number else _slices(labelled, seed),
+        slices=[] if is_number else _slices(labelled),
         measure="mean" if is_number else "pass_rate",
         corrected=corrected,
         not_corrected=refusal,
@@ -148,7 +134,7 @@ def _criterion(
 
 
 def _corrected(
-    group: Sequence[LabelledScore], scores: Sequence[JudgedScore], is_number: bool, ruler: Ruler, seed: int
+    group: Sequence[LabelledScore], scores: Sequence[JudgedScore], is_number: bool, ruler: Ruler
 ) -> tuple[list[Corrected], str | None]:
     """Returns the corrected figures, and why there is none of all scores."""
     if not is_number and all(score.passed is None for score in scores):
@@ -161,26 +147,20 @@ def _corrected(
         sample = random_part(group, scores)
     except NoCorrectionError as error:
         return [], str(error)
-    correction = _Correction(sample, is_number, ruler.scale if is_number else (0.0, 1.0), seed)
+    correction = _Correction(sample, is_number, ruler.scale if is_number else (0.0, 1.0))
     groups = [*_score_groups(scores)][:_MOST_SLICES]
     found = [correction.figure(one, scores) for one in groups]
     return found, found[0].reason
 
 
-def _slices(labelled: Sequence[LabelledScore], seed: int) -> list[SliceAgreement]:
-    found = []
-    for group in [*_score_groups([one.score for one in labelled])][1 : _MOST_SLICES + 1]:
-        pairs = _outcome_pairs([one for one in labelled if group.holds(one.score)])
-        if pairs and group.kind != "all":
-            found.append(
-                SliceAgreement(
-                    group=group.kind,
-                    name=group.name,
-                    agreement=agreement_figure(pairs),
-                    kappa=_kappa_figure(pairs, seed),
-                )
-            )
-    return found
+def _slices(labelled: Sequence[LabelledScore]) -> list[SliceAgreement]:
+    groups = [*_score_groups([one.score for one in labelled])][1 : _MOST_SLICES + 1]
+    pairs = [(group, _outcome_pairs([one for one in labelled if group.holds(one.score)])) for group in groups]
+    return [
+        SliceAgreement(group=group.kind, name=group.name, agreement=_share(own), kappa=_kappa_figure(own))
+        for group, own in pairs
+        if own
+    ]
 
 
 # The threshold with the lowest cost of errors, validated on labels that did not choose it.
@@ -211,7 +191,7 @@ class _Labelled(NamedTuple):
 
 
 def _threshold_advice(
-    group: Sequence[LabelledScore], ruler: Ruler, costs: ErrorCosts, seed: int
+    group: Sequence[LabelledScore], ruler: Ruler, costs: ErrorCosts
 ) -> ThresholdAdvice | str:
     """Returns the threshold to take, or why none can be suggested."""
     valued = [one for one in group if one.answers and one.score.value is not None]
@@ -232,19 +212,19 @@ def _threshold_advice(
     present = thresholds.pop() if len(thresholds) == 1 else None
     own = None if present is None else sign * present
     best = _best(found, costs, own)
-    validated = _validated(found, costs, own, seed)
-    low, high = sorted(sign * end for end in _range(found, costs, own, seed))
+    validated = _validated(found, costs, own)
+    low, high = sorted(sign * end for end in _range(found, costs, own))
     present_costs = None if own is None else found.costs(own, costs)
-    saving = None if present_costs is None else _mean(found, present_costs - validated, seed)
+    saving = None if present_costs is None else _case_mean(found.cases, present_costs - validated)
     return ThresholdAdvice(
         threshold=sign * best,
         range=Bounds(low, high),
         labels=len(known),
         cases=len(set(found.cases)),
         cost=float(found.costs(best, costs).mean()),
-        validated_cost=_mean(found, validated, seed),
+        validated_cost=_case_mean(found.cases, validated),
         present=present,
-        present_cost=None if present_costs is None else _mean(found, present_costs, seed),
+        present_cost=None if present_costs is None else _case_mean(found.cases, present_costs),
         saving=saving,
         word=_word(best == own, saving),
     )
@@ -299,10 +279,10 @@ def _shortest(low: float, high: float) -> float:
     return high
 
 
-def _validated(found: _Labelled, costs: ErrorCosts, present: float | None, seed: int) -> Numbers:
+def _validated(found: _Labelled, costs: ErrorCosts, present: float | None) -> Numbers:
     """Returns the cost of each score by the threshold that the other folds of cases choose."""
     codes = cluster_codes(found.cases)
-    folds = generator_of(seed, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
+    folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
     result = np.zeros(len(codes))
     for fold in range(_FOLDS):
         held = folds == fold
@@ -310,9 +290,9 @@ def _validated(found: _Labelled, costs: ErrorCosts, present: float | None, seed:
     return result
 
 
-def _range(found: _Labelled, costs: ErrorCosts, present: float | None, seed: int) -> tuple[float, float]:
+def _range(found: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[float, float]:
     codes = cluster_codes(found.cases)
-    generator, size = generator_of(seed, "thresholds"), int(codes.max()) + 1
+    generator, size = generator_of(SEED, "thresholds"), int(codes.max()) + 1
     chosen = []
     for _ in range(_REPLICATES):
         weights = np.bincount(generator.integers(size, size=size), minlength=size)[codes].astype(float)
@@ -320,10 +300,6 @@ def _range(found: _Labelled, costs: ErrorCosts, present: float | None, seed: int
         chosen.append(_best(drawn, costs, present))
     low, high = np.quantile(chosen, [0.025, 0.975], method="inverted_cdf")
     return float(low), float(high)
-
-
-def _mean(found: _Labelled, costs: Numbers, seed: int) -> LabelFigure:
-    return _case_mean([*zip(found.cases, map(float, costs), strict=True)], seed)
 
 
 # How far a criterion and people agree.
@@ -346,7 +322,7 @@ def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
     ]
 
 
-def _outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgreement | None:
+def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | None:
     pairs = _outcome_pairs(group)
     tied = sum(bool(one.answers) and one.mean == 0.5 for one in group)
     if not pairs:
@@ -365,8 +341,8 @@ def _outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgre
         tied=tied,
         undecided_pass=sum(undecided),
         undecided_fail=len(undecided) - sum(undecided),
-        agreement=agreement_figure(pairs),
-        kappa=_kappa_figure(pairs, seed),
+        agreement=_share(pairs),
+        kappa=_kappa_figure(pairs),
         precision=_share([p for p in pairs if p.judged], "the criterion passes nothing"),
         recall=_share([p for p in pairs if p.people], "people pass nothing"),
         fail_precision=_share([p for p in pairs if not p.judged], "the criterion fails nothing"),
@@ -374,22 +350,17 @@ def _outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgre
     )
 
 
-def agreement_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
-    """Returns the share of equal outcomes."""
-    return _share(pairs, "no score has an outcome on both sides")
-
-
-def _share(pairs: Sequence[_OutcomePair], nothing: str) -> LabelFigure:
+def _share(pairs: Sequence[_OutcomePair], nothing: str | None = None) -> LabelFigure:
     """Returns the share of equal outcomes; Wilson's interval with the effective number of scores."""
     if not pairs:
         return LabelFigure(value=None, count=0, reason=nothing)
     equal = np.asarray([pair.people == pair.judged for pair in pairs], dtype=float)
     share = clustered_share(equal, cluster_codes([pair.case for pair in pairs]))
     interval = wilson_interval(share.value * share.size, share.size)
-    return LabelFigure(value=share.value, count=len(pairs), interval=_bounds(interval))
+    return LabelFigure(value=share.value, count=len(pairs), interval=interval)
 
 
-def _kappa_figure(pairs: Sequence[_OutcomePair], seed: int) -> LabelFigure:
+def _kappa_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
     value = cohens_kappa([(pair.people, pair.judged) for pair in pairs])
     if value is None:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
@@ -397,66 +368,55 @@ def _kappa_figure(pairs: Sequence[_OutcomePair], seed: int) -> LabelFigure:
     by_case: dict[str, list[_OutcomePair]] = defaultdict(list)
     for pair in pairs:
         by_case[pair.case].append(pair)
-    interval = kappa_interval({case: _table(own) for case, own in by_case.items()}, seed)
+    interval = kappa_interval({case: _table(own) for case, own in by_case.items()}, SEED)
     return _with_interval(value, len(pairs), interval)
 
 
-def _people_agreement(group: Sequence[LabelledScore], seed: int) -> LabelFigure | None:
-    units = [(one.score.case, [*one.answers.values()]) for one in group if len(one.answers) > 1]
-    return _alpha(units, seed) if units else None
-
-
-def _alpha(units: Sequence[tuple[str, list[float]]], seed: int) -> LabelFigure:
+def _alpha(units: Sequence[tuple[str, list[float]]]) -> LabelFigure:
     value = krippendorffs_alpha([labels for _, labels in units])
     if value is None:
         return LabelFigure(value=None, count=len(units), reason="all labels are one and the same")
     by_case: dict[str, list[list[float]]] = defaultdict(list)
     for case, labels in units:
         by_case[case].append(labels)
-    return _with_interval(value, len(units), alpha_interval(by_case, seed))
+    return _with_interval(value, len(units), alpha_interval(by_case, SEED))
 
 
-def _number_agreement(group: Sequence[LabelledScore], seed: int) -> NumberAgreement | None:
-    known = [
-        (one.score.case, one.score.value, one.mean)
-        for one in group
-        if one.answers and one.score.value is not None
-    ]
+def _number_agreement(group: Sequence[LabelledScore]) -> NumberAgreement | None:
+    known = [one for one in group if one.answers and one.score.value is not None]
     if not known:
         return None
-    values, labels = [value for _, value, _ in known], [label for *_, label in known]
+    cases, labels = [one.score.case for one in known], [one.mean for one in known]
+    values = [one.score.value or 0.0 for one in known]
+    gaps = [value - label for value, label in zip(values, labels, strict=True)]
     linked = LabelFigure(value=None, count=len(known), reason="labels or values do not vary")
     if len(set(values)) > 1 and len(set(labels)) > 1:
         linked = LabelFigure(value=correlation(values, labels), count=len(known))
     return NumberAgreement(
-        bias=_case_mean([(case, value - label) for case, value, label in known], seed),
-        distance=_case_mean([(case, abs(value - label)) for case, value, label in known], seed),
+        bias=_case_mean(cases, gaps),
+        distance=_case_mean(cases, map(abs, gaps)),
         correlation=linked,
-        alpha=_alpha([(case, [value, label]) for case, value, label in known], seed),
+        alpha=_alpha([(case, [*pair]) for case, *pair in zip(cases, values, labels, strict=True)]),
     )
 
 
-def _case_mean(values: Sequence[tuple[str, float]], seed: int) -> LabelFigure:
+def _case_mean(cases: Sequence[str], values: Iterable[float]) -> LabelFigure:
     by_case: dict[str, list[float]] = defaultdict(list)
-    for case, value in values:
-        by_case[case].append(value)
-    means = CaseMeans({case: sum(own) / len(own) for case, own in by_case.items()}, seed)
+    for case, value in zip(cases, values, strict=True):
+        by_case[case].append(float(value))
+    means = CaseMeans({case: sum(own) / len(own) for case, own in by_case.items()}, SEED)
     interval = means.interval()
     why = None if interval else "there is one case, or no two differ"
-    return LabelFigure(value=means.mean, count=len(values), interval=_bounds(interval), reason=why)
+    return LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
 
 
 def _table(pairs: Sequence[_OutcomePair]) -> Confusion:
     return confusion([pair.people for pair in pairs], [pair.judged for pair in pairs])
 
 
-def _with_interval(value: float, count: int, interval: Interval | None) -> LabelFigure:
+def _with_interval(value: float, count: int, interval: Bounds | None) -> LabelFigure:
     why = None if interval else "too few labels, or too few that differ, for an interval"
-    return LabelFigure(value=value, count=count, interval=_bounds(interval), reason=why)
-
-
-def _bounds(interval: Interval | None) -> Bounds | None:
-    return Bounds(*interval) if interval else None
+    return LabelFigure(value=value, count=count, interval=interval, reason=why)
 
 
 # Figures of all scores without the judge's bias, by labels of a random sample.
@@ -500,7 +460,6 @@ class _Correction(NamedTuple):
     sample: RandomPart
     is_mean: bool
     scale: tuple[float, float] | None
-    seed: int
 
     def figure(self, group: _ScoreGroup, scores: Sequence[JudgedScore]) -> Corrected:
         """Returns the corrected figure of a group, or why there is none."""
@@ -559,10 +518,8 @@ class _Correction(NamedTuple):
             raise ValueError(f"{len(part.missing)} drawn scores have no label, and the scale has no bounds")
         ends = self.scale or (0.0, 0.0)
         estimates = [self._estimate(part, end) for end in (ends if part.missing else ends[:1])]
-        low, high = (
-            min(one.interval.low for one in estimates),
-            max(one.interval.high for one in estimates),
-        )
+        low = min(one.interval.low for one in estimates)
+        high = max(one.interval.high for one in estimates)
         if self.scale is not None:
             low, high = max(low, self.scale[0]), min(high, self.scale[1])
         value = min(high, max(low, sum(one.value for one in estimates) / len(estimates)))
@@ -580,14 +537,16 @@ class _Correction(NamedTuple):
             [weights[score] for score in drawn] if weights else None,
         )
         if self.is_mean:
-            usual = _mean_value([*drawn, *part.others])
+            scores = [*drawn, *part.others]
+            known = [score.value for score in scores if score.value is not None]
+            usual = sum(known) / len(known) if known else 0.0
             values, rest = (
                 [usual if score.value is None else score.value for score in some]
                 for some in (drawn, part.others)
             )
             return corrected_mean(labels, values, rest, design)
         judged, others = ([score.passed for score in some] for some in (drawn, part.others))
-        return corrected_rate(labels, judged, others, self.seed, design)
+        return corrected_rate(labels, judged, others, SEED, design)
 
     def _rogan_gladen(self, part: _GroupParts) -> Bounds | None:
         everything = [*part.labelled, *part.others]
@@ -600,14 +559,7 @@ class _Correction(NamedTuple):
         ):
             return None
         table = confusion(labels, [bool(score.passed) for score in part.labelled])
-        found = rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
-        return Bounds(*found) if found else None
-
-
-def _mean_value(scores: Sequence[JudgedScore]) -> float:
-    """Returns the mean of the values that there are; a score without one gets it, and labels correct that."""
-    known = [score.value for score in scores if score.value is not None]
-    return sum(known) / len(known) if known else 0.0
+        return rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
 
 
 def confusion(people: Sequence[float], judged: Sequence[bool]) -> Confusion:

@@ -24,15 +24,9 @@ class JudgedScore(Struct, frozen=True, eq=False):
 
     Attributes:
         score_id: Its id; None: the run wrote none.
-        conversation_id: Its conversation.
-        turn_index: 0-based turn; None: the whole conversation.
-        key: Its criterion and level.
         case: What it depends on: the eval case, or the conversation without one.
-        app_version: Version of the agent; None: not stated.
-        slices: Names of its slices.
         value: Its value; None: unscored, or no part of means.
         passed: Its outcome; None: it has none.
-        threshold: The applied threshold; None: there is none.
     """
 
     score_id: str | None
@@ -70,11 +64,6 @@ class Ruler(Struct, frozen=True):
 _OUTCOMES = {"PASS": True, "FAIL": False}
 
 
-def outcome_of(text: str | None) -> bool | None:
-    """Returns whether an outcome is PASS; None if it is neither PASS nor FAIL."""
-    return _OUTCOMES.get(text or "")
-
-
 def judged_scores(rows: Iterable[ScoreRow], rulers: Mapping[str, Ruler]) -> list[JudgedScore]:
     """Returns the scores of a run."""
     return [_judged(row, rulers.get(row["criterion"], Ruler())) for row in rows]
@@ -84,7 +73,7 @@ def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:
     value, turn = row["value"], row["turn_index"]
     if value is not None and ruler.scale is not None and value < ruler.scale[0]:
         value = None
-    language = row["language"]
+    language = [f"language:{row['language']}"] if row["language"] else []
     return JudgedScore(
         score_id=row.get("score_id"),
         conversation_id=row["conversation_id"],
@@ -92,9 +81,9 @@ def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:
         key=CriterionKey(row["criterion"], "conversation" if turn is None else "turn"),
         case=row["eval_id"] or row["conversation_id"],
         app_version=row["app_version"],
-        slices=(*row["tags"], *([f"language:{language}"] if language else [])),
+        slices=(*row["tags"], *language),
         value=value,
-        passed=outcome_of(row["outcome"]),
+        passed=_OUTCOMES.get(row["outcome"] or ""),
         threshold=row["threshold"],
     )
 
@@ -120,13 +109,8 @@ class LabelledScore(Struct):
     """A score with what people say of it.
 
     Attributes:
-        score: The score.
-        lines: The lines about it.
         answers: Rater -> 1 (PASS) or 0 (FAIL), or a number.
         draw: The random sample it is of; None: none, or one with weights.
-        number: Place in the order of drawing.
-        weight: Sampling weight.
-        is_random: Whether it was drawn at random.
     """
 
     score: JudgedScore
@@ -208,18 +192,14 @@ def _by_score(
         if len(fitting) != 1:
             problems.add("ambiguous" if fitting else "unknown", [line])
             continue
-        _add_line(found.setdefault(fitting[0], LabelledScore(fitting[0])), line)
+        labelled = found.setdefault(fitting[0], LabelledScore(fitting[0]))
+        labelled.lines.append(line)
+        if label.chosen == "random":
+            labelled.is_random = True
+            labelled.draw = labelled.draw or label.draw
+            labelled.number = labelled.number or label.number
+            labelled.weight = labelled.weight or label.weight
     return found
-
-
-def _add_line(labelled: LabelledScore, line: LabelLine) -> None:
-    label = line.label
-    labelled.lines.append(line)
-    if label.chosen == "random":
-        labelled.is_random = True
-        labelled.draw = labelled.draw or label.draw
-        labelled.number = labelled.number or label.number
-        labelled.weight = labelled.weight or label.weight
 
 
 def _is_of_numbers(
@@ -294,7 +274,6 @@ class RandomPart(Struct, frozen=True):
     """The scores that were drawn.
 
     Attributes:
-        labels: Score -> what people say of it.
         missing: Drawn scores without a usable label.
         weights: Score -> sampling weight; None: all the same.
     """

@@ -1,12 +1,13 @@
 """The conversations of a run as a comparison sees them: what each criterion gave, from rows of scores."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import FailureRow, ScoreRow
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.text.cleaning import natural_order
 
 # Chooses the two app versions of a run that are compared.
@@ -27,7 +28,6 @@ class TurnScore(NamedTuple):
     """One score of a turn.
 
     Attributes:
-        turn_index: 0-based.
         value: None: unscored.
         outcome: PASS, FAIL, SKIPPED or None.
     """
@@ -43,10 +43,8 @@ class Observed(Struct):
     Attributes:
         value: Score of the whole conversation; without one, the mean of its turns; None: unscored.
         outcome: PASS or FAIL; None: undecided, or the criterion has no threshold.
-        threshold: Applied threshold; None: there is none.
         why: Why it fails, or is undecided.
         turn_index: The turn that this is said of; None: the whole conversation.
-        turns: Scores of the turns.
         voted: Verdicts of a judge with two votes or more.
         flipped: Those of them whose votes are not all the same.
         is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
@@ -67,13 +65,8 @@ class ComparedConversation(Struct):
     """One conversation of a side.
 
     Attributes:
-        conversation_id: Its id.
-        app_version: Version of the agent; None: unknown.
-        eval_id: Id of its eval case; None: there is none.
         task: What it is a run of where no case is named; None: not known.
         case_digest: Digest of what is expected; "": nothing; None: not known.
-        language: Its language.
-        tags: Its tags and those of its case.
         criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
             `evaluation_status`.
         skipped: Criteria that were skipped for the whole conversation.
@@ -97,20 +90,7 @@ _LONGEST_REASON = 300
 
 
 class Summary(NamedTuple):
-    """A conversation and its verdict.
-
-    Attributes:
-        conversation_id: Its id.
-        app_version: Version of the agent; None: unknown.
-        verdict: PASS or FAIL; None: undecided.
-        reason: Why it fails, or is undecided.
-        eval_id: Id of its eval case, if known here.
-        task: What it is a run of where no case is named.
-        case_digest: Digest of what is expected; "": nothing; None: not known.
-        language: Its language, if known here.
-        tags: Its tags, if known here.
-        sampled_out: What a sample rate left out.
-    """
+    """A conversation and its verdict; see `ComparedConversation`. What is not known here is left out."""
 
     conversation_id: str
     app_version: str | None
@@ -134,12 +114,8 @@ class ScoredId(NamedTuple):
 def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[ComparedConversation]:
     """Returns the conversations of a run with what every criterion gave them.
 
-    Conversations of the same id and app version are told apart by their cases, else by their order: rows of
-    one stand together.
-
-    Args:
-        rows: Score rows that count, those of one conversation in a row.
-        summaries: One per result.
+    Conversations of the same id and app version are told apart by their cases, else by their order: the rows
+    of one stand together.
     """
     scored: dict[ScoredId, list[ComparedConversation]] = {}
     for scores in _by_conversation(rows):
@@ -150,6 +126,19 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
         ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
     keys = dict.fromkeys([*ended, *scored])
     return [one for key in keys for one in _joined(key, scored.get(key, []), ended.get(key, []))]
+
+
+def own_cases(ids: Sequence[tuple[str | None, str | None, str]]) -> list[str]:
+    """Returns the case of every conversation of an app version, of its eval case, its task and its own id.
+
+    One that names none is a case of its own. A golden without a name has the id of its conversation in place
+    of one; copies of it have one task, and are one case.
+    """
+    runs = Counter(task for _, task, _ in ids)
+    return [
+        task if task and runs[task] > 1 and eval_id == conversation else eval_id or task or conversation
+        for eval_id, task, conversation in ids
+    ]
 
 
 def ruler_of(row: ScoreRow) -> str | None:
@@ -193,7 +182,12 @@ def _joined(
         if not places and summary.eval_id is None:
             places = [*range(len(scored))]
         one = scored.pop(places[0]) if places else ComparedConversation(*key)
-        _add_verdict(one, summary)
+        one.eval_id, one.task = one.eval_id or summary.eval_id, summary.task
+        one.case_digest = summary.case_digest
+        one.language, one.tags = one.language or summary.language, [*(one.tags or summary.tags)]
+        one.sampled_out = frozenset(summary.sampled_out)
+        if STATUS not in one.sampled_out:
+            one.criteria[STATUS] = _verdict(summary, one.criteria)
         yield one
     yield from scored
 
@@ -210,15 +204,6 @@ def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
         criteria=_observed(scores),
         skipped=frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED"),
     )
-
-
-def _add_verdict(found: ComparedConversation, summary: Summary) -> None:
-    found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
-    found.case_digest = summary.case_digest
-    found.language, found.tags = found.language or summary.language, [*(found.tags or summary.tags)]
-    found.sampled_out = frozenset(summary.sampled_out)
-    if STATUS not in found.sampled_out:
-        found.criteria[STATUS] = _verdict(summary, found.criteria)
 
 
 def _verdict(summary: Summary, criteria: Mapping[str, Observed]) -> Observed:
@@ -255,23 +240,17 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     if whole is not None:
         found.value, found.outcome = whole["value"], whole["outcome"]
     else:
-        found.value, found.outcome = _mean(turns), _together(turns)
+        values = [row["value"] for row in turns if row["value"] is not None]
+        outcomes = {row["outcome"] for row in turns}
+        found.value, found.outcome = (
+            (sum(values) / len(values) if values else None),
+            ("FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None),
+        )
     _explain(found, whole, turns)
     for judge in (row["judge"] for row in rows if row["judge"]):
         found.voted += judge.get("voted") or 0
         found.flipped += judge.get("flipped") or 0
     return found
-
-
-def _mean(turns: Sequence[ScoreRow]) -> float | None:
-    values = [row["value"] for row in turns if row["value"] is not None]
-    return sum(values) / len(values) if values else None
-
-
-def _together(turns: Sequence[ScoreRow]) -> str | None:
-    """Returns the outcome of turns without a score of the whole: FAIL if one fails, PASS if all pass."""
-    outcomes = {row["outcome"] for row in turns}
-    return "FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None
 
 
 def _explain(found: Observed, whole: ScoreRow | None, turns: Sequence[ScoreRow]) -> None:
@@ -315,11 +294,6 @@ def error_of(
     """Returns what an error leaves of a score; None: there is none, or the score stands.
 
     What raised an error and has no score of the conversation is undecided, unless a turn of it fails.
-
-    Args:
-        conversation: The conversation.
-        found: What the criterion gave it.
-        messages: Conversation -> message of the error that the criterion raised.
     """
     is_open = found is None or (found.is_summed and found.outcome != "FAIL")
     if conversation not in messages or not is_open:

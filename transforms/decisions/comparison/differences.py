@@ -1,5 +1,6 @@
 """Compares two sides: every criterion in its family, slices and turn indices, ratios of quantiles."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -7,8 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from turnwise.schemas.comparison import (
+    Bounds,
     Comparison,
-    ComparisonWord,
     CriterionComparison,
     JudgeNoise,
     PairedBy,
@@ -17,16 +18,13 @@ from turnwise.schemas.comparison import (
     Side,
     SliceDifference,
     TurnDifference,
-    VersionDifference,
 )
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.transforms.decisions.comparison.estimates import (
+    CompareOptions,
     Estimate,
     PairedRuns,
-    Setup,
-    bounds_of,
     calibration_notes,
-    difference_of,
     paired_estimate,
     with_correction,
     word_for,
@@ -36,9 +34,9 @@ from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     MatchedValues,
     SideValues,
+    better_side,
     match,
     measure_of,
-    value_direction,
     values_of,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, Integers
@@ -52,52 +50,23 @@ from turnwise.transforms.decisions.comparison.values import (
 )
 from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, ruler_changes
 from turnwise.transforms.metrics.repeats import LANGUAGE, TAG, is_wanted
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
-from turnwise.transforms.statistics.tests import Interval, benjamini_hochberg, holm, normal_quantile
-
-
-class CompareOptions(Struct, frozen=True):
-    """What a comparison is asked for.
-
-    Attributes:
-        by: What pairs conversations; None: the id that pairs most cases.
-        margin: Largest difference that does not matter, as a share of the scale, 0..1.
-        alpha: Level of significance of what decides, between 0 and 1.
-        q: Level of the false discovery rate of what points, between 0 and 1.
-        slices: Dimensions of the slices, as in the config.
-        any_verdicts: Whether verdicts are compared although different criteria decide them.
-        details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
-    """
-
-    by: PairedBy | None = None
-    margin: float = 0.02
-    alpha: float = 0.05
-    q: float = 0.1
-    slices: Sequence[str] = ()
-    any_verdicts: bool = False
-    details: bool = True
+from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
 
 
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
-    """Compares B with A.
-
-    Args:
-        a: The base; at least one conversation.
-        b: The candidate; at least one conversation.
-        options: What is asked for.
-    """
-    setup = Setup(options.alpha, options.margin, options.q, SEED, options.details)
+    """Compares B with A, each with at least one conversation."""
     paired = match(a.conversations, b.conversations, options.by)
     matched, pairing = values_of(paired), paired.pairing
     changes: list[RulerChange] = ruler_changes(a, b)
     measures, missing = _measures(a, b)
-    if not options.any_verdicts:
-        measures = _without_verdicts(measures, missing, changes)
-    measured = _measure_all(matched, measures, setup)
-    overall = [(one.measure, one.estimate) for one in measured]
-    parts = _compare_parts(matched, overall, options.slices, setup) if options.details else NO_PARTS
-    criteria = _compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
+    change = next((change for change in changes if change.criteria == [STATUS]), None)
+    if not options.any_verdicts and change and any(measure.criterion == STATUS for measure in measures):
+        missing[STATUS] = f"decided by different criteria ({change.a} for A, {change.b} for B)"
+        measures = [measure for measure in measures if measure.criterion != STATUS]
+    measured = [(measure, estimate(matched, measure, options)) for measure in measures]
+    parts = _compare_parts(matched, measured, options) if options.details else Parts([], {}, 0)
+    criteria = _compare_criteria(matched, measured, parts.turns, options, (a.name, b.name))
     criteria = [with_correction(own, a, b) for own in criteria]
     return Comparison(
         a=_side(a, pairing.by),
@@ -120,32 +89,20 @@ def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure],
     """Returns what is compared, verdicts first, and why other criteria are not."""
     own, other = a.conversations.criteria, b.conversations.criteria
     names = sorted((name for name in own if name in other), key=lambda name: name != STATUS)
-    thresholds = {
-        name
-        for side in (a, b)
-        if side.document is not None
-        for name, settings in side.document.criteria.items()
-        if settings.get("threshold") is not None
-    }
+    documents = [side.document for side in (a, b) if side.document is not None]
+    thresholds = {name for document in documents for name in document.thresholds}
     missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
     missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}
     return [measure_of(name, [own[name], other[name]], name in thresholds) for name in names], missing
 
 
-def _without_verdicts(
-    measures: list[CriterionMeasure], missing: dict[str, str], changes: Sequence[RulerChange]
-) -> list[CriterionMeasure]:
-    """Returns the measures without the verdicts, and adds the reason, if different criteria decide them."""
-    change = next((change for change in changes if change.criteria == [STATUS]), None)
-    if change is None or all(measure.criterion != STATUS for measure in measures):
-        return measures
-    missing[STATUS] = f"decided by different criteria ({change.a} for A, {change.b} for B)"
-    return [measure for measure in measures if measure.criterion != STATUS]
-
-
 def _side(side: ComparedSide, by: PairedBy) -> Side:
     conversations = side.conversations
-    passed, failed = (_verdicts(conversations, outcome) for outcome in ("PASS", "FAIL"))
+    outcomes: Counter[str | None] = Counter()
+    if STATUS in conversations.criteria:
+        kinds = conversations.criteria[STATUS].kinds
+        for kind, number in zip(kinds.values, kinds.counts().tolist(), strict=True):
+            outcomes[kind.outcome if kind else None] += number
     names = conversations.own_cases() if by == "nothing" else conversations.case_names(by)
     counted = zip(names.values, names.counts().tolist(), strict=True)
     sizes = [number for name, number in counted if number and name is not None]
@@ -157,149 +114,100 @@ def _side(side: ComparedSide, by: PairedBy) -> Side:
         conversations=len(conversations),
         cases=len(sizes),
         repeated_cases=sum(size > 1 for size in sizes),
-        passed=passed,
-        failed=failed,
-        undecided=len(conversations) - passed - failed,
+        passed=outcomes["PASS"],
+        failed=outcomes["FAIL"],
+        undecided=len(conversations) - outcomes["PASS"] - outcomes["FAIL"],
         lost=side.lost,
         problems=[*side.problems],
         create_time=side.document.create_time if side.document else None,
     )
 
 
-def _verdicts(conversations: ConversationColumns, outcome: str) -> int:
-    """Returns the number of verdicts of one kind."""
-    found = conversations.criteria.get(STATUS)
-    return 0 if found is None else int(found.where(lambda kind: kind.outcome == outcome).sum())
-
-
 # Compares all criteria of two sides, each in its family.
 
 
-class Measured(msgspec.Struct, frozen=True):
-    """One criterion with its difference over everything.
-
-    Attributes:
-        measure: What is compared.
-        estimate: The difference.
-        family: Criteria whose p-values are adjusted together: the verdicts alone; those with outcomes; those
-            without.
-    """
-
-    measure: CriterionMeasure
-    estimate: Estimate
-
-    @property
-    def family(self) -> str:
-        """Name of the family."""
-        if self.measure.criterion == STATUS:
-            return "verdicts"
-        return "outcomes" if self.measure.has_outcomes else "values"
-
-
-def _measure_all(
-    matched: MatchedValues, measures: Sequence[CriterionMeasure], setup: Setup
-) -> list[Measured]:
-    return [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
+def _family(measure: CriterionMeasure) -> str:
+    """Returns the criteria whose p-values are adjusted together: verdicts; with outcomes; without."""
+    return "verdicts" if measure.criterion == STATUS else "outcomes" if measure.has_outcomes else "values"
 
 
 def _compare_criteria(
     matched: MatchedValues,
-    measured: Sequence[Measured],
-    turns: Mapping[str, Sequence[TurnDifference]],
-    setup: Setup,
+    measured: Sequence[tuple[CriterionMeasure, Estimate]],
+    turns: Mapping[str, list[TurnDifference]],
+    options: CompareOptions,
     names: tuple[str, str],
 ) -> list[CriterionComparison]:
     """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family."""
     found = []
-    for one in measured:
-        others = [
-            other.estimate.p
-            for other in measured
-            if other is not one and other.family == one.family and other.estimate.p is not None
+    for measure, whole in measured:
+        other_p = [
+            other.p
+            for of, other in measured
+            if of is not measure and _family(of) == _family(measure) and other.p is not None
         ]
-        own = _compare(matched, one, others, list(turns.get(one.measure.criterion, ())), setup)
-        said = sentence(own, *names, matched.pairing.by)
-        found.append(msgspec.structs.replace(own, sentence=said))
+        own = _compare(matched, measure, whole, other_p, options)
+        text = sentence(own, *names, matched.pairing.by)
+        found.append(msgspec.structs.replace(own, sentence=text, turns=turns.get(measure.criterion, [])))
     return found
 
 
 def _compare(
     matched: MatchedValues,
-    one: Measured,
+    measure: CriterionMeasure,
+    whole: Estimate,
     other_p: Sequence[float],
-    turns: list[TurnDifference],
-    setup: Setup,
+    options: CompareOptions,
 ) -> CriterionComparison:
-    measure, whole = one.measure, one.estimate
     adjusted = None if whole.p is None else holm([whole.p, *other_p])[0]
-    is_share, is_paired = measure.measure == "pass_rate", matched.pairing.by != "nothing"
-    counts = _sides_alone(matched, measure) if is_paired else (0, 0)
-    both = _both(matched, measure) if is_share and is_paired else (None, None)
-    undecided = three_readings(matched, measure, setup, whole, other_p)
-    said = lasting_word(word_for(whole, adjusted, measure, setup), undecided)
-    with_quantiles = setup.details and measure.unit != "score"
+    sides, pairing = (matched.a, matched.b), matched.pairing
+    is_share, is_paired = measure.measure == "pass_rate", pairing.by != "nothing"
+    has_a, has_b = (side.runs(measure).counts > 0 for side in sides)
+    passed = failed = unpaired = mean = None
+    if is_share and is_paired:
+        _, a, b = paired_values(matched, measure)
+        # The mean of values from 0 to 1 is 1, or 0, where all of them are.
+        passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
+    alone = pairing.only_a + pairing.only_b + pairing.unidentified_a + pairing.unidentified_b
+    if is_paired and alone:
+        # Some have no partner: over all conversations.
+        group_a, group_b = (group_values(side, measure) for side in sides)
+        groups = group_estimate(group_a, group_b, measure, options)
+        unpaired = groups.as_part(word_for(groups, groups.p, measure, options))
+    if is_share and measure.has_more_values and not all(side.observed.is_binary(measure) for side in sides):
+        # The mean values say more than the outcomes.
+        values = measure.as_mean(better_side(measure.criterion, False))
+        means = estimate(matched, values, options)
+        mean = means.as_part(word_for(means, means.p, values, options))
+    undecided = three_readings(matched, measure, options, whole, other_p)
+    voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
     return CriterionComparison(
         criterion=measure.criterion,
         measure=measure.measure,
         unit=measure.unit,
         better_is=measure.better_is,
         threshold=measure.threshold,
-        overall=difference_of(whole, said),
+        overall=whole.as_part(lasting_word(word_for(whole, adjusted, measure, options), undecided)),
         p_adjusted=adjusted,
         mid_p=whole.mid_p,
         effect=whole.effect,
         effect_kind=whole.effect_kind,
         gained=whole.higher,
         lost=whole.lower,
-        both_pass=both[0],
-        both_fail=both[1],
-        only_a=counts[0],
-        only_b=counts[1],
-        unpaired=_unpaired(matched, measure, setup) if is_paired else None,
-        mean=_mean(matched, measure, setup) if measure.has_more_values and is_share else None,
+        both_pass=passed,
+        both_fail=failed,
+        only_a=int((has_a & ~has_b).sum()) if is_paired else 0,
+        only_b=int((has_b & ~has_a).sum()) if is_paired else 0,
+        unpaired=unpaired,
+        mean=mean,
         undecided=undecided,
-        quantiles=_quantile_ratios(matched, measure, setup) if with_quantiles else [],
-        turns=turns,
-        judge=_judge_noise(matched, measure) if setup.details else None,
+        quantiles=_quantile_ratios(matched, measure, options)
+        if options.details and measure.unit != "score"
+        else [],
+        judge=JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted)
+        if options.details and voted
+        else None,
     )
-
-
-def _sides_alone(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
-    """Returns how many paired cases have a value on one side alone: in A, in B."""
-    has_a, has_b = (side.runs(measure).counts > 0 for side in (matched.a, matched.b))
-    return int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
-
-
-def _both(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
-    """Returns how many paired cases pass in all runs of both sides, and how many fail in all."""
-    _, a, b = paired_values(matched, measure)
-    # The mean of values from 0 to 1 is 1, or 0, where all of them are.
-    passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
-    return passed, failed
-
-
-def _unpaired(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
-    """Returns the difference over all conversations, if some have no partner."""
-    pairing = matched.pairing
-    if not (pairing.only_a or pairing.only_b or pairing.unidentified_a or pairing.unidentified_b):
-        return None
-    found = group_estimate(group_values(matched.a, measure), group_values(matched.b, measure), measure, setup)
-    return difference_of(found, word_for(found, found.p, measure, setup))
-
-
-def _mean(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
-    """Returns the difference of the mean values beside that of the outcomes, if they say more."""
-    if all(side.observed.is_binary(measure) for side in (matched.a, matched.b)):
-        return None
-    values = measure.as_mean(value_direction(measure.criterion))
-    found = estimate(matched, values, setup)
-    return difference_of(found, word_for(found, found.p, values, setup))
-
-
-def _judge_noise(matched: MatchedValues, measure: CriterionMeasure) -> JudgeNoise | None:
-    votes = [side.votes(measure) for side in (matched.a, matched.b)]
-    voted, flipped = (sum(numbers) for numbers in zip(*votes, strict=True))
-    return JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
 
 
 # Differences by slice and by turn index: they point, they do not decide.
@@ -324,7 +232,6 @@ class Parts(Struct, frozen=True):
 
     Attributes:
         slices: Those that stand out first, then by p-value.
-        turns: Criterion -> its turn indices, in order.
         left_out: Number of slices that were not compared, because there are too many.
     """
 
@@ -333,31 +240,45 @@ class Parts(Struct, frozen=True):
     left_out: int
 
 
-NO_PARTS = Parts([], {}, 0)
-
-
 def _compare_parts(
     matched: MatchedValues,
-    overall: Sequence[tuple[CriterionMeasure, Estimate]],
-    wanted: Sequence[str],
-    setup: Setup,
+    measured: Sequence[tuple[CriterionMeasure, Estimate]],
+    options: CompareOptions,
 ) -> Parts:
     """Compares every slice and turn index, with q-values over all of them together."""
-    slices = _slices(matched, wanted)
+    slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
-    parts = [part for name in sorted(kept) for part in _of_slice(name, slices[name], overall, setup)]
-    parts += [part for measure, _ in overall for part in _of_turns(matched, measure, setup)]
+    parts = [part for name in sorted(kept) for part in _of_slice(name, slices[name], measures, options)]
+    parts += [part for measure in measures for part in _of_turns(matched, measure, options)]
     with_p = [part for part in parts if part.estimate.p is not None]
     q_values = benjamini_hochberg([part.estimate.p or 0.0 for part in with_p])
     q_of = {id(part): q for part, q in zip(with_p, q_values, strict=True)}
-    shrunk = _shrunk(
-        [part for part in parts if part.slice], dict((m.criterion, e) for m, e in overall), setup
-    )
-    found = [_slice(part, q_of.get(id(part)), shrunk.get(id(part)), setup) for part in parts if part.slice]
+    overall = {measure.criterion: whole for measure, whole in measured}
+    shrunk = _shrunk([part for part in parts if part.slice], overall, options)
+    found: list[SliceDifference] = []
     turns: dict[str, list[TurnDifference]] = {}
     for part in parts:
-        if not part.slice:
-            turns.setdefault(part.measure.criterion, []).append(_turn(part, q_of.get(id(part)), setup))
+        q = q_of.get(id(part))
+        # A part is better or worse where it stands out.
+        scaled = None if q is None else q * options.alpha / options.q
+        difference = part.estimate.as_part(word_for(part.estimate, scaled, part.measure, options))
+        criterion, stands_out = part.measure.criterion, q is not None and q < options.q
+        if part.slice:
+            found.append(
+                SliceDifference(
+                    slice=part.slice,
+                    criterion=criterion,
+                    difference=difference,
+                    shrunk=shrunk.get(id(part)),
+                    q=q,
+                    stands_out=stands_out,
+                )
+            )
+        else:
+            turn = TurnDifference(
+                turn_index=part.turn_index, difference=difference, q=q, stands_out=stands_out
+            )
+            turns.setdefault(criterion, []).append(turn)
     ordered = sorted(
         found, key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p)
     )
@@ -379,15 +300,7 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedV
 
 
 def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) -> None:
-    """Holds names of slices against the conversations.
-
-    Args:
-        sides: The conversations of both sides.
-        wanted: Dimensions of the slices, as in the config.
-
-    Raises:
-        ConfigError: No conversation has a slice of one of the names.
-    """
+    """Raises ConfigError if no conversation has a slice of one of the wanted names."""
     for name in wanted:
         if not any(any(_slice_names(side, [name])) for side in sides):
             tags = {tag for side in sides for own in side.tags.used() for tag in own}
@@ -415,15 +328,15 @@ def _within(matched: MatchedValues, is_in_a: Sequence[bool], is_in_b: Sequence[b
 
 
 def _of_slice(
-    name: str, matched: MatchedValues, overall: Sequence[tuple[CriterionMeasure, Estimate]], setup: Setup
+    name: str, matched: MatchedValues, measures: Sequence[CriterionMeasure], options: CompareOptions
 ) -> Iterator[_Part]:
-    for measure, _ in overall:
-        found = estimate(matched, measure, setup)
+    for measure in measures:
+        found = estimate(matched, measure, options)
         if found.count_a or found.count_b:
             yield _Part(measure, found, slice=name)
 
 
-def _of_turns(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> Iterator[_Part]:
+def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions) -> Iterator[_Part]:
     """Yields the turn indices at which both sides have scores."""
     is_paired = matched.pairing.by != "nothing"
     a, b = ((side if is_paired else side.alone).turn_runs(measure) for side in (matched.a, matched.b))
@@ -432,76 +345,37 @@ def _of_turns(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -
         own, other = a[turn], b[turn]
         if not is_paired:
             own, other = own.at(own.counts > 0), other.at(other.counts > 0)
-            found = group_estimate(own, other, measure, setup)
+            found = group_estimate(own, other, measure, options)
         else:
             kept = (own.counts > 0) & (other.counts > 0)
             names = [matched.names[place] for place in np.flatnonzero(kept).tolist()]
             if not names:
                 continue
-            found = paired_estimate(PairedRuns(names, own.at(kept), other.at(kept)), measure, setup)
+            found = paired_estimate(PairedRuns(names, own.at(kept), other.at(kept)), measure, options)
         yield _Part(measure, found, "", turn)
         number += 1
         if number == MOST_TURNS:
             return
 
 
-def _shrunk(parts: Sequence[_Part], overall: Mapping[str, Estimate], setup: Setup) -> dict[int, float]:
-    """Returns the differences of slices, pulled towards the overall one by how noisy they are.
-
-    Empirical Bayes: the variance between the slices of a criterion is that of DerSimonian and Laird 1986.
-    """
-    found: dict[int, float] = {}
-    for criterion, whole in overall.items():
-        own = [part for part in parts if part.measure.criterion == criterion and _variance(part, setup)]
-        if whole.difference is None or not own:
+def _shrunk(
+    parts: Sequence[_Part], overall: Mapping[str, Estimate], options: CompareOptions
+) -> dict[int, float]:
+    """Returns the differences of slices, pulled towards the overall one by how noisy they are."""
+    by_criterion: dict[str, list[tuple[int, float, float]]] = {}
+    for part in parts:
+        interval, difference = part.estimate.interval, part.estimate.difference
+        if interval is None or difference is None or interval.low == interval.high:
             continue
-        weights = [1 / _variance(part, setup) for part in own]
-        gaps = [(part.estimate.difference or 0.0) - whole.difference for part in own]
-        total, squares = sum(weights), sum(w * w for w in weights)
-        excess = sum(w * gap * gap for w, gap in zip(weights, gaps, strict=True)) - (len(own) - 1)
-        scale = total - squares / total
-        between = max(0.0, excess / scale) if scale > 0 else 0.0
-        for part, weight, gap in zip(own, weights, gaps, strict=True):
-            found[id(part)] = whole.difference + gap * between / (between + 1 / weight)
+        error = (interval.high - interval.low) / 2 / normal_quantile(1 - options.alpha / 2)
+        by_criterion.setdefault(part.measure.criterion, []).append((id(part), difference, error**2))
+    found: dict[int, float] = {}
+    for criterion, own in by_criterion.items():
+        whole = overall[criterion].difference
+        if whole is not None:
+            places, differences, variances = zip(*own, strict=True)
+            found |= zip(places, shrink(differences, variances, whole), strict=True)
     return found
-
-
-def _variance(part: _Part, setup: Setup) -> float:
-    """Returns the variance of a difference, from its interval; 0: not known."""
-    interval = part.estimate.interval
-    if interval is None or part.estimate.difference is None:
-        return 0.0
-    return ((interval.high - interval.low) / 2 / normal_quantile(1 - setup.alpha / 2)) ** 2
-
-
-def _slice(part: _Part, q: float | None, shrunk: float | None, setup: Setup) -> SliceDifference:
-    return SliceDifference(
-        slice=part.slice,
-        criterion=part.measure.criterion,
-        difference=difference_of(part.estimate, _word(part, q, setup)),
-        shrunk=shrunk,
-        q=q,
-        stands_out=_stands_out(q, setup),
-    )
-
-
-def _turn(part: _Part, q: float | None, setup: Setup) -> TurnDifference:
-    return TurnDifference(
-        turn_index=part.turn_index,
-        difference=difference_of(part.estimate, _word(part, q, setup)),
-        q=q,
-        stands_out=_stands_out(q, setup),
-    )
-
-
-def _word(part: _Part, q: float | None, setup: Setup) -> ComparisonWord:
-    """Returns the word of a part; it is better or worse where it stands out."""
-    scaled = None if q is None else q * setup.alpha / setup.q
-    return word_for(part.estimate, scaled, part.measure, setup)
-
-
-def _stands_out(q: float | None, setup: Setup) -> bool:
-    return q is not None and q < setup.q
 
 
 # Ratios of quantiles of latencies and counts, with bootstrap intervals over cases.
@@ -520,7 +394,9 @@ class _Values(Struct, eq=False):
     values: Numbers
 
 
-def _quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> list[QuantileRatio]:
+def _quantile_ratios(
+    matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions
+) -> list[QuantileRatio]:
     """Returns the ratios of the quantiles over all single values, those of turns where there are any.
 
     Paired: over the cases on both sides. An interval needs 10 cases a side.
@@ -543,9 +419,9 @@ def _quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: S
     used = [np.unique(own.cases) for own in (a, b)]
     is_enough = min(map(len, used)) >= _FEWEST_CASES
     wanted = np.union1d(*used).tolist() if is_enough else []
-    weights = {case: resampling_weights(setup.seed, names[case], replicates) for case in wanted}
+    weights = {case: resampling_weights(SEED, names[case], replicates) for case in wanted}
     drawn = [_drawn(own, weights, replicates) if is_enough else None for own in (a, b)]
-    return [_ratio(place, a, b, drawn, setup) for place in range(len(QUANTILES))]
+    return [_ratio(place, a, b, drawn, options) for place in range(len(QUANTILES))]
 
 
 def _ordered(side: SideValues, rows: Integers, cases: Integers, measure: CriterionMeasure) -> _Values:
@@ -566,25 +442,21 @@ def _drawn(own: _Values, weights: Mapping[int, "np.typing.NDArray[np.uint8]"], r
 
 
 def _ratio(
-    place: int, a: _Values, b: _Values, drawn: Sequence[Numbers | None], setup: Setup
+    place: int, a: _Values, b: _Values, drawn: Sequence[Numbers | None], options: CompareOptions
 ) -> QuantileRatio:
-    quantile = QUANTILES[place]
-    value_a, value_b = (interpolated_quantile(own.values, quantile) for own in (a, b))
+    quantile, (own, other) = QUANTILES[place], drawn
+    value_a, value_b = (interpolated_quantile(side.values, quantile) for side in (a, b))
+    interval = None
+    if own is not None and other is not None and not (own[place] <= 0).any():
+        # A replicate that draws no case has no quantile (NaN), and is left out.
+        ratios = np.sort(other[place] / own[place])
+        known = ratios[~np.isnan(ratios)]
+        tails = options.alpha / 2, 1 - options.alpha / 2
+        interval = Bounds(*(interpolated_quantile(known, share) for share in tails))
     return QuantileRatio(
         quantile=quantile,
         value_a=value_a,
         value_b=value_b,
         ratio=value_b / value_a if value_a else None,
-        interval=bounds_of(_interval(drawn, place, setup)),
+        interval=interval,
     )
-
-
-def _interval(drawn: Sequence[Numbers | None], place: int, setup: Setup) -> Interval | None:
-    own, other = drawn
-    # A replicate that draws no case has no quantile (NaN), and is left out.
-    if own is None or other is None or (own[place] <= 0).any():
-        return None
-    ratios = np.sort(other[place] / own[place])
-    known = ratios[~np.isnan(ratios)]
-    tails = setup.alpha / 2, 1 - setup.alpha / 2
-    return Interval(*(interpolated_quantile(known, share) for share in tails))

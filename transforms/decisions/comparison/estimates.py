@@ -9,12 +9,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
+from turnwise.schemas.calibration import Calibration, Corrected
 from turnwise.schemas.comparison import (
     Bounds,
     ComparisonWord,
     CorrectedDifference,
     CriterionComparison,
+    PairedBy,
     VersionDifference,
 )
 from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, Runs
@@ -25,10 +26,8 @@ from turnwise.transforms.statistics.power import (
     needed_cases,
     needed_pairs,
 )
-from turnwise.transforms.statistics.resampling import CaseMeans, sign_flip_p
+from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
 from turnwise.transforms.statistics.tests import (
-    DifferenceEvidence,
-    Interval,
     Pairs,
     bounded_interval,
     cohens_h,
@@ -53,68 +52,56 @@ chance of 11.8 % of a version that is worse by the margin.
 
 
 class PairedRuns(NamedTuple):
-    """Values of the runs of A and of B by case, at least one each.
-
-    Attributes:
-        names: The cases.
-        a: Values of A.
-        b: Values of B.
-    """
+    """Values of the runs of A and of B by case, at least one each."""
 
     names: list[str]
     a: Runs
     b: Runs
 
 
-class Setup(Struct, frozen=True):
+class CompareOptions(Struct, frozen=True):
     """What a comparison is asked for.
 
     Attributes:
-        alpha: Level of significance of what decides.
-        margin: Largest share of a scale that does not matter.
-        q: Level of the false discovery rate of what points.
-        seed: Seed, such as `SEED`.
-        details: Whether more than the criteria as a whole is asked for: turns, quantiles, votes of judges.
+        by: What pairs conversations; None: the id that pairs most cases.
+        margin: Largest difference that does not matter, as a share of the scale, 0..1.
+        alpha: Level of significance of what decides, between 0 and 1.
+        q: Level of the false discovery rate of what points, between 0 and 1.
+        slices: Dimensions of the slices, as in the config.
+        any_verdicts: Whether verdicts are compared although different criteria decide them.
+        details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
     """
 
-    alpha: float
-    margin: float
-    q: float
-    seed: int
+    by: PairedBy | None = None
+    margin: float = 0.02
+    alpha: float = 0.05
+    q: float = 0.1
+    slices: Sequence[str] = ()
+    any_verdicts: bool = False
     details: bool = True
 
 
-class Estimate(Struct, frozen=True):
-    """A difference, B minus A; see `turnwise.schemas.comparison.VersionDifference` for the common fields.
+class Estimate(VersionDifference, frozen=True, kw_only=True):
+    """A difference, and what its word and its criterion are made of.
 
     Attributes:
-        equivalence: Interval at level 1 - 2 alpha, that of two one-sided tests.
+        equivalence: Bounds at level 1 - 2 alpha, that of two one-sided tests.
         mid_p: McNemar's mid-p; None: another test.
         higher: Cases with a higher value in B; None: not paired.
         lower: Cases with a lower value in B.
     """
 
-    pairs: int
-    count_a: int
-    count_b: int
-    value_a: float | None = None
-    value_b: float | None = None
-    difference: float | None = None
-    interval: Interval | None = None
-    equivalence: Interval | None = None
-    p: float | None = None
+    equivalence: Bounds | None = None
     mid_p: float | None = None
-    detectable: float | None = None
-    needed: int | None = None
     effect: float | None = None
     effect_kind: Literal["h", "d_z", "d"] | None = None
     higher: int | None = None
     lower: int | None = None
-    cases_a: int | None = None
-    cases_b: int | None = None
-    fewest: int | None = None
-    fewest_alike: int | None = None
-    method: str = ""
+
+    def as_part(self, word: ComparisonWord) -> VersionDifference:
+        """Returns the difference as part of the result, with its word."""
+        fields = {name: getattr(self, name) for name in VersionDifference.__struct_fields__}
+        return VersionDifference(**fields | {"word": word})
 
 
 def within_scale(detectable: float | None, span: float | None) -> float | None:
@@ -122,35 +109,27 @@ def within_scale(detectable: float | None, span: float | None) -> float | None:
     return None if detectable is None or (span is not None and detectable > span) else detectable
 
 
-def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, setup: Setup) -> Estimate:
+def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: CompareOptions) -> Estimate:
     """Estimates the difference over the same cases."""
-    if measure.measure == "pass_rate":
-        return _paired_shares(cases, setup)
-    return _paired_means(cases, setup, measure.span, is_share=False)
-
-
-def _paired_shares(cases: PairedRuns, setup: Setup) -> Estimate:
-    """Estimates the difference of pass shares over the same cases.
-
-    One run of every case on both sides: McNemar's exact test and Newcombe's interval, widened. Several: the
-    mean of a case's runs is its value, as are values between 0 and 1, which turns may have.
-    """
+    if measure.measure != "pass_rate":
+        return _paired_means(cases, options, measure.span, is_share=False)
     sides = cases.a, cases.b
     is_single = bool(cases.names) and all((side.counts == 1).all() for side in sides)
     if not is_single or not all(np.isin(side.means, (0.0, 1.0)).all() for side in sides):
-        return _paired_means(cases, setup, 1.0, is_share=True)
+        # The mean of a case's runs is its value, as are values between 0 and 1, which turns may have.
+        return _paired_means(cases, options, 1.0, is_share=True)
     kinds = (1, 1), (0, 1), (1, 0), (0, 0)
     pairs = Pairs(*(int(((cases.a.means == a) & (cases.b.means == b)).sum()) for a, b in kinds))
     test, size = mcnemar(pairs.gained, pairs.lost), pairs.size
     value_a, value_b = (pairs.both + pairs.lost) / size, (pairs.both + pairs.gained) / size
     return Estimate(
         *(size, size, size, value_a, value_b, pairs.difference),
-        interval=bounded_interval(pairs, 1 - setup.alpha),
-        equivalence=bounded_interval(pairs, 1 - 2 * setup.alpha),
+        interval=bounded_interval(pairs, 1 - options.alpha),
+        equivalence=bounded_interval(pairs, 1 - 2 * options.alpha),
         p=test.p,
         mid_p=test.mid_p,
-        detectable=detectable_difference(pairs.discordant, size, setup.alpha),
-        needed=needed_pairs(pairs.difference, pairs.discordant, setup.alpha),
+        detectable=detectable_difference(pairs.discordant, size, options.alpha),
+        pairs_needed=needed_pairs(pairs.difference, pairs.discordant, options.alpha),
         effect=cohens_h(value_b, value_a),
         effect_kind="h",
         higher=pairs.gained,
@@ -160,43 +139,42 @@ def _paired_shares(cases: PairedRuns, setup: Setup) -> Estimate:
     )
 
 
-def _paired_means(cases: PairedRuns, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
+def _paired_means(
+    cases: PairedRuns, options: CompareOptions, span: float | None, *, is_share: bool
+) -> Estimate:
     """Estimates a mean difference by bootstrap and permutation over cases; an open scale has no span."""
     size, counts = len(cases.names), (cases.a.total, cases.b.total)
     if not size:
         return Estimate(0, *counts)
     differences = dict(zip(cases.names, (cases.b.means - cases.a.means).tolist(), strict=True))
     value_a, value_b = fmean(cases.a.means.tolist()), fmean(cases.b.means.tolist())
-    drawn = CaseMeans(differences, setup.seed)
+    drawn = CaseMeans(differences, SEED)
     is_too_few = size < FEWEST_CASES and not drawn.is_constant
     interval, equivalence = (
         None if is_too_few else drawn.interval(level) or _unseen_spread(drawn.mean, size, span, level)
-        for level in (1 - setup.alpha, 1 - 2 * setup.alpha)
+        for level in (1 - options.alpha, 1 - 2 * options.alpha)
     )
     spread = drawn.variance
-    seen = detectable_mean(sqrt(spread / size), setup.alpha) if spread else None
-    can_be_seen = 2 / 2**size <= setup.alpha
+    seen = detectable_mean(sqrt(spread / size), options.alpha) if spread else None
+    can_be_seen = 2 / 2**size <= options.alpha
     return Estimate(
         *(size, *counts, value_a, value_b, drawn.mean),
         interval=interval,
         equivalence=equivalence,
-        p=sign_flip_p(differences, setup.seed),
+        p=sign_flip_p(differences, SEED),
         detectable=within_scale(seen, span) if can_be_seen else None,
-        needed=needed_cases(drawn.mean, spread, setup.alpha) if size > 1 else None,
+        pairs_needed=needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
         effect=cohens_h(value_b, value_a) if is_share else standardised(drawn.mean, spread),
         effect_kind="h" if is_share else "d_z",
         higher=sum(value > 0 for value in differences.values()),
         lower=sum(value < 0 for value in differences.values()),
         fewest=FEWEST_CASES if is_too_few else None,
-        method="exchange of versions within cases, " + _interval_name(size),
+        method="exchange of versions within cases, "
+        + ("BCa bootstrap over cases" if size >= 20 else "Student's t interval over cases"),
     )
 
 
-def _interval_name(size: int) -> str:
-    return "BCa bootstrap over cases" if size >= 20 else "Student's t interval over cases"
-
-
-def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> Interval | None:
+def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> Bounds | None:
     """Returns the interval of a mean whose values do not vary: some share of further cases may differ.
 
     The share is the upper Wilson bound of 0 in `size`. Each of them may differ by all that the scale allows;
@@ -209,83 +187,38 @@ def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> 
     half, nearer = (span + abs(mean)) * share, mean * (1 - 2 * share)
     low, high = max(-span, mean - half), min(span, mean + half)
     if size < FEWEST_CASES:
-        return Interval(low, high)
-    return Interval(max(low, nearer) if mean > 0 else low, min(high, nearer) if mean < 0 else high)
+        return Bounds(low, high)
+    return Bounds(max(low, nearer) if mean > 0 else low, min(high, nearer) if mean < 0 else high)
 
 
 # Words for differences, from adjusted p-values and intervals.
 
 
-def _margin_of(estimate: Estimate, measure: CriterionMeasure, setup: Setup) -> float:
-    """Returns the largest difference that does not matter, in units of the values.
-
-    A share of the scale; on an open scale, a share of A's mean.
-    """
-    if measure.span is not None:
-        return setup.margin * measure.span
-    return setup.margin * abs(estimate.value_a or 0.0)
-
-
 def word_for(
-    estimate: Estimate, p_adjusted: float | None, measure: CriterionMeasure, setup: Setup
+    estimate: Estimate, p_adjusted: float | None, measure: CriterionMeasure, options: CompareOptions
 ) -> ComparisonWord:
     """Returns what may be said of a difference; "cannot tell" where something was not measured."""
-    if estimate.difference is None or p_adjusted is None or estimate.fewest is not None:
+    difference, interval, equivalence = estimate.difference, estimate.interval, estimate.equivalence
+    if difference is None or p_adjusted is None or estimate.fewest is not None:
         return "cannot tell"
-    if measure.better_is == "neither" and _is_shown(estimate, p_adjusted, setup.alpha):
+    is_shown = bool(difference) and p_adjusted < options.alpha
+    if (
+        measure.better_is == "neither"
+        and is_shown
+        and (interval is None or not interval.low <= 0 <= interval.high)
+    ):
         return "differs"
     sign = -1 if measure.better_is == "less" else 1
-    if estimate.interval is None or estimate.equivalence is None:
-        if p_adjusted < setup.alpha and estimate.difference:
-            return "better" if sign * estimate.difference > 0 else "worse"
-        return "cannot tell"
-    interval, equivalence = (_turned(own, sign) for own in (estimate.interval, estimate.equivalence))
-    evidence = DifferenceEvidence(sign * estimate.difference, p_adjusted, interval, equivalence)
-    found = word(evidence, _margin_of(estimate, measure, setup), setup.alpha)
+    if interval is None or equivalence is None:
+        return ("better" if sign * difference > 0 else "worse") if is_shown else "cannot tell"
+    if sign < 0:
+        interval, equivalence = (Bounds(-high, -low) for low, high in (interval, equivalence))
+    # What does not matter is a share of the scale; on an open scale, a share of A's mean.
+    unit = abs(estimate.value_a or 0.0) if measure.span is None else measure.span
+    found = word(sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha)
     if found in ("same", "not worse") and estimate.fewest_alike is not None:
         return "cannot tell"
     return "cannot tell" if measure.better_is == "neither" and found == "not worse" else found
-
-
-def _is_shown(estimate: Estimate, p_adjusted: float, alpha: float) -> bool:
-    """Returns whether the test and the interval, if there is one, both show a difference."""
-    interval = estimate.interval
-    return (
-        bool(estimate.difference)
-        and p_adjusted < alpha
-        and (interval is None or not interval.low <= 0 <= interval.high)
-    )
-
-
-def _turned(interval: Interval, sign: int) -> Interval:
-    return interval if sign > 0 else Interval(-interval.high, -interval.low)
-
-
-def difference_of(estimate: Estimate, said: ComparisonWord) -> VersionDifference:
-    """Returns an estimate as part of the result, with its word."""
-    return VersionDifference(
-        pairs=estimate.pairs,
-        count_a=estimate.count_a,
-        count_b=estimate.count_b,
-        value_a=estimate.value_a,
-        value_b=estimate.value_b,
-        difference=estimate.difference,
-        interval=bounds_of(estimate.interval),
-        p=estimate.p,
-        word=said,
-        detectable=estimate.detectable,
-        pairs_needed=estimate.needed,
-        cases_a=estimate.cases_a,
-        cases_b=estimate.cases_b,
-        fewest=estimate.fewest,
-        fewest_alike=estimate.fewest_alike,
-        method=estimate.method,
-    )
-
-
-def bounds_of(interval: Interval | None) -> Bounds | None:
-    """Returns an interval as part of the result."""
-    return None if interval is None else Bounds(*interval)
 
 
 # Differences between figures that human labels have corrected.
@@ -300,7 +233,14 @@ def with_correction(own: CriterionComparison, a: ComparedSide, b: ComparedSide) 
     if found is None:
         return own
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
-    return replace(own, corrected=found, sentence=f"{own.sentence}; {_text(own, found)}{decided}")
+    scale, digits, unit = (100, 1, " points") if own.measure == "pass_rate" else (1, 3, "")
+    value, low, high = (
+        f"{scale * number:+.{digits}f}"
+        for number in (found.difference, found.interval.low, found.interval.high)
+    )
+    labels = f"{found.labels_a} and {found.labels_b} labels"
+    text = f"corrected by {labels} of people: {value}{unit} ({low} to {high}){decided}"
+    return replace(own, corrected=found, sentence=f"{own.sentence}; {text}")
 
 
 def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, b: ComparedSide) -> list[str]:
@@ -342,46 +282,24 @@ def _corrected(own: CriterionComparison, side: ComparedSide) -> Corrected | None
 def corrected_figure(
     calibration: Calibration | None, criterion: str, measure: str, versions: set[str | None]
 ) -> Corrected | None:
-    """Returns what labels say of the whole conversations of app versions; None: nothing.
-
-    Args:
-        calibration: The calibration of the run.
-        criterion: A criterion, or `evaluation_status`.
-        measure: `pass_rate` or `mean`.
-        versions: The app versions.
-    """
+    """Returns what labels say of the whole conversations of app versions; None: nothing."""
     for one in calibration.criteria if calibration is not None else ():
         if (one.criterion, one.level, one.measure) == (criterion, "conversation", measure):
-            return _of_versions(one, versions)
+            own = [figure for figure in one.corrected if figure.group == "app_version"]
+            if not own:
+                return next((figure for figure in one.corrected if figure.group == "all"), None)
+            return next((figure for figure in own if {figure.name} == versions), None)
     return None
-
-
-def _of_versions(one: CriterionCalibration, versions: set[str | None]) -> Corrected | None:
-    own = [figure for figure in one.corrected if figure.group == "app_version"]
-    if not own:
-        return next((figure for figure in one.corrected if figure.group == "all"), None)
-    return next((figure for figure in own if {figure.name} == versions), None)
 
 
 def _difference(base: Corrected, candidate: Corrected) -> CorrectedDifference | None:
     if base.value is None or candidate.value is None or base.interval is None or candidate.interval is None:
         return None
-    own, other = (Interval(one.interval.low, one.interval.high) for one in (candidate, base) if one.interval)
     return CorrectedDifference(
         labels_a=base.labels,
         labels_b=candidate.labels,
         value_a=base.value,
         value_b=candidate.value,
         difference=candidate.value - base.value,
-        interval=Bounds(*estimated_difference(candidate.value, own, base.value, other)),
+        interval=estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
     )
-
-
-def _text(own: CriterionComparison, found: CorrectedDifference) -> str:
-    scale, digits, unit = (100, 1, " points") if own.measure == "pass_rate" else (1, 3, "")
-    value, low, high = (
-        f"{scale * number:+.{digits}f}"
-        for number in (found.difference, found.interval.low, found.interval.high)
-    )
-    labels = f"{found.labels_a} and {found.labels_b} labels"
-    return f"corrected by {labels} of people: {value}{unit} ({low} to {high})"

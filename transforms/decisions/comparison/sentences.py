@@ -6,14 +6,7 @@ from turnwise.schemas.comparison import CriterionComparison, PairedBy, Undecided
 
 
 def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
-    """Returns what may be said of a criterion, in one sentence.
-
-    Args:
-        found: The compared criterion.
-        a: Name of the base.
-        b: Name of the candidate.
-        by: How cases were paired.
-    """
+    """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
     overall = found.overall
     if overall.difference is None:
         return f"{_opening(found, a, b)}: {_why_not(overall, a, b)}"
@@ -133,21 +126,12 @@ def decimals(value: float | None, measure: str, unit: str) -> int:
 def amount(value: float, measure: str, unit: str, *, signed: bool = False, digits: int | None = None) -> str:
     """Returns a value or difference with its unit; shares in percentage points.
 
-    Args:
-        value: The value.
-        measure: `pass_rate`, or another measure.
-        unit: Unit of the criterion.
-        signed: Whether a positive number has a sign.
-        digits: Number of decimals; None: those of `decimals`.
+    A positive number has a sign only if `signed`. `digits`: number of decimals; None: those of `decimals`.
     """
     digits = decimals(value, measure, unit) if digits is None else digits
     factor, name = (100, " points") if measure == "pass_rate" else (1, " s" if unit == "seconds" else "")
-    return _plain(f"{factor * value:{'+' if signed else ''}.{digits}f}") + name
-
-
-def _plain(text: str) -> str:
-    """Returns a number without a sign if it is shown as 0."""
-    return text.lstrip("+-") if not text.strip("+-0.") else text
+    text = f"{factor * value:{'+' if signed else ''}.{digits}f}"
+    return (text.lstrip("+-") if not text.strip("+-0.") else text) + name
 
 
 def _amount(

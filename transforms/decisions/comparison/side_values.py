@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from turnwise.schemas.comparison import ComparedMeasure, PairedBy, Pairing
+from turnwise.schemas.config import STATUS
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sides import (
@@ -27,19 +28,13 @@ from turnwise.transforms.decisions.comparison.sides import (
     empty_column,
     rows_by_case,
 )
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import Numbers
 
 _EXACT = 2.0**53
 
 
 class Runs(NamedTuple):
-    """Values of the runs of every case.
-
-    Attributes:
-        counts: Number of values.
-        means: Their mean; without any, 0.
-    """
+    """Number of values of the runs of every case, and their mean; without any, 0."""
 
     counts: Integers
     means: Numbers
@@ -81,11 +76,7 @@ class Matched(Struct, frozen=True):
 
     Attributes:
         names: Cases on both sides that expect the same, by name; none if nothing pairs them.
-        a: All conversations of A.
-        b: All conversations of B.
         cases_a: Rows of A by case; at least one each.
-        cases_b: Rows of B by case; at least one each.
-        pairing: How they were paired.
     """
 
     names: list[str]
@@ -101,7 +92,6 @@ class _Cases:
 
     Attributes:
         places: Name -> its place in the values of the column that names cases.
-        rows: Rows of the conversations by place.
     """
 
     def __init__(self, side: ConversationColumns, by: PairedBy) -> None:
@@ -124,14 +114,9 @@ class _Cases:
 
 
 def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = None) -> Matched:
-    """Pairs conversations by an id; by default, by the one that pairs most cases.
+    """Pairs conversations by an id; by default, by the one that pairs most cases, `nothing` if none does.
 
     Copies are not cases: if tasks bring as many conversations together, and several are runs of one, they do.
-
-    Args:
-        a: Conversations of the base.
-        b: Conversations of the candidate.
-        by: What identifies a case; None: whatever pairs most cases, `nothing` if none does.
     """
     if by is not None:
         return _match(a, b, by)
@@ -200,11 +185,8 @@ class CriterionMeasure(Struct, frozen=True):
     """What of a criterion is compared.
 
     Attributes:
-        criterion: Its name.
         measure: `pass_rate` where there are outcomes, or all values are 0 or 1; else `mean`.
         scale: Lowest and highest value; None: open, or not known.
-        unit: Unit of the values.
-        better_is: Which side is better.
         has_outcomes: Whether outcomes say what passes; else values of 1 do.
         threshold: The threshold of all scores; None: there is none, or they differ.
     """
@@ -279,15 +261,8 @@ def _shares(outcomes: Sequence[str | None], places: Integers) -> Numbers:
 
 
 def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
-    """Returns what of a criterion is compared.
-
-    Args:
-        criterion: Its name.
-        found: What it gave the conversations of both sides.
-        has_threshold: Whether the config gives it a threshold.
-    """
+    """Returns what of a criterion is compared, of what it gave the conversations of both sides."""
     kind = CRITERIA.get(criterion)
-    scale = (0.0, 1.0) if criterion == STATUS else kind.scale if kind else None
     unit = kind.unit if kind else "score"
     kinds = {kind for own in found for kind in own.kinds.used() if kind is not None}
     # A criterion may only inform in all conversations although the config gives it a threshold.
@@ -297,25 +272,26 @@ def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: 
         criterion == STATUS or any(kind.outcome for kind in kinds) or (has_threshold and not only_informs)
     )
     is_share = has_outcomes or (unit == "score" and _is_binary(found))
-    better = _better(criterion, has_outcomes)
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
-    side = "more" if has_outcomes else better
+    side = "more" if has_outcomes else better_side(criterion, has_outcomes)
     thresholds = {kind.threshold for kind in kinds}
     threshold = thresholds.pop() if len(thresholds) == 1 else None
-    return CriterionMeasure(criterion, measure, scale, unit, side, has_outcomes, threshold)
+    return CriterionMeasure(criterion, measure, scale_of(criterion), unit, side, has_outcomes, threshold)
 
 
-def _better(criterion: str, has_outcomes: bool) -> Literal["more", "less", "neither"]:
+def better_side(criterion: str, has_outcomes: bool) -> Literal["more", "less", "neither"]:
+    """Returns which values of a criterion are better."""
     kind = CRITERIA.get(criterion)
     if kind is None:
         return "more" if has_outcomes else "neither"
     return "more" if kind.gate == "at_least" else "less"
 
 
-def value_direction(criterion: str) -> Literal["more", "less", "neither"]:
-    """Returns which values of a criterion are better."""
-    return _better(criterion, False)
+def scale_of(criterion: str) -> tuple[float, float] | None:
+    """Returns the lowest and highest value of a criterion; None: open-ended, or not known."""
+    kind = CRITERIA.get(criterion)
+    return (0.0, 1.0) if criterion == STATUS else kind.scale if kind else None
 
 
 def _is_binary(found: Sequence[CriterionColumn]) -> bool:
@@ -388,8 +364,6 @@ class SideValues:
 
     Attributes:
         observed: What criteria gave all conversations of the side.
-        rows: Rows of the conversations.
-        cases: Rows of the conversations of every case.
     """
 
     def __init__(self, observed: _ObservedColumns, rows: Integers, cases: CaseRows) -> None:
@@ -496,9 +470,6 @@ class MatchedValues(NamedTuple):
 
     Attributes:
         names: Cases of both sides, by name; none if nothing pairs them.
-        a: Conversations of A.
-        b: Conversations of B.
-        pairing: How they were paired.
     """
 
     names: list[str]

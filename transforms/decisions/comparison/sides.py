@@ -18,6 +18,7 @@ from turnwise.transforms.decisions.comparison.collect import (
     Raised,
     ScoredId,
     error_of,
+    own_cases,
 )
 from turnwise.transforms.statistics.resampling import Numbers
 
@@ -32,7 +33,6 @@ class CodedColumn(Struct, Generic[_Held], eq=False):
 
     Attributes:
         values: Its values, each once; some may be of no row.
-        places: Place in `values`, for every row.
     """
 
     values: list[_Held]
@@ -136,12 +136,7 @@ def common(a: CodedColumn[Any], b: CodedColumn[Any]) -> set[Any]:
 
 
 def spans(sizes: Integers, chosen: Integers) -> Integers:
-    """Returns the places of the members of some groups, in their order, where members stand by group.
-
-    Args:
-        sizes: Number of the members of every group.
-        chosen: The groups.
-    """
+    """Returns the places of the members of the chosen groups, in order, where members stand by group."""
     starts, own = np.cumsum(sizes) - sizes, sizes[chosen]
     # Of every place in the result: how far its group has moved, and itself.
     moved = np.repeat(starts[chosen] - (np.cumsum(own) - own), own)
@@ -152,11 +147,7 @@ def spans(sizes: Integers, chosen: Integers) -> Integers:
 
 
 class ScoreKind(NamedTuple):
-    """What many scores of a criterion have in common; see `Observed`.
-
-    Attributes:
-        has_value: Whether they have a value.
-    """
+    """What many scores of a criterion have in common; see `Observed`."""
 
     outcome: str | None
     threshold: float | None
@@ -168,7 +159,6 @@ class Reason(NamedTuple):
     """Why a score is no pass.
 
     Attributes:
-        why: The reason; None: none is known, or it passes.
         turn_index: The turn that this is said of; None: the whole conversation.
     """
 
@@ -180,7 +170,6 @@ class TurnScores(Struct, eq=False):
     """Scores of the turns of conversations, those of a conversation together.
 
     Attributes:
-        sizes: Number of the scores of every conversation.
         indices: 0-based turn of every score.
         values: Value of every score; without one, NaN.
         outcomes: PASS, FAIL, SKIPPED or None, of every score.
@@ -203,8 +192,6 @@ class ScoreDetails(Struct, eq=False):
     """What only the parts of a comparison need of what a criterion gave conversations.
 
     Attributes:
-        reasons: Why scores are no pass.
-        turns: Scores of the turns.
         voted: Verdicts of a judge with two votes or more.
         flipped: Those of them whose votes are not all the same.
     """
@@ -224,7 +211,6 @@ class CriterionColumn(Struct, eq=False):
 
     Attributes:
         values: Value of every conversation; without one, 0.
-        kinds: The rest of what comparisons go over; None: the criterion gave nothing.
         details: Reasons, turns and votes; None: they were not read.
     """
 
@@ -390,11 +376,7 @@ CaseNames = CodedColumn[str] | CodedColumn[str | None]
 
 
 class ConversationColumns(Struct):
-    """Conversations: one column for each attribute of `ComparedConversation`, all in the same order.
-
-    Attributes:
-        criteria: What each criterion that gave any of them something gave.
-    """
+    """Conversations: one column for each attribute of `ComparedConversation`, all in the same order."""
 
     conversation_ids: CodedColumn[str]
     app_versions: CodedColumn[str | None]
@@ -440,16 +422,11 @@ class ConversationColumns(Struct):
         return self.eval_ids if by == "eval_id" else self.tasks
 
     def own_cases(self) -> CaseNames:
-        """Returns the case of every conversation among its side; one that names none is a case of its own."""
-        # A golden without a name has the id of its conversation in place of one; copies of it are one case.
-        copied = {task for task, n in zip(self.tasks.values, self.tasks.counts(), strict=True) if n > 1}
-        if all(self.eval_ids.used()) and not copied - {None}:
+        """Returns the case of every conversation among its side; see `own_cases`."""
+        has_copies = any(n > 1 and t for t, n in zip(self.tasks.values, self.tasks.counts(), strict=True))
+        if all(self.eval_ids.used()) and not has_copies:
             return self.eval_ids
-        columns = zip(self.eval_ids, self.tasks, self.conversation_ids, strict=True)
-        return coded(
-            task if task in copied and task and eval_id == conversation else eval_id or task or conversation
-            for eval_id, task, conversation in columns
-        )
+        return coded(own_cases([*zip(self.eval_ids, self.tasks, self.conversation_ids, strict=True)]))
 
     def golden_tasks(self) -> CodedColumn[str | None]:
         """Returns the tasks of the conversations of which something is expected."""
@@ -496,10 +473,6 @@ class ComparedSide(Struct):
     """One side of a comparison.
 
     Attributes:
-        name: How texts call it.
-        source: Directory of the run, or address of the store.
-        conversations: Its conversations.
-        run_ids: Ids of its runs.
         lost: Records, conversations and eval cases of the run that were lost, and files that were not read
             to the end; None: not known.
         notes: What is said of its runs, one line each.
@@ -531,7 +504,6 @@ class CaseRows:
 
     Attributes:
         rows: The rows, those of one case together.
-        sizes: Number of rows of every case.
     """
 
     def __init__(self, rows: Integers, sizes: Integers) -> None:

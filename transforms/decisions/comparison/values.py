@@ -7,14 +7,13 @@ from statistics import fmean, variance
 import numpy as np
 from msgspec.structs import replace
 
-from turnwise.schemas.comparison import ComparisonWord, Undecided, UndecidedReading
+from turnwise.schemas.comparison import Bounds, ComparisonWord, Undecided, UndecidedReading
 from turnwise.transforms.decisions.comparison.estimates import (
     FEWEST_ALIKE,
     FEWEST_CASES,
+    CompareOptions,
     Estimate,
     PairedRuns,
-    Setup,
-    bounds_of,
     paired_estimate,
     within_scale,
     word_for,
@@ -33,7 +32,6 @@ from turnwise.transforms.statistics.power import (
     needed_of_groups,
 )
 from turnwise.transforms.statistics.tests import (
-    Interval,
     SampleMoments,
     cohens_h,
     difference_interval,
@@ -82,23 +80,19 @@ def group_values(side: SideValues, measure: CriterionMeasure, undecided: float |
 def estimate(
     matched: MatchedValues,
     measure: CriterionMeasure,
-    setup: Setup,
+    options: CompareOptions,
     undecided: tuple[float | None, float | None] = (None, None),
 ) -> Estimate:
     """Estimates the difference of a criterion: paired where cases are, of two groups otherwise.
 
-    Args:
-        matched: The conversations.
-        measure: What is compared.
-        setup: What is asked for.
-        undecided: What stands for undecided scores of A and of B; None: they do not count.
+    `undecided` stands for undecided scores of A and of B; None: they do not count.
     """
     if matched.pairing.by != "nothing":
-        return paired_estimate(paired_values(matched, measure, undecided), measure, setup)
+        return paired_estimate(paired_values(matched, measure, undecided), measure, options)
     a, b = (
         group_values(side, measure, own) for side, own in zip((matched.a, matched.b), undecided, strict=True)
     )
-    return group_estimate(a, b, measure, setup)
+    return group_estimate(a, b, measure, options)
 
 
 # Counts what is undecided in three ways: left out, worst for B, best for B.
@@ -107,22 +101,20 @@ def estimate(
 def three_readings(
     matched: MatchedValues,
     measure: CriterionMeasure,
-    setup: Setup,
+    options: CompareOptions,
     main: Estimate,
     other_p: Sequence[float],
 ) -> Undecided | None:
     """Returns the difference under three readings of what is undecided; None: nothing is.
 
-    On an open scale nothing says how far the undecided values may lie: the word may change.
-
-    Args:
-        matched: The conversations.
-        measure: What is compared.
-        setup: What is asked for.
-        main: The estimate that leaves the undecided ones out.
-        other_p: p-values of the other criteria of the family.
+    On an open scale nothing says how far the undecided values may lie: the word may change. `main` leaves the
+    undecided ones out; `other_p` are the p-values of the other criteria of the family.
     """
-    counts = _counts(matched, measure)
+    own, other = (
+        side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())
+        for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
+    )
+    counts = own, other
     if not any(counts):
         return None
 
@@ -133,9 +125,9 @@ def three_readings(
             value_a=found.value_a,
             value_b=found.value_b,
             difference=found.difference,
-            interval=bounds_of(found.interval),
+            interval=found.interval,
             p=p,
-            word=word_for(found, p, measure, setup),
+            word=word_for(found, p, measure, options),
         )
 
     left_out = read(main)
@@ -143,8 +135,8 @@ def three_readings(
     ends = _ends(measure)
     if ends is not None:
         low, high = ends
-        worst = read(estimate(matched, measure, setup, (high, low)))
-        best = read(estimate(matched, measure, setup, (low, high)))
+        worst = read(estimate(matched, measure, options, (high, low)))
+        best = read(estimate(matched, measure, options, (low, high)))
     words = {reading.word for reading in (left_out, worst, best) if reading is not None}
     return Undecided(
         undecided_a=counts[0],
@@ -154,15 +146,6 @@ def three_readings(
         best_for_b=best,
         changes_the_word=len(words) > 1 or (ends is None and _concern(matched, measure)),
     )
-
-
-def _counts(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
-    """Returns how many conversations of A and of B have no value, and should have one."""
-    own, other = (
-        side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())
-        for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
-    )
-    return own, other
 
 
 def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, Bools]:
@@ -208,20 +191,20 @@ def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:
 # Estimates the difference of two groups whose cases are not the same.
 
 
-def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, setup: Setup) -> Estimate:
+def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, options: CompareOptions) -> Estimate:
     """Estimates the difference of two groups; the case is the unit, and the mean of its runs its value."""
     own, other = a.means.tolist(), b.means.tolist()
     is_share = measure.measure == "pass_rate"
     if is_share and {*own, *other} <= {0.0, 1.0}:
-        found = _shares(own, other, setup)
+        found = _shares(own, other, options)
     else:
-        found = _means(own, other, setup, measure.span, is_share=is_share)
+        found = _means(own, other, options, measure.span, is_share=is_share)
     if (a.total, b.total) == (len(own), len(other)):
         return found
     return replace(found, count_a=a.total, count_b=b.total, cases_a=len(own), cases_b=len(other))
 
 
-def _shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
+def _shares(a: Sequence[float], b: Sequence[float], options: CompareOptions) -> Estimate:
     if not a or not b:
         return Estimate(0, len(a), len(b), fmean(a) if a else None, fmean(b) if b else None)
     passes_a, passes_b = round(sum(a)), round(sum(b))
@@ -231,11 +214,11 @@ def _shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
     spread = value_a * (1 - value_a) + value_b * (1 - value_b)
     return Estimate(
         *(0, len(a), len(b), value_a, value_b, value_b - value_a),
-        interval=difference_interval(*groups, 1 - setup.alpha),
-        equivalence=difference_interval(*groups, 1 - 2 * setup.alpha),
+        interval=difference_interval(*groups, 1 - options.alpha),
+        equivalence=difference_interval(*groups, 1 - 2 * options.alpha),
         p=exact_p(*groups),
-        detectable=detectable_of_groups(pooled, (len(a), len(b)), setup.alpha),
-        needed=needed_of_groups(value_b - value_a, spread, setup.alpha),
+        detectable=detectable_of_groups(pooled, (len(a), len(b)), options.alpha),
+        pairs_needed=needed_of_groups(value_b - value_a, spread, options.alpha),
         effect=cohens_h(value_b, value_a),
         effect_kind="h",
         fewest_alike=FEWEST_ALIKE if min(len(a), len(b)) < FEWEST_ALIKE else None,
@@ -244,7 +227,7 @@ def _shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
 
 
 def _means(
-    a: Sequence[float], b: Sequence[float], setup: Setup, span: float | None, *, is_share: bool
+    a: Sequence[float], b: Sequence[float], options: CompareOptions, span: float | None, *, is_share: bool
 ) -> Estimate:
     values = fmean(a) if a else None, fmean(b) if b else None
     if len(a) < 2 or len(b) < 2 or values[0] is None or values[1] is None:
@@ -258,16 +241,16 @@ def _means(
     error = sqrt(own.variance / own.size + base.variance / base.size)
     return Estimate(
         *(0, len(a), len(b), *values, difference),
-        interval=_clipped(mean_difference_interval(own, base, 1 - setup.alpha), span),
-        equivalence=_clipped(mean_difference_interval(own, base, 1 - 2 * setup.alpha), span),
+        interval=_clipped(mean_difference_interval(own, base, 1 - options.alpha), span),
+        equivalence=_clipped(mean_difference_interval(own, base, 1 - 2 * options.alpha), span),
         p=mean_difference_p(own, base),
-        detectable=within_scale(detectable_mean(error, setup.alpha), span),
-        needed=needed_cases(difference, spread, setup.alpha),
+        detectable=within_scale(detectable_mean(error, options.alpha), span),
+        pairs_needed=needed_cases(difference, spread, options.alpha),
         effect=cohens_h(own.mean, base.mean) if is_share else standardised(difference, spread / 2),
         effect_kind="h" if is_share else "d",
         method="Welch's t test and interval",
     )
 
 
-def _clipped(interval: Interval, span: float | None) -> Interval:
-    return interval if span is None else Interval(max(-span, interval.low), min(span, interval.high))
+def _clipped(interval: Bounds, span: float | None) -> Bounds:
+    return interval if span is None else Bounds(max(-span, interval.low), min(span, interval.high))

@@ -5,25 +5,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from turnwise.schemas.comparison import Flip, FlipKind, RulerChange, Side
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.config import STATUS
+from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     Matched,
     MatchedValues,
     SideValues,
+    scale_of,
 )
 from turnwise.transforms.decisions.comparison.sides import (
-    Bools,
     ComparedSide,
     ConversationColumns,
-    CriterionColumn,
     distinct_pairs,
 )
-from turnwise.transforms.scoring.evaluate import STATUS
 
 _NAMES_SHOWN = 5
 
@@ -31,15 +28,7 @@ _NAMES_SHOWN = 5
 def comparison_notes(
     a: ComparedSide, b: ComparedSide, matched: Matched, changes: Sequence[RulerChange], left_out: int
 ) -> list[str]:
-    """Returns the notes, one line each.
-
-    Args:
-        a: The base.
-        b: The candidate.
-        matched: Their conversations.
-        changes: What measured them differently.
-        left_out: Number of slices that were not compared.
-    """
+    """Returns the notes, one line each; `left_out` slices were not compared."""
     return [
         *_pairing(a, b, matched),
         *(f"the ruler changed: {change.what}: {change.a} for A, {change.b} for B" for change in changes),
@@ -188,10 +177,7 @@ def beyond_verdicts(changes: Sequence[RulerChange]) -> list[RulerChange]:
 
 def _verdict(a: RunDocument, b: RunDocument) -> Iterator[RulerChange]:
     """Yields a change if the verdicts are not decided by the same criteria."""
-    own, other = (
-        sorted(name for name, settings in document.criteria.items() if settings.get("threshold") is not None)
-        for document in (a, b)
-    )
+    own, other = (sorted(document.thresholds) for document in (a, b))
     if own != other:
         before, after = (", ".join(names) or "none" for names in (own, other))
         yield RulerChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
@@ -227,13 +213,11 @@ def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator
     used = [criterion for criterion in judged if criterion in common]
     if not used:
         return
-    own, other = ({key: _judge(document).get(key) for key in _JUDGE_KEYS} for document in (a, b))
+    own, other = (
+        {key: (document.config.get("judge") or {}).get(key) for key in _JUDGE_KEYS} for document in (a, b)
+    )
     for path, before, after in _differences(own, other):
         yield _change(f"judge.{path}", before, after, used)
-
-
-def _judge(document: RunDocument) -> JsonObject:
-    return document.config.get("judge") or {}
 
 
 def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
@@ -289,7 +273,9 @@ def _flip(
     a, b = (side.observed.conversations for side in (matched.a, matched.b))
     rows_a, rows_b = matched.a.cases[place], matched.b.cases[place]
     is_of_a = kind in ("gained", "newly_decided")
-    why = _reason(matched.a.at(place, measure) if is_of_a else matched.b.at(place, measure), measure)
+    found = matched.a.at(place, measure) if is_of_a else matched.b.at(place, measure)
+    not_passed = [own for own in found if measure.value_of(own.value, own.outcome) != 1.0]
+    why = next((own for own in not_passed if own.why), not_passed[0] if not_passed else None)
     languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
     tags = [*(a.tags[row] for row in rows_a), *(b.tags[row] for row in rows_b)]
     return Flip(
@@ -319,12 +305,6 @@ def _kind(share_a: float | None, share_b: float | None) -> FlipKind | None:
     if share_b - share_a >= _LEAST_CHANGE:
         return "gained"
     return "lost" if share_a - share_b >= _LEAST_CHANGE else None
-
-
-def _reason(found: Sequence[Observed], measure: CriterionMeasure) -> Observed | None:
-    """Returns the first run that does not pass; those with a reason first."""
-    not_passed = [own for own in found if measure.value_of(own.value, own.outcome) != 1.0]
-    return next((own for own in not_passed if own.why), not_passed[0] if not_passed else None)
 
 
 # Finds, from scores alone, which thresholds were not the same: where a config is not at hand.
@@ -360,22 +340,15 @@ def _by_criterion(conversations: ConversationColumns) -> _ByCase:
     """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
     found: _ByCase = {}
     for name, given in conversations.criteria.items():
-        counts = _has_threshold(given) | given.is_within(_scale(name))
+        counts = given.where(lambda kind: kind.has_value and kind.threshold is not None) | given.is_within(
+            scale_of(name)
+        )
         cases, thresholds = conversations.eval_ids.at(counts), given.kinds.at(counts)
         for case, place in distinct_pairs(cases, thresholds) if name != STATUS else ():
             kind = thresholds.values[place]
             if kind is not None:
                 found.setdefault(name, {}).setdefault(cases.values[case], set()).add(kind.threshold)
     return found
-
-
-def _has_threshold(given: CriterionColumn) -> Bools:
-    return given.where(lambda kind: kind.has_value and kind.threshold is not None)
-
-
-def _scale(criterion: str) -> tuple[float, float] | None:
-    kind = CRITERIA.get(criterion)
-    return kind.scale if kind else None
 
 
 def _seen(conversations: ConversationColumns) -> set[str]:

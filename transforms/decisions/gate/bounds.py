@@ -10,7 +10,7 @@ from turnwise.schemas.config import BoundRule
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.estimates import corrected_figure
 from turnwise.transforms.decisions.comparison.sentences import counted
-from turnwise.transforms.decisions.comparison.side_values import match
+from turnwise.transforms.decisions.comparison.side_values import match, scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.decisions.gate.measured import (
     BaselineState,
@@ -25,17 +25,16 @@ from turnwise.transforms.decisions.gate.measured import (
     number_text,
     passes,
     range_text,
-    scale_of,
     without_text,
 )
-from turnwise.transforms.statistics.tests import Interval, wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 
 class _Estimated(NamedTuple):
     """A pass rate or a mean, its interval at 95 %, and its cases; None: nothing to estimate it from."""
 
     value: float | None
-    interval: Interval | None
+    interval: Bounds | None
     cases: int = 0
 
 
@@ -48,9 +47,6 @@ class Bounded(NamedTuple):
         seen: The estimate from what was decided, corrected by human labels if the run has them.
         figure: What human labels say; None: the run has none for it.
         not_applied: Number of conversations that the criterion measures nothing of.
-        sampled_out: Number of conversations that a sample rate left out of it.
-        undecided: Number of conversations, records and cases without an outcome.
-        missing: Conversations that fail, or are undecided.
     """
 
     is_met: bool | None
@@ -63,13 +59,9 @@ class Bounded(NamedTuple):
 
 
 def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> Bounded:
-    """Holds what a version's conversations have against a bound.
+    """Holds what a version's conversations have against a bound; what was lost may have been anything.
 
-    Args:
-        rule: The bound.
-        version: The conversations.
-        lost: What was lost; it may have been anything.
-        is_lenient: Whether a rule on coverage allows for what is undecided; it is left out then.
+    Where a rule on coverage allows for what is undecided (`is_lenient`), that is left out.
     """
     entries = entries_of(version, rule.criterion)
     is_rate = rule.measure == "pass_rate"
@@ -88,7 +80,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
     if figure is not None and figure.value is not None:
         left = lost.number if figure.covers == "all" else undecided
         ways = [*_corrected_ways(figure, figure.value, scale, 0 if is_lenient else left)]
-        seen = _Estimated(figure.value, _interval(figure), seen.cases)
+        seen = _Estimated(figure.value, figure.interval, seen.cases)
     sampled_out = count_sampled_out(version, rule.criterion)
     verdicts = {_is_met(rule, way) for way in ways}
     return Bounded(
@@ -106,19 +98,15 @@ def _corrected_ways(
     figure: Corrected, value: float, scale: tuple[float, float] | None, left: int
 ) -> Iterator[_Estimated]:
     """Yields the corrected figure, where something is left as if all of it were at an end of the scale."""
-    interval = _interval(figure)
+    interval = figure.interval
     if not left:
         yield _Estimated(value, interval)
         return
     covered = figure.scores - (0 if figure.covers == "all" else figure.undecided)
     share = left / (left + covered)
     for end in scale or ():
-        ends = None if interval is None else Interval(*(one + share * (end - one) for one in interval))
+        ends = None if interval is None else Bounds(*(one + share * (end - one) for one in interval))
         yield _Estimated(value + share * (end - value), ends)
-
-
-def _interval(figure: Corrected) -> Interval | None:
-    return None if figure.interval is None else Interval(figure.interval.low, figure.interval.high)
 
 
 def bound_text(rule: BoundRule, held: Bounded, lost: Lost) -> str:
@@ -186,13 +174,13 @@ def _estimate(
     return _Estimated(mean, interval or _scaled_interval(mean, len(means), scale), len(means))
 
 
-def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None) -> Interval | None:
+def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None) -> Bounds | None:
     """Returns Wilson's interval, which is wide enough for values on a scale however they vary."""
     if scale is None:
         return None
     low, extent = scale[0], scale[1] - scale[0]
     found = wilson_interval((mean - low) / extent * cases, cases)
-    return None if found is None else Interval(low + found.low * extent, low + found.high * extent)
+    return None if found is None else Bounds(low + found.low * extent, low + found.high * extent)
 
 
 # Holds a comparison with a baseline against a margin, whatever was not measured would have been.
@@ -213,12 +201,7 @@ class _Open(NamedTuple):
 
 
 def mark_missing(a: ConversationColumns, b: ConversationColumns) -> None:
-    """Marks as undecided what has a value on the other side of its case alone.
-
-    Args:
-        a: Conversations of the baseline; changed in place.
-        b: Conversations of the run; changed in place.
-    """
+    """Marks as undecided, in place, what has a value on the other side of its case alone."""
     matched = match(a, b)
     for rows_a, rows_b in zip(matched.cases_a, matched.cases_b, strict=True):
         for own, rows, other, rows_of_other in ((a, rows_a, b, rows_b), (b, rows_b, a, rows_a)):
@@ -251,15 +234,10 @@ def hold_baseline(
     lost: Lost,
     coverage: float | None,
 ) -> _HeldMargin:
-    """Holds the difference of a criterion from the baseline against a margin.
+    """Holds the difference of a criterion from the baseline against a margin, a share of the scale.
 
-    Args:
-        margin: Largest loss that does not matter, as a share of the scale.
-        criterion: What is compared.
-        comparison: The comparison with the baseline, of sides that `mark_missing` has seen.
-        state: The baseline itself.
-        lost: What was lost of the run.
-        coverage: Share that a rule on coverage asks for; what is undecided is left out then. None: no rule.
+    The comparison is of sides that `mark_missing` has seen. `coverage` is the share that a rule on coverage
+    asks for; what is undecided is left out then. None: no rule.
     """
     unpaired = _why_unpaired(comparison, state)
     if unpaired:
@@ -269,9 +247,14 @@ def hold_baseline(
         return _HeldMargin(None, comparison.not_compared.get(criterion, "it is not in both runs"))
     found = [*_not_compared(comparison, state, lost)]
     is_met = _held(margin * _unit(own), own, coverage is not None)
+    fewest = own.overall.fewest_alike
     texts = [
         difference_text(own),
-        *_too_few(own, is_met),
+        *(
+            [f"fewer than {fewest} cases cannot show that it is not worse"]
+            if fewest and is_met is None
+            else []
+        ),
         *corrected_text(own),
         *(f"{one.number} {one.text}" for one in found),
     ]
@@ -294,13 +277,6 @@ def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
     if pairing.by == "nothing" or not pairing.pairs:
         return f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
     return ""
-
-
-def _too_few(own: CriterionComparison, is_met: bool | None) -> list[str]:
-    fewest = own.overall.fewest_alike
-    return (
-        [f"fewer than {fewest} cases cannot show that it is not worse"] if fewest and is_met is None else []
-    )
 
 
 def _not_compared(comparison: Comparison, state: BaselineState, lost: Lost) -> list[_Open]:

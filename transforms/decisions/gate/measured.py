@@ -10,16 +10,15 @@ from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.case import CaseKey
-from turnwise.schemas.comparison import Comparison, CriterionComparison
-from turnwise.schemas.config import AllPassRule, BoundRule, ConfigError, GateConfig
+from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison
+from turnwise.schemas.config import STATUS, AllPassRule, BoundRule, ConfigError, GateConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.sentences import counted
+from turnwise.transforms.decisions.comparison.side_values import scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
-from turnwise.transforms.scoring.evaluate import STATUS
-from turnwise.transforms.statistics.tests import Interval
 
 _LOST_RECORDS = (
     ("lost_records", "record", "lost"),
@@ -36,8 +35,6 @@ class Lost(NamedTuple):
     """What was lost before it could be scored, of the run as a whole.
 
     Attributes:
-        number: How much.
-        text: What, in words.
         names: What is known of it by name: source and position of records, eval cases.
     """
 
@@ -50,8 +47,6 @@ class BaselineState(NamedTuple):
     """The baseline itself.
 
     Attributes:
-        cases: Number of its cases.
-        lost: What was lost of it.
         problems: Why it failed, one line each, but for rules of its own that it missed.
     """
 
@@ -67,11 +62,8 @@ class GatedVersion(Struct, frozen=True):
     """One app version of a run.
 
     Attributes:
-        app_version: Version of the agent; None: the log does not state it.
         conversations: Its conversations with what every criterion gave them.
-        rows: Its rows of the table `conversations`.
         comparison: Its comparison with the baseline; None: there is no baseline.
-        baseline: The baseline itself; empty if there is none.
         calibration: What human labels say of the run; None: it has no labels.
         unrecorded: Ids of the eval cases that other versions of the run alone have a recording of.
     """
@@ -90,8 +82,6 @@ class GateEntry(NamedTuple):
 
     Attributes:
         case: The case that it is a run of; without one, the conversation itself.
-        name: Id of the conversation.
-        found: Outcome and value.
     """
 
     case: str
@@ -100,13 +90,7 @@ class GateEntry(NamedTuple):
 
 
 def lost_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Lost:
-    """Returns what the counts of `run.json` say was lost.
-
-    Args:
-        counts: The counts.
-        names: What is known of it by name.
-        only_cases: Whether only eval cases are looked at.
-    """
+    """Returns what the counts of `run.json` say was lost; `names` are known of it."""
     kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
     found = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
     number = sum(number for number, _, _ in found)
@@ -131,14 +115,9 @@ def lost_with(lost: Lost, versions: Iterable[GatedVersion]) -> Lost:
 def baseline_state(
     conversations: ConversationColumns, counts: JsonObject, problems: Sequence[str]
 ) -> BaselineState:
-    """Returns the state of a baseline.
+    """Returns the state of a baseline, by its conversations and the counts of its `run.json`.
 
     Eval cases without a recording do not count: a case may be newer than the baseline.
-
-    Args:
-        conversations: Its conversations.
-        counts: The counts of its `run.json`.
-        problems: Why it failed.
     """
     cases = len(conversations.own_cases().used())
     return BaselineState(cases, lost_of({**counts, "unused_cases": 0}), problems)
@@ -175,13 +154,6 @@ def without_score(version: GatedVersion, criterion: str) -> list[str]:
     return [name for name, skipped, left_out in rows if criterion in skipped or criterion in left_out]
 
 
-def scale_of(criterion: str) -> tuple[float, float] | None:
-    """Returns the lowest and highest value of a criterion; None: open-ended, or not known."""
-    if criterion == STATUS:
-        return (0.0, 1.0)
-    return CRITERIA[criterion].scale if criterion in CRITERIA else None
-
-
 def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tuple[GateEntry, float | None]]:
     """Yields values, None where there is none; one below the scale (no claim) does not count."""
     scale = scale_of(criterion)
@@ -210,11 +182,9 @@ def check_gate(gate: GateConfig, criteria: Iterable[Criterion]) -> None:
 
 
 def gate_fault(gate: GateConfig, thresholds: Mapping[str, float | None]) -> str | None:
-    """Returns the first mistake, after its place in the section; None: there is none.
+    """Returns the first mistake of rules, after its place in the section; None: there is none.
 
-    Args:
-        gate: The rules.
-        thresholds: Criterion of the run -> its threshold, or None.
+    `thresholds`: criterion of the run -> its threshold, or None.
     """
     for index, name in enumerate(gate.primary):
         if fault := _name_fault(name, thresholds):
@@ -273,7 +243,7 @@ def number_text(value: float, is_share: bool) -> str:
     return f"{100 * value:.4g} %" if is_share else f"{value:.4g}"
 
 
-def range_text(interval: Interval | None, is_share: bool) -> str:
+def range_text(interval: Bounds | None, is_share: bool) -> str:
     """Returns an interval in parentheses; empty: there is none."""
     if interval is None:
         return ""
@@ -283,12 +253,7 @@ def range_text(interval: Interval | None, is_share: bool) -> str:
 
 
 def without_text(number: int, sampled_out: int) -> str:
-    """Returns of how many conversations a criterion says nothing; empty: none.
-
-    Args:
-        number: Conversations that it measures nothing of.
-        sampled_out: Conversations that a sample rate left out.
-    """
+    """Returns what a criterion says nothing of: conversations that it measures nothing of, or left out."""
     text = f"; does not apply to {counted(number, 'other conversation')}" if number else ""
     return text + (f"; {sampled_out} sampled out" if sampled_out else "")
 
@@ -336,10 +301,6 @@ def unrecorded_cases(
     """Returns app version -> ids of the eval cases that other versions alone have a recording of.
 
     Logs that state no version are no version of their own: their recordings may be of any.
-
-    Args:
-        rows: Rows of the run's conversations.
-        lost: Eval cases that lost records name; those are counted as lost records.
     """
     recorded: defaultdict[str, set[CaseKey]] = defaultdict(set)
     for row in rows:

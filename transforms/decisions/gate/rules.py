@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import (
+    STATUS,
     AllPassRule,
     BoundRule,
     CoverageRule,
@@ -27,7 +28,6 @@ from turnwise.transforms.decisions.gate.measured import (
     without_score,
     without_text,
 )
-from turnwise.transforms.scoring.evaluate import STATUS
 
 _MOST_NAMES = 20
 _DESTRUCTIVE = "destructive"
@@ -39,11 +39,8 @@ def apply_rules(
 ) -> list[RuleResult]:
     """Applies every rule to every app version; that all conversations pass, to all of them together.
 
-    Args:
-        config: The rules.
-        versions: The app versions of the run; without one, no rule can be decided.
-        lost: What was lost, of the run as a whole.
-        not_allowed: The part of it that the run's options do not allow for; None: all of it.
+    Without a version, no rule can be decided. `not_allowed` is the part of what was lost that the options of
+    the run do not allow for; None: all of it.
     """
     tolerant: dict[str, float] = {}
     for rule in config.rules:
@@ -74,7 +71,18 @@ def _of_version(
         return [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
     own = lost_with(lost, [version])
     if isinstance(rule, BoundRule):
-        return [_bound(rule, version, own, rule.criterion in tolerant)]
+        held = hold_bound(rule, version, own, (rule.criterion in tolerant))
+        return [
+            _result(
+                _rule_text(rule),
+                version.app_version,
+                held.is_met,
+                bound_text(rule, held, own),
+                value=side_of(rule, held.seen),
+                interval=held.seen.interval,
+                names=() if held.is_met else held.missing,
+            )
+        ]
     if isinstance(rule, CoverageRule):
         return [_coverage(rule, version, own)]
     return [_destructive(rule, version, own, tolerant)]
@@ -118,19 +126,6 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -
         text if versions else _NONE_SCORED,
         names=[*failed, *missing],
         lost=lost.names,
-    )
-
-
-def _bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
-    held = hold_bound(rule, version, lost, is_lenient)
-    return _result(
-        _rule_text(rule),
-        version.app_version,
-        held.is_met,
-        bound_text(rule, held, lost),
-        value=side_of(rule, held.seen),
-        interval=None if held.seen.interval is None else Bounds(*held.seen.interval),
-        names=() if held.is_met else held.missing,
     )
 
 

@@ -35,9 +35,7 @@ class Entry(Struct):
     """A conversation with its scores.
 
     Attributes:
-        version: Its column.
         row: Its row of `conversations-*`.
-        scores: Its score rows, without the columns of the conversation and without nulls.
         is_repeated: Whether several conversations of the run have its ids; the first holds the scores of all.
     """
 
@@ -62,9 +60,6 @@ class CollectedRuns(Struct, frozen=True):
 
     Attributes:
         versions: The columns, in display order.
-        entries: The conversations.
-        failures: Run -> its rows of failures and findings.
-        units: Criterion -> unit of its values.
         sampled_out: Run -> conversations about which the judge was not asked.
         idle: Run -> criteria with a threshold that applied to no conversation.
     """
@@ -107,8 +102,7 @@ def _sampled_out(rows: Iterable[MetricsByAppVersionRow]) -> int:
 def _idle(run: Run, measured: set[str], entries: Sequence[Entry]) -> list[str]:
     """Returns the criteria with a threshold that applied to no conversation of a run that has some."""
     seen = measured | {score["criterion"] for entry in entries for score in entry.scores}
-    stated = [name for name, own in run.document.criteria.items() if own.get("threshold") is not None]
-    return [name for name in stated if name not in seen] if entries else []
+    return [name for name in run.document.thresholds if name not in seen] if entries else []
 
 
 def display_order(key: VersionKey) -> tuple[object, ...]:
@@ -127,7 +121,8 @@ def _joined(place: int, run: Run) -> list[Entry]:
         if _key(score) not in found:
             name = score["conversation_id"]
             raise ConfigError(f"{run.directory}: has scores of {name!r}, and no row of it in conversations-*")
-        found[_key(score)].scores.append(_stated_fields(score))
+        stated = {n: value for n, value in score.items() if value is not None and n not in _OF_CONVERSATION}
+        found[_key(score)].scores.append(stated)
     return entries
 
 
@@ -135,16 +130,16 @@ def _key(row: Mapping[str, Any]) -> ScoredKey:
     return row["conversation_id"], row.get("eval_id"), row.get("app_version")
 
 
-def _stated_fields(score: Mapping[str, Any]) -> AnyRow:
-    return {
-        name: value for name, value in score.items() if value is not None and name not in _OF_CONVERSATION
-    }
-
-
 def turns_of(row: ConversationRow) -> list[AnyRow]:
     """Returns the turns of a transcript; none if it was not written."""
     transcript = row["transcript"]
     return transcript["turns"] if transcript else []
+
+
+def tools_of(row: ConversationRow) -> list[str]:
+    """Returns the names of the tools that a transcript shows as called, one a call."""
+    calls = (call for turn in turns_of(row) for call in turn.get("tool_calls") or ())
+    return [call["name"] for call in calls if call.get("name")]
 
 
 # Short names of app versions, unique in a report.

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     CriterionFigure,
     CriterionRow,
@@ -23,50 +23,47 @@ from turnwise.schemas.report import (
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.comparison.collect import own_cases
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
     Entry,
     VersionKey,
-    turns_of,
+    tools_of,
 )
-from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.decisions.run import Run, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
-from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
-from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p
+from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p, shrink
 
 LEAST_COVERAGE = 0.95
 _IDS_SHOWN = 3
 
 
-def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
+def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[str]:
     """Yields why a run cannot be relied on: gates, lost records, too few verdicts, gaps, no transcripts."""
     name = run.run_id
     if run.exit_status:
         why = "; ".join(run.problems) or "it does not say why"
-        yield _problem(f"{name} ended with exit status {run.exit_status}: {why}.")
+        yield f"{name} ended with exit status {run.exit_status}: {why}."
     lost = _count(run, "lost_records"), _count(run, "lost_conversations"), _count(run, "lost_cases")
     if any(lost):
         what = ("record", "conversation", "eval case")
         parts = [_counted(number, noun) for number, noun in zip(lost, what, strict=True) if number]
-        yield _problem(f"{name} lost {_listed(parts)}; they are in no figure.")
+        listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+        yield f"{name} lost {listed}; they are in no figure."
     decided = sum(version.passed + version.failed for version in versions)
     everything = sum(version.conversations for version in versions) + _count(run, "lost_conversations")
     if everything and decided / everything < LEAST_COVERAGE:
         few, have, rest = (f"only {decided}", "have", "the others") if decided else ("none", "has", "them")
-        yield _problem(
+        yield (
             f"{name}: {few} of {_counted(everything, 'conversation')} {have} a verdict "
             f"({percent(decided / everything)}); nothing is known of {rest}."
         )
-    yield from map(_problem, run.gaps)
+    yield from run.gaps
     if not run.has_transcripts:
-        yield _problem(f"{name} wrote no transcripts, so that no conversation of it can be read here.")
-
-
-def _problem(text: str) -> Sentence:
-    return Sentence(text, "problem")
+        yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
 
 
 def _count(run: ReportRun, name: str) -> int:
@@ -76,10 +73,6 @@ def _count(run: ReportRun, name: str) -> int:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def percent(share: float) -> str:
@@ -96,7 +89,6 @@ class Compared(Struct, frozen=True):
     """The first version against others.
 
     Attributes:
-        comparisons: What was compared.
         refused: Why other versions are not compared, one sentence each.
     """
 
@@ -105,29 +97,23 @@ class Compared(Struct, frozen=True):
 
 
 def verdict_sentences(
-    rows: Sequence[CriterionRow], versions: Sequence[ReportVersion], compared: Compared
+    rows: Sequence[CriterionRow], versions: Sequence[ReportVersion], comparisons: Sequence[Comparison]
 ) -> Iterator[Sentence]:
     """Yields one sentence a criterion: of the difference between versions, or else of each version."""
-    yield from map(_problem, compared.refused)
-    for comparison in compared.comparisons:
+    for comparison in comparisons:
         for one in comparison.criteria:
             yield Sentence(_capital(one.sentence), one.overall.word, one.criterion)
-    if not compared.comparisons:
-        for row in rows:
-            yield from _figure_sentences(row, versions)
-    for comparison in compared.comparisons:
+    for row in () if comparisons else rows:
+        for version, figure in zip(versions, row.figures, strict=True):
+            if figure is not None and (figure.share is not None or row.name == STATUS):
+                yield Sentence(f"{version.name}: {_outcome_text(row, figure)}.", "neutral", row.name)
+    for comparison in comparisons:
         yield from (Sentence(_capital(note), "note") for note in comparison.notes)
 
 
 def _capital(text: str) -> str:
     """Returns a text as a sentence; the name of a version at its beginning is left as it is."""
     return f"{text[:1].upper()}{text[1:]}." if text.startswith("cannot") else f"{text}."
-
-
-def _figure_sentences(row: CriterionRow, versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
-    for version, figure in zip(versions, row.figures, strict=True):
-        if figure is not None and (figure.share is not None or row.name == STATUS):
-            yield Sentence(f"{version.name}: {_outcome_text(row, figure)}.", "neutral", row.name)
 
 
 def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
@@ -144,14 +130,7 @@ def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
 def coverage_sentence(
     run: ReportRun, versions: Sequence[ReportVersion], unscored: int, scores: int
 ) -> Sentence:
-    """Returns the balance of a run: what came in, and what became of all of it.
-
-    Args:
-        run: The run.
-        versions: Its versions.
-        unscored: Scores without a value.
-        scores: All scores.
-    """
+    """Returns the balance of a run: what came in, and what became of all of it."""
     passed, failed, undecided = (
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "undecided")
     )
@@ -163,17 +142,13 @@ def coverage_sentence(
         f"+ {failed:,} failed + {undecided:,} not decided + {lost:,} lost. "
         f"{_counted(scores, 'score')} = {scores - unscored:,} with a value + {unscored:,} not scored."
     )
-    return Sentence(f"{run.run_id}: {text}{_judge_text(run)}", "neutral")
-
-
-def _judge_text(run: ReportRun) -> str:
     parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
     usage = run.judge.get("usage")
     if isinstance(usage, dict):
         unusable = sum(sum((own.get("unusable") or {}).values()) for own in usage.values())
         parts.append(f"{unusable:,} unusable answers")
     parts.append(f"{run.sampled_out:,} conversations sampled out")
-    return f" {', '.join(parts)}."
+    return Sentence(f"{run.run_id}: {text} {', '.join(parts)}.", "neutral")
 
 
 def report_run(
@@ -223,16 +198,12 @@ _PLACE = {"PASS": 0, "FAIL": 1, None: 2}
 
 
 class _Sides(NamedTuple):
-    """Passes and numbers of two groups of conversations."""
+    """Passes and numbers of two groups of conversations, each with an outcome."""
 
     passes: int
     size: int
     base_passes: int
     base_size: int
-
-    @property
-    def is_complete(self) -> bool:
-        return self.size > 0 and self.base_size > 0
 
     @property
     def difference(self) -> float:
@@ -241,21 +212,14 @@ class _Sides(NamedTuple):
     @property
     def variance(self) -> float:
         """Variance of the difference; half a pass and half a failure are added to each group."""
-        return _variance(self.passes, self.size) + _variance(self.base_passes, self.base_size)
+        groups = ((self.passes, self.size), (self.base_passes, self.base_size))
+        shares = (((passes + 0.5) / (size + 1), size) for passes, size in groups)
+        return sum(share * (1 - share) / size for share, size in shares)
 
     @property
     def detectable(self) -> float | None:
-        return _detectable(self.passes + self.base_passes, self.size, self.base_size)
-
-
-@lru_cache(maxsize=4096)
-def _detectable(passes: int, size: int, base_size: int) -> float | None:
-    return detectable_of_groups(passes / (size + base_size), (size, base_size))
-
-
-def _variance(passes: int, count: int) -> float:
-    share = (passes + 0.5) / (count + 1)
-    return share * (1 - share) / count
+        pooled = (self.passes + self.base_passes) / (self.size + self.base_size)
+        return detectable_of_groups(pooled, (self.size, self.base_size))
 
 
 SliceKey = tuple[str, str]
@@ -293,8 +257,7 @@ def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
     if row["language"]:
         yield "language", row["language"]
     yield from (("tag", tag) for tag in dict.fromkeys(row["tags"]))
-    tools = (call.get("name") for turn in turns_of(row) for call in turn.get("tool_calls") or ())
-    yield from (("tool", name) for name in dict.fromkeys(tools) if name)
+    yield from (("tool", name) for name in dict.fromkeys(tools_of(row)))
     turns = row["turns"]
     if turns:
         yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
@@ -313,12 +276,13 @@ def slices(collected: CollectedRuns) -> list[Slice]:
             _add(counts.setdefault(key, {}), entry.version, found)
     partial = [(key, size) for key, size in sizes.most_common() if size < len(collected.entries)]
     chosen = sorted(partial[:_MOST_SLICES], key=lambda one: (one[0][0], -one[1], one[0][1]))
-    cells = {(key, place): own for key, _ in chosen for place, own in counts[key].items()}
-    figures = _figures(cells, totals)
-    return [
-        Slice(*key, size, _by_criterion(key, counts[key], figures, collected.versions))
-        for key, size in chosen
-    ]
+    figures = _figures({(key, of): own for key, _ in chosen for of, own in counts[key].items()}, totals)
+    made = []
+    for key, size in chosen:
+        names = dict.fromkeys(name for name, _ in counts[key])
+        by_name = {name: [figures.get((key, (name, v))) for v in collected.versions] for name in names}
+        made.append(Slice(*key, size, by_name))
+    return made
 
 
 def _add(counts: OutcomeCounts, version: VersionKey, found: dict[str, str | None]) -> None:
@@ -326,74 +290,28 @@ def _add(counts: OutcomeCounts, version: VersionKey, found: dict[str, str | None
         counts.setdefault((name, version), [0, 0, 0])[_PLACE[outcome]] += 1
 
 
-def _by_criterion(
-    key: SliceKey,
-    counts: OutcomeCounts,
-    figures: dict[_CellKey, SliceFigure],
-    versions: Sequence[VersionKey],
-) -> dict[str, list[SliceFigure | None]]:
-    names = dict.fromkeys(name for name, _ in counts)
-    return {name: [figures.get((key, (name, version))) for version in versions] for name in names}
-
-
 def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, SliceFigure]:
     """Compares every slice with the rest of its version, and corrects for the number of slices by version."""
-    sides = {key: _sides(own, totals[key[1]]) for key, own in cells.items()}
-    complete = {key: side for key, side in sides.items() if side.is_complete}
-    found = {key: SliceFigure(*_three(own)) for key, own in cells.items()}
-    for version in {place[1] for _, place in complete}:
-        keys = [key for key in complete if key[1][1] == version]
-        adjusted = benjamini_hochberg([exact_p(*complete[key]) for key in keys])
-        shrunk = _shrunk({key: complete[key] for key in keys})
-        for key, p in zip(keys, adjusted, strict=True):
-            side, stands_out = complete[key], p < FALSE_DISCOVERY_RATE
+    found = {key: SliceFigure(own[0], own[1], own[2]) for key, own in cells.items()}
+    sides: dict[_CellKey, _Sides] = {}
+    for key, (passed, failed, _) in cells.items():
+        rest_passed, rest_failed = totals[key[1]][0] - passed, totals[key[1]][1] - failed
+        if passed + failed and rest_passed + rest_failed:
+            sides[key] = _Sides(passed, passed + failed, rest_passed, rest_passed + rest_failed)
+    stands_out: dict[_CellKey, bool] = {}
+    for version in {version for _, (_, version) in sides}:
+        keys = [key for key in sides if key[1][1] == version]
+        adjusted = benjamini_hochberg([exact_p(*sides[key]) for key in keys])
+        stands_out |= {key: p < FALSE_DISCOVERY_RATE for key, p in zip(keys, adjusted, strict=True)}
+    for of in {of for _, of in sides}:
+        keys = [key for key in sides if key[1] == of]
+        drawn = shrink([sides[key].difference for key in keys], [sides[key].variance for key in keys])
+        for key, shrunk in zip(keys, drawn, strict=True):
+            side, (passed, failed, unknown) = sides[key], cells[key]
             found[key] = SliceFigure(
-                *_three(cells[key]), side.difference, shrunk[key], stands_out, side.detectable
+                passed, failed, unknown, side.difference, shrunk, stands_out[key], side.detectable
             )
     return found
-
-
-def _three(counts: Sequence[int]) -> tuple[int, int, int]:
-    return counts[0], counts[1], counts[2]
-
-
-def _sides(own: Sequence[int], total: Sequence[int]) -> _Sides:
-    passed, failed = own[:2]
-    passed_rest, failed_rest = total[0] - passed, total[1] - failed
-    return _Sides(passed, passed + failed, passed_rest, passed_rest + failed_rest)
-
-
-def _shrunk(
-    sides: dict[_CellKey, _Sides],
-) -> dict[_CellKey, float]:
-    found: dict[_CellKey, float] = {}
-    for name in {place[0] for _, place in sides}:
-        keys = [key for key in sides if key[1][0] == name]
-        drawn = shrink([sides[k].difference for k in keys], [sides[k].variance for k in keys])
-        found |= dict(zip(keys, drawn, strict=True))
-    return found
-
-
-def shrink(differences: Sequence[float], variances: Sequence[float]) -> list[float]:
-    """Draws differences towards their weighted mean, the more the less certain each is.
-
-    The variance between them is that of DerSimonian and Laird 1986, Meta-analysis in clinical trials.
-
-    Args:
-        differences: The differences.
-        variances: Their variances, above 0.
-    """
-    weights = [1 / variance for variance in variances]
-    total = sum(weights)
-    mean = _dot(weights, differences) / total
-    excess = sum(w * (d - mean) ** 2 for w, d in zip(weights, differences, strict=True)) - len(weights) + 1
-    scale = total - sum(weight**2 for weight in weights) / total
-    between = max(0.0, excess / scale) if scale > 0 else 0.0
-    return [mean + (d - mean) * between / (between + v) for d, v in zip(differences, variances, strict=True)]
-
-
-def _dot(left: Iterable[float], right: Iterable[float]) -> float:
-    return sum(a * b for a, b in zip(left, right, strict=True))
 
 
 # What is not green: scores without a value by reason, and failures with their records.
@@ -406,26 +324,22 @@ _EXAMPLES = 10
 _ROWS = 25
 
 
-class _Reason(NamedTuple):
-    criterion: str
-    version: int
-    text: str
-
-
 def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscored]:
     """Returns scores without a value and verdicts not reached, by reason, most frequent first.
 
-    Args:
-        collected: The rows.
-        entries: The conversations in reading order, whose places are given as examples.
+    Places in the reading order of `entries` are given as examples.
     """
     places = {version: place for place, version in enumerate(collected.versions)}
-    counts: dict[_Reason, int] = {}
-    examples: dict[_Reason, list[int]] = {}
+    counts: Counter[tuple[str, int, str]] = Counter()
+    examples: dict[tuple[str, int, str], list[int]] = {}
     for place, entry in enumerate(entries):
-        for name, text in _reasons(entry):
-            key = _Reason(name, places[entry.version], _short(text))
-            counts[key] = counts.get(key, 0) + 1
+        reasons = [(s["criterion"], s.get("reason")) for s in entry.scores if "value" not in s]
+        reasons += [(STATUS, entry.row["reason"])] if entry.row["verdict"] is None else []
+        for name, reason in reasons:
+            text = reason or NO_REASON
+            shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+            key = (name, places[entry.version], shown)
+            counts[key] += 1
             own = examples.setdefault(key, [])
             if len(own) < _EXAMPLES and place not in own:
                 own.append(place)
@@ -433,17 +347,6 @@ def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscore
     found = [Unscored(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
     rest = sum(number for _, number in ranked[_MOST_REASONS:])
     return [*found, Unscored("", -1, "other reasons", rest, [])] if rest else found
-
-
-def _reasons(entry: Entry) -> list[tuple[str, str]]:
-    found = [(s["criterion"], s.get("reason") or NO_REASON) for s in entry.scores if "value" not in s]
-    if entry.row["verdict"] is None:
-        found.append((STATUS, entry.row["reason"] or NO_REASON))
-    return found
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
@@ -475,19 +378,20 @@ STEPS = 100
 
 def curves(collected: CollectedRuns) -> list[Curve]:
     """Returns the distributions of every criterion without a scale, and of tokens a conversation."""
-    found: dict[tuple[str, str, VersionKey], list[float | None]] = {}
+    places = {version: place for place, version in enumerate(collected.versions)}
+    by_place: dict[tuple[str, int, str], list[float | None]] = {}
     for entry in collected.entries:
         for quantity, unit, value in _quantities(entry, collected.units):
-            found.setdefault((quantity, unit, entry.version), []).append(value)
-    places = {version: place for place, version in enumerate(collected.versions)}
-    measured = {quantity for (quantity, _, _), values in found.items() if any(v is not None for v in values)}
-    return [
-        _curve(quantity, unit, places[version], values)
-        for (quantity, unit, version), values in sorted(
-            found.items(), key=lambda one: (one[0][0], places[one[0][2]])
-        )
-        if quantity in measured
-    ]
+            by_place.setdefault((quantity, places[entry.version], unit), []).append(value)
+    known = {key: sorted(v for v in values if v is not None) for key, values in by_place.items()}
+    measured = {quantity for (quantity, _, _), values in known.items() if values}
+    found = []
+    for key in sorted(key for key in by_place if key[0] in measured):
+        (quantity, version, unit), values = key, known[key]
+        quantiles = [quantile(values, i / STEPS) for i in range(STEPS + 1)] if values else []
+        missing = len(by_place[key]) - len(values)
+        found.append(Curve(quantity, unit, version, len(values), missing, quantiles))
+    return found
 
 
 def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str, float | None]]:
@@ -497,18 +401,6 @@ def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str,
             yield score["criterion"], unit, score.get("value")
     yield "tokens_in", "tokens", entry.row["tokens_in"]
     yield "tokens_out", "tokens", entry.row["tokens_out"]
-
-
-def _curve(quantity: str, unit: str, version: int, values: Sequence[float | None]) -> Curve:
-    known = sorted(value for value in values if value is not None)
-    return Curve(
-        quantity,
-        unit,
-        version,
-        len(known),
-        len(values) - len(known),
-        [quantile(known, i / STEPS) for i in range(STEPS + 1)] if known else [],
-    )
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -523,25 +415,28 @@ _MOST_TURNS = 50
 
 
 class _Sum(Struct):
-    """Scores of one criterion, one level and one version; values and outcomes by conversation."""
+    """Scores of one criterion, one level and one version; values and outcomes by case."""
 
     unscored: int = 0
     passed: int = 0
     failed: int = 0
-    values: dict[int, GroupSum] = field(default_factory=dict)
-    outcomes: dict[int, GroupSum] = field(default_factory=dict)
+    values: dict[str, GroupSum] = field(default_factory=dict)
+    outcomes: dict[str, GroupSum] = field(default_factory=dict)
 
-    def add(
-        self, value: float | None, outcome: str | None, special: Sequence[float], conversation: int
-    ) -> None:
+    def add(self, value: float | None, outcome: str | None, special: Sequence[float], case: str) -> None:
         if value is None:
             self.unscored += 1
         elif value not in special:
-            _add_value(self.values, conversation, value)
+            self._add(self.values, case, value)
         if outcome in ("PASS", "FAIL"):
-            _add_value(self.outcomes, conversation, outcome == "PASS")
+            self._add(self.outcomes, case, outcome == "PASS")
         self.passed += outcome == "PASS"
         self.failed += outcome == "FAIL"
+
+    @staticmethod
+    def _add(groups: dict[str, GroupSum], case: str, value: float) -> None:
+        size, total = groups.get(case, (0, 0.0))
+        groups[case] = GroupSum(size + 1, total + value)
 
     @property
     def scored(self) -> int:
@@ -562,69 +457,59 @@ class _Sum(Struct):
         return self.mean if self.share is None else self.share
 
 
-def _add_value(groups: dict[int, GroupSum], conversation: int, value: float) -> None:
-    known = groups.get(conversation, _EMPTY)
-    groups[conversation] = GroupSum(known.size + 1, known.total + value)
-
-
-_EMPTY = GroupSum(0, 0.0)
-CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
+_CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
 """(criterion, whether it is of whole conversations, version) -> sum."""
+_TurnSums = dict[tuple[str, VersionKey], dict[int, _Sum]]
 
 
 def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
     """Returns the rows of the table: verdicts first, then the criteria in the order of their scores."""
-    sums, turns = _sums(collected.entries), _sums_by_turn(collected.entries)
-    errors = _errors(collected.failures)
-    names = dict.fromkeys([STATUS, *(name for name, _, _ in sums)])
-    return [_row(name, collected, sums, turns, errors) for name in names]
-
-
-def _sums(entries: Iterable[Entry]) -> CriterionSums:
-    sums: CriterionSums = {}
-    for place, entry in enumerate(entries):
-        verdict = entry.row["verdict"]
-        value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
-        sums.setdefault((STATUS, True, entry.version), _Sum()).add(value, verdict, (), place)
-        for score in entry.scores:
-            key = (score["criterion"], "turn_index" not in score, entry.version)
-            sums.setdefault(key, _Sum()).add(*_value(score), place)
-    return sums
-
-
-def _value(score: AnyRow) -> tuple[float | None, str | None, Sequence[float]]:
-    kind = CRITERIA.get(score["criterion"])
-    return score.get("value"), score.get("outcome"), kind.special_values if kind else ()
-
-
-def _sums_by_turn(entries: Iterable[Entry]) -> dict[tuple[str, VersionKey], dict[int, _Sum]]:
-    sums: dict[tuple[str, VersionKey], dict[int, _Sum]] = {}
-    for place, entry in enumerate(entries):
-        for score in entry.scores:
-            turn = score.get("turn_index")
-            if turn is not None and 0 <= turn < _MOST_TURNS:
-                own = sums.setdefault((score["criterion"], entry.version), {})
-                own.setdefault(turn, _Sum()).add(*_value(score), place)
-    return sums
-
-
-def _errors(failures: Sequence[Sequence[AnyRow]]) -> Counter[tuple[str, VersionKey]]:
-    return Counter(
+    sums, turns = _sums(collected.entries)
+    errors = Counter(
         (row["criterion"], VersionKey(place, row.get("app_version") or ""))
-        for place, rows in enumerate(failures)
+        for place, rows in enumerate(collected.failures)
         for row in rows
         if row.get("stage") == "score" and row.get("criterion")
     )
+    measured = (score["criterion"] for entry in collected.entries for score in entry.scores)
+    names = dict.fromkeys([STATUS, *measured])
+    return [_row(name, collected, sums, turns, errors) for name in names]
+
+
+def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums]:
+    sums: _CriterionSums = {}
+    turns: _TurnSums = {}
+    by_version: dict[VersionKey, list[Entry]] = {}
+    for entry in entries:
+        by_version.setdefault(entry.version, []).append(entry)
+    for version, own in by_version.items():
+        rows = [entry.row for entry in own]
+        ids = [(row["eval_id"], row["task"] or unnamed_case(row), row["conversation_id"]) for row in rows]
+        for entry, case in zip(own, own_cases(ids), strict=True):
+            verdict = entry.row["verdict"]
+            value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
+            sums.setdefault((STATUS, True, version), _Sum()).add(value, verdict, (), case)
+            for score in entry.scores:
+                name, turn = score["criterion"], score.get("turn_index")
+                kind = CRITERIA.get(name)
+                given = score.get("value"), score.get("outcome"), kind.special_values if kind else ()
+                sums.setdefault((name, turn is None, version), _Sum()).add(*given, case)
+                if turn is not None and 0 <= turn < _MOST_TURNS:
+                    turns.setdefault((name, version), {}).setdefault(turn, _Sum()).add(*given, case)
+    return sums, turns
 
 
 def _row(
     name: str,
     collected: CollectedRuns,
-    sums: CriterionSums,
-    turns: dict[tuple[str, VersionKey], dict[int, _Sum]],
+    sums: _CriterionSums,
+    turns: _TurnSums,
     errors: Counter[tuple[str, VersionKey]],
 ) -> CriterionRow:
-    is_whole = _shows_conversations(name, collected, sums)
+    # Scores are shown by conversation, latencies and counts by turn, as in the table of a run.
+    wanted = name == STATUS or _scale(name) is not None
+    is_there = any((name, wanted, version) in sums for version in collected.versions)
+    is_whole = wanted if is_there else not wanted
     own = [sums.get((name, is_whole, version)) for version in collected.versions]
     has_outcomes = any(one is not None and one.share is not None for one in own)
     scale = _SHARE if has_outcomes else _scale(name)
@@ -637,13 +522,6 @@ def _row(
     low, high = scale or (None, None)
     level = "conversation" if is_whole else "turn"
     return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures)
-
-
-def _shows_conversations(name: str, collected: CollectedRuns, sums: CriterionSums) -> bool:
-    """Scores are shown by conversation, latencies and counts by turn, as in the table of a run."""
-    wanted = name == STATUS or _scale(name) is not None
-    is_there = any((name, wanted, version) in sums for version in collected.versions)
-    return wanted if is_there else not wanted
 
 
 def _scale(name: str) -> tuple[float, float] | None:

@@ -4,19 +4,8 @@ import re
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import VALUES, failure_mark, own_result
+from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    ANTHROPIC_PARTS,
-    CALL,
-    HOSTED,
-    SYSTEM,
-    THOUGHT,
-    USER,
-    part_kind,
-    part_types,
-    role_of,
-)
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     block_stream,
@@ -25,6 +14,7 @@ from turnwise.transforms.formats.messages.streams import (
     key_set,
     kind_of,
     objects,
+    objects_in,
     stated,
     text_at,
 )
@@ -40,28 +30,27 @@ BLOCK_KEYS = key_set(
     "thinking signature data server_name title context"
 )
 _CALL_KEYS = BLOCK_KEYS | {*VALUES}
-_CALLS = part_types(ANTHROPIC_PARTS, CALL, HOSTED)
+_CALLS = kinds.part_types(kinds.ANTHROPIC_PARTS, kinds.CALL, kinds.HOSTED)
 
 
 def _fits(message: JsonObject) -> bool:
-    content = message.get("content")
-    return "role" in message and isinstance(content, list) and any(map(is_block, content))
+    return "role" in message and any(map(is_block, objects_in(message.get("content"))))
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for message in objects(messages, "messages"):
-        role, content = role_of(message.get("role")), message.get("content")
-        if role == SYSTEM:
+        role, content = kinds.role_of(message.get("role")), message.get("content")
+        if role == kinds.SYSTEM:
             continue
-        if role == USER:
+        if role == kinds.USER:
             read_user(as_blocks(content), log, message.get("timestamp"))
-        elif role == AGENT:
+        elif role == kinds.AGENT:
             read_agent(as_blocks(content), log)
             log.said(message)
         else:
             log.unread.role(message.get("role"))
-        log.unread.keys(message, KEYS, role != USER)
+        log.unread.keys(message, KEYS, role != kinds.USER)
 
 
 def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = None) -> None:
@@ -71,7 +60,10 @@ def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = No
         ValueError: A value has the wrong type.
     """
     results = [block for block in blocks if is_block(block)]
-    others = [block for block in blocks if not (is_block(block) or (results and _is_reminder(block)))]
+    others = [block for block in blocks if not is_block(block)]
+    if results:
+        # Notes of Claude Code to the model follow results.
+        others = [block for block in others if not _REMINDER.fullmatch(str(block.get("text")))]
     for block in results:
         read_block(block, log)
     texts = [text_at(block, "text") for block in others if kind_of(block) == "text"]
@@ -80,12 +72,6 @@ def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = No
     for block in others:
         if kind_of(block) != "text":
             log.unread.part(kind_of(block), by_agent=False)
-
-
-def _is_reminder(block: JsonObject) -> bool:
-    """Returns whether a block is a note of Claude Code to the model, which follows results."""
-    text = block.get("text")
-    return isinstance(text, str) and bool(_REMINDER.fullmatch(text))
 
 
 def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:
@@ -99,7 +85,7 @@ def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:
         kind = kind_of(block)
         if kind == "text":
             text += text_at(block, "text")
-        elif part_kind(kind) == THOUGHT:
+        elif kinds.part_kind(kind) == kinds.THOUGHT:
             if kind == "compaction" and not log.steps:
                 log.general.add(MISSING_HISTORY, _COMPACTED, calls=True, words=True)
             continue
@@ -119,7 +105,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
         log.failure = reply.get("error") or "error"
         return
     read_messages([{"role": "assistant", **stated(reply)}], log)
-    log.usage(usage_of(reply.get("usage")))
+    log.usage(reply.get("usage"))
     log.finish = reply.get("stop_reason")
 
 
@@ -159,40 +145,23 @@ def read_block(block: JsonObject, log: Dialogue) -> None:
         log.call(block.get("name"), block.get("input"), block.get("id"), path, own_result(block))
         return
     content = block.get("content")
-    error = failure_mark(block) or _error(content)
+    error = failure_mark(block)
+    if not error and isinstance(content, dict):
+        # The content of a server's result may state an error of its own.
+        is_error = str(content.get("type")).endswith("_error")
+        error = content.get("error_code") or True if is_error else content.get("return_code") not in (None, 0)
     log.result(result_value(content, log), block.get("tool_use_id"), error=error or None)
-
-
-def _error(content: JsonValue) -> JsonValue:
-    """Returns the error that the content of a server's result states."""
-    if not isinstance(content, dict):
-        return None
-    if str(content.get("type")).endswith("_error"):
-        return content.get("error_code") or True
-    return content.get("return_code") not in (None, 0)
 
 
 def result_value(content: JsonValue, log: Dialogue) -> JsonValue:
     """Returns what a result holds: the text of its text parts, decoded, or the content as it is."""
     if not isinstance(content, list):
         return decoded(content)
-    texts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+    parts = objects_in(content)
+    texts = [part for part in parts if part.get("type") == "text"]
     if not texts and content:
         return content
-    for part in content:
-        if isinstance(part, dict) and part.get("type") != "text":
+    for part in parts:
+        if part.get("type") != "text":
             log.unread.part(str(part.get("type")), by_agent=False)
     return decoded(joined_texts([text_at(part, "text") for part in texts]))
-
-
-def usage_of(usage: JsonValue) -> JsonObject:
-    """Returns token counts; those of cached input are input too."""
-    if not isinstance(usage, dict):
-        return {}
-    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    counts = [count for name in names if type(count := usage.get(name)) is int]
-    return {
-        "input_tokens": sum(counts) if counts else None,
-        "output_tokens": usage.get("output_tokens"),
-        "cached_tokens": usage.get("cache_read_input_tokens"),
-    }

@@ -5,19 +5,10 @@ from turnwise.transforms.formats.endings import length
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.spellings import read_dialogue
-from turnwise.transforms.formats.messages.streams import (
-    as_object,
-    block_stream,
-)
+from turnwise.transforms.formats.messages.streams import as_object, block_stream, objects_in
 
-_EVENTS = (
-    "messageStart",
-    "contentBlockStart",
-    "contentBlockDelta",
-    "contentBlockStop",
-    "messageStop",
-    "metadata",
-)
+_EVENTS = ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
+           "metadata")  # fmt: skip
 _FLAT = frozenset(("contentBlockIndex", "stopReason", "metrics"))
 _NO_EVENT = frozenset(("output", "messages", "contents", "turns", "content", "parts"))
 """Keys of replies, of records and of messages, which may state a `stopReason`, too."""
@@ -42,40 +33,27 @@ def _joined_events(events: list[JsonObject]) -> JsonObject:
             piece = {"text": delta.get("text"), "partial_json": spelt.get("input")}
             steps.append({"type": "content_block_delta", "index": place, "delta": piece})
         reply |= {key: inner[key] for key in ("stopReason", "usage", "metrics") if key in inner}
-    content = [_block(block) for block in block_stream(steps)["content"]]
+    content: list[JsonObject] = []
+    for block in block_stream(steps)["content"]:
+        if isinstance(block.get("toolUse"), dict):
+            content.append({"toolUse": {**block["toolUse"], "input": block.get("input", {})}})
+        else:
+            content.append({"text": block.get("text")} if "text" in block else {"reasoningContent": {}})
     return {**reply, "output": {"message": {"role": "assistant", "content": content}}}
 
 
-def _block(block: JsonObject) -> JsonObject:
-    if isinstance(block.get("toolUse"), dict):
-        return {"toolUse": {**block["toolUse"], "input": block.get("input", {})}}
-    return {"text": block.get("text")} if "text" in block else {"reasoningContent": {}}
-
-
 def _fits(message: JsonObject) -> bool:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
     return any(
-        isinstance(b, dict) and b.get("type") is None and b.keys() & {"toolUse", "toolResult"} for b in blocks
+        block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
+        for block in objects_in(message.get("content"))
     )
 
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:
-    output = reply.get("output")
-    message = output.get("message") if isinstance(output, dict) else None
-    if message is not None:
+    if (message := as_object(reply.get("output")).get("message")) is not None:
         read_dialogue([message], log)
-    usage, metrics = reply.get("usage"), reply.get("metrics")
-    if isinstance(usage, dict):
-        names = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
-        counts = [count for name in names if type(count := usage.get(name)) is int]
-        log.usage(
-            {
-                "input_tokens": sum(counts) if counts else None,
-                "output_tokens": usage.get("outputTokens"),
-                "cached_tokens": usage.get("cacheReadInputTokens"),
-            }
-        )
+    metrics = reply.get("metrics")
+    log.usage(reply.get("usage"))
     if isinstance(metrics, dict) and log.turns:
         log.turn.model_ms = length(metrics.get("latencyMs"))
     log.finish = reply.get("stopReason")

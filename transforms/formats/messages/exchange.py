@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import islice
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
 from turnwise.transforms.formats.messages.messages_base import (
@@ -21,20 +21,13 @@ from turnwise.transforms.formats.messages.messages_base import (
     read_half,
 )
 from turnwise.transforms.formats.messages.streams import as_object, events_of, key_set
-from turnwise.transforms.formats.registry import (
-    EventReader,
-    Format,
-    ReadSettings,
-    record_place,
-    register_format,
-)
 from turnwise.transforms.text.dates import time_seconds
 
 _NAMES = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id")
 _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
-) | frozenset((*_NAMES,))
+).union(_NAMES)
 
 
 class _Exchange(NamedTuple):
@@ -76,18 +69,8 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     return _Exchange(dialect, log, {**request, **beside})
 
 
-def _stated(value: JsonObject) -> str | None:
-    """Returns the conversation that a record names, itself or in the request's metadata."""
-    request = _halves(value)[0]
-    holders = (value, value.get("metadata"), request.get("metadata"), request)
-    names = [as_text(h.get(key)) for h in holders if isinstance(h, dict) for key in _NAMES]
-    kept = request.get("conversation")
-    names.append(as_text(kept.get("id") if isinstance(kept, dict) else kept))
-    return next(filter(None, names), None)
-
-
 def _place(value: JsonObject) -> tuple[str, int]:
-    """Returns the conversation of a record: as it is named, or by how it opens.
+    """Returns the conversation of a record: as it or its request's metadata names it, or by how it opens.
 
     The opening goes up to the agent's first step. Every request repeats the messages before it, so all of
     a conversation open alike. A request without an answer stands alone.
@@ -95,9 +78,13 @@ def _place(value: JsonObject) -> tuple[str, int]:
     Raises:
         ValueError: It cannot be read.
     """
-    stated = _stated(value)
-    if stated:
-        return stated, -1
+    request = _halves(value)[0]
+    holders = (value, value.get("metadata"), request.get("metadata"), request)
+    names = [as_text(holder.get(key)) for holder in holders if isinstance(holder, dict) for key in _NAMES]
+    kept = request.get("conversation")
+    names.append(as_text(kept.get("id") if isinstance(kept, dict) else kept))
+    if name := next(filter(None, names), None):
+        return name, -1
     exchange = _read_exchange(value)
     steps = exchange.log.steps
     first = next((i for i, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
@@ -112,41 +99,36 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     Raises:
         ValueError: They cannot be read.
     """
-    exchanges = sorted(map(_read_chain, _chains(values)), key=lambda each: len(each.log.steps))
+    exchanges = []
+    for chain in _chains(values):
+        # Each record has only the new messages.
+        whole = Dialogue()
+        exchanges.append([_read_exchange(value, whole) for value in chain][-1])
+    exchanges.sort(key=lambda exchange: len(exchange.log.steps))
     *others, (dialect, log, request) = exchanges
     for other in others:
         if other.log.steps != log.steps[: len(other.log.steps)] or other.dialect is not dialect:
             said = "a request is not among the messages of the longest one; its reply is not read"
             log.general.add("OtherBranch", said, calls=True)
         else:
-            _add_measures(log, other.log)
+            # The tokens and the time of earlier replies are of their turns.
+            log.uncounted |= other.log.uncounted
+            for turn, its in zip(log.turns, other.log.turns, strict=False):
+                turn.usage = added(turn.usage, its.usage)
+                if its.model_ms is not None:
+                    turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
     return conversation(dialect, log, {**request, "id": session_id}, session_id)
 
 
-def _read_chain(values: Sequence[JsonObject]) -> _Exchange:
-    """Reads records of which each has only the new messages."""
-    whole = Dialogue()
-    return [_read_exchange(value, whole) for value in values][-1]
-
-
-def _add_measures(log: Dialogue, other: Dialogue) -> None:
-    """Adds the tokens and the time of earlier replies to their turns."""
-    log.uncounted |= other.uncounted
-    for turn, its in zip(log.turns, other.turns, strict=False):
-        turn.usage = added(turn.usage, its.usage)
-        if its.model_ms is not None:
-            turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
-
-
 # For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="model_exchange",
         keys=("request", "response"),
         help="requests to a model with their replies; those of one conversation are joined",
         rank=120,
         recognises=_is_exchange,
-        events=EventReader(place=_place, join=_join),
+        events=registry.EventReader(place=_place, join=_join),
         has_rubrics=False,
     )
 )
@@ -172,8 +154,16 @@ def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
     places = {link.name: place for place, link in enumerate(links) if link.name}
     followed = {places.get(link.previous) for link in links if link.previous}
     ends = set(range(len(links))) - followed - set(kept[:-1]) or {len(links) - 1}
-    found = [kept if place in kept else _chain(place, links, places) for place in sorted(ends)]
-    return [[links[place].value for place in chain] for chain in found]
+    chains: list[list[JsonObject]] = []
+    for end in sorted(ends):
+        chain: list[int] = []
+        at: int | None = end
+        while at is not None and at not in chain:
+            chain.append(at)
+            previous = links[at].previous
+            at = places.get(previous) if previous else None
+        chains.append([links[place].value for place in (kept if end in kept else chain[::-1])])
+    return chains
 
 
 def _link(value: JsonObject) -> _Link:
@@ -186,17 +176,6 @@ def _link(value: JsonObject) -> _Link:
     return _Link(value, time, as_text(held.get("id")), previous, is_kept)
 
 
-def _chain(place: int, links: Sequence[_Link], places: dict[str, int]) -> list[int]:
-    """Returns the places of a record and of those before it."""
-    chain: list[int] = []
-    at: int | None = place
-    while at is not None and at not in chain:
-        chain.append(at)
-        previous = links[at].previous
-        at = places.get(previous) if previous else None
-    return chain[::-1]
-
-
 _TRIED = 50
 
 
@@ -204,18 +183,18 @@ def _body(half: JsonValue) -> JsonValue:
     """Returns the body of a half: inside `body`, or of its JSON text."""
     inner = half.get("body") if isinstance(half, dict) else None
     value = half if inner is None else inner
-    found = json_structure(value) if isinstance(value, str) else None
-    return value if found is None else found
+    structure = json_structure(value) if isinstance(value, str) else None
+    return value if structure is None else structure
 
 
 def _dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:
     """Returns the dialects whose keys either half has."""
-    found = set(dialects_of(request))
-    first = list(islice(events, _TRIED))
-    for dialect in DIALECTS.values():
-        if dialect.is_reply(reply) if isinstance(reply, dict) else any(map(dialect.is_event, first)):
-            found.add(dialect.name)
-    return found
+    first = events[:_TRIED]
+    return set(dialects_of(request)).union(
+        dialect.name
+        for dialect in DIALECTS.values()
+        if (dialect.is_reply(reply) if isinstance(reply, dict) else any(map(dialect.is_event, first)))
+    )
 
 
 def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]:
@@ -234,18 +213,15 @@ def _is_reply(value: JsonObject) -> bool:
     return (is_plain and len(dialects) == 1) or (not dialects and _is_event(value))
 
 
-def _dialect(events: list[JsonObject]) -> Dialect:
-    first = list(islice(events, _TRIED))
-    found = [each for each in DIALECTS.values() if any(each.is_event(e) or each.is_reply(e) for e in first)]
-    if len(found) != 1:
-        raise ValueError("not the reply of a model, or one in several formats")
-    return found[0]
-
-
-def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     events = events_of(value if isinstance(value, list) else [value])
-    dialect, log = _dialect(events), Dialogue()
-    reply = events[0]
+    first = events[:_TRIED]
+    dialects = [
+        d for d in DIALECTS.values() if any(d.is_event(event) or d.is_reply(event) for event in first)
+    ]
+    if len(dialects) != 1:
+        raise ValueError("not the reply of a model, or one in several formats")
+    [dialect], log, reply = dialects, Dialogue(), events[0]
     is_stream = dialect.join is not None and dialect.is_event(reply)
     if dialect.join and is_stream:
         reply = dialect.join(events)
@@ -254,12 +230,12 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     if is_stream:
         log.check_end()
     log.general.add(MISSING_HISTORY, NO_REQUEST)
-    return [conversation(dialect, log, reply, record_place(record))]
+    return [conversation(dialect, log, reply, registry.record_place(record))]
 
 
 # For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="model_reply",
         keys=("object", "created", "choices"),
         help="a model's reply without its request, whole or as the events of a stream",

@@ -15,12 +15,9 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.spellings import read_dialogue
-from turnwise.transforms.formats.messages.streams import as_object, objects, text_at
+from turnwise.transforms.formats.messages.streams import as_object, objects, objects_in, text_at
 
-_CALLS, _RESULTS, _OTHERS = (
-    frozenset(map(snake, part_types(GEMINI_PARTS, *kinds))) for kinds in ((CALL, HOSTED), (RESULT,), (MEDIA,))
-)
-PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_OTHERS))
+_PARTS = frozenset(("text", *map(snake, part_types(GEMINI_PARTS, CALL, HOSTED, RESULT, MEDIA))))
 """Keys that name parts."""
 
 
@@ -30,22 +27,18 @@ def _plain(part: JsonObject) -> JsonObject:
 
 
 def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
-    read_dialogue(_with_texts(contents), log, USER)
-
-
-def _with_texts(contents: list[JsonValue]) -> list[JsonValue]:
-    """Returns contents with texts in their place as one of the user, as Google's library sends them."""
-    found: list[JsonValue] = []
+    """Adds contents; texts in a row are one content of the user, as Google's library sends them."""
+    whole: list[JsonValue] = []
     texts: list[JsonValue] = []
-    for each in contents:
-        if not isinstance(each, str):
+    for content in contents:
+        if not isinstance(content, str):
             texts = []
-            found.append(each)
+            whole.append(content)
             continue
         if not texts:
-            found.append({"role": "user", "parts": texts})
-        texts.append({"text": each})
-    return found
+            whole.append({"role": "user", "parts": texts})
+        texts.append({"text": content})
+    read_dialogue(whole, log, USER)
 
 
 _FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
@@ -54,9 +47,8 @@ _KEPT = ("usage_metadata", "prompt_feedback", _AUTOMATIC)
 
 
 def _fits(message: JsonObject) -> bool:
-    parts = message.get("parts")
-    given = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    return any(part.get("type") is None and not PARTS.isdisjoint(map(snake, part)) for part in given)
+    parts = objects_in(message.get("parts"))
+    return any(part.get("type") is None and not _PARTS.isdisjoint(map(snake, part)) for part in parts)
 
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:
@@ -76,17 +68,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
     # The reply counts the tokens of the last call of the model only.
-    usage = {} if has_others else _plain(as_object(found.get("usage_metadata")))
-    outputs = (usage.get("candidates_token_count"), usage.get("thoughts_token_count"))
-    counts = [count for count in outputs if type(count) is int]
-    log.usage(
-        {
-            "input_tokens": usage.get("prompt_token_count"),
-            "output_tokens": sum(counts) if counts else None,
-            "cached_tokens": usage.get("cached_content_token_count"),
-            "reasoning_tokens": usage.get("thoughts_token_count"),
-        }
-    )
+    log.usage({} if has_others else _plain(as_object(found.get("usage_metadata"))))
 
 
 def _automatic(contents: list[JsonObject], log: Dialogue) -> None:

@@ -1,50 +1,28 @@
 """Messages of LangChain and states of LangGraph, as `dumpd`, `messages_to_dict` or `model_dump` spell."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.chat import call_results, message_calls
-from turnwise.transforms.formats.endings import as_text, failure_mark, own_result, usage_fields
+from turnwise.transforms.formats.endings import as_text, failure_mark, own_result
+from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.anthropic import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    HOSTED,
-    LANGCHAIN_PARTS,
-    RESULT,
-    SYSTEM,
-    TEXT,
-    TOOL,
-    USER,
-    part_types,
-    role_of,
-)
-from turnwise.transforms.formats.messages.messages_base import (
-    Dialect,
-    conversation,
-    read_half,
-    register_dialect,
-)
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     key_set,
     kind_of,
     listed,
     objects,
+    objects_in,
     stated,
     text_at,
 )
-from turnwise.transforms.formats.registry import (
-    EventReader,
-    Format,
-    ReadSettings,
-    record_place,
-    register_format,
-)
 
 _LANGCHAIN_OWN = ("human", "ai", "remove")
-_TEXTS = part_types(LANGCHAIN_PARTS, TEXT)
+_TEXTS = kinds.part_types(kinds.LANGCHAIN_PARTS, kinds.TEXT)
 _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_chunk invalid_tool_call")
 KEYS = key_set(
     "type role content id name tool_calls invalid_tool_calls tool_call_id status usage_metadata "
@@ -58,11 +36,11 @@ def _fits(message: JsonObject) -> bool:
     kind = message.get("type")
     if not isinstance(kind, str) or "role" in message:
         return False
-    role = role_of(kind)
+    role = kinds.role_of(kind)
     if isinstance(message.get("data"), dict):
         return role is not None or kind.lower().startswith(("remove", "chat"))
     is_own = kind.lower().startswith(_LANGCHAIN_OWN)
-    return is_own or (role in (TOOL, SYSTEM) and "content" in message)
+    return is_own or (role in (kinds.TOOL, kinds.SYSTEM) and "content" in message)
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
@@ -74,18 +52,18 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     given = _joined_chunks([_unwrapped(each) for each in objects(messages, "messages")])
     for message in _kept_messages(given, log):
         role = _whose(message)
-        if role == USER:
+        if role == kinds.USER:
             log.user(_words(message, log, False))
-        elif role == AGENT:
+        elif role == kinds.AGENT:
             _agent(message, log)
-        elif role == TOOL:
+        elif role == kinds.TOOL:
             value = result_value(message.get("content"), log)
             error = failure_mark(message)
             said = value if error is True and isinstance(value, str) else None
             log.result(value, message.get("tool_call_id"), message.get("name"), said or error)
-        elif role != SYSTEM:
+        elif role != kinds.SYSTEM:
             log.unread.role(role)
-        log.unread.keys(message, KEYS, role == AGENT)
+        log.unread.keys(message, KEYS, role == kinds.AGENT)
 
 
 def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
@@ -107,7 +85,7 @@ def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
     return "".join(said)
 
 
-_SERVER = part_types(LANGCHAIN_PARTS, HOSTED, RESULT)
+_SERVER = kinds.part_types(kinds.LANGCHAIN_PARTS, kinds.HOSTED, kinds.RESULT)
 
 
 def _agent(message: JsonObject, log: Dialogue) -> None:
@@ -122,39 +100,39 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
     bad = list(objects(message.get("invalid_tool_calls"), "invalid_tool_calls"))
     for call in bad:
         log.call(call.get("name"), call.get("args"), call.get("id"))
-        log.unread.add(
-            "InvalidCall", f"the arguments of a call could not be read: {str(call.get('error'))[:100]}"
-        )
-    content = message.get("content")
-    blocks = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+        error = str(call.get("error"))[:100]
+        log.unread.add("InvalidCall", f"the arguments of a call could not be read: {error}")
+    blocks, has_none = objects_in(message.get("content")), not calls and not bad
     for block in blocks:
-        _block(block, log, not calls and not bad)
+        # A call or result of a server, or a call that `tool_calls` does not repeat.
+        kind = kind_of(block)
+        if kind == "server_tool_call":
+            log.call(block.get("name"), block.get("args"), block.get("id"))
+        elif kind == "server_tool_result":
+            log.result(block.get("output"), block.get("tool_call_id"), error=failure_mark(block))
+        elif is_block(block) and kind != "tool_use":
+            read_block(block, log)
+        elif kind in ("tool_use", "tool_call", "function_call") and has_none:
+            args = next((block[key] for key in ("input", "args", "arguments") if key in block), None)
+            log.call(block.get("name"), args, block.get("call_id") or block.get("id"))
     extra = message.get("additional_kwargs")
-    if isinstance(extra, dict) and not calls and not bad and not any(kind_of(b) in _CALLS for b in blocks):
+    if isinstance(extra, dict) and has_none and not any(kind_of(block) in _CALLS for block in blocks):
         for made, own in zip(message_calls(extra), call_results(extra), strict=True):
             log.call(made.name, made.args, made.id, own=own)
-    _add_usage(message, log)
+    # Older versions keep the tokens in the metadata of the response.
+    about = as_object(message.get("response_metadata"))
+    log.usage(
+        as_object(message.get("usage_metadata"))
+        or as_object(about.get("token_usage"))
+        or as_object(about.get("usage"))
+    )
     log.finish = finish_reason(message)
     log.said(message)
 
 
-def _block(block: JsonObject, log: Dialogue, has_none: bool) -> None:
-    """Adds the call or result of a block: a server's, or one that `tool_calls` does not repeat."""
-    kind = kind_of(block)
-    if kind == "server_tool_call":
-        log.call(block.get("name"), block.get("args"), block.get("id"))
-    elif kind == "server_tool_result":
-        log.result(block.get("output"), block.get("tool_call_id"), error=failure_mark(block))
-    elif is_block(block) and kind != "tool_use":
-        read_block(block, log)
-    elif kind in ("tool_use", "tool_call", "function_call") and has_none:
-        args = next((block[key] for key in ("input", "args", "arguments") if key in block), None)
-        log.call(block.get("name"), args, block.get("call_id") or block.get("id"))
-
-
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
-LANGCHAIN = register_dialect(
-    Dialect(
+LANGCHAIN = messages_base.register_dialect(
+    messages_base.Dialect(
         name="langchain_messages",
         keys=(("channel_values", "channel_versions"),),
         help="messages of LangChain, states of LangGraph",
@@ -183,8 +161,8 @@ def _whose(message: JsonObject) -> str:
     kind = str(message.get("type") or "")
     if kind.lower() in ("remove", "removemessage"):
         return "remove"
-    stated = str(message.get("role") or kind)
-    return role_of(kind) or role_of(stated) or stated
+    role = str(message.get("role") or kind)
+    return kinds.role_of(kind) or kinds.role_of(role) or role
 
 
 def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
@@ -205,24 +183,26 @@ def _is_chunk(message: JsonObject) -> bool:
 
 def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
     """Returns two chunks as one: texts and arguments continued, other keys of the later one."""
-    pieces = [each for message in (one, other) for each in objects(message.get("tool_call_chunks"), "chunks")]
-    stated = {key: value for key, value in other.items() if value not in (None, "", [], {})}
+    pieces = [piece for chunk in (one, other) for piece in objects(chunk.get("tool_call_chunks"), "chunks")]
+    later = {key: value for key, value in other.items() if value not in (None, "", [], {})}
     content = [*_parts(one.get("content")), *_parts(other.get("content"))]
-    return {**one, **stated, "content": content, "tool_call_chunks": pieces, "tool_calls": _calls(pieces)}
-
-
-def _parts(content: JsonValue) -> list[JsonValue]:
-    return content if isinstance(content, list) else [content] if content else []
-
-
-def _calls(pieces: list[JsonObject]) -> list[JsonValue]:
-    """Returns the calls whose names, ids and JSON texts come in pieces, by the index of each."""
-    calls: dict[JsonValue, dict[str, str]] = {}
+    # Names, ids and JSON texts of calls come in pieces, by the index of each.
+    calls: dict[JsonValue, JsonObject] = {}
     for piece in pieces:
         call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
         for key in call:
             call[key] += piece[key] if isinstance(piece.get(key), str) else ""
-    return [dict(call) for call in calls.values()]
+    return {
+        **one,
+        **later,
+        "content": content,
+        "tool_call_chunks": pieces,
+        "tool_calls": [dict(call) for call in calls.values()],
+    }
+
+
+def _parts(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else [content] if content else []
 
 
 def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
@@ -242,22 +222,6 @@ def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject
 
 
 _REASONS = ("finish_reason", "stop_reason", "stopReason")
-
-
-def _add_usage(message: JsonObject, log: Dialogue) -> None:
-    """Adds the tokens of a message, which older versions keep in the metadata of the response."""
-    usage, about = as_object(message.get("usage_metadata")), as_object(message.get("response_metadata"))
-    older = as_object(about.get("token_usage") or about.get("usage"))
-    if not usage and older:
-        log.usage(usage_fields(older))
-        return
-    log.usage(
-        {
-            **{name: usage.get(name) for name in ("input_tokens", "output_tokens")},
-            "cached_tokens": as_object(usage.get("input_token_details")).get("cache_read"),
-            "reasoning_tokens": as_object(usage.get("output_token_details")).get("reasoning"),
-        }
-    )
 
 
 def finish_reason(message: JsonObject) -> str | None:
@@ -282,31 +246,22 @@ def _from_array(value: list[JsonValue]) -> JsonObject | None:
     """Returns the snapshot that an array spells: `StateSnapshot` is a named tuple."""
     if not _FEWEST_FIELDS <= len(value) <= len(_FIELDS):
         return None
-    values, nodes, config, metadata, created_at, parent, *_ = value
-    is_one = isinstance(values, dict) and isinstance(config, dict) and isinstance(nodes, list)
-    is_one = is_one and all(isinstance(node, str) for node in nodes) and isinstance(metadata, dict | None)
-    if not (is_one and isinstance(created_at, str | None) and isinstance(parent, dict | None)):
-        return None
-    return dict(zip(_FIELDS, value, strict=False))
+    kinds_of = (dict, list, dict, dict | None, str | None, dict | None)
+    is_one = all(map(isinstance, value, kinds_of)) and all(isinstance(node, str) for node in value[1])
+    return dict(zip(_FIELDS, value, strict=False)) if is_one else None
 
 
-def _about(snapshot: JsonObject) -> Iterator[JsonObject]:
-    """Yields the objects that may name the thread and the checkpoint."""
-    for key in _PLACES:
-        yield as_object(as_object(snapshot.get(key)).get("configurable"))
-        yield as_object(snapshot.get(key))
-
-
-def _stated(snapshot: JsonObject, key: str) -> str | None:
-    return next((as_text(each[key]) for each in _about(snapshot) if each.get(key)), None)
-
-
-def _thread(snapshot: JsonObject) -> str | None:
-    return _stated(snapshot, "thread_id")
+def _stated(snapshot: JsonObject, key: str = "thread_id") -> str | None:
+    """Returns the thread that a snapshot names, or what else `key` is."""
+    for holder in map(as_object, map(snapshot.get, _PLACES)):
+        for held in (as_object(holder.get("configurable")), holder):
+            if held.get(key):
+                return as_text(held[key])
+    return None
 
 
 def _is_nameless(value: JsonObject) -> bool:
-    return _is_snapshot(value) and _thread(value) is None
+    return _is_snapshot(value) and _stated(value) is None
 
 
 def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
@@ -318,62 +273,59 @@ def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
 
 def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
     log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
+    messages_base.read_half(LANGCHAIN, snapshot, log)
     return log.steps
 
 
 def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
     """Returns the conversation of the newest snapshot, given also those before it."""
     log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
+    messages_base.read_half(LANGCHAIN, snapshot, log)
     if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
         log.general.add("OtherBranch", _BRANCH, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
-    tasks = snapshot.get("tasks")
-    errors = (
-        (task.get("error") for task in tasks if isinstance(task, dict)) if isinstance(tasks, list) else ()
-    )
+    errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
     log.failure = next(filter(None, errors), None)
-    return conversation(LANGCHAIN, log, snapshot, name)
+    return messages_base.conversation(LANGCHAIN, log, snapshot, name)
 
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
     newest = max(values, key=_age)
-    main = [each for each in values if _age(each)[0] == _age(newest)[0] and each is not newest]
+    main = [value for value in values if _age(value)[0] == _age(newest)[0] and value is not newest]
     return _conversation(newest, main, thread)
 
 
-def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     """Returns the conversations of snapshots that name no thread: those that no other one continues."""
-    found = list(objects(value if isinstance(value, list) else [value], "snapshots"))
-    steps = sorted(((_steps(each), i) for i, each in enumerate(found)), key=lambda one: -len(one[0]))
-    kept: list[tuple[list[tuple[object, ...]], int]] = []
-    for own, place in steps:
-        if not any(own == other[: len(own)] for other, _ in kept):
-            kept.append((own, place))
-    name = record_place(record)
-    names = [name] if len(kept) == 1 else [f"{name}:{i + 1}" for _, i in kept]
-    return [_conversation(found[i], (), each) for (_, i), each in zip(kept, names, strict=True)]
+    snapshots = list(objects(value if isinstance(value, list) else [value], "snapshots"))
+    steps = list(map(_steps, snapshots))
+    kept: list[int] = []
+    for place in sorted(range(len(steps)), key=lambda place: -len(steps[place])):
+        if not any(steps[place] == steps[other][: len(steps[place])] for other in kept):
+            kept.append(place)
+    name = registry.record_place(record)
+    names = [name] if len(kept) == 1 else [f"{name}:{place + 1}" for place in kept]
+    return [_conversation(snapshots[place], (), name) for place, name in zip(kept, names, strict=True)]
 
 
 # For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="langgraph_thread",
         keys=("values", "next", "config"),
         help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
         "the newest of a thread counts",
         rank=110,
-        recognises=lambda record: _is_snapshot(record) and _thread(record) is not None,
+        recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
         from_array=_from_array,
-        events=EventReader(place=lambda value: (_thread(value) or "", -1), join=_join),
+        events=registry.EventReader(place=lambda value: (_stated(value) or "", -1), join=_join),
         time_keys=("created_at",),
         has_rubrics=False,
     )
 )
 # For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="langgraph_history",
         keys=("values", "next", "parent_config"),
         help="snapshots of LangGraph threads that name no thread: a list of them, newest first",

@@ -1,6 +1,6 @@
 """Dialects of messages: what each reader of a list of messages registers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -8,7 +8,14 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, declared_tools
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, listed, stated
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
+    decoded,
+    key_set,
+    listed,
+    objects_in,
+    stated,
+)
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
 
@@ -113,8 +120,8 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
 def _state_of(record: JsonObject) -> JsonObject:
     """Returns the object that holds the messages: the record, or the snapshot of a state inside it."""
     holders = (record, as_object(record.get("checkpoint")))
-    inner = (holder.get(key) for holder in holders for key in _INNER)
-    return next((each for each in inner if isinstance(each, dict) and messages_in(each)[0]), record)
+    states = objects_in([holder.get(key) for holder in holders for key in _INNER])
+    return next((state for state in states if messages_in(state)[0]), record)
 
 
 _last: tuple[JsonObject, frozenset[str]] = {}, frozenset()
@@ -123,32 +130,23 @@ _last: tuple[JsonObject, frozenset[str]] = {}, frozenset()
 def dialects_of(record: JsonObject) -> frozenset[str]:
     """Returns the dialects whose own keys a record has, in any of its messages; see `Dialect.fits`."""
     global _last
-    seen, found = _last
-    if seen is not record:
-        found = frozenset(_found(record))
-        _last = record, found
-    return found
+    if _last[0] is not record:
+        _last = record, frozenset(_dialects_of(record))
+    return _last[1]
 
 
-def _found(record: JsonObject) -> Iterator[str]:
+def _dialects_of(record: JsonObject) -> list[str]:
     if record.keys() >= {"request", "response"} or record.keys() >= {"run_type", "dotted_order"}:
-        return
-    state = _state_of(record)
-    key, messages = messages_in(state)
-    tried = messages[:_TRIED] if isinstance(messages, list) else []
-    given = [stated(each) for each in tried if isinstance(each, dict)]
+        return []
+    key, messages = messages_in(_state_of(record))
+    given = list(map(stated, objects_in(messages[:_TRIED] if isinstance(messages, list) else None)))
     # Most messages of chats have no key that any dialect looks for.
-    marked = [each for each in given if isinstance(each.get("content"), list) or not _MARKS.isdisjoint(each)]
-    own = [each for each in DIALECTS.values() if each.is_reply(record) or any(map(each.fits, marked))]
-    holders = [each for each in DIALECTS.values() if each.holder and each.holder == key]
-    yield from (each.name for each in own or (holders if _is_request(record, given) else ()))
-
-
-def _is_request(record: JsonObject, messages: list[JsonObject]) -> bool:
-    """Returns whether a record with plain messages under its dialect's own key is a request to a model."""
-    if messages:
-        return all("role" in message for message in messages)
-    return "model" in record
+    marked = [held for held in given if isinstance(held.get("content"), list) or not _MARKS.isdisjoint(held)]
+    dialects = [d for d in DIALECTS.values() if d.is_reply(record) or any(map(d.fits, marked))]
+    if not dialects and (all("role" in held for held in given) if given else "model" in record):
+        # Plain messages under a dialect's own key are a request to its model.
+        dialects = [d for d in DIALECTS.values() if d.holder and d.holder == key]
+    return [dialect.name for dialect in dialects]
 
 
 def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: ReadSettings) -> Conversation:
@@ -211,12 +209,13 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         said = f"{len(others)} messages are in branches that were left"
         log.general.add("OtherBranch", said, calls=True)
     end = log.end(record)
-    own = next((as_text(each[key]) for each in _named(record) for key in _IDS if each.get(key)), None)
+    named = list(_named(record))
+    own = next((as_text(holder[key]) for holder in named for key in _IDS if holder.get(key)), None)
     fields = {
         "conversation_id": own or as_text(record.get("id")) or name,
         "source": record.get("source") or dialect.name,
         **{key: as_text(record.get(key)) for key in ("app_version", "language", "eval_id", "eval_set_id")},
-        "user_id": next((as_text(each["user_id"]) for each in _named(record) if each.get("user_id")), None),
+        "user_id": next((as_text(holder["user_id"]) for holder in named if holder.get("user_id")), None),
         "tags": record.get("tags") if isinstance(record.get("tags"), list) else [],
         "start_time": as_text(record.get("start_time")),
         "turns": log.close(end),
@@ -231,10 +230,10 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
 
 def _tools(record: JsonObject) -> JsonValue:
     """Returns the declared tools; those of Bedrock stand under `toolSpec`, with the schema under `json`."""
-    config = record.get("toolConfig")
-    if not isinstance(config, dict) or not isinstance(config.get("tools"), list):
+    tools = as_object(record.get("toolConfig")).get("tools")
+    if not isinstance(tools, list):
         return record.get("tools") or record.get("functions")
-    specs = (as_object(as_object(tool).get("toolSpec")) for tool in config["tools"])
+    specs = (as_object(as_object(tool).get("toolSpec")) for tool in tools)
     return [{**spec, "inputSchema": as_object(spec.get("inputSchema")).get("json")} for spec in specs]
 
 
@@ -249,21 +248,12 @@ def _named(record: JsonObject) -> Iterator[JsonObject]:
                 yield inner["configurable"]
 
 
-_PAGE = ("object", "data")
-
-
 def _page_items(record: JsonObject) -> list[JsonValue] | None:
     """Returns the items of a page, oldest first; None: the record is no page."""
-    object_, data = (record.get(key) for key in _PAGE)
-    if object_ != "list" or not isinstance(data, list):
+    data = record.get("data")
+    if record.get("object") != "list" or not isinstance(data, list):
         return None
-    items = [as_object(item) for item in data]
-    return data[::-1] if items and _is_newest_first(items) else data
-
-
-def _is_newest_first(items: Sequence[JsonObject]) -> bool:
-    """Returns whether outputs stand before their calls, or only the last item is the user's."""
-    places: dict[str, int] = {}
+    items, places = list(map(as_object, data)), dict[str, int]()
     for place, item in enumerate(items):
         if str(item.get("type")).endswith("_output"):
             places.setdefault(str(item.get("call_id")), place)
@@ -271,6 +261,6 @@ def _is_newest_first(items: Sequence[JsonObject]) -> bool:
         (str(item.get("call_id")), i) for i, item in enumerate(items) if item.get("type") == "function_call"
     ]
     paired = [i > places[name] for name, i in calls if name in places]
-    if paired:
-        return all(paired)
-    return items[0].get("role") != "user" and items[-1].get("role") == "user"
+    # The newest stands first if outputs stand before their calls, or only the last item is the user's.
+    is_users = bool(items) and items[0].get("role") != "user" and items[-1].get("role") == "user"
+    return data[::-1] if (all(paired) if paired else is_users) else data

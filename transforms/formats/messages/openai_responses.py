@@ -2,24 +2,17 @@
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import VALUES, failure_mark, own_result
+from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    RESPONSES_PARTS,
-    SYSTEM,
-    TEXT,
-    THOUGHT,
-    USER,
-    part_types,
-    role_of,
-)
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
+    first_of,
     joined_texts,
     key_set,
     objects,
+    objects_in,
     text_at,
 )
 
@@ -37,54 +30,51 @@ HOSTED = {
 """Type of a call -> the keys of its arguments."""
 OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
 """Types of items that are results."""
-STEPLESS = part_types(RESPONSES_PARTS, THOUGHT)
+STEPLESS = kinds.part_types(kinds.RESPONSES_PARTS, kinds.THOUGHT)
 """Types of items that are no step of a conversation."""
 _DONE = (None, "completed")
 _RESULTS = ("results", "outputs", "result")
 
 
+def hosted_arguments(item: JsonObject) -> JsonObject:
+    """Returns the arguments of a call to a tool that OpenAI hosts: those of its type, or the only object."""
+    given = {key: item[key] for key in HOSTED[str(item.get("type"))] if item.get(key) is not None}
+    inner = next(iter(given.values()), None) if len(given) == 1 else None
+    return inner if isinstance(inner, dict) else given
+
+
 def _read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
     """Adds a call, its result if the item holds it, and a finding if its status is that it is not done."""
     call_id, status = item.get("call_id") or item.get("id"), item.get("status")
-    if kind in ("function_call", "custom_tool_call"):
+    if kind in _CALLS:
         args = item.get("arguments") if kind == "function_call" else {"input": item.get("input")}
-        own = own_result(item)
-        log.call(item.get("name"), args, call_id, _path(item, "namespace"), own)
+        own, holder = own_result(item), item.get("namespace")
+        log.call(item.get("name"), args, call_id, f"{holder}/{item.get('name')}" if holder else "", own)
         if status not in _DONE and not (own and own.error):
             log.not_done(item.get("name"), status)
     elif kind == "mcp_call":
-        log.call(item.get("name"), item.get("arguments"), call_id, _path(item, "server_label"))
+        holder = item.get("server_label")
+        path = f"{holder}/{item.get('name')}" if holder else ""
+        log.call(item.get("name"), item.get("arguments"), call_id, path)
         error = failure_mark(item)
         if error or status in _DONE:
             log.result(decoded(item.get("output")), call_id, item.get("name"), error)
         else:
             log.not_done(item.get("name"), status)
     else:
-        _read_hosted(item, kind, log)
-
-
-def _read_hosted(item: JsonObject, kind: str, log: Dialogue) -> None:
-    """Adds a call of a tool that OpenAI hosts; a reply may hold the result of one that is `generating`."""
-    call_id, status = item.get("call_id") or item.get("id"), item.get("status")
-    name = kind.removesuffix("_call")
-    given = {key: item[key] for key in HOSTED[kind] if item.get(key) is not None}
-    inner = next(iter(given.values()), None) if len(given) == 1 else None
-    log.call(name, inner if isinstance(inner, dict) else given, call_id)
-    found = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
-    is_over = status in (*_DONE, "failed")
-    error = failure_mark(item) if is_over else None
-    if found is not None or error:
-        log.result(found, call_id, name, error)
-    if not is_over and (found is None or status == "incomplete"):
-        log.not_done(name, status)
-
-
-def _path(item: JsonObject, key: str) -> str:
-    return f"{item[key]}/{item.get('name')}" if item.get(key) else ""
+        name, result = kind.removesuffix("_call"), first_of(item, _RESULTS)
+        log.call(name, hosted_arguments(item), call_id)
+        is_over = status in (*_DONE, "failed")
+        error = failure_mark(item) if is_over else None
+        if result is not None or error:
+            log.result(result, call_id, name, error)
+        # A reply may hold the result of a call that is `generating`.
+        if not is_over and (result is None or status == "incomplete"):
+            log.not_done(name, status)
 
 
 _RUNNING = ("in_progress", "queued")
-_TEXTS = part_types(RESPONSES_PARTS, TEXT)
+_TEXTS = kinds.part_types(kinds.RESPONSES_PARTS, kinds.TEXT)
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _ITEMS = frozenset((*HOSTED, *OUTPUTS, *STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
 KEYS = key_set(
@@ -99,10 +89,9 @@ _CALL_KEYS = KEYS | {*VALUES}
 
 def _fits(item: JsonObject) -> bool:
     kind, content = item.get("type"), item.get("content")
-    if not isinstance(kind, str) or kind != "message":
+    if kind != "message":
         return isinstance(kind, str) and kind in _ITEMS and "role" not in item
-    parts = content if isinstance(content, list) else []
-    return any(isinstance(part, dict) and part.get("type") in _OWN_PARTS for part in parts)
+    return any(part.get("type") in _OWN_PARTS for part in objects_in(content))
 
 
 def read_items(items: list[JsonValue], log: Dialogue) -> None:
@@ -117,7 +106,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
             _output(item, log)
         elif kind == "item_reference":
             log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
-        elif kind in HOSTED or kind in ("function_call", "custom_tool_call", "mcp_call"):
+        elif kind in HOSTED or kind in (*_CALLS, "mcp_call"):
             _read_call(item, kind, log)
         else:
             log.unread.part(kind)
@@ -125,19 +114,19 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
 
 
 def _message(item: JsonObject, log: Dialogue) -> None:
-    role = role_of(item.get("role"))
-    if role == SYSTEM:
+    role = kinds.role_of(item.get("role"))
+    if role == kinds.SYSTEM:
         return
     text, unread = _content(item.get("content"))
-    if role == USER:
+    if role == kinds.USER:
         log.user(text, item.get("timestamp"))
-    elif role == AGENT:
+    elif role == kinds.AGENT:
         log.agent(text)
         log.said(item)
     else:
         log.unread.role(item.get("role"))
     for kind in unread:
-        log.unread.part(kind, role != USER)
+        log.unread.part(kind, role != kinds.USER)
 
 
 def _content(content: JsonValue) -> tuple[str, list[str]]:
@@ -179,14 +168,7 @@ def _exit(output: JsonValue) -> str | None:
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:
     read_items(reply.get("output") or [], log)
-    usage = as_object(reply.get("usage"))
-    log.usage(
-        {
-            **{name: usage.get(name) for name in ("input_tokens", "output_tokens")},
-            "cached_tokens": as_object(usage.get("input_tokens_details")).get("cached_tokens"),
-            "reasoning_tokens": as_object(usage.get("output_tokens_details")).get("reasoning_tokens"),
-        }
-    )
+    log.usage(reply.get("usage"))
     status, reason = reply.get("status"), as_object(reply.get("incomplete_details")).get("reason")
     log.failure = reply.get("error") or (status if status in ("failed", "cancelled") else None)
     log.finish = reason or {"completed": "stop", "incomplete": "max_tokens"}.get(str(status), status)

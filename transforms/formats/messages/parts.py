@@ -27,9 +27,9 @@ from turnwise.transforms.formats.messages.kinds import (
     snake,
 )
 from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
-from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
-from turnwise.transforms.formats.messages.streams import as_object, stated
-from turnwise.transforms.formats.messages.vercel import StatedCall, stated_call
+from turnwise.transforms.formats.messages.openai_responses import hosted_arguments
+from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
+from turnwise.transforms.formats.messages.vercel import stated_call
 from turnwise.transforms.formats.traces.span import loaded
 
 UNKNOWN = "unknown"
@@ -40,8 +40,6 @@ HOSTED = {
     for name in ("file_search", "web_search", "code_interpreter", "image_generation", "tool_search")
 }
 """Type of a call to a tool that the model's service runs -> name of the tool."""
-TRANSFER = "transfer_to_"
-"""How names of calls begin that hand over to another agent."""
 HIDDEN = frozenset(
     ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
 )
@@ -136,14 +134,12 @@ class SpanMessage(msgspec.Struct, gc=False):
         It is found out once, when the message is complete, because every model call repeats the history.
         """
         if self._is_users is None:
-            self._is_users = self._found_users()
+            is_said = self.role == USER and not self.results and bool(self.parts or self.text.strip())
+            is_agents = is_said and (
+                _is_retry(self.text.strip()) or _is_context(self.texts, bool(self.calls))
+            )
+            self._is_users = is_said and not is_agents
         return self._is_users
-
-    def _found_users(self) -> bool:
-        if self.role != USER or self.results or not (self.texts or self.parts):
-            return False
-        text = self.text.strip()
-        return bool(text or self.parts) and not (_is_retry(text) or _is_context(self.texts, bool(self.calls)))
 
     @property
     def is_read(self) -> bool:
@@ -169,6 +165,16 @@ class SpanMessage(msgspec.Struct, gc=False):
     def sign(self) -> tuple[str, str, int, int]:
         """What is compared of two spellings of one message: no ids."""
         return self.role, self.text.strip(), len(self.calls), len(self.results)
+
+
+def spoken(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
+    """Returns messages without instructions."""
+    return [message for message in messages if message.role != SYSTEM]
+
+
+def finish_of(messages: Sequence[SpanMessage]) -> str | None:
+    """Returns the last finish reason that messages state."""
+    return next((message.finish for message in reversed(messages) if message.finish), None)
 
 
 def is_spoken(messages: Iterable[SpanMessage]) -> bool:
@@ -205,15 +211,6 @@ _OF_TEXTS = frozenset(("type", "text", "annotations"))
 _OF_VERCEL = ("text", "json", "content", "error-text", "error-json")
 
 
-def first_of(value: JsonObject, names: tuple[str, ...]) -> JsonValue:
-    """Returns the first value of some keys that is not None."""
-    for name in names:
-        found = value.get(name)
-        if found is not None:
-            return found
-    return None
-
-
 def add_part(message: SpanMessage, part: JsonValue) -> None:
     """Adds a part of a message's content; of one that is not read, its type."""
     if isinstance(part, str):
@@ -226,14 +223,21 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
             add_part(message, {**inner, "tool_call": part["tool_call"]} if "tool_call" in part else inner)
         elif not isinstance(kind, str):
             _add_untyped(message, part)
-        elif (known := part_kind(kind)) == TEXT:
-            _add_typed_text(message, part)
+        elif (known := part_kind(kind)) == TEXT and part.keys().isdisjoint(_WORDS):
+            message.parts.append(HIDDEN_TEXT)
+        elif known == TEXT:
+            add_text(message, first_of(part, _WORDS))
         elif known in (CALL, HOSTED_PART):
             add_call(message, part)
         elif known == RESULT:
             message.results.append(result_of(part))
         elif (both := stated_call(part)) is not None:
-            _add_both(message, both)
+            message.calls.append(MessageCall(both.name, both.args, both.id))
+            if both.state is None:
+                error = error_mark(both.error) or None
+                message.results.append(MessageResult(both.result, both.id, both.name, error))
+            elif both.state:
+                message.parts.append(f"{NOT_DONE}{both.name!r} is not done: its state is {both.state!r}")
         elif known != THOUGHT:
             message.parts.append(kind)
         is_typed = isinstance(kind, str) and part_kind(kind) not in (CALL, HOSTED_PART, RESULT)
@@ -272,23 +276,6 @@ def add_call(message: SpanMessage, part: JsonObject) -> None:
     message.calls.append(call)
 
 
-def _add_both(message: SpanMessage, both: StatedCall) -> None:
-    """Adds a call of Vercel's messages with its result, or with the state in which it is not done."""
-    message.calls.append(MessageCall(both.name, both.args, both.id))
-    if both.state is None:
-        message.results.append(MessageResult(both.result, both.id, both.name, error_mark(both.error) or None))
-    elif both.state:
-        message.parts.append(f"{NOT_DONE}{both.name!r} is not done: its state is {both.state!r}")
-
-
-def _add_typed_text(message: SpanMessage, part: JsonObject) -> None:
-    """Adds a part that is a text; one without any content was left out by the writer."""
-    if part.keys().isdisjoint(_WORDS):
-        message.parts.append(HIDDEN_TEXT)
-    else:
-        add_text(message, first_of(part, _WORDS))
-
-
 def add_text(message: SpanMessage, text: JsonValue) -> None:
     """Adds a text that is not empty, or that the writer hid."""
     if isinstance(text, str) and text:
@@ -308,17 +295,14 @@ def call_of(call: JsonObject) -> MessageCall:
     if outer.get("type") in ("custom", "custom_tool_call") and isinstance(args, str):
         args = {"input": args}
     args = None if isinstance(args, str) and args in HIDDEN else args
-    name, call_id = as_text(first_of(call, _NAMES)), as_text(first_of(call, _CALL_IDS[::-1][:1] + _CALL_IDS))
-    return MessageCall(name, args, call_id, own=own_result(call))
+    call_id = as_text(first_of(call, ("id", *_CALL_IDS)))
+    return MessageCall(as_text(first_of(call, _NAMES)), args, call_id, own=own_result(call))
 
 
 def hosted_call(item: JsonObject) -> MessageCall:
     """Returns a call to a tool that the model's service ran, as an item of the Responses API."""
-    kind = str(item.get("type"))
-    given = {key: item[key] for key in HOSTED_ITEMS[kind] if item.get(key) is not None}
-    inner = next(iter(given.values()), None) if len(given) == 1 else None
-    name = kind.removesuffix("_call")
-    return MessageCall(name, inner if isinstance(inner, dict) else given, as_text(item.get("id")), True)
+    name = str(item.get("type")).removesuffix("_call")
+    return MessageCall(name, hosted_arguments(item), as_text(item.get("id")), True)
 
 
 def call_arguments(value: JsonValue) -> JsonValue:
@@ -343,11 +327,11 @@ def result_of(result: JsonObject) -> MessageResult:
     origin = result.get("origin")
     result = {**origin, **result} if isinstance(origin, dict) else result
     value = first_of(result, _VALUES)
-    found = _plain_result(value)
-    bad = isinstance(value, dict) and str(value.get("type")).startswith("error-")
-    name = as_text(first_of(result, _NAMES))
-    error = True if bad or failure_mark(result) else None
-    return MessageResult(found, as_text(first_of(result, _CALL_IDS)), name, error)
+    is_bad = isinstance(value, dict) and str(value.get("type")).startswith("error-")
+    call_id, name = as_text(first_of(result, _CALL_IDS)), as_text(first_of(result, _NAMES))
+    return MessageResult(
+        _plain_result(value), call_id, name, True if is_bad or failure_mark(result) else None
+    )
 
 
 def _plain_result(value: JsonValue) -> JsonValue:
@@ -357,9 +341,9 @@ def _plain_result(value: JsonValue) -> JsonValue:
         return None
     if isinstance(value, dict) and value.keys() == {"type", "value"} and value["type"] in _OF_VERCEL:
         return value["value"]
-    blocks = [stated(block) for block in value if isinstance(block, dict)] if isinstance(value, list) else []
+    blocks = list(map(stated, objects_in(value)))
     texts = [
-        block["text"] for block in blocks if isinstance(block.get("text"), str) and block.keys() <= _OF_TEXTS
+        block["text"] for block in blocks if block.keys() <= _OF_TEXTS and isinstance(block.get("text"), str)
     ]
     if texts and isinstance(value, list) and len(texts) == len(value):
         return loaded("\n".join(texts))
@@ -376,13 +360,15 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
         if kind == RESULT and (item.get("will_continue") or item.get("willContinue")):
             message.parts.append(INTERIM)
         elif kind == RESULT:
-            message.parts += _unread_blocks(key, item)
-            message.results.append(
-                result_of(_run_result(item) if snake(key) == _RUN_RESULT else _with_error(key, item))
-            )
+            # Results of Bedrock may hold blocks that are neither texts nor JSON.
+            blocks = objects_in(item.get("content")) if key == "toolResult" else ()
+            kinds = [next(iter(stated(block)), "an empty part") for block in blocks]
+            message.parts += [kind for kind in kinds if kind not in ("json", "text")]
+            message.results.append(_keyed_result(snake(key), item))
         elif kind == HOSTED_PART:
+            code = {name: item[name] for name in ("language", "code") if name in item}
             message.answer_from = len(message.texts)
-            message.calls.append(MessageCall(_RUN, _run_code(item), as_text(item.get("id")), True))
+            message.calls.append(MessageCall(_RUN, code, as_text(item.get("id")), True))
         else:
             # Google's API leaves out arguments that are empty.
             message.calls.append(call_of({"args": {}, **item} if snake(key) == "function_call" else item))
@@ -403,80 +389,46 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
         message.parts.append(next(iter(guarded if isinstance(guarded, dict) and guarded else part)))
 
 
-def _unread_blocks(key: str, result: JsonObject) -> list[str]:
-    """Returns the kinds of blocks in a result of Bedrock that are neither texts nor JSON."""
-    content = result.get("content") if key == "toolResult" else None
-    kinds = (
-        (next(iter(stated(each)), "an empty part") for each in content if isinstance(each, dict))
-        if isinstance(content, list)
-        else ()
-    )
-    return [kind for kind in kinds if kind not in ("json", "text")]
-
-
-def _with_error(key: str, result: JsonObject) -> JsonObject:
-    """Returns a result, with the error that the response of a function of Gemini states."""
-    response = result.get("response") if snake(key) == "function_response" else None
+def _keyed_result(key: str, result: JsonObject) -> MessageResult:
+    """Returns a result by its key: with a failure of Gemini's code, or the error in a function's response."""
+    if key == _RUN_RESULT:
+        is_bad = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.") not in ("OUTCOME_OK", "1")
+        result = {"name": _RUN, "output": result.get("output"), "id": result.get("id"), "is_error": is_bad}
+    response = result.get("response") if key == "function_response" else None
     error = response.get("error") if isinstance(response, dict) else None
-    return {**result, "error": error} if error else result
+    return result_of({**result, "error": error} if error else result)
 
 
 def _bedrock_text(part: JsonObject) -> str:
     """Returns a text that is marked for the guardrail, or has citations."""
     cited = as_object(part.get("citationsContent")).get("content")
     if isinstance(cited, list):
-        return "".join(text for each in cited if isinstance(text := as_object(each).get("text"), str))
+        return "".join(text for block in objects_in(cited) if isinstance(text := block.get("text"), str))
     marked = as_object(as_object(part.get("guardContent")).get("text")).get("text")
     return marked if isinstance(marked, str) else ""
 
 
-def _run_code(call: JsonObject) -> JsonObject:
-    """Returns the arguments of a call that ran code."""
-    return {key: call[key] for key in ("language", "code") if key in call}
-
-
-def _run_result(result: JsonObject) -> JsonObject:
-    """Returns the result of code that ran, with a mark if it failed."""
-    outcome = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.")
-    failed = outcome not in ("OUTCOME_OK", "1")
-    return {"name": _RUN, "output": result.get("output"), "id": result.get("id"), "is_error": failed}
-
-
 def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
     """Returns what the user newly wrote: all that follows the known history, or else the last messages."""
-    found = news(first, known) or _last_users(first)
-    if not found:
-        return None
-    texts = [text for each in found for text in each.texts]
-    return SpanMessage(
-        USER,
-        texts,
-        parts=[part for each in found for part in each.parts],
-        keys=[key for each in found for key in each.keys],
-    )
-
-
-def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
-    """Returns the user's last messages that follow each other.
-
-    A note to try again, which an agent writes after a reply, is the user's where nothing but it opens a turn.
-    """
-    found: list[SpanMessage] = []
-    for each in reversed(messages):
-        if each.is_users or (not found and each.role == USER and _is_retry(each.text.strip())):
-            found.insert(0, each)
-        elif found and each.role != SYSTEM:
+    new = news(first, known) or []
+    for message in () if new else reversed(first):
+        # A note to try again is an agent's, after a reply; where nothing else opens a turn it is the user's.
+        if message.is_users or (not new and message.role == USER and _is_retry(message.text.strip())):
+            new.insert(0, message)
+        elif new and message.role != SYSTEM:
             break
-    return found
+    texts, parts, keys = (
+        [item for message in new for item in getattr(message, name)] for name in ("texts", "parts", "keys")
+    )
+    return SpanMessage(USER, texts, parts=parts, keys=keys) if new else None
 
 
 def news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:
     """Returns the user's messages after the known history; None: the messages do not begin with one."""
-    spoken = [each for each in first if each.role != SYSTEM]
-    before = [each.sign for each in known if each.role != SYSTEM]
-    if not before or [each.sign for each in spoken[: len(before)]] != before:
+    given, before = spoken(first), [message.sign for message in spoken(known)]
+    if not before or [message.sign for message in given[: len(before)]] != before:
         return None
-    return [each for each in spoken[len(before) :] if each.is_users]
+    return [message for message in given[len(before) :] if message.is_users]
 
 
 def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
@@ -498,11 +450,19 @@ _OBJECTS = re.compile(
 
 def repr_calls(texts: Iterable[str]) -> Iterator[MessageCall]:
     """Yields the calls in texts that are such representations; they are parsed, never evaluated."""
-    for text in texts:
-        if is_repr_call(text):
-            found = _keywords(text)
-            if found.get("name"):
-                yield MessageCall(found.get("name"), found.get("arguments"), found.get("call_id"))
+    for text in filter(is_repr_call, texts):
+        try:
+            tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            continue
+        named = {key.arg: key.value for key in tree.keywords} if isinstance(tree, ast.Call) else {}
+        words = {
+            key: value.value
+            for key, value in named.items()
+            if isinstance(value, ast.Constant) and isinstance(value.value, str)
+        }
+        if words.get("name"):
+            yield MessageCall(words["name"], words.get("arguments"), words.get("call_id"))
 
 
 def is_repr_call(text: str) -> bool:
@@ -513,17 +473,6 @@ def is_repr_call(text: str) -> bool:
 def is_object(text: str) -> bool:
     """Returns whether a text is how Python writes an object, and so nobody's words."""
     return _OBJECTS.fullmatch(text.strip()) is not None and not is_repr_call(text)
-
-
-def _keywords(text: str) -> dict[str, str]:
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return {}
-    if not isinstance(tree, ast.Call):
-        return {}
-    named = {key.arg: key.value for key in tree.keywords if key.arg}
-    return {k: v.value for k, v in named.items() if isinstance(v, ast.Constant) and isinstance(v.value, str)}
 
 
 _CONTEXT = re.compile(

@@ -8,6 +8,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import KEYS as OF_CHATS
 from turnwise.transforms.formats.endings import stated_reason
 from turnwise.transforms.formats.fields import may_hold_work
+from turnwise.transforms.formats.messages import messages_base
 from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import (
@@ -22,12 +23,6 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
 from turnwise.transforms.formats.messages.langchain import finish_reason
-from turnwise.transforms.formats.messages.messages_base import (
-    ATTRIBUTES,
-    Dialect,
-    messages_in,
-    register_dialect,
-)
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
 from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS
@@ -45,12 +40,20 @@ from turnwise.transforms.formats.messages.parts import (
     add_part,
     add_text,
     call_of,
-    first_of,
     hosted_call,
     is_object,
     result_of,
 )
-from turnwise.transforms.formats.messages.streams import decoded, listed, objects, stated
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
+    decoded,
+    first_of,
+    key_set,
+    listed,
+    objects,
+    objects_in,
+    stated,
+)
 from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
@@ -80,14 +83,7 @@ _HOLDERS = ("parts", "contents", "blocks", "content", "text")
 """Keys that hold the content of a message; a list of parts goes before a text that may repeat it."""
 _SKIPPED = (_THOUGHT, *STEPLESS)
 """Types of what is no step of a conversation."""
-_WRAPPERS = (
-    "message",
-    "constructor",
-    "generation",
-    "generationchunk",
-    "chatgeneration",
-    "chatgenerationchunk",
-)
+_WRAPPERS = key_set("message constructor generation generationchunk chatgeneration chatgenerationchunk")
 """Types of what holds a message, in small letters; they say nothing of whose it is."""
 _KEYS = frozenset((*OF_CHATS, *OF_ANTHROPIC, *OF_LANGCHAIN, *OF_RESPONSES, *OF_VERCEL, *_HOLDERS,
                    "message", "data", "kwargs", "body", "lc", "index", "source", "thought", "generation_info"
@@ -168,17 +164,16 @@ def _spoken(role: str, texts: list[str]) -> SpanMessage:
 def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
     """Returns the messages of what holds nothing but messages: one of nobody if none of it can be read."""
     found, value = read_messages(value, role), loaded(value)
-    held = value if isinstance(value, list) else [value]
-    is_empty = all(
-        not each
-        or isinstance(each, str)
-        or (
-            isinstance(each, dict)
-            and (_is_message(each) or (each.get("type") in _SKIPPED or not each.keys().isdisjoint(_LISTS)))
-        )
-        for each in held
-    )
-    return found or ([] if is_empty else [SpanMessage(UNKNOWN)])
+    if found:
+        return found
+    for item in value if isinstance(value, list) else [value]:
+        is_empty = not item or isinstance(item, str)
+        if isinstance(item, dict):
+            is_known = item.get("type") in _SKIPPED or not item.keys().isdisjoint(_LISTS)
+            is_empty = is_empty or is_known or _is_message(item)
+        if not is_empty:
+            return [SpanMessage(UNKNOWN)]
+    return []
 
 
 def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[SpanMessage]:
@@ -210,27 +205,22 @@ def _of_pydantic(value: JsonObject) -> list[SpanMessage]:
             role = TOOL
         if not found or found[-1].role != role:
             found.append(SpanMessage(role))
-        _add_pydantic(found[-1], kind, held)
+        message, content = found[-1], held.get("content")
+        if kind in ("tool-call", "builtin-tool-call"):
+            spelt = "server_tool_call" if kind == "builtin-tool-call" else "tool_call"
+            add_call(message, {**held, "type": spelt})
+        elif message.role == TOOL or kind == "builtin-tool-return":
+            is_bad = kind == "retry-prompt" or held.get("outcome") in ("failed", "denied")
+            message.results.append(result_of({**held, "is_error": is_bad}))
+        elif kind == "retry-prompt":
+            add_text(message, f"{_RETRY}{content}{AGAIN}")
+        elif kind not in _PYDANTIC:
+            message.parts.append(kind)
+        elif kind != "thinking":
+            for item in content if isinstance(content, list) else [content]:
+                inner = item.get("kind") if isinstance(item, dict) else None
+                add_part(message, {"type": "file" if inner == "binary" else inner} if inner else item)
     return found
-
-
-def _add_pydantic(message: SpanMessage, kind: str, part: JsonObject) -> None:
-    content = part.get("content")
-    if kind in ("tool-call", "builtin-tool-call"):
-        add_call(
-            message, {**part, "type": "server_tool_call" if kind == "builtin-tool-call" else "tool_call"}
-        )
-    elif message.role == TOOL or kind == "builtin-tool-return":
-        is_bad = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
-        message.results.append(result_of({**part, "is_error": is_bad}))
-    elif kind == "retry-prompt":
-        add_text(message, f"{_RETRY}{content}{AGAIN}")
-    elif kind not in _PYDANTIC:
-        message.parts.append(kind)
-    elif kind != "thinking":
-        for each in content if isinstance(content, list) else [content]:
-            inner = each.get("kind") if isinstance(each, dict) else None
-            add_part(message, {"type": "file" if inner == "binary" else inner} if inner else each)
 
 
 def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
@@ -255,7 +245,7 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
         found.role = TOOL
         found.results.append(result_of({**value, "id": None}))
     elif kind in _EXECUTED and isinstance(value.get("content"), list):
-        found.results += [result_of(each) for each in value["content"] if isinstance(each, dict)]
+        found.results += map(result_of, objects_in(value["content"]))
     elif found.role == TOOL and not isinstance(value.get("parts"), list) and not _has_results(value):
         result, name = result_of({**value, "name": value.get("name")}), value.get("name")
         result.name = name if isinstance(name, str) else None
@@ -272,17 +262,16 @@ def _lacks_role(value: JsonObject) -> bool:
     Gemini's parts have no type, and a content of them without a role is the user's.
     """
     parts = value.get("parts")
-    typed = isinstance(parts, list) and any(isinstance(p, dict) and p.get("type") for p in parts)
+    typed = any(part.get("type") for part in objects_in(parts))
     role = value.get("role", "" if typed else None)
     return ("role" in value or typed) and not (isinstance(role, str) and role) and (typed or parts is None)
 
 
 def _finish(holder: JsonObject) -> str | None:
     """Returns the finish reason that a message or its wrapper states, or the metadata of the reply."""
-    info = holder.get("generation_info")
     given = stated_reason(holder) or finish_reason(holder)
-    found = given or (stated_reason(info) if isinstance(info, dict) else None)
-    return found if isinstance(found, str) else None
+    reason = given or stated_reason(as_object(holder.get("generation_info")))
+    return reason if isinstance(reason, str) else None
 
 
 def add_finish(found: list[SpanMessage], reply: JsonObject) -> None:
@@ -292,18 +281,14 @@ def add_finish(found: list[SpanMessage], reply: JsonObject) -> None:
 
 
 def _is_otel(value: JsonValue) -> bool:
-    if not isinstance(value, dict) or not value.keys() <= _OF_OTEL:
-        return False
-    role = value.get("role")
-    return role_of(role) is not None and isinstance(value.get("parts"), list)
+    is_plain = isinstance(value, dict) and value.keys() <= _OF_OTEL
+    return is_plain and role_of(value.get("role")) is not None and isinstance(value.get("parts"), list)
 
 
 def _of_otel(value: JsonObject) -> SpanMessage:
     """Returns a message in OpenTelemetry's spelling, as `read_message` does, without looking for others."""
-    finish = value.get("finish_reason")
-    found = SpanMessage(
-        role_of(value["role"]) or UNKNOWN, finish=finish if isinstance(finish, str) and finish else None
-    )
+    found, finish = SpanMessage(role_of(value["role"]) or UNKNOWN), value.get("finish_reason")
+    found.finish = finish if isinstance(finish, str) and finish else None
     for part in value["parts"]:
         add_part(found, part)
     if found.role == TOOL and found.texts and not found.results:
@@ -366,27 +351,19 @@ def _blocks(content: JsonValue) -> list[JsonValue]:
         blocks = loaded(content)
         if blocks is content and is_cut(content):
             return [{"type": CUT}]
-        if isinstance(blocks, list) and all(map(_is_part, blocks)) and any(map(_is_block, blocks)):
-            return blocks
+        if isinstance(blocks, list) and all(map(_is_part, blocks)):
+            for block in blocks:
+                # Another object may be what a model wrote as its answer.
+                kind = block.get("type")
+                names_call = "name" in block and not block.keys().isdisjoint(("input", "args", "arguments"))
+                if len(block) == 1 if kind is None else _is_known(kind) or is_work(kind) or names_call:
+                    return blocks
     return [content]
 
 
-def _is_block(value: JsonObject) -> bool:
-    """Returns whether a part is a block of content, and not an object that a model wrote as its answer."""
-    kind = value.get("type")
-    if kind is None:
-        return len(value) == 1
-    names_call = "name" in value and not value.keys().isdisjoint(("input", "args", "arguments"))
-    return _is_known(kind) or is_work(kind) or names_call
-
-
 def _has_results(value: JsonObject) -> bool:
-    content = value.get("content")
-    return isinstance(content, list) and any(
-        isinstance(part, dict)
-        and (any(part_kind(key) == RESULT for key in part) or part_kind(str(part.get("type"))) == RESULT)
-        for part in content
-    )
+    names = (name for part in objects_in(value.get("content")) for name in (*part, str(part.get("type"))))
+    return any(part_kind(name) == RESULT for name in names)
 
 
 def _inner(value: JsonObject) -> JsonObject:
@@ -462,9 +439,9 @@ def _is_part(value: JsonValue) -> bool:
 
 
 def _system_of(value: JsonObject) -> list[SpanMessage]:
-    config = value.get("config")
-    inner = config.get("system_instruction") if isinstance(config, dict) else None
-    said = inner or first_of(value, ("system", "instructions", "system_instruction"))
+    said = as_object(value.get("config")).get("system_instruction") or first_of(
+        value, ("system", "instructions", "system_instruction")
+    )
     return [SpanMessage(SYSTEM, [said])] if isinstance(said, str) and said else []
 
 
@@ -493,21 +470,16 @@ class HistoryReader:
         found = None
         for known, given, messages in reversed(self._known):
             if given == role and text.startswith(known):
-                found = self._rest(text[len(known) :], messages, role)
+                rest = text[len(known) :].lstrip()
+                if rest == "]":
+                    found = messages
+                elif rest[0] == "," and messages:
+                    found = [*messages, *read_messages(f"[{rest[1:]}", role)]
                 break
         if found is None:
             found = read_messages(text, role)
         self._known = [*self._known[-_KEPT:], (text[:-1], role, found)]
         return found
-
-    def _rest(self, rest: str, messages: list[SpanMessage], role: str) -> list[SpanMessage] | None:
-        """Returns messages with those of the rest of a list; None: it is no such rest."""
-        rest = rest.lstrip()
-        if rest == "]":
-            return messages
-        if rest[0] != "," or not messages:
-            return None
-        return [*messages, *read_messages(f"[{rest[1:]}", role)]
 
 
 HISTORIES = HistoryReader()
@@ -518,25 +490,19 @@ _OUTPUTS = ("output_messages", "outputMessages", "output")
 _CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
 
 
-def _parts(message: JsonObject) -> list[JsonObject]:
-    parts = message.get("parts")
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
 def _fits(message: JsonObject) -> bool:
     return "role" in message and any(
         part.get("type") in _CALLS or (isinstance(part.get("type"), str) and "content" in part)
-        for part in _parts(message)
+        for part in objects_in(message.get("parts"))
     )
 
 
 def _outputs(record: JsonObject) -> JsonValue:
     """Returns the messages that a model answered with; None: they do not stand beside the others."""
-    found = [record.get(key) for key in _OUTPUTS]
-    if messages_in(record)[0] == ATTRIBUTES[0]:
-        found.append(decoded(record.get(ATTRIBUTES[1])))
-    lists = (each for each in found if isinstance(each, list))
-    return next((each for each in lists if any(isinstance(one, dict) and _fits(one) for one in each)), None)
+    held = [record.get(key) for key in _OUTPUTS]
+    if messages_base.messages_in(record)[0] == messages_base.ATTRIBUTES[0]:
+        held.append(decoded(record.get(messages_base.ATTRIBUTES[1])))
+    return next((messages for messages in held if any(map(_fits, objects_in(messages)))), None)
 
 
 def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN) -> None:
@@ -584,8 +550,8 @@ def _add(message: SpanMessage, log: Dialogue) -> None:
 
 
 # For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
-register_dialect(
-    Dialect(
+messages_base.register_dialect(
+    messages_base.Dialect(
         name="genai_messages",
         keys=(("input_messages", "output_messages"),),
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from pydantic_core import from_json
 
@@ -23,43 +24,32 @@ def events_of(text: JsonValue) -> list[JsonObject]:
         The objects; empty: it is no such text.
     """
     if isinstance(text, list):
-        return [event for event in text if isinstance(event, dict)]
+        return objects_in(text)
     if not isinstance(text, str):
         return []
     if "event-type" in text:
-        found = [_object_at(text, match.end()) for match in re.finditer(r"event(?=\{)", text)]
-        return [event for event in found if event is not None]
-    lines = _DATA.findall(text)
-    if lines:
-        parsed = [json_structure(line) for line in lines]
-        return [event for event in parsed if isinstance(event, dict)]
-    return _run_together(text)
-
-
-def _object_at(text: str, place: int) -> JsonObject | None:
-    try:
-        found, _ = _DECODER.raw_decode(text, place)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _run_together(text: str) -> list[JsonObject]:
-    """Returns JSON objects that follow each other in a text; empty: it holds anything else."""
-    found: list[JsonObject] = []
-    place, end = 0, len(text)
-    while place < end:
+        return objects_in([_value_at(text, match.end())[0] for match in re.finditer(r"event(?=\{)", text)])
+    if lines := _DATA.findall(text):
+        return objects_in([json_structure(line) for line in lines])
+    events: list[JsonObject] = []
+    place, text = 0, text.rstrip()
+    while place < len(text):
         if text[place].isspace():
             place += 1
             continue
-        try:
-            value, place = _DECODER.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return []
+        value, place = _value_at(text, place)
         if not isinstance(value, dict):
             return []
-        found.append(value)
-    return found
+        events.append(value)
+    return events
+
+
+def _value_at(text: str, place: int) -> tuple[JsonValue, int]:
+    """Returns the JSON value that begins at a place of a text, and where it ends; None: there is none."""
+    try:
+        return _DECODER.raw_decode(text, place)
+    except (ValueError, RecursionError):
+        return None, place
 
 
 def block_stream(events: list[JsonObject]) -> JsonObject:
@@ -79,7 +69,10 @@ def block_stream(events: list[JsonObject]) -> JsonObject:
         elif kind == "content_block_start" and isinstance(event.get("content_block"), dict):
             blocks[event.get("index")] = dict(event["content_block"])
         elif kind == "content_block_delta" and isinstance(event.get("delta"), dict):
-            _add(blocks.setdefault(event.get("index"), {"type": "text"}), event["delta"])
+            block, delta = blocks.setdefault(event.get("index"), {"type": "text"}), event["delta"]
+            for key in ("text", "thinking", "partial_json"):
+                if isinstance(delta.get(key), str):
+                    block[key] = (block.get(key) or "") + delta[key]
         elif kind == "message_delta":
             is_ended = True
             message |= as_object(event.get("delta"))
@@ -87,25 +80,13 @@ def block_stream(events: list[JsonObject]) -> JsonObject:
     if not is_ended:
         # What the first event states is provisional.
         message["usage"] = {k: v for k, v in as_object(message.get("usage")).items() if k != "output_tokens"}
-    message["content"] = [_whole(block) for block in blocks.values()]
-    return message
-
-
-def _add(block: JsonObject, delta: JsonObject) -> None:
-    """Adds a piece to a block, under the key of its text."""
-    for key in ("text", "thinking", "partial_json"):
-        if isinstance(delta.get(key), str):
-            block[key] = (block.get(key) or "") + delta[key]
-
-
-def _whole(block: JsonObject) -> JsonObject:
-    spelt = block.pop("partial_json", None)
-    if spelt:
-        try:
-            block["input"] = from_json(spelt)
-        except ValueError:
+    for block in blocks.values():
+        if spelt := block.pop("partial_json", None):
             block["input"] = spelt
-    return block
+            with suppress(ValueError):
+                block["input"] = from_json(spelt)
+    message["content"] = list(blocks.values())
+    return message
 
 
 def listed(value: JsonValue, path: str) -> list[JsonValue]:
@@ -141,6 +122,19 @@ def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
         if not isinstance(item, dict):
             raise ValueError(f"{path}.{place}: a JSON object is needed, not {type(item).__name__}")
         yield stated(item)
+
+
+def objects_in(value: JsonValue) -> list[JsonObject]:
+    """Returns the objects of a list, without what is none; an empty list in place of anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def first_of(value: JsonObject, names: Iterable[str]) -> JsonValue:
+    """Returns the first value of some keys that is not None."""
+    for name in names:
+        if (held := value.get(name)) is not None:
+            return held
+    return None
 
 
 def text_at(holder: JsonObject, key: str) -> str:

@@ -5,30 +5,24 @@ from typing import NamedTuple
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, failure_mark
 from turnwise.transforms.formats.fields import UNREAD
+from turnwise.transforms.formats.messages import kinds
+from turnwise.transforms.formats.messages.anthropic import as_blocks
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    RESULT,
-    SYSTEM,
-    TOOL,
-    USER,
-    VERCEL_PARTS,
-    part_types,
-    role_of,
-)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
+    first_of,
     joined_texts,
     key_set,
     listed,
     objects,
+    objects_in,
     text_at,
 )
 
 _OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")
-_RESULTS = part_types(VERCEL_PARTS, RESULT)
+_RESULTS = kinds.part_types(kinds.VERCEL_PARTS, kinds.RESULT)
 _APPROVAL = "approvalId"
 _ASKED, _REPLIED, _REFUSED = "tool-approval-request", "tool-approval-response", "approval refused"
 _DONE = ("output-available", "result", "output-error", "output-denied")
@@ -38,15 +32,14 @@ KEYS = key_set(
 )
 
 
-def _parts(message: JsonObject) -> list[JsonValue]:
-    parts = message.get("parts") or message.get("content")
-    return parts if isinstance(parts, list) else []
+def _parts(message: JsonObject) -> list[JsonObject]:
+    return objects_in(message.get("parts") or message.get("content"))
 
 
 def _fits(message: JsonObject) -> bool:
     if "role" not in message:
         return False
-    typed = [p for p in _parts(message) if isinstance(p, dict) and isinstance(p.get("type"), str)]
+    typed = [part for part in _parts(message) if isinstance(part.get("type"), str)]
     own = any(p["type"] in _OWN or (p["type"].startswith("tool-") and "toolCallId" in p) for p in typed)
     ui = isinstance(message.get("parts"), list) and any("text" in p or "-" in p["type"] for p in typed)
     return own or isinstance(message.get("toolInvocations"), list) or ui
@@ -56,31 +49,31 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     approvals = _Approvals(messages)
     for message in objects(messages, "messages"):
-        role = role_of(message.get("role"))
-        if role == SYSTEM:
+        role = kinds.role_of(message.get("role"))
+        if role == kinds.SYSTEM:
             continue
         parts = _given(message)
-        if role == USER:
+        if role == kinds.USER:
             texts = [text_at(part, "text") for part in parts if part.get("type") == "text"]
             log.user(joined_texts(texts), message.get("createdAt"))
             parts = [part for part in parts if part.get("type") != "text"]
-        elif role not in (AGENT, TOOL):
+        elif role not in (kinds.AGENT, kinds.TOOL):
             log.unread.role(message.get("role"))
         for part in parts:
             if part.get("type") in (_ASKED, _REPLIED):
                 approvals.read(part, log)
             else:
-                _read(part, log, role != USER)
-        if role == AGENT:
+                _read(part, log, role != kinds.USER)
+        if role == kinds.AGENT:
             log.said(message)
-        log.unread.keys(message, KEYS, role != USER)
+        log.unread.keys(message, KEYS, role != kinds.USER)
 
 
 class _Approvals:
     """Requests for the approval of calls, and the answers to them, in model messages."""
 
     def __init__(self, messages: list[JsonValue]) -> None:
-        parts = [p for m in messages if isinstance(m, dict) for p in _parts(m) if isinstance(p, dict)]
+        parts = [part for message in objects_in(messages) for part in _parts(message)]
         self._calls = {_id(p, _APPROVAL): _id(p) for p in parts if p.get("type") == _ASKED}
         self._names = {_id(p): p.get("toolName") for p in parts if p.get("type") == "tool-call"}
         self._replied = {_id(p, _APPROVAL) for p in parts if p.get("type") == _REPLIED}
@@ -105,18 +98,13 @@ def _id(part: JsonObject, key: str = "toolCallId") -> str | None:
 def _given(message: JsonObject) -> list[JsonObject]:
     """Returns the parts of a message; version 4 holds its text and calls beside each other."""
     content, parts = message.get("content"), list(objects(message.get("parts"), "parts"))
-    said = parts or (
-        [{"type": "text", "text": content}] if isinstance(content, str) else list(objects(content, "content"))
-    )
+    said = parts or as_blocks(content)
     called = list(objects(message.get("toolInvocations"), "toolInvocations"))
     inside = [_both_of(part).get("toolCallId") for part in parts]
     beside = [call for call in called if call.get("toolCallId") not in inside]
     files = listed(message.get("experimental_attachments"), "experimental_attachments")
-    return [
-        *({"type": "tool-invocation", "toolInvocation": call} for call in beside),
-        *said,
-        *({"type": "file"} for _ in files),
-    ]
+    calls = [{"type": "tool-invocation", "toolInvocation": call} for call in beside]
+    return [*calls, *said, *({"type": "file"} for _ in files)]
 
 
 def _both_of(part: JsonObject) -> JsonObject:
@@ -132,7 +120,7 @@ def _read(part: JsonObject, log: Dialogue, by_agent: bool) -> None:
         if part.get("state") == "streaming":
             log.unread.add(UNREAD, "a text was not all there when the message was stored", words=True)
     elif kind == "tool-call":
-        log.call(part.get("toolName"), _first(part, "input", "args"), part.get("toolCallId"))
+        log.call(part.get("toolName"), first_of(part, ("input", "args")), part.get("toolCallId"))
     elif kind in _RESULTS:
         _result(part, log)
     elif (call := stated_call(part)) is not None:
@@ -145,10 +133,6 @@ def _read(part: JsonObject, log: Dialogue, by_agent: bool) -> None:
         log.turn.payloads = [*log.turn.payloads, {key: part[key] for key in ("type", "data") if key in part}]
     else:
         log.unread.part(kind, by_agent)
-
-
-def _first(part: JsonObject, *names: str) -> JsonValue:
-    return next((part[name] for name in names if part.get(name) is not None), None)
 
 
 class StatedCall(NamedTuple):
@@ -184,10 +168,10 @@ def stated_call(part: JsonObject) -> StatedCall | None:
     is_done = error or (state in _DONE and not held.get("preliminary"))
     return StatedCall(
         as_text(held.get("toolName", kind.removeprefix("tool-"))),
-        _first(held, "input", "args", "rawInput"),
+        first_of(held, ("input", "args", "rawInput")),
         as_text(held.get("toolCallId")),
         None if is_done else "preliminary" if state in _DONE else as_text(state) or "",
-        decoded(_first(held, "output", "result")),
+        decoded(first_of(held, ("output", "result"))),
         error,
     )
 
@@ -195,7 +179,7 @@ def stated_call(part: JsonObject) -> StatedCall | None:
 def _result(part: JsonObject, log: Dialogue) -> None:
     """Adds a result: a value with its type, or as older versions hold it."""
     output = part.get("output")
-    value, error = _first(part, "output", "result"), failure_mark(part)
+    value, error = first_of(part, ("output", "result")), failure_mark(part)
     kind = output.get("type") if isinstance(output, dict) else None
     if isinstance(output, dict) and isinstance(kind, str):
         is_denied = kind == "execution-denied"

@@ -1,6 +1,7 @@
 """Calls of a turn with their results: what models asked for and what tools did, each counted once."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from operator import attrgetter
 
 from msgspec import Struct
@@ -9,16 +10,11 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
-from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
-from turnwise.transforms.formats.messages.parts import (
-    TRANSFER,
-    MessageCall,
-    MessageResult,
-    SpanMessage,
-    is_repr_call,
-    repr_calls,
-)
+from turnwise.transforms.formats.messages import parts
+from turnwise.transforms.formats.messages.dialogue import TRANSFER
+from turnwise.transforms.formats.messages.kinds import AGENT
 from turnwise.transforms.formats.messages.spellings import read_messages
+from turnwise.transforms.formats.messages.streams import as_object, objects_in
 from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine
@@ -41,7 +37,7 @@ class TurnCall(Struct, eq=False):
     call: ToolCall
     time: int
     tool: SpanNode | None = None
-    given: MessageResult | None = None
+    given: parts.MessageResult | None = None
     is_asked: bool = True
 
     def response(self) -> ToolResponse | None:
@@ -58,18 +54,29 @@ class TurnCall(Struct, eq=False):
 
 def turn_calls(line: TurnLine) -> list[TurnCall]:
     """Returns the calls of a turn in time order."""
-    calls = [
-        TurnCall(ToolCall(call.name, _object(call.args), call.id), node.span.end or node.span.start)
-        for node in (*line.main, *line.inner)
+    asked = [
+        (call, node.span.end or node.span.start)
+        for node in line.models
         for message in node.step.output or ()
-        for call in (*message.calls, *repr_calls(message.texts))
+        for call in (*message.calls, *parts.repr_calls(message.texts))
     ]
-    calls += _before(line) if line.main else _of_answers(line)
-    calls += [
-        TurnCall(ToolCall(call.name, _object(call.args), call.id), node.span.end or node.span.start)
-        for node, asked in _asked_later(line)
-        for call in asked
-    ]
+    if line.main:
+        # Calls in the first input after the user's message have no spans of their own.
+        first = line.main[0]
+        before = after_user(first.step.input or ())
+        asked += [(call, first.span.start) for message in before for call in message.calls]
+    else:
+        # Agents that recorded no model call may state calls in their answers.
+        asked += [
+            (call, unit.top.span.start)
+            for unit in line.units
+            if unit.top is not None
+            for message in unit.answer[_last_user(unit.answer) + 1 :]
+            for call in message.calls
+        ]
+    for node, later in _asked_later(line):
+        asked += [(call, node.span.end or node.span.start) for call in later]
+    calls = [TurnCall(ToolCall(call.name, _object(call.args), call.id), time) for call, time in asked]
     for tool in sorted(line.tools, key=lambda node: node.order):
         _add_tool(tool, calls)
     if not line.main:
@@ -83,14 +90,16 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
 def asks(node: SpanNode) -> bool:
     """Returns whether a model call ended by asking for calls that its own output does not hold."""
     output = node.step.output or []
-    finish = node.step.finish or next((each.finish for each in reversed(output) if each.finish), None) or ""
+    finish = node.step.finish or parts.finish_of(output) or ""
     word = finish.rpartition(".")[2].lower().replace("-", "_")
-    return word in _ASKING and not any(each.calls or any(map(is_repr_call, each.texts)) for each in output)
+    return word in _ASKING and not any(
+        each.calls or any(map(parts.is_repr_call, each.texts)) for each in output
+    )
 
 
-def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[MessageCall]]]:
+def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[parts.MessageCall]]]:
     """Returns the model calls that asked for what they do not state, with the calls in the next input."""
-    found: list[tuple[SpanNode, list[MessageCall]]] = []
+    found: list[tuple[SpanNode, list[parts.MessageCall]]] = []
     for place, node in enumerate(line.main):
         if asks(node):
             following = line.main[place + 1].step.input if place + 1 < len(line.main) else line.after
@@ -107,47 +116,29 @@ def lacks_calls(line: TurnLine, calls: Sequence[TurnCall]) -> bool:
     return len(lacking) > sum(not each.is_asked and each.time >= first for each in calls)
 
 
-def _before(line: TurnLine) -> list[TurnCall]:
-    """Returns the calls that stand in the first input after the user's message: their spans are not there."""
-    start = line.main[0].span.start
-    return [
-        TurnCall(ToolCall(call.name, _object(call.args), call.id), start)
-        for message in after_user(line.main[0].step.input or ())
-        for call in message.calls
-    ]
-
-
-def after_user(messages: Sequence[SpanMessage]) -> Sequence[SpanMessage]:
+def after_user(messages: Sequence[parts.SpanMessage]) -> Sequence[parts.SpanMessage]:
     """Returns the messages after the last one that a user wrote; none if no user wrote one."""
     last = _last_user(messages)
     return messages[last + 1 :] if last >= 0 else ()
 
 
-def _last_user(messages: Sequence[SpanMessage]) -> int:
+def _last_user(messages: Sequence[parts.SpanMessage]) -> int:
     """Returns the place of the last message that a user wrote; -1: there is none."""
     return next((place for place in range(len(messages) - 1, -1, -1) if messages[place].is_users), -1)
-
-
-def _of_answers(line: TurnLine) -> list[TurnCall]:
-    """Returns the calls in the answers of agents that recorded no model call."""
-    return [
-        TurnCall(ToolCall(call.name, _object(call.args), call.id), unit.top.span.start)
-        for unit in line.units
-        if unit.top is not None
-        for message in unit.answer[_last_user(unit.answer) + 1 :]
-        for call in message.calls
-    ]
 
 
 def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     """Joins a tool's span to the call that asked for it: by id, else by name and order; or adds a call."""
     step = tool.step
     free = [each for each in calls if each.tool is None]
-    found = next((each for each in free if step.call_id and each.call.id == step.call_id), None)
+    found = next((call for call in free if step.call_id and call.call.id == step.call_id), None)
     if found is not None and step.name and found.call.name not in (None, step.name):
         found = None
     if found is None:
-        named = [each for each in free if _is_same_name(each.call.name, step.name, step.target)]
+        # A hand-off is asked for by a call of another name.
+        target = None if step.target is None else TRANSFER + step.target.lower().replace(" ", "_")
+        names = {step.name, target} - {None} if step.name else ()
+        named = [each for each in free if each.call.name in names]
         args = _object(step.args)
         found = max(named, key=lambda each: _likeness(each.call.args, args), default=None)
         # What was asked for later is no reason of an attempt, but a model's span may enclose its tools.
@@ -189,15 +180,11 @@ def _failed_before(step: SpanStep, calls: Sequence[TurnCall]) -> TurnCall | None
     return None
 
 
-def _is_same_name(asked: str | None, name: str | None, target: str | None) -> bool:
-    return bool(name) and (
-        asked == name or (target is not None and asked == TRANSFER + target.lower().replace(" ", "_"))
-    )
-
-
 def _object(value: JsonValue) -> JsonObject | None:
     if isinstance(value, str) and value.lstrip()[:1] == '"':
-        value = _unquoted(value)
+        # It may be the JSON text of a JSON text.
+        with suppress(ValueError):
+            value = from_json(value)
     found = decoded_arguments(value)
     while found is not None and found.keys() == {RAW} and isinstance(found[RAW], str):
         inner = decoded_arguments(found[RAW])
@@ -207,93 +194,73 @@ def _object(value: JsonValue) -> JsonObject | None:
     return found
 
 
-def _unquoted(text: str) -> JsonValue:
-    """Returns what a JSON text of a JSON text holds; the text itself if it is none."""
-    try:
-        value: JsonValue = from_json(text)
-    except ValueError:
-        return text
-    return value
-
-
 def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
     """Adds the results that later model calls were given, by id, and else by name and order."""
     results = _results_of(line)
     open_ = [each for each in calls if each.tool is None or not each.tool.step.has_result]
     for result in results:
-        found = next(
-            (each for each in calls if result.id and each.call.id == result.id and not each.given), None
-        )
-        if found is not None:
-            found.given = result
-    for result in (result for each in line.after for result in each.results):
-        for each in calls:
-            if result.id and each.call.id == result.id and not each.given:
-                each.given = result
-    taken = [each.given for each in calls if each.given is not None]
-    left = [result for result in results if not any(result is each for each in taken)]
-    known = {each.call.id for each in calls}
-    for result in left:
-        if result.id and result.id in known:
-            continue
-        found = next((e for e in open_ if not e.given and (result.name in (None, e.call.name))), None)
-        if found is not None:
-            found.given = result
+        same = (call for call in calls if result.id and call.call.id == result.id and not call.given)
+        if (call := next(same, None)) is not None:
+            call.given = result
+    for result in (result for message in line.after for result in message.results):
+        for call in calls:
+            if result.id and call.call.id == result.id and not call.given:
+                call.given = result
+    taken, known = {id(call.given) for call in calls}, {call.call.id for call in calls}
+    for result in results:
+        if id(result) not in taken and not (result.id and result.id in known):
+            free = (call for call in open_ if not call.given and result.name in (None, call.call.name))
+            if (call := next(free, None)) is not None:
+                call.given = result
 
 
-def _results_of(line: TurnLine) -> list[MessageResult]:
+def _results_of(line: TurnLine) -> list[parts.MessageResult]:
     """Returns the results after the user's message in the longest input, in agents' answers, and in replies.
 
     Agents that a tool called have inputs of their own.
     """
     inputs = [node.step.input for node in line.main if node.step.input]
-    inner: dict[int, list[list[SpanMessage]]] = {}
+    inner: dict[int, list[list[parts.SpanMessage]]] = {}
     for node in line.inner:
         inner.setdefault(id(node.parent), []).append(node.step.input or [])
-    found = _longest([*inputs, *(unit.answer for unit in line.units)])
-    replies = (each for node in (*line.main, *line.inner) for each in node.step.output or ())
-    return [
-        *found,
-        *(result for each in inner.values() for result in _longest(each)),
-        *(result for each in replies for result in each.results),
-    ]
+    results = _longest([*inputs, *(unit.answer for unit in line.units)])
+    for given in inner.values():
+        results += _longest(given)
+    for node in line.models:
+        results += [result for message in node.step.output or () for result in message.results]
+    return results
 
 
 def results_without_call(line: TurnLine, calls: Sequence[TurnCall]) -> list[ToolResponse]:
     """Returns the results that models were given after the user's message, and whose ids no call has."""
-    known = {each.call.id for each in calls}
+    known, given = {call.call.id for call in calls}, {id(call.given) for call in calls}
     inputs = [node.step.input for node in line.main if node.step.input]
     others = {result.id: result for result in _longest(inputs) if result.id and result.id not in known}
-    given = [each.given for each in calls]
     return [
         ToolResponse(result.name, result.id, result.response, result.error)
         for result in others.values()
-        if not any(result is each for each in given)
+        if id(result) not in given
     ]
 
 
-def _longest(inputs: Sequence[list[SpanMessage]]) -> list[MessageResult]:
+def _longest(inputs: Sequence[list[parts.SpanMessage]]) -> list[parts.MessageResult]:
     """Returns the results after the last message of a user, of the input that has most of them."""
-    results = [
-        [result for each in messages[_last_user(messages) + 1 :] if each.results for result in each.results]
-        for messages in inputs
-    ]
+    rests = (messages[_last_user(messages) + 1 :] for messages in inputs)
+    results = ([result for message in rest for result in message.results] for rest in rests)
     return max(results, key=len, default=[])
 
 
 def transfers(line: TurnLine, calls: Sequence[TurnCall]) -> list[str]:
     """Returns the agents that took over: by hand-off spans, else by calls that hand over."""
-    spans = [*line.handoffs, *(tool for tool in line.tools if tool.step.target)]
-    found = [node.step.target for node in sorted(spans, key=lambda node: node.order) if node.step.target]
-    return found or [name for each in calls if (name := _target(each.call))]
-
-
-def _target(call: ToolCall) -> str | None:
-    if call.name == "transfer_to_agent":
-        names = ((call.args or {}).get(key) for key in _TARGETS)
-        return next((name for name in names if isinstance(name, str)), None)
-    is_handing = call.name is not None and call.name.startswith(TRANSFER) and not call.args
-    return call.name[len(TRANSFER) :] if call.name and is_handing else None
+    spans = sorted([*line.handoffs, *line.tools], key=lambda node: node.order)
+    targets = [node.step.target for node in spans if node.step.target]
+    for call in () if targets else calls:
+        name, args = call.call.name or "", call.call.args or {}
+        if name == "transfer_to_agent":
+            targets += [args[key] for key in _TARGETS if isinstance(args.get(key), str)][:1]
+        elif name.startswith(TRANSFER) and not args:
+            targets.append(name[len(TRANSFER) :])
+    return list(filter(None, targets))
 
 
 _MOST_NEAR = 64
@@ -321,16 +288,12 @@ def mark_doubles(nodes: Sequence[SpanNode]) -> None:
                 first = replies.setdefault((node.span.trace, step.response_id), node)
                 same = first if _is_same_reply(first, node) else None
         elif step.kind == "tool" and above is not None and above.step.kind == "tool":
-            same = above if _is_same_tool(above.step, step) else None
+            # A tool may call itself.
+            is_equal = above.step.args is None or step.args is None or above.step.args == step.args
+            same = above if above.step.name == step.name and is_equal else None
         if same is not None and same is not node:
             _join_doubles(node, same)
     _mark_beside([node for node in models if not node.is_double and node.step.kind == "model"])
-
-
-def _is_same_tool(above: SpanStep, step: SpanStep) -> bool:
-    """Returns whether a tool's span below another one records the same call: a tool may call itself."""
-    is_equal = above.args is None or step.args is None or above.args == step.args
-    return above.name == step.name and is_equal
 
 
 def _join_doubles(node: SpanNode, same: SpanNode) -> None:
@@ -364,11 +327,10 @@ def _is_same_reply(one: SpanNode, other: SpanNode) -> bool:
 
     Gateways and test doubles give the same id to many replies.
     """
-    if not _signs(one.step.output, other.step.output):
-        return False
-    if _signs(one.step.input, other.step.input):
-        return True
-    return one.span.is_log or other.span.is_log or _overlap(one, other)
+    is_one_time = one.span.is_log or other.span.is_log or _overlap(one, other)
+    return _signs(one.step.output, other.step.output) and (
+        _signs(one.step.input, other.step.input) or is_one_time
+    )
 
 
 def _mark_beside(models: Sequence[SpanNode]) -> None:
@@ -417,13 +379,11 @@ def _overlap(one: SpanNode, other: SpanNode) -> bool:
     return one.span.start < other.span.end and other.span.start < one.span.end
 
 
-def _signs(one: list[SpanMessage] | None, other: list[SpanMessage] | None) -> bool:
+def _signs(one: list[parts.SpanMessage] | None, other: list[parts.SpanMessage] | None) -> bool:
     """Returns whether two lists of messages are equal but for the system's, or one is not stated."""
-    return not one or not other or _signs_of(one) == _signs_of(other)
-
-
-def _signs_of(messages: Iterable[SpanMessage]) -> list[object]:
-    return [each.sign for each in messages if each.role != SYSTEM]
+    return (
+        not one or not other or [m.sign for m in parts.spoken(one)] == [m.sign for m in parts.spoken(other)]
+    )
 
 
 _DUMPED = frozenset(("content", "kwargs", "data"))
@@ -447,28 +407,27 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
     if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
         inner = output
     if isinstance(inner, dict) and inner.keys() >= _OF_LLAMA:
-        return _told(inner), True if failure_mark(inner) else None
+        # LlamaIndex tells the model the texts of a tool's output, or else the raw value.
+        texts = [block.get("text") for block in objects_in(inner.get("blocks"))]
+        words = [text for text in texts if isinstance(text, str)]
+        told = "\n".join(words) if words and len(words) == len(texts) else inner.get("raw_output")
+        return told, True if failure_mark(inner) else None
     for key, beside in _WRAPPERS.items():
         if isinstance(inner, dict) and inner.keys() <= beside and isinstance(inner.get(key), dict):
             inner = inner[key]
-    if (
-        isinstance(inner, dict)
-        and "content" in inner
-        and ("tool_call_id" in inner or inner.get("type") == "tool")
-    ):
-        found = read_messages({**inner, "role": "tool"}, AGENT)
-        results = [result for message in found for result in message.results]
-        if results:
-            return results[0].response, True if results[0].error else None
+    is_message = isinstance(inner, dict) and ("tool_call_id" in inner or inner.get("type") == "tool")
+    if isinstance(inner, dict) and is_message and "content" in inner:
+        for message in read_messages({**inner, "role": "tool"}, AGENT):
+            for result in message.results:
+                return result.response, True if result.error else None
     return value, None
 
 
-def _told(output: JsonObject) -> JsonValue:
-    """Returns what LlamaIndex tells the model of a tool's output: its texts, or else the raw value."""
-    blocks = output.get("blocks")
-    held = [each for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
-    texts = [text for each in held if isinstance(text := each.get("text"), str)]
-    return "\n".join(texts) if texts and len(texts) == len(held) else output.get("raw_output")
+def add_result(step: SpanStep, value: JsonValue) -> None:
+    """Adds the result of a tool, if it is stated, as `tool_result` reads it."""
+    if value is not None:
+        step.result, step.error = tool_result(value)
+        step.has_result = True
 
 
 _OF_AGENTS = "agent."
@@ -492,19 +451,16 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
         begun = starts.setdefault((id(holder), step.kind, step.name), [])
         if event == "start":
             begun.append((node, set()))
-        elif found := next((one for one in begun if event not in one[1]), None):
-            _join(found[0], node)
-            found[1].add(event)
-    for start, events in (one for begun in starts.values() for one in begun):
+        elif call := next((call for call in begun if event not in call[1]), None):
+            start, events = call
+            events.add(event)
+            node.is_double = True
+            start.step.fill(step)
+            if event == "end" and start.span.start <= node.span.start:
+                start.span.end = node.span.start
+    for start, events in (call for begun in starts.values() for call in begun):
         if "end" not in events:
             start.span.end = 0
-
-
-def _join(start: SpanNode, node: SpanNode) -> None:
-    node.is_double = True
-    start.step.fill(node.step)
-    if node.step.event == "end" and start.span.start <= node.span.start:
-        start.span.end = node.span.start
 
 
 _LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions")
@@ -523,7 +479,13 @@ def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
                 key = str(stated)
                 if key not in seen and len(seen) < _MOST_READ:
                     seen.add(key)
-                    for tool in declared_tools(_plain(stated)):
+                    listed = loaded(stated)
+                    if isinstance(listed, dict):
+                        listed = as_object(listed.get("config")).get("tools")
+                    plain = (
+                        [_declaration(loaded(tool)) for tool in listed] if isinstance(listed, list) else []
+                    )
+                    for tool in declared_tools(plain):
                         found.setdefault(tool.name, tool)
     return list(found.values())
 
@@ -535,16 +497,6 @@ def _stated(held: JsonObject) -> Iterator[JsonValue]:
     for prefix in _NUMBERED:
         if f"{prefix}0.name" in held or f"{prefix}0.tool.json_schema" in held:
             yield numbered(held, prefix)
-
-
-def _plain(stated: JsonValue) -> list[JsonValue]:
-    """Returns declarations as a list of objects."""
-    stated = loaded(stated)
-    if isinstance(stated, dict):
-        config = stated.get("config")
-        stated = config.get("tools") if isinstance(config, dict) else None
-    found = [loaded(each) for each in stated] if isinstance(stated, list) else []
-    return [_declaration(each) for each in found]
 
 
 def _declaration(held: JsonValue) -> JsonValue:

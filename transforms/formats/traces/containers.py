@@ -5,8 +5,7 @@ from hashlib import blake2b
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import as_text
-from turnwise.transforms.formats.messages.parts import first_of
-from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
     TraceSpan,
@@ -69,30 +68,27 @@ def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the observations of a record as spans; what its trace states is a span above them."""
     listed = record.get("data")
     if isinstance(listed, list) and "type" not in record:
-        yield from _page([each for each in listed if isinstance(each, dict)], record.get("meta"))
+        yield from _page(objects_in(listed), as_object(record.get("meta")))
         return
     inner = record.get("trace")
     trace = inner if isinstance(inner, dict) else record
     observations = record.get("observations")
     if not isinstance(observations, list):
-        yield _span_containers(record, "") if _is_observation(record) else _root(record)
-        return
-    if any(isinstance(each, str) for each in observations):
+        yield _observation_span(record, "") if _is_observation(record) else _root(record)
+    elif any(isinstance(item, str) for item in observations):
         root = _root(record)
-        root.listed = [as_id(each) for each in observations]
+        root.listed = [as_id(item) for item in observations]
         yield root
-        return
-    root = _root(trace)
-    yield root
-    for each in observations:
-        if isinstance(each, dict):
-            yield _span_containers(each, root.trace)
+    else:
+        root = _root(trace)
+        yield root
+        for held in objects_in(observations):
+            yield _observation_span(held, root.trace)
 
 
-def _page(rows: list[JsonObject], meta: JsonValue) -> Iterator[TraceSpan]:
+def _page(rows: list[JsonObject], meta: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a page of rows; a trace at its edge may go on on the page beside it."""
-    held = meta if isinstance(meta, dict) else {}
-    page, pages = as_count(held.get("page")), as_count(held.get("totalPages"))
+    page, pages = as_count(meta.get("page")), as_count(meta.get("totalPages"))
     spans = [[*langfuse_spans(row)] for row in rows]
     if page is not None and pages is not None and rows and _is_observation(rows[0]):
         for span in (span for each in spans for span in each):
@@ -107,28 +103,23 @@ def _page(rows: list[JsonObject], meta: JsonValue) -> Iterator[TraceSpan]:
 
 def _root(trace: JsonObject) -> TraceSpan:
     """Returns what a trace states, as a span above its observations."""
-    metadata = loaded(trace.get("metadata"))
     attributes = {
         **_named(trace, _TRACE_FIELDS),
         f"{_OBSERVATION}type": "trace",
         f"{_OBSERVATION}input": loaded(trace.get("input")),
         f"{_OBSERVATION}output": loaded(trace.get("output")),
-        "langfuse.trace.metadata": metadata,
+        "langfuse.trace.metadata": loaded(trace.get("metadata")),
     }
     name, own = as_text(trace.get("name")) or "", as_id(trace.get("id"))
     start, latency = as_nanos(trace.get("timestamp")), as_number(trace.get("latency"))
     end = start + round(latency * 1e9) if latency is not None and 0 <= latency < 1e9 and start else 0
-    service = _environment(trace)
-    return TraceSpan(own, _ROOT, "", name, start, end, attributes, resource=service, is_log=True)
+    return TraceSpan(own, _ROOT, "", name, start, end, attributes, resource=_environment(trace), is_log=True)
 
 
-def _span_containers(held: JsonObject, trace: str) -> TraceSpan:
+def _observation_span(held: JsonObject, trace: str) -> TraceSpan:
     metadata = loaded(held.get("metadata"))
     metadata = metadata if isinstance(metadata, dict) else {}
-    attributes = key_values(loaded(metadata.get("attributes")))
     own = {f"{_OBSERVATION}{key}": item for key, item in _named(held, _FIELDS).items()}
-    scope = metadata.get("scope")
-    resource = key_values(loaded(metadata.get("resourceAttributes")))
     message = first_of(held, ("statusMessage", "status_message"))
     return TraceSpan(
         trace=as_id(first_of(held, ("traceId", "trace_id"))) or trace,
@@ -137,11 +128,16 @@ def _span_containers(held: JsonObject, trace: str) -> TraceSpan:
         name=as_text(held.get("name")) or "",
         start=as_nanos(first_of(held, ("startTime", "start_time"))),
         end=as_nanos(first_of(held, ("endTime", "end_time"))),
-        attributes={**_named(held, _TRACE_FIELDS), **own, "metadata": metadata, **attributes},
+        attributes={
+            **_named(held, _TRACE_FIELDS),
+            **own,
+            "metadata": metadata,
+            **key_values(loaded(metadata.get("attributes"))),
+        },
         error=held.get("level") == "ERROR",
         message=message if isinstance(message, str) else "",
-        scope=as_text(scope.get("name")) or "" if isinstance(scope, dict) else "",
-        resource={**_environment(held), **resource},
+        scope=as_text(as_object(metadata.get("scope")).get("name")) or "",
+        resource={**_environment(held), **key_values(loaded(metadata.get("resourceAttributes")))},
     )
 
 
@@ -162,44 +158,37 @@ _OBJECTS = ("trace", "trace.span")
 
 def is_agents_trace(record: JsonObject) -> bool:
     """Returns whether a record is a trace, a span, or a batch of them."""
+    return any(held.get("object") in _OBJECTS for held in _data_of(record))
+
+
+def _data_of(record: JsonObject) -> list[JsonObject]:
+    """Returns the objects of a batch, or the record, which is one of them."""
     data = record.get("data")
-    spans = data if isinstance(data, list) else [record]
-    return any(isinstance(each, dict) and each.get("object") in _OBJECTS for each in spans)
+    return objects_in(data) if isinstance(data, list) else [record]
 
 
 def agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a batch; a trace lends its session and metadata to them."""
-    data = record.get("data")
-    for each in data if isinstance(data, list) else [record]:
-        if isinstance(each, dict) and each.get("object") == "trace":
-            yield _trace(each)
-        elif isinstance(each, dict) and each.get("object") == "trace.span":
-            yield _span(each)
-
-
-def _trace(held: JsonObject) -> TraceSpan:
-    stated = {"session.id": held.get("group_id"), "metadata": held.get("metadata")}
-    attributes = {key: item for key, item in stated.items() if item}
-    name = as_text(held.get("workflow_name")) or ""
-    return TraceSpan(as_id(held.get("id")), "trace", "", name, attributes=attributes, is_log=True)
-
-
-def _span(held: JsonObject) -> TraceSpan:
-    data: JsonValue = held.get("span_data")
-    data = data if isinstance(data, dict) else {}
-    error = held.get("error")
-    said = error.get("message") if isinstance(error, dict) else None
-    return TraceSpan(
-        trace=as_id(held.get("trace_id")),
-        id=as_id(held.get("id")),
-        parent=as_id(held.get("parent_id")),
-        name=as_text(data.get("name")) or as_text(data.get("type")) or "",
-        start=as_nanos(held.get("started_at")),
-        end=as_nanos(held.get("ended_at")),
-        attributes={f"openai_agents.{key}": item for key, item in data.items() if item is not None},
-        error=error is not None,
-        message=said if isinstance(said, str) else "",
-    )
+    for held in _data_of(record):
+        if held.get("object") == "trace":
+            stated = {"session.id": held.get("group_id"), "metadata": held.get("metadata")}
+            attributes = {key: item for key, item in stated.items() if item}
+            name = as_text(held.get("workflow_name")) or ""
+            yield TraceSpan(as_id(held.get("id")), "trace", "", name, attributes=attributes, is_log=True)
+        elif held.get("object") == "trace.span":
+            data, error = as_object(held.get("span_data")), held.get("error")
+            message = as_object(error).get("message")
+            yield TraceSpan(
+                trace=as_id(held.get("trace_id")),
+                id=as_id(held.get("id")),
+                parent=as_id(held.get("parent_id")),
+                name=as_text(data.get("name")) or as_text(data.get("type")) or "",
+                start=as_nanos(held.get("started_at")),
+                end=as_nanos(held.get("ended_at")),
+                attributes={f"openai_agents.{key}": item for key, item in data.items()},
+                error=error is not None,
+                message=message if isinstance(message, str) else "",
+            )
 
 
 # LangSmith runs: as its API lists them, as its SDK posts them, and as bulk exports hold them.
@@ -213,40 +202,25 @@ def is_langsmith(record: JsonObject) -> bool:
     """Returns whether a record is a run, or the runs that an SDK posts at once."""
     if "run_type" in record and record.keys() & {"dotted_order", "trace_id", "parent_run_id"}:
         return True
-    runs = record.get("runs")
-    listed = isinstance(runs, list) and any(isinstance(run, dict) and "run_type" in run for run in runs)
-    return listed or (isinstance(record.get("post"), list) and isinstance(record.get("patch"), list))
+    is_listed = any("run_type" in run for run in objects_in(record.get("runs")))
+    return is_listed or (isinstance(record.get("post"), list) and isinstance(record.get("patch"), list))
 
 
 def langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields runs as spans; what was posted and what was patched later are two records of one."""
     if "run_type" in record:
-        yield from _with_children(record)
-        return
-    for key in ("runs", "post", "patch"):
-        yield from _listed(record.get(key))
+        yield _run_span(record)
+    keys = ("child_runs",) if "run_type" in record else ("runs", "post", "patch")
+    # A run below another one may leave out its type.
+    for run in (run for key in keys for run in objects_in(record.get(key))):
+        yield from langsmith_spans({"run_type": None, **run})
 
 
-def _listed(runs: JsonValue) -> Iterator[TraceSpan]:
-    for run in runs if isinstance(runs, list) else ():
-        if isinstance(run, dict):
-            yield from _with_children(run)
-
-
-def _with_children(run: JsonObject) -> Iterator[TraceSpan]:
-    yield _span_langsmith(run)
-    yield from _listed(run.get("child_runs"))
-
-
-def _span_langsmith(run: JsonObject) -> TraceSpan:
+def _run_span(run: JsonObject) -> TraceSpan:
     order = run.get("dotted_order")
     steps = order.split(".") if isinstance(order, str) else []
     ids = [step.rpartition("Z")[2] for step in steps]
-    extra = loaded(run.get("extra"))
-    extra = extra if isinstance(extra, dict) else {}
-    outputs = loaded(run.get("outputs"))
-    error = run.get("error")
-    own = as_id(run.get("id")) or (ids[-1] if ids else "")
+    own, error = as_id(run.get("id")) or (ids[-1] if ids else ""), run.get("error")
     return TraceSpan(
         trace=as_id(run.get("trace_id")) or (ids[0] if ids else own),
         id=own,
@@ -254,16 +228,17 @@ def _span_langsmith(run: JsonObject) -> TraceSpan:
         name=as_text(run.get("name")) or "",
         start=as_nanos(run.get("start_time")),
         end=as_nanos(run.get("end_time")),
-        attributes=_attributes(run, extra, outputs),
+        attributes=_run_attributes(run),
         error=bool(error),
         message=error if isinstance(error, str) else "",
         is_local=True,
     )
 
 
-def _attributes(run: JsonObject, extra: JsonObject, outputs: JsonValue) -> JsonObject:
-    metadata = loaded(extra.get("metadata"))
-    named = metadata if isinstance(metadata, dict) else {}
+def _run_attributes(run: JsonObject) -> JsonObject:
+    extra = as_object(loaded(run.get("extra")))
+    named = as_object(loaded(extra.get("metadata")))
+    outputs = loaded(run.get("outputs"))
     stated = {
         "langsmith.span.kind": run.get("run_type"),
         "langsmith.inputs": _inputs(loaded(run.get("inputs"))),
@@ -280,8 +255,7 @@ def _attributes(run: JsonObject, extra: JsonObject, outputs: JsonValue) -> JsonO
 
 def _inputs(inputs: JsonValue) -> JsonValue:
     """Returns the inputs without a prompt that spells a chat as one text, whose messages its parent holds."""
-    is_prompt = isinstance(inputs, dict) and inputs.keys() == {"prompts"}
-    texts = inputs["prompts"] if is_prompt and isinstance(inputs, dict) else None
+    texts = inputs["prompts"] if isinstance(inputs, dict) and inputs.keys() == {"prompts"} else None
     first = texts[0] if isinstance(texts, list) and texts else None
     if isinstance(first, str) and first.startswith("Human: ") and "\n" not in first:
         return {"messages": [{"role": "user", "content": first.removeprefix("Human: ")}]}
@@ -299,88 +273,68 @@ def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
         kwargs = (inner.get("kwargs") or inner) if isinstance(inner, dict) else None
         holders += [outputs.get("llm_output"), kwargs, outputs.get("output"), outputs.get("message")]
     for holder in holders:
-        found = first_of(holder, _USAGES) if isinstance(holder, dict) else None
-        if isinstance(found, dict):
-            details = (found.get(f"{side}_token_details") for side in ("input", "output"))
-            return {**found, **{k: v for each in details if isinstance(each, dict) for k, v in each.items()}}
+        usage = first_of(as_object(holder), _USAGES)
+        if isinstance(usage, dict):
+            details = (as_object(usage.get(f"{side}_token_details")) for side in ("input", "output"))
+            return {**usage, **{key: count for counts in details for key, count in counts.items()}}
     named = {key: run.get(key) for key in ("prompt_tokens", "completion_tokens")}
     return named if any(named.values()) else None
 
 
 # Jaeger's query API.
 
-_MICRO = 1_000
-
 
 def is_jaeger(record: JsonObject) -> bool:
     """Returns whether a record is an answer of the query API, or one trace of it."""
-    data = record.get("data")
-    traces = data if isinstance(data, list) else [record]
-    return any(isinstance(each, dict) and each.keys() >= {"spans", "traceID"} for each in traces)
+    return any(trace.keys() >= {"spans", "traceID"} for trace in _data_of(record))
 
 
 def jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of all traces."""
-    data = record.get("data")
-    for trace in data if isinstance(data, list) else [record]:
-        processes = trace.get("processes") if isinstance(trace, dict) else None
-        spans = trace.get("spans") if isinstance(trace, dict) else None
-        for span in spans if isinstance(spans, list) else ():
-            if isinstance(span, dict):
-                yield _span_jaeger(span, trace, processes if isinstance(processes, dict) else {})
+    for trace in _data_of(record):
+        for held in objects_in(trace.get("spans")):
+            yield _jaeger_span(held, trace)
 
 
-def _span_jaeger(held: JsonObject, trace: JsonObject, processes: JsonObject) -> TraceSpan:
-    attributes = _tags(held.get("tags"))
-    start = _nanos(held.get("startTime"))
-    logs = held.get("logs")
-    status = attributes.get("otel.status_code")
+def _jaeger_span(held: JsonObject, trace: JsonObject) -> TraceSpan:
+    attributes, start = _tags(held.get("tags")), _nanos(held.get("startTime"))
+    named = held.get("processID")
+    process = as_object(trace.get("processes")).get(named) if isinstance(named, str) else None
+    process = as_object(process or held.get("process"))
+    references = (
+        as_id(reference.get("spanID"))
+        for reference in objects_in(held.get("references"))
+        if reference.get("refType") in (None, "CHILD_OF")
+    )
+    events = (
+        (_tags(log.get("fields")), _nanos(log.get("timestamp"))) for log in objects_in(held.get("logs"))
+    )
     return TraceSpan(
         trace=as_id(held.get("traceID") or trace.get("traceID")),
         id=as_id(held.get("spanID")),
-        parent=_parent(held),
+        parent=next(references, as_id(held.get("parentSpanID"))),
         name=as_text(held.get("operationName")) or "",
         start=start,
         end=start + _nanos(held.get("duration")),
         attributes=attributes,
-        events=[_event(each) for each in logs if isinstance(each, dict)] if isinstance(logs, list) else [],
-        error=status == "ERROR" or attributes.get("error") in (True, "true"),
+        events=[SpanEvent(as_text(fields.get("event")) or "", time, fields) for fields, time in events],
+        error=attributes.get("otel.status_code") == "ERROR" or attributes.get("error") in (True, "true"),
         message=as_text(attributes.get("otel.status_description")) or "",
         scope=as_text(attributes.get("otel.scope.name")) or "",
-        resource=_service(held, processes),
+        resource={**_tags(process.get("tags")), "service.name": process.get("serviceName")}
+        if process
+        else {},
         dropped=dropped_count(attributes),
     )
 
 
-def _service(held: JsonObject, processes: JsonObject) -> JsonObject:
-    own = held.get("processID")
-    process = (processes.get(own) if isinstance(own, str) else None) or held.get("process")
-    if not isinstance(process, dict):
-        return {}
-    return {**_tags(process.get("tags")), "service.name": process.get("serviceName")}
-
-
-def _parent(held: JsonObject) -> str:
-    references = held.get("references")
-    for each in references if isinstance(references, list) else ():
-        if isinstance(each, dict) and each.get("refType") in (None, "CHILD_OF"):
-            return as_id(each.get("spanID"))
-    return as_id(held.get("parentSpanID"))
-
-
-def _event(log: JsonObject) -> SpanEvent:
-    fields = _tags(log.get("fields"))
-    return SpanEvent(as_text(fields.get("event")) or "", _nanos(log.get("timestamp")), fields)
-
-
 def _tags(tags: JsonValue) -> JsonObject:
-    found = (tag for tag in tags if isinstance(tag, dict)) if isinstance(tags, list) else ()
-    return {tag["key"]: tag.get("value") for tag in found if isinstance(tag.get("key"), str)}
+    return {tag["key"]: tag.get("value") for tag in objects_in(tags) if isinstance(tag.get("key"), str)}
 
 
 def _nanos(value: JsonValue) -> int:
     number = as_number(value)
-    return round(number * _MICRO) if number is not None and 0 < number < 1e17 else 0
+    return round(number * 1_000) if number is not None and 0 < number < 1e17 else 0
 
 
 # Attributes that exports of tables nest or spread over columns, as dotted keys again.
@@ -389,31 +343,22 @@ _COLUMNS = ("attributes.", "context.")
 _NESTED = ("gen_ai", "llm", "openinference", "session", "gcp", "input", "output", "tool", "ai", "traceloop")
 _INDEXED = ("message", "message_content", "tool_call", "document")
 _INDEXED_DOTTED = tuple(f"{name}." for name in (*_INDEXED, "tool"))
-_KIND = "openinference.span.kind"
-_KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL")
 
 
 def unfolded(held: JsonObject) -> JsonObject:
     """Returns a span whose attributes and ids stand in columns (a row of Phoenix's table) as one object."""
     if not any(key.startswith(_COLUMNS) for key in held):
         return held
-    found: JsonObject = {}
-    attributes: JsonObject = {}
-    for key, value in held.items():
-        holder, _, name = key.partition(".")
-        if holder == "attributes" and name:
-            attributes[name] = value
-        elif holder == "context" and name:
-            found[name] = value
-        else:
-            found[key] = value
-    return {**found, "attributes": attributes}
-
-
-def kind_beside(held: JsonObject) -> JsonObject:
-    """Returns the attribute for a kind that stands beside the attributes, as in Phoenix."""
-    kind = held.get("span_kind")
-    return {_KIND: kind} if kind in _KINDS else {}
+    attributes_of, of_context = _COLUMNS
+    plain = {
+        key.removeprefix(of_context): value
+        for key, value in held.items()
+        if not key.startswith(attributes_of)
+    }
+    attributes = {
+        key[len(attributes_of) :]: value for key, value in held.items() if key.startswith(attributes_of)
+    }
+    return {**plain, "attributes": attributes}
 
 
 def dotted(attributes: JsonValue) -> JsonObject:
@@ -484,7 +429,8 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     time = as_nanos(record.get("timestamp"))
     latency = loaded(record.get("latency_ms"))
     total = as_number(latency.get("total_ms") if isinstance(latency, dict) else latency)
-    is_end = kind.endswith(_ENDS)
+    truncated, is_end = record.get("is_truncated"), kind.endswith(_ENDS)
+    is_truncated = truncated in (True, 1) or (isinstance(truncated, str) and truncated.lower() == "true")
     length = round(total * 1e6) if is_end and total is not None and 0 <= total < 1e12 else 0
     invocation, session = as_id(record.get("invocation_id")), as_id(record.get("session_id"))
     message: JsonValue = record.get("error_message")
@@ -501,30 +447,20 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
                 "parts": loaded(record.get("content_parts")),
                 "attributes": loaded(record.get("attributes")),
                 "agent": record.get("agent"),
-                "is_truncated": _is_truncated(record.get("is_truncated")),
+                "is_truncated": is_truncated,
                 "has_latency": total is not None,
             },
             "session.id": record.get("session_id"),
         },
         error=record.get("status") == "ERROR" or kind.endswith("_ERROR"),
         message=message if isinstance(message, str) else "",
-        dropped=int(_is_truncated(record.get("is_truncated"))),
+        dropped=int(is_truncated),
     )
-
-
-def _is_truncated(value: JsonValue) -> bool:
-    """Returns whether a row says that its content was truncated."""
-    return value in (True, 1) or (isinstance(value, str) and value.lower() == "true")
 
 
 def _id(record: JsonObject, kind: str, group: str) -> str:
     """Returns the id of the span: one for an invocation, those of the rows for model and tool calls."""
     if kind.startswith("INVOCATION_") or kind in _OF_TRACE:
         return group
-    own = (
-        as_id(record.get("span_id"))
-        or as_id(record.get("event_id"))
-        or as_text(record.get("timestamp"))
-        or kind
-    )
-    return f"{kind.partition('_')[0]}:{own}"
+    own = as_id(record.get("span_id")) or as_id(record.get("event_id"))
+    return f"{kind.partition('_')[0]}:{own or as_text(record.get('timestamp')) or kind}"

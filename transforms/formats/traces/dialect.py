@@ -15,7 +15,6 @@ from turnwise.transforms.formats.messages.parts import HIDDEN, OBJECT, SpanMessa
 from turnwise.transforms.formats.messages.spellings import HISTORIES, only_messages, read_messages
 from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.formats.traces.span import (
-    APP_VERSION,
     SpanEvent,
     TraceSpan,
     as_count,
@@ -125,16 +124,6 @@ def register_dialect(item: SpanDialect) -> SpanDialect:
     return DIALECTS.add(item)
 
 
-def dialects_in_order() -> tuple[SpanDialect, ...]:
-    """Returns all dialects as a span is tried on them."""
-    return _in_order(len(DIALECTS), DIALECTS.changes)
-
-
-@lru_cache(maxsize=1)
-def _in_order(count: int, changes: int) -> tuple[SpanDialect, ...]:
-    return tuple(sorted(DIALECTS.values(), key=lambda each: each.rank))
-
-
 def text_at(attributes: JsonObject, *keys: str) -> str | None:
     """Returns the first of some attributes that is a text or number and not empty or hidden."""
     for key in keys:
@@ -195,15 +184,15 @@ def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     return found
 
 
-def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
-    """Returns tokens by the keys of each field of `Usage`; None: none are stated."""
-    found: dict[str, int] = {}
-    for field, keys in fields.items():
+def usage_at(report: JsonValue, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
+    """Returns tokens by the keys of each field of `Usage`; None: none are stated, or it is no object."""
+    counts: dict[str, int] = {}
+    for field, keys in fields.items() if isinstance(report, dict) else ():
         for key in keys:
-            if key in attributes and (count := as_count(attributes[key])) is not None:
-                found[field] = count
+            if key in report and (count := as_count(report[key])) is not None:
+                counts[field] = count
                 break
-    return Usage(**found) if found else None
+    return Usage(**counts) if counts else None
 
 
 def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
@@ -302,9 +291,8 @@ def _first_words(keys: tuple[str, ...]) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def _asked(words: frozenset[str], name: str, changes: int) -> tuple[SpanDialect, ...]:
     """Returns the dialects that may say something of a span, by first words of its keys and its name."""
-    return tuple(
-        each for each in dialects_in_order() if not words.isdisjoint(each.prefixes) or name in each.names
-    )
+    dialects = sorted(DIALECTS.values(), key=lambda dialect: dialect.rank)
+    return tuple(d for d in dialects if not words.isdisjoint(d.prefixes) or name in d.names)
 
 
 def says_something(span: TraceSpan, words: frozenset[str]) -> bool:
@@ -344,10 +332,8 @@ def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:
 
 def looks_like_work(span: TraceSpan, words: frozenset[str]) -> bool:
     """Returns whether a span has keys or a name of traces of agents, whether or not a dialect reads it."""
-    return (
-        not words.isdisjoint(_LOOKS_LIKE_WORK)
-        or span.name.partition(".")[0].partition("_")[0] in _LOOKS_LIKE_WORK
-    )
+    first = span.name.partition(".")[0].partition("_")[0]
+    return first in _LOOKS_LIKE_WORK or not words.isdisjoint(_LOOKS_LIKE_WORK)
 
 
 def is_foreign(span: TraceSpan) -> bool:
@@ -371,11 +357,9 @@ _VERSIONS = ("gen_ai.agent.version", "langfuse.version", "langfuse.release")
 _VERSION_NAMES = ("app_version", "appVersion", "agent_version", "agentVersion", "revision_id", "release")
 _ENTITY_VERSION = "traceloop.entity.version"
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
-_ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
+ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
 _OF_STEPS = ("seq:step:", "graph:step:", "map:key:")
-_WITH_METADATA = frozenset(
-    ("metadata", "langfuse", "langsmith", "traceloop", "ai", "mlflow", "tag", "session", "gcp")
-)
+_WITH_METADATA = key_set("metadata langfuse langsmith traceloop ai mlflow tag session gcp")
 LABELLED = _WITH_METADATA | {"gen_ai"}
 """First words of the keys that name conversations, versions or tags."""
 
@@ -400,29 +384,17 @@ def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:
 
 def user_of(span: TraceSpan) -> str | None:
     """Returns the id of the user that a span names; None: it names none."""
-    return text_at(span.attributes, *_USERS) or text_at(_metadata(span.attributes), *_USER_NAMES)
-
-
-def environment_of(span: TraceSpan) -> str | None:
-    """Returns the deployment environment that a span's resource names."""
-    return text_at(span.resource, *_ENVIRONMENTS)
-
-
-def configured_version(span: TraceSpan) -> str | None:
-    """Returns the app version in the attribute of the resource that the config names."""
-    return text_at(span.resource, APP_VERSION)
-
-
-def service_version(span: TraceSpan) -> str | None:
-    """Returns the version of the service that wrote a span."""
-    return text_at(span.resource, "service.version")
+    found = text_at(span.attributes, *_USERS)
+    if found is None and not words_of(span).isdisjoint(_WITH_METADATA):
+        found = text_at(_metadata(span.attributes), *_USER_NAMES)
+    return found
 
 
 def _metadata(attributes: JsonObject) -> JsonObject:
     found: JsonObject = {}
     for key, value in attributes.items():
-        holder = next((each for each in _HOLDERS if key.startswith(each)), None)
-        if holder:
+        if key.startswith(_HOLDERS):
+            holder = next(prefix for prefix in _HOLDERS if key.startswith(prefix))
             found.setdefault(key[len(holder) :], value)
         elif key in _METADATA:
             inner = loaded(value)

@@ -2,15 +2,10 @@
 
 from collections.abc import Iterator
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
-from pydantic_core import from_json
-
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text
-from turnwise.transforms.formats.messages.parts import first_of
-from turnwise.transforms.formats.messages.streams import stated
-from turnwise.transforms.formats.traces.containers import dotted, kind_beside, unfolded
+from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
+from turnwise.transforms.formats.traces.containers import dotted, unfolded
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
     TraceSpan,
@@ -20,7 +15,6 @@ from turnwise.transforms.formats.traces.span import (
     dropped_count,
     key_values,
     loaded,
-    number_value,
 )
 
 _RESOURCES = ("resourceSpans", "batches", "resource_spans", "resourceLogs", "resource_logs")
@@ -43,30 +37,20 @@ def is_otlp(record: JsonObject) -> bool:
 def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of an export; of log records, one each for the span that they name."""
     holders = (record, *(record.get(key) for key in _WRAPPERS))
-    for holder in (each for each in holders if isinstance(each, dict)):
+    for holder in (held for held in holders if isinstance(held, dict)):
         for resource in _each(holder, _RESOURCES):
-            service = _resource_attributes(resource.get("resource"))
+            held = resource.get("resource")
+            service = key_values(held.get("attributes")) if isinstance(held, dict) else {}
             for scoped in _each(resource, _SCOPES):
-                scope = next((name for key in _SCOPE if (name := _name(scoped.get(key)))), "")
+                scopes = (as_object(scoped.get(key)).get("name") for key in _SCOPE)
+                scope = next((name for name in scopes if name and isinstance(name, str)), "")
                 for span in _each(scoped, _SPANS):
                     yield _span(span, scope, service)
 
 
-def _resource_attributes(resource: JsonValue) -> JsonObject:
-    """Returns the attributes of a resource."""
-    return key_values(resource.get("attributes")) if isinstance(resource, dict) else {}
-
-
 def _each(holder: JsonObject, keys: tuple[str, ...]) -> Iterator[JsonObject]:
     for key in keys:
-        found = holder.get(key)
-        if isinstance(found, list):
-            yield from (each for each in found if isinstance(each, dict))
-
-
-def _name(scope: JsonValue) -> str:
-    name = scope.get("name") if isinstance(scope, dict) else None
-    return name if isinstance(name, str) else ""
+        yield from objects_in(holder.get(key))
 
 
 def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
@@ -85,30 +69,17 @@ def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
         scope=scope,
         resource=service,
         dropped=dropped_count(held),
-        is_local=is_local(get("flags")),
     )
-    events, status = get("events"), get("status")
-    if events and isinstance(events, list):
-        span.events = [_span_event(each) for each in events if isinstance(each, dict)]
+    events, status, flags = get("events"), get("status"), get("flags")
+    # The flags may say that the parent is of the same process.
+    span.is_local = isinstance(flags, int) and flags & _REMOTE_MASK == _HAS_REMOTE
+    if events:
+        span.events = list(map(_event, objects_in(events)))
     if status and isinstance(status, dict):
-        span.error, span.message = _is_error(status.get("code")), as_text(status.get("message")) or ""
+        code = status.get("code")
+        span.error = isinstance(code, str | int) and code in _ERRORS
+        span.message = as_text(status.get("message")) or ""
     return span
-
-
-def is_local(flags: JsonValue) -> bool:
-    """Returns whether the flags of a span say that its parent is of the same process."""
-    return isinstance(flags, int) and flags & _REMOTE_MASK == _HAS_REMOTE
-
-
-def _is_error(code: JsonValue) -> bool:
-    """Returns whether the code of a status says that the span failed."""
-    return isinstance(code, str | int) and code in _ERRORS
-
-
-def _span_event(held: JsonObject) -> SpanEvent:
-    """Returns an event of a span."""
-    time = as_nanos(held.get("timeUnixNano") or held.get("time_unix_nano"))
-    return SpanEvent(as_text(held.get("name")) or "", time, key_values(held.get("attributes")))
 
 
 def _log(held: JsonObject, trace: str, own: str, scope: str, service: JsonObject) -> TraceSpan:
@@ -119,128 +90,6 @@ def _log(held: JsonObject, trace: str, own: str, scope: str, service: JsonObject
     span = TraceSpan(trace, own, "", "", time, time, {}, [event], scope=scope, resource=service, is_log=True)
     span.dropped = dropped_count(held)
     return span
-
-
-_START = b'{"resourceSpans":'
-
-
-class _Value(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    string_value: str | UnsetType | None = UNSET
-    int_value: str | int | UnsetType = UNSET
-    double_value: int | float | str | UnsetType = UNSET
-    bool_value: bool | UnsetType = UNSET
-    array_value: Raw | UnsetType = UNSET
-    kvlist_value: Raw | UnsetType = UNSET
-
-
-class _Attribute(Struct, forbid_unknown_fields=True, gc=False):
-    key: str
-    value: _Value
-
-
-class _SpanStatus(Struct, forbid_unknown_fields=True, gc=False):
-    code: str | int = 0
-    message: str = ""
-
-
-class _Span(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    trace_id: str
-    span_id: str
-    start_time_unix_nano: str | int
-    end_time_unix_nano: str | int = 0
-    parent_span_id: str = ""
-    name: str = ""
-    attributes: list[_Attribute] = []
-    events: list[Raw] = []
-    status: _SpanStatus | None = None
-    kind: str | int = 0
-    flags: int = 0
-    trace_state: str = ""
-    links: list[JsonValue] = []
-    dropped_attributes_count: int = 0
-    dropped_events_count: int = 0
-    dropped_links_count: int = 0
-
-
-class _Scope(Struct, frozen=True):
-    name: str = ""
-
-
-class _ScopeSpans(Struct, rename="camel", forbid_unknown_fields=True):
-    spans: list[_Span]
-    scope: _Scope = _Scope()
-    schema_url: str = ""
-
-
-class _ResourceSpans(Struct, rename="camel", forbid_unknown_fields=True):
-    scope_spans: list[_ScopeSpans]
-    resource: JsonObject = {}
-    schema_url: str = ""
-
-
-class _Export(Struct, rename="camel", forbid_unknown_fields=True):
-    resource_spans: list[_ResourceSpans]
-
-
-_DECODE = msgspec.json.Decoder(_Export).decode
-
-
-def otlp_text_spans(data: bytes) -> list[TraceSpan] | None:
-    """Returns the spans of an export's text as `otlp_spans` does; None: it has to be parsed in general."""
-    if not data.startswith(_START):
-        return None
-    try:
-        return _spans(_DECODE(data))
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-
-
-def _spans(export: _Export) -> list[TraceSpan]:
-    found: list[TraceSpan] = []
-    for resource in export.resource_spans:
-        service = _resource_attributes(resource.resource)
-        for scoped in resource.scope_spans:
-            found += [_span_otlp_text(span, scoped.scope.name, service) for span in scoped.spans]
-    return found
-
-
-def _span_otlp_text(held: _Span, scope: str, service: JsonObject) -> TraceSpan:
-    span = TraceSpan(
-        as_id(held.trace_id),
-        as_id(held.span_id),
-        as_id(held.parent_span_id),
-        held.name,
-        as_nanos(held.start_time_unix_nano),
-        as_nanos(held.end_time_unix_nano),
-        {each.key: _value(each.value) for each in held.attributes},
-        scope=scope,
-        resource=service,
-        dropped=held.dropped_attributes_count + held.dropped_events_count,
-        is_local=is_local(held.flags),
-    )
-    if held.events:
-        events = map(_parsed, held.events)
-        span.events = [_span_event(each) for each in events if isinstance(each, dict)]
-    if held.status is not None:
-        span.error, span.message = _is_error(held.status.code), held.status.message
-    return span
-
-
-def _value(held: _Value) -> JsonValue:
-    if held.string_value is not UNSET:
-        return held.string_value
-    number = held.int_value
-    if number is not UNSET and held == _Value(int_value=number):
-        return number_value(number)
-    named = ((name, getattr(held, field)) for field, name in _NAMES)
-    return any_value({name: _parsed(item) for name, item in named if item is not UNSET})
-
-
-_NAMES = tuple(zip(_Value.__struct_fields__, _Value.__struct_encode_fields__, strict=True))
-
-
-def _parsed(value: JsonValue) -> JsonValue:
-    return from_json(bytes(value)) if isinstance(value, Raw) else value
 
 
 _TRACE, _ID = ("trace_id", "traceId", "traceID", "TraceId"), ("span_id", "spanId", "spanID", "id", "SpanId")
@@ -258,6 +107,8 @@ _STATUSES = ("status", "StatusCode", "status_code")
 _MESSAGES = ("description", "message", "StatusMessage", "status_message")
 _CONTEXTS = ("context", "spanContext", "span_context")
 _FLAT_ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR")
+_KIND = "openinference.span.kind"
+_KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL")
 
 
 def is_span(record: JsonObject) -> bool:
@@ -272,36 +123,30 @@ def is_span(record: JsonObject) -> bool:
 
 def is_span_list(record: JsonObject) -> bool:
     """Returns whether a record lists spans beside what they share."""
-    return any(isinstance(each, dict) and is_span(each) for each in _listed(record))
+    return any(map(is_span, objects_in(_listed(record))))
 
 
-def _listed(record: JsonObject) -> list[JsonValue]:
+def _listed(record: JsonObject) -> JsonValue:
     """Returns the listed spans, which MLflow's traces hold under `data`."""
     data = record.get("data")
-    spans = data.get("spans") if isinstance(data, dict) else record.get("spans")
-    return spans if isinstance(spans, list) else []
+    return data.get("spans") if isinstance(data, dict) else record.get("spans")
 
 
 def flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a record, which is one span or a list of them."""
-    shared = as_text(first_of(record, ("session_id", "sessionId"))) or _session(record.get("info"))
-    for each in _listed(record) if is_span_list(record) else [record]:
-        if isinstance(each, dict):
-            span = _flat_span(each)
-            if shared and "session.id" not in span.attributes:
-                span.attributes = {**span.attributes, "session.id": shared}
-            yield span
-
-
-def _session(info: JsonValue) -> str | None:
-    """Returns the session that the head of an MLflow trace names."""
-    held = first_of(info, ("trace_metadata", "request_metadata")) if isinstance(info, dict) else None
-    name = held.get("mlflow.trace.session") if isinstance(held, dict) else None
-    return name if isinstance(name, str) else None
+    shared = as_text(first_of(record, ("session_id", "sessionId")))
+    # The head of an MLflow trace names the session.
+    head = as_object(first_of(as_object(record.get("info")), ("trace_metadata", "request_metadata")))
+    stated_session = head.get("mlflow.trace.session")
+    shared = shared or (stated_session if isinstance(stated_session, str) else None)
+    for held in objects_in(_listed(record)) if is_span_list(record) else [record]:
+        span = _flat_span(held)
+        if shared and "session.id" not in span.attributes:
+            span.attributes = {**span.attributes, "session.id": shared}
+        yield span
 
 
 def _flat_span(held: JsonObject) -> TraceSpan:
-    """Returns one span."""
     held = unfolded(held)
     context = _context(held)
     status = loaded(first_of(held, _STATUSES))
@@ -314,6 +159,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
     events = loaded(first_of(held, _EVENTS))
     attributes = loaded(first_of(held, _ATTRIBUTES))
     inner = stated(resource).get("attributes", resource) if isinstance(resource, dict) else {}
+    kind = held.get("span_kind")
     return TraceSpan(
         trace=as_id(first_of(context, _TRACE)),
         id=as_id(first_of(context, _ID)),
@@ -322,10 +168,9 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         start=start,
         end=as_nanos(first_of(held, _ENDS))
         or (start + length if start and isinstance(length, int) and length >= 0 else 0),
-        attributes={**kind_beside(held), **dotted(attributes)},
-        events=[_event(each) for each in events if isinstance(each, dict)]
-        if isinstance(events, list)
-        else [],
+        # Phoenix states the kind beside the attributes.
+        attributes={**({_KIND: kind} if kind in _KINDS else {}), **dotted(attributes)},
+        events=list(map(_event, objects_in(events))),
         error=code == 2 or str(code).upper() in _FLAT_ERRORS,
         message=said if isinstance(said, str) else "",
         scope=as_text(scope.get("name")) or ""

@@ -257,13 +257,11 @@ def as_count(value: JsonValue) -> int | None:
 def dropped_count(held: JsonObject) -> int:
     """Returns how many attributes and events are lost: by OTLP's counts, or in no form that is read."""
     given = held.get("attributes")
-    others = (
-        (each for each in given if not (isinstance(each, dict) and "key" in each))
-        if isinstance(given, list)
-        else ()
-    )
-    unread = sum(_pair(each) is None for each in others)
-    return unread + sum(as_count(held[key]) or 0 for key in _DROPPED if key in held)
+    attributes = given if isinstance(given, list) else ()
+    unread = [
+        item for item in attributes if not (item.__class__ is dict and "key" in item) and _pair(item) is None
+    ]
+    return len(unread) + sum(as_count(held[key]) or 0 for key in _DROPPED if key in held)
 
 
 def any_value(value: JsonValue) -> JsonValue:
@@ -281,20 +279,15 @@ def any_value(value: JsonValue) -> JsonValue:
     if kind in _SCALARS:
         return held
     if kind in ("intValue", "doubleValue"):
-        return number_value(held)
+        if held.__class__ is str and len(held) < _DIGITS and held.isdecimal():
+            return int(held)
+        number = as_number(held)
+        return held if number is None else number
+    values = held.get("values") if isinstance(held, dict) else None
+    listed = values if isinstance(values, list) else []
     if kind == "arrayValue":
-        return [any_value(each) for each in _values(held)]
-    if kind == "kvlistValue":
-        return key_values(_values(held))
-    return value
-
-
-def number_value(held: JsonValue) -> JsonValue:
-    """Returns the number that an OTLP AnyValue spells; what is none as it is."""
-    if held.__class__ is str and len(held) < _DIGITS and held.isdecimal():
-        return int(held)
-    number = as_number(held)
-    return held if number is None else number
+        return [any_value(item) for item in listed]
+    return key_values(listed) if kind == "kvlistValue" else value
 
 
 def key_values(pairs: JsonValue) -> JsonObject:
@@ -379,8 +372,3 @@ def _is_json(value: object) -> bool:
         if isinstance(value, list)
         else (value is None or isinstance(value, str | int | float | bool))
     )
-
-
-def _values(held: JsonValue) -> list[JsonValue]:
-    values = held.get("values") if isinstance(held, dict) else None
-    return values if isinstance(values, list) else []

@@ -1,23 +1,24 @@
 """Spans as a tree: deliveries merged, parents found, units of work in it, and the turns that they answer."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import attrgetter
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
+from turnwise.transforms.formats.messages.dialogue import TRANSFER
 from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
 from turnwise.transforms.formats.messages.parts import (
     AGAIN,
     HIDDEN_TEXT,
-    TRANSFER,
     SpanMessage,
     is_spoken,
     new_user,
     news,
+    spoken,
     users_of,
 )
 from turnwise.transforms.formats.traces.dialect import SpanStep, read_span
@@ -69,18 +70,6 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
         return found
 
 
-def _merged_spans(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
-    """Returns one span an id: log records and repeated deliveries joined, pending copies dropped."""
-    found: dict[tuple[str, str], TraceSpan] = {}
-    for place, span in enumerate(spans):
-        if span.attributes.get(PENDING) == "pending_span":
-            continue
-        key = span.key if span.id else (span.trace, f"#{place}")
-        other = found.get(key)
-        found[key] = span if other is None else _merged(other, span)
-    return list(found.values())
-
-
 def _merged(one: TraceSpan, other: TraceSpan) -> TraceSpan:
     """Returns the union of two records of a span, whichever came first."""
     if one == other:
@@ -110,10 +99,16 @@ def _merged(one: TraceSpan, other: TraceSpan) -> TraceSpan:
 
 
 def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
-    """Returns the spans in order, each below its parent; doubles are not marked."""
-    nodes = {
-        span.key if span.id else id(span): SpanNode(span, read_span(span)) for span in _merged_spans(spans)
-    }
+    """Returns the spans in order, each below its parent; doubles are not marked.
+
+    There is one span an id: log records and repeated deliveries are joined, pending copies dropped.
+    """
+    merged: dict[tuple[str, str], TraceSpan] = {}
+    for place, span in enumerate(spans):
+        if span.attributes.get(PENDING) != "pending_span":
+            key = span.key if span.id else (span.trace, f"#{place}")
+            merged[key] = _merged(merged[key], span) if key in merged else span
+    nodes = {key: SpanNode(span, read_span(span)) for key, span in merged.items()}
     for node in nodes.values():
         parent = nodes.get((node.span.trace, node.span.parent)) if node.span.parent else None
         node.is_orphan = parent is None and bool(node.span.parent)
@@ -122,8 +117,7 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
     for node in nodes.values():
         _set_depth(node)
         node.order = (node.span.start, node.depth, *node.span.key)
-    ordered = sorted(nodes.values(), key=attrgetter("order"))
-    return ordered
+    return sorted(nodes.values(), key=attrgetter("order"))
 
 
 def _adopt_orphans(nodes: Iterable[SpanNode]) -> None:
@@ -156,28 +150,41 @@ def _set_depth(node: SpanNode) -> None:
     return None
 
 
-class WorkUnit(Struct, eq=False):
-    """A topmost agent or workflow with all that stands below it, or the bare calls of a trace.
+class WorkSteps(Struct, eq=False, kw_only=True):
+    """Steps of agents, in order.
 
     Attributes:
-        top: The agent or workflow; None: bare calls.
         main: Model calls of the main line: those of no agent that a tool called.
         inner: All other model calls.
         tools: Tool calls.
         handoffs: Hand-offs.
     """
 
+    main: list[SpanNode] = []
+    inner: list[SpanNode] = []
+    tools: list[SpanNode] = []
+    handoffs: list[SpanNode] = []
+
+    @property
+    def models(self) -> list[SpanNode]:
+        """All model calls."""
+        return [*self.main, *self.inner]
+
+
+class WorkUnit(WorkSteps, eq=False):
+    """A topmost agent or workflow with all that stands below it, or the bare calls of a trace.
+
+    Attributes:
+        top: The agent or workflow; None: bare calls.
+    """
+
     top: SpanNode | None
-    main: list[SpanNode] = field(default_factory=list)
-    inner: list[SpanNode] = field(default_factory=list)
-    tools: list[SpanNode] = field(default_factory=list)
-    handoffs: list[SpanNode] = field(default_factory=list)
 
     @property
     def nodes(self) -> list[SpanNode]:
         """All spans that are steps, with the top."""
         top = [self.top] if self.top is not None else []
-        return [*top, *self.main, *self.inner, *self.tools, *self.handoffs]
+        return [*top, *self.models, *self.tools, *self.handoffs]
 
     @property
     def trace(self) -> str:
@@ -229,14 +236,15 @@ def _is_inner(node: SpanNode, tools: Sequence[SpanNode]) -> bool:
     above = list(node.above())
     if any(each.step.kind in ("tool", "other") for each in above):
         return True
-    agents = [each for each in above if each.step.kind == "agent"]
-    return any(_is_within(agent, tool) for agent in agents for tool in tools)
-
-
-def _is_within(agent: SpanNode, tool: SpanNode) -> bool:
-    own, other = agent.span, tool.span
-    is_apart = own.trace == other.trace and agent not in tool.above()
-    return is_apart and 0 < other.start <= own.start and own.end <= other.end
+    return any(
+        agent.span.trace == tool.span.trace
+        and agent not in tool.above()
+        and 0 < tool.span.start <= agent.span.start
+        and agent.span.end <= tool.span.end
+        for agent in above
+        if agent.step.kind == "agent"
+        for tool in tools
+    )
 
 
 _OBSERVATION = re.compile(r"\s*Observation:")
@@ -246,19 +254,14 @@ _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 
 def tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
     """Returns whether a message of a user is `Observation: RESULT`, as ReAct agents tell their models."""
-    messages = [each for each in node.step.input or () if each.role != SYSTEM]
+    messages = spoken(node.step.input or ())
     told = messages[-1].text if messages else ""
     if not _OBSERVATION.match(told):
         return False
-    is_react = any(_ACTION.search(each.text) for each in before.step.output or ())
-    return is_react or any(map(told.endswith, _results(unit, node)))
-
-
-def _results(unit: WorkUnit, node: SpanNode) -> Iterator[str]:
-    """Yields the results of the tools that ran before a model call, as far as they are texts."""
-    for tool in unit.tools:
-        if tool.span.end <= node.span.start and isinstance(tool.step.result, str) and tool.step.result:
-            yield tool.step.result
+    results = (tool.step.result for tool in unit.tools if tool.span.end <= node.span.start)
+    return any(_ACTION.search(message.text) for message in before.step.output or ()) or any(
+        isinstance(result, str) and result and told.endswith(result) for result in results
+    )
 
 
 _PYDANTIC = "pydantic-ai"
@@ -266,30 +269,27 @@ _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
 
 
-class TurnLine(Struct, eq=False):
+class TurnLine(WorkSteps, eq=False):
     """What belongs to one turn.
 
     Attributes:
         user: The user's message; None: not stated.
         users: All messages of users that the first input holds, the newest last.
         units: Units of work, whole or in part.
-        main: Model calls of the main line, in order.
-        inner: Other model calls.
-        tools: Tool calls.
-        handoffs: Hand-offs.
         after: First input of the next turn: it may hold results of this one; empty: there is none.
         asked: The user's message as a model or an agent was given it; None: none was.
     """
 
     user: str | None = None
     users: tuple[str, ...] = ()
-    units: list[WorkUnit] = field(default_factory=list)
-    main: list[SpanNode] = field(default_factory=list)
-    inner: list[SpanNode] = field(default_factory=list)
-    tools: list[SpanNode] = field(default_factory=list)
-    handoffs: list[SpanNode] = field(default_factory=list)
+    units: list[WorkUnit] = []
     after: Sequence[SpanMessage] = ()
     asked: SpanMessage | None = None
+
+    @property
+    def tops(self) -> list[SpanNode]:
+        """The topmost agents or workflows."""
+        return [unit.top for unit in self.units if unit.top is not None]
 
     @property
     def is_cut(self) -> bool:
@@ -305,22 +305,19 @@ class TurnLine(Struct, eq=False):
     def failure(self) -> str | None:
         """The error of the last model call, or of what encloses it, above which no span states an answer."""
         last = self.main[-1:]
-        tops = [unit.top for unit in self.units[-1:] if unit.top is not None]
-        nodes = [*last, *(above for node in last for above in node.above())] or tops
+        nodes = [*last, *(above for node in last for above in node.above())]
+        nodes = nodes or [unit.top for unit in self.units[-1:] if unit.top is not None]
         of_tools = [tool.step.error for tool in self.tools if tool.step.error]
         for place, node in enumerate(nodes):
             error = node.step.error
             is_failed = error and not (isinstance(error, str) and error.startswith(_CONTROL_FLOW))
             # Some writers mark all that follows a failed tool, the answer too.
-            is_failed = is_failed and not (error in of_tools and _answers(node))
+            said = node.step.output or []
+            is_answer = bool(said and said[-1].texts) and not any(message.calls for message in said)
+            is_failed = is_failed and not (error in of_tools and is_answer)
             if is_failed and not any(above.step.output for above in nodes[place + 1 :]):
                 return error if isinstance(error, str) else "error"
         return None
-
-
-def _answers(node: SpanNode) -> bool:
-    output = node.step.output or []
-    return bool(output and output[-1].texts) and not any(each.calls for each in output)
 
 
 def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
@@ -332,12 +329,16 @@ def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
         if _stated(unit) is None and lines and _continues(unit, first, lines[-1], known):
             line = lines[-1]
         else:
-            line = _opened(unit, first, known)
+            message, users = new_user(first, known), users_of(first)
+            line = TurnLine(users=users) if message is None else _asked(message, users)
+            line.user = _stated(unit) or line.user
             if lines and _is_wrapper(lines[-1], unit):
                 line.units = lines.pop().units
             lines.append(line)
         _add_unit(line, unit, lines)
-        known = _known_after(unit) or known
+        # The history as it stands after the unit.
+        last = next((node for node in reversed(unit.main) if node.step.input), None)
+        known = known if last is None else [*(last.step.input or ()), *(last.step.output or ())]
     for line, following in pairwise(lines):
         line.after = next((node.step.input for node in following.main if node.step.input), ())
     return lines
@@ -389,37 +390,22 @@ def _hands_over(line: TurnLine) -> bool:
 
 
 def _ends_in_results(messages: Sequence[SpanMessage]) -> bool:
-    last = next((each for each in reversed(messages) if each.role != SYSTEM), None)
-    return last is not None and bool(last.results)
+    return any(message.results for message in spoken(messages)[-1:])
 
 
 def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
     """Returns whether a turn is an agent's span without content that encloses the next unit."""
-    is_empty = line.user is None and not (line.main or line.inner or line.tools)
+    is_empty = line.user is None and not (line.models or line.tools)
     last = line.units[-1]
     if not is_empty or last.top is None or last.trace != unit.trace:
         return False
     return last.top.span.end >= unit.nodes[0].span.start
 
 
-def _opened(unit: WorkUnit, first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> TurnLine:
-    users = users_of(first)
-    message = new_user(first, known)
-    line = TurnLine(users=users) if message is None else _asked(message, users)
-    line.user = _stated(unit) or line.user
-    return line
-
-
 def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
     line = TurnLine(message.text, users, asked=message)
     line.user = line.user or (None if line.is_cut or line.is_hidden else "")
     return line
-
-
-def _known_after(unit: WorkUnit) -> list[SpanMessage]:
-    """Returns the history as it stands after a unit."""
-    last = next((node for node in reversed(unit.main) if node.step.input), None)
-    return [] if last is None else [*(last.step.input or ()), *(last.step.output or ())]
 
 
 def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
@@ -429,7 +415,7 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
     parts = [line]
     for place, node in enumerate(unit.main):
         messages = node.step.input or []
-        last = next((each for each in reversed(messages) if each.role != SYSTEM), None)
+        last = next((message for message in reversed(messages) if message.role != SYSTEM), None)
         is_asked = last is not None and last.is_users
         # Most inputs end in results: their users are those of the turn, and are not looked for.
         users = users_of(messages) if is_asked or not (place and parts[-1].users) else ()
@@ -466,7 +452,7 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
 
 def tries_again(node: SpanNode) -> bool:
     """Returns whether Pydantic AI tells its model in words of the application to try again."""
-    *_, before, last = [None, None, *(each for each in node.step.input or () if each.role != SYSTEM)]
+    *_, before, last = [None, None, *spoken(node.step.input or ())]
     is_after = before is not None and before.role == AGENT and node.span.scope == _PYDANTIC
     return is_after and last is not None and last.text.endswith(AGAIN)
 
@@ -492,8 +478,8 @@ def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
     if not said or any(each.calls for each in said):
         return False
     texts = [[each.text for each in messages if each.role == SYSTEM] for messages in (given, earlier)]
-    spoken = [[each for each in messages if each.role != SYSTEM] for messages in (given, earlier)]
-    is_alone = all(len(each) == 1 and each[0].is_users for each in spoken)
+    first, second = spoken(given), spoken(earlier)
+    is_alone = all(len(messages) == 1 and messages[0].is_users for messages in (first, second))
     is_same_bot = node.parent is before.parent and texts[0] == texts[1]
     is_again = is_bare and 0 < before.span.end <= node.span.start
-    return is_alone and is_same_bot and (is_again or spoken[0][0].text != spoken[1][0].text)
+    return is_alone and is_same_bot and (is_again or first[0].text != second[0].text)

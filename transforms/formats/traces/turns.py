@@ -9,14 +9,16 @@ from turnwise.schemas.conversation import RAW, Conversation, TimedSpan, Turn, Us
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps
-from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, USER
+from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.parts import (
     CONTENT_OFF,
     HIDDEN_TEXT,
     SpanMessage,
+    finish_of,
     is_repr_call,
     is_spoken,
+    spoken,
     users_of,
 )
 from turnwise.transforms.formats.messages.spellings import HISTORIES
@@ -33,13 +35,8 @@ from turnwise.transforms.formats.traces.calls import (
     turn_calls,
 )
 from turnwise.transforms.formats.traces.containers import PENDING
-from turnwise.transforms.formats.traces.dialect import (
-    configured_version,
-    environment_of,
-    service_version,
-    user_of,
-)
-from turnwise.transforms.formats.traces.span import CUT, TraceSpan, is_cut
+from turnwise.transforms.formats.traces.dialect import ENVIRONMENTS, text_at, user_of
+from turnwise.transforms.formats.traces.span import APP_VERSION, CUT, TraceSpan, is_cut
 from turnwise.transforms.formats.traces.tree import (
     SpanNode,
     TurnLine,
@@ -56,6 +53,7 @@ _USER_OFF = "the trace does not record what the user said"
 _ARGS_OFF = "the trace records no arguments or results of calls"
 _WHICH_OFF = "the trace records that calls were asked for, and not which"
 _STEPS_OFF = "the trace records no call of a model or a tool; what the agent called is unknown"
+_WHICH_ANSWER = "models answered apart from each other; which answer the user got is unknown"
 _FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _TOTALS = _FIELDS[:2]
 _FAILED = "AgentError"
@@ -64,10 +62,10 @@ _SEVERAL = "SeveralAnswers"
 
 
 def _line_turn(line: TurnLine, index: int) -> Turn:
-    """Returns a turn."""
     calls = turn_calls(line)
     texts, answer = _agent_words(line)
-    models = [*line.main, *line.inner]
+    models = line.models
+    steps = sorted([*models, *line.tools], key=lambda node: node.order)
     responses = [response for each in calls if (response := each.response()) is not None]
     responses += results_without_call(line, calls)
     turn = Turn(
@@ -78,19 +76,14 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
         tool_responses=responses,
         agent_messages=texts,
         transfers=transfers(line, calls),
-        spans=[
-            _timed(node)
-            for node in sorted([*models, *line.tools], key=lambda node: node.order)
-            if _is_timed(node)
-        ],
+        spans=list(map(_timed, filter(_is_timed, steps))),
         model_ms=_total_ms(models),
         tool_ms=_total_ms(line.tools),
         inference_calls=len(models) or None,
         usage=_usage(models),
     )
     _add_times(turn, line)
-    for unread in (_cut(line, calls, turn), _dropped(line), _pending(line)):
-        unread.add_to(turn)
+    _losses(line, calls, turn).add_to(turn)
     _findings(line, calls).add_to(turn)
     return turn
 
@@ -114,27 +107,28 @@ def _unreported(models: Sequence[SpanNode]) -> int:
 def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     """Returns what the trace does not hold: content that was not captured, parts that are not read."""
     unread = Unread()
-    is_silent = not (
-        (any(node.step.output for node in line.main) or any(unit.answer for unit in line.units))
-        or _is_output_cut(line)
-    )
-    _add_silence(line, is_silent, unread)
-    models = [*line.main, *line.inner]
+    is_heard = any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
+    if not (is_heard or _is_output_cut(line)):
+        if line.failure is not None:
+            unread.add(_FAILED, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
+        else:
+            unread.add(CONTENT_OFF, _OFF, words=True)
+    elif line.is_hidden:
+        unread.add(CONTENT_OFF, _USER_OFF)
+    elif line.user is None:
+        unread.add(MISSING_HISTORY, NO_REQUEST)
+    models = line.models
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
-        told = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
-        unread.add(_USAGE_OFF, told)
+        said = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
+        unread.add(_USAGE_OFF, said)
     _add_calls(line, calls, unread)
     if others := _strangers(line):
         texts = list(dict.fromkeys(_asked_text(node) for node in others))
         shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
-        told = f"model calls were given what no message of the turn says: {shown}"
-        unread.add(STRANGER, told, words=_answering(line) in others and not _stated_answer(line)[1])
+        said = f"model calls were given what no message of the turn says: {shown}"
+        unread.add(STRANGER, said, words=_answering(line) in others and not _stated_answer(line)[1])
     if _is_contested(line) and not _stated_answer(line)[1]:
-        unread.add(
-            _SEVERAL,
-            "models answered apart from each other; which answer the user got is unknown",
-            words=True,
-        )
+        unread.add(_SEVERAL, _WHICH_ANSWER, words=True)
     _add_unread(line, unread)
     return unread
 
@@ -145,7 +139,7 @@ def _add_unread(line: TurnLine, unread: Unread) -> None:
     Where no message is a user's, all are read, because one of an unknown role may be. What agents say that a
     tool called is nothing that the user was told.
     """
-    tops = [unit.top for unit in line.units if unit.top is not None and unit.top.step.kind == "agent"]
+    tops = [top for top in line.tops if top.step.kind == "agent"]
     nodes = [*line.main, *([] if line.main else tops), *line.inner]
     seen: set[tuple[object, ...]] = set()
     if line.asked is not None and not line.asked.is_read:
@@ -163,9 +157,8 @@ def _add_unread(line: TurnLine, unread: Unread) -> None:
 
 def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
     """Adds why calls or their arguments are not there."""
-    is_seen = bool(line.main or line.inner or line.tools or line.handoffs or calls) or any(
-        unit.top is not None and unit.top.step.finish for unit in line.units
-    )
+    steps = [*line.models, *line.tools, *line.handoffs]
+    is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
     if any(each.tool is not None and each.call.args is None for each in calls):
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
     elif lacks_calls(line, calls):
@@ -174,18 +167,6 @@ def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> Non
         unread.add(CONTENT_OFF, _WHICH_OFF, calls=True, words=is_last)
     elif not is_seen:
         unread.add(CONTENT_OFF, _STEPS_OFF, calls=True)
-
-
-def _add_silence(line: TurnLine, is_silent: bool, unread: Unread) -> None:
-    """Adds why the agent's words or the user's message are not there."""
-    if is_silent and line.failure is not None:
-        unread.add(_FAILED, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
-    elif is_silent:
-        unread.add(CONTENT_OFF, _OFF, words=True)
-    elif line.is_hidden:
-        unread.add(CONTENT_OFF, _USER_OFF)
-    elif line.user is None:
-        unread.add(MISSING_HISTORY, NO_REQUEST)
 
 
 STEPS = ("model", "tool", "agent", "chain", "handoff")
@@ -209,13 +190,22 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     steps = [node for node in nodes if node.step.kind in STEPS]
     turns = [_line_turn(line, index) for index, line in enumerate(lines)]
     end = _end(lines[-1])
+    resources = [node.span.resource for node in steps]
+    # The version that the config names goes before those of agents, and these before that of the service.
+    versions = (
+        *(text_at(resource, APP_VERSION) for resource in resources),
+        *(node.step.version for node in nodes),
+        *(text_at(resource, "service.version") for resource in resources),
+    )
+    tags = [tag for node in nodes for tag in node.step.tags]
+    tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
     conversation = Conversation(
         conversation_id=conversation_id,
         source=f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})",
-        app_version=_version(nodes, steps),
+        app_version=next(filter(None, versions), None),
         user_id=next(filter(None, (user_of(node.span) for node in nodes)), None),
         start_time=_rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
-        tags=_tags(nodes, steps),
+        tags=list(dict.fromkeys(tags)),
         turns=turns,
         ended=end.ended,
         ended_detail=end.detail,
@@ -223,34 +213,28 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         tools=declared(steps),
     )
     _add_orphans(nodes, turns)
-    _add_missing(nodes, turns)
-    _add_unread_join(nodes, turns)
+    listed = {name for node in nodes for name in node.span.listed}
+    missing = listed - {node.span.id for node in nodes} - {node.span.page for node in nodes}
+    if missing:
+        said = f"{len(missing)} of {len(listed)} spans or pages that the export names are not there"
+        gaps(MISSING_SPAN, [f"{said}; they may hold calls and words"]).add_to_all(turns)
+    # Such as events of unknown types, counted by type.
+    counts = Counter(node.step.unread for node in nodes if node.step.unread)
+    said_unread = [f"{count} {what} are not read" for what, count in counts.most_common()]
+    gaps(UNREAD, said_unread, calls=False, words=False).add_to_all(turns)
     check_calls(turns)
     return conversation
-
-
-def _version(nodes: Sequence[SpanNode], steps: Sequence[SpanNode]) -> str | None:
-    stated = (node.step.version for node in nodes if node.step.version)
-    spans = [node.span for node in steps]
-    configured = filter(None, map(configured_version, spans))
-    services = filter(None, map(service_version, spans))
-    return next(configured, None) or next(stated, None) or next(services, None)
-
-
-def _tags(nodes: Sequence[SpanNode], steps: Sequence[SpanNode]) -> list[str]:
-    environments = (environment_of(node.span) for node in steps)
-    tags = [*(tag for node in nodes for tag in node.step.tags), *filter(None, environments)]
-    return list(dict.fromkeys(tags))
 
 
 def _meta(nodes: Sequence[SpanNode]) -> dict[str, object]:
     """Returns the traces, and how many spans were steps, doubles of steps, or no steps (by scope)."""
     passed = Counter(node.span.scope or node.span.name for node in nodes if node.step.kind in (None, "other"))
-    steps = sum(node.step.kind in STEPS and not node.is_double for node in nodes)
-    doubles = sum(node.is_double for node in nodes)
-    traces = list(dict.fromkeys(node.span.trace for node in nodes))
-    counts = {"steps": steps, "doubles": doubles, "no_steps": dict(passed.most_common(20))}
-    return {"trace_ids": traces, "spans": counts}
+    counts = {
+        "steps": sum(node.step.kind in STEPS and not node.is_double for node in nodes),
+        "doubles": sum(node.is_double for node in nodes),
+        "no_steps": dict(passed.most_common(20)),
+    }
+    return {"trace_ids": list(dict.fromkeys(node.span.trace for node in nodes)), "spans": counts}
 
 
 def _end(line: TurnLine) -> End:
@@ -260,21 +244,13 @@ def _end(line: TurnLine) -> End:
     """
     if line.failure is not None:
         return error_end(line.failure)
-    tops = [unit.top for unit in line.units if unit.top is not None]
     output = (line.main[-1].step.output or []) if line.main else []
-    stated = [node.step.finish for node in line.main[-1:]] + [each.finish for each in reversed(output)]
-    for top in tops[-1:]:
+    stated = [node.step.finish for node in line.main[-1:]] + [finish_of(output)]
+    for top in line.tops[-1:]:
         # Its messages are those of the whole turn, of which only the last one says how the turn ended.
         output = output or top.step.output or []
         stated += [top.step.finish, *(each.finish for each in (top.step.output or [])[-1:])]
     return finished_end(next(filter(None, stated), None), bool(output and output[-1].calls))
-
-
-def _add_unread_join(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
-    """Adds a finding that counts what is not read, such as events of unknown types, by type."""
-    counts = Counter(node.step.unread for node in nodes if node.step.unread)
-    said = [f"{count} {what} are not read" for what, count in counts.most_common()]
-    gaps(UNREAD, said, calls=False, words=False).add_to_all(turns)
 
 
 _SHORT = 20
@@ -286,28 +262,21 @@ def _agent_words(line: TurnLine) -> tuple[list[str], str | None]:
     texts: list[str] = []
     answer: str | None = None
     if line.main:
-        texts = [
-            text
-            for each in after_user(line.main[0].step.input or ())
-            if each.role == AGENT
-            for text in each.texts
-        ]
+        before = after_user(line.main[0].step.input or ())
+        texts = [text for message in before if message.role == AGENT for text in message.texts]
     for node in line.main:
-        output = node.step.output or ()
+        output = node.step.output or []
         said, calls = _said(output)
         texts += said
-        answer = _last_words(output, said) if said and not (calls or asks(node)) else answer
+        if said and not (calls or asks(node)):
+            # What a reply says after the last call that the model's service ran, if anything.
+            last = output[-1]
+            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or said)
     final, is_final = _stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
         texts += [text for text in final if text not in texts]
     return texts, answer
-
-
-def _last_words(output: Sequence[SpanMessage], said: Sequence[str]) -> str:
-    """Returns what a reply says after the last call that the model's service ran, if anything."""
-    last = output[-1]
-    return "\n".join((last.answer_from and last.texts[last.answer_from :]) or said)
 
 
 def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> bool:
@@ -339,12 +308,11 @@ def _stated_answer(line: TurnLine) -> tuple[list[str], bool]:
     """Returns the words of the agent's own output after the last message of the user in it."""
     messages = next((unit.answer for unit in reversed(line.units) if unit.answer), [])
     last = max((i for i, each in enumerate(messages) if each.role == USER), default=-1)
-    own = [each for each in messages[last + 1 :] if each.role == AGENT]
+    said = [message for message in messages[last + 1 :] if message.role == AGENT]
+    is_final = bool(said) and not said[-1].calls
     if line.main:
-        return (own[-1].texts, not own[-1].calls) if own else ([], False)
-    return [text for each in own for text in each.texts][-1:], bool(
-        own and own[-1].texts and not own[-1].calls
-    )
+        return said[-1].texts if said else [], is_final
+    return [text for message in said for text in message.texts][-1:], is_final and bool(said[-1].texts)
 
 
 def _strangers(line: TurnLine) -> list[SpanNode]:
@@ -355,8 +323,8 @@ def _strangers(line: TurnLine) -> list[SpanNode]:
 
 def _asked_text(node: SpanNode) -> str:
     """Returns the message of a user that a model's input ends in; empty: it ends in none."""
-    spoken = [each for each in node.step.input or () if each.role != SYSTEM]
-    return spoken[-1].text if spoken and spoken[-1].is_users else ""
+    messages = spoken(node.step.input or ())
+    return messages[-1].text if messages and messages[-1].is_users else ""
 
 
 def _answering(line: TurnLine) -> SpanNode | None:
@@ -367,10 +335,14 @@ def _answering(line: TurnLine) -> SpanNode | None:
 def _is_contested(line: TurnLine) -> bool:
     """Returns whether several models answered at one time or apart, so that any of them may be the answer."""
     last = _answering(line)
-    return last is not None and any(
-        node is not last and _answers(node) and (_overlap(*_apart(node, last)) or _is_asked_apart(node, last))
-        for node in line.main
-    )
+    if last is None:
+        return False
+    for node in line.main:
+        texts, has_calls = _said(node.step.output or ())
+        is_answer = node is not last and bool(texts) and not has_calls
+        if is_answer and (_is_at_one_time(node, last) or _is_asked_apart(node, last)):
+            return True
+    return False
 
 
 def _is_asked_apart(node: SpanNode, last: SpanNode) -> bool:
@@ -383,22 +355,14 @@ def _is_asked_apart(node: SpanNode, last: SpanNode) -> bool:
     return not any(text == held or (len(text) > _SHORT and text in held) for text in said for held in given)
 
 
-def _answers(node: SpanNode) -> bool:
-    texts, has_calls = _said(node.step.output or ())
-    return bool(texts) and not has_calls
-
-
-def _apart(one: SpanNode, other: SpanNode) -> tuple[TraceSpan, TraceSpan]:
-    """Returns the spans of two model calls, or of the agents that made them if each has one of its own."""
+def _is_at_one_time(one: SpanNode, other: SpanNode) -> bool:
+    """Returns whether two model calls overlap, or the agents that made them if each has one of its own."""
     first, second = (
         next((above for above in node.above() if above.step.kind == "agent"), node) for node in (one, other)
     )
     is_apart = first is not second and first not in second.above() and second not in first.above()
-    return (first.span, second.span) if is_apart else (one.span, other.span)
-
-
-def _overlap(one: TraceSpan, other: TraceSpan) -> bool:
-    return 0 < one.start < other.end and 0 < other.start < one.end
+    a, b = (first.span, second.span) if is_apart else (one.span, other.span)
+    return 0 < a.start < b.end and 0 < b.start < a.end
 
 
 _MS = 1e6
@@ -407,8 +371,8 @@ _MS = 1e6
 def _add_times(turn: Turn, line: TurnLine) -> None:
     """Adds when a turn began, and how long it took where its spans state it."""
     is_whole = sum(len(unit.main) for unit in line.units) == len(line.main)
-    tops = [unit.top for unit in line.units if unit.top is not None] if is_whole else []
-    nodes = [top for top in tops if top.span.start] or [*line.main, *line.inner, *line.tools]
+    tops = line.tops if is_whole else []
+    nodes = [top for top in tops if top.span.start] or [*line.models, *line.tools]
     starts = [node.span.start for node in nodes if node.span.start]
     if starts:
         turn.timestamp = min(starts) / 1e9
@@ -463,25 +427,26 @@ _CUT_ARGS = "the arguments of a call are JSON that is cut off"
 _CUT_RESULT = "the result of a call is JSON that is cut off"
 
 
-def _dropped(line: TurnLine) -> Unread:
-    """Returns what limits on the number of attributes and events took away."""
+def _losses(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
+    """Returns what limits of attributes took away, and runs that had not ended when they were exported."""
     unread = Unread()
-    tops = [unit.top for unit in line.units if unit.top is not None]
-    if count := sum(node.span.dropped for node in (*line.main, *tops, *line.inner, *line.tools)):
-        is_said = any(node.span.dropped for node in (*line.main, *tops))
+    answering = [*line.main, *line.tops]
+    nodes = [*answering, *line.inner, *line.tools]
+    if line.is_cut or any(node.step.input == [] or node.step.output == [] for node in answering):
+        is_lost = _is_output_cut(line)
+        unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
+    texts = (call.call.args[RAW] for call in calls if call.call.args and call.call.args.keys() == {RAW})
+    if any(isinstance(text, str) and text.lstrip().startswith(("{", "[")) for text in texts):
+        unread.add(UNREAD, _CUT_ARGS, calls=True)
+    if any(isinstance(result.response, str) and is_cut(result.response) for result in turn.tool_responses):
+        unread.add(UNREAD, _CUT_RESULT, calls=True)
+    if count := sum(node.span.dropped for node in nodes):
+        is_said = any(node.span.dropped for node in answering)
         said = (
             f"{count} attributes or events of spans were dropped or cut by a limit, or are in no known form;"
             " what they held is unknown"
         )
         unread.add(UNREAD, said, calls=True, words=is_said)
-    return unread
-
-
-def _pending(line: TurnLine) -> Unread:
-    """Returns the runs that had not ended when they were exported."""
-    unread = Unread()
-    tops = [unit.top for unit in line.units if unit.top is not None]
-    nodes = (*line.main, *tops, *line.inner, *line.tools)
     open_spans = [node.span for node in nodes if PENDING in node.span.attributes and not node.span.end]
     if open_spans:
         said = f"the run {open_spans[0].name[:60]!r} had not ended when it was exported"
@@ -489,26 +454,10 @@ def _pending(line: TurnLine) -> Unread:
     return unread
 
 
-def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
-    """Returns what a limit on the length of attributes took away."""
-    unread = Unread()
-    steps = [node.step for node in (*line.main, *(unit.top for unit in line.units)) if node is not None]
-    if line.is_cut or any(step.input == [] or step.output == [] for step in steps):
-        is_lost = _is_output_cut(line)
-        unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
-    texts = (each.call.args[RAW] for each in calls if each.call.args and each.call.args.keys() == {RAW})
-    if any(isinstance(text, str) and text.lstrip().startswith(("{", "[")) for text in texts):
-        unread.add(UNREAD, _CUT_ARGS, calls=True)
-    if any(isinstance(each.response, str) and is_cut(each.response) for each in turn.tool_responses):
-        unread.add(UNREAD, _CUT_RESULT, calls=True)
-    return unread
-
-
 def _is_output_cut(line: TurnLine) -> bool:
     """Returns whether what a model said is cut off, or what an agent said of which no model call is there."""
-    tops = [unit.top for unit in line.units if unit.top is not None]
     is_models = any(node.step.output is not None for node in line.main)
-    return any(node.step.output == [] for node in (line.main if is_models else tops))
+    return any(node.step.output == [] for node in (line.main if is_models else line.tops))
 
 
 def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
@@ -528,12 +477,3 @@ def _add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
         lack = f"{count} of {len(nodes)} spans name a parent that is not there"
         said = f"{lack}; they are read as steps of the root, or as roots"
         gaps(MISSING_PARENT, [said], calls=False, words=False).add_to_all(turns)
-
-
-def _add_missing(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
-    """Adds a finding for spans that a trace lists and that are not there, and for pages that are missing."""
-    listed = {own for node in nodes for own in node.span.listed}
-    missing = listed - {node.span.id for node in nodes} - {node.span.page for node in nodes}
-    if missing:
-        said = f"{len(missing)} of {len(listed)} spans or pages that the export names are not there"
-        gaps(MISSING_SPAN, [f"{said}; they may hold calls and words"]).add_to_all(turns)

@@ -1,11 +1,11 @@
 """The judge `anthropic`: Anthropic's Messages API. Its client is loaded when it is connected."""
 
+from functools import partial
 from typing import Any
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.backends.base import (
     Fault,
@@ -13,19 +13,20 @@ from turnwise.transforms.judging.backends.base import (
     RawReply,
     ReadAnswer,
     Request,
-    TokenFigures,
     cut_off,
     replies_of,
+    stated_tokens,
     withheld,
     without_thoughts,
 )
 from turnwise.transforms.judging.backends.calling import (
     ClientApi,
+    ClientSettings,
     OtherFormError,
     instructions_with_schema,
     register_api,
 )
-from turnwise.transforms.judging.judges import Access, Environ, api_url, keyed_access, needing
+from turnwise.transforms.judging.judges import Access, needing, server_access
 
 _NAME = "anthropic"
 _MOST_TOKENS = 8192
@@ -34,18 +35,14 @@ _TOOL = "reply"
 """The tool whose input is the answer."""
 _FINISHED = (None, "end_turn", "stop_sequence", "tool_use")
 _CUT_OFF = ("max_tokens", "model_context_window_exceeded")
-_TOKENS_IN = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
+class _Settings(ClientSettings):
     temperature: float = Field(default=0.0, ge=0, le=1)
-    top_p: float = Field(default=0.0, ge=0, le=1)
     top_k: int = Field(default=0, ge=0)
     stop_sequences: list[str] = Field(default_factory=list)
     max_output_tokens: int = Field(default=0, ge=1, serialization_alias="max_tokens")
-    reasoning_effort: str = ""
 
 
 def _settings(model: str, settings: JsonObject) -> JsonObject:
@@ -96,21 +93,14 @@ class AnthropicApi(ClientApi):
             raise
         return response.http_response.content
 
-    async def find(self, model: str) -> None:
-        """Asks for a model."""
-        await self.client.models.with_raw_response.retrieve(model)
-
     def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
         """Returns the reply out of the body of a response. See `replies_of`."""
-        return replies_of(body, model, 1, _message)
-
-
-def _message(answer: JsonObject) -> ReadAnswer:
-    usage = answer.get("usage") or {}
-    tokens: TokenFigures = None
-    if usage.get("input_tokens") is not None and usage.get("output_tokens") is not None:
-        tokens = sum(int(usage.get(name) or 0) for name in _TOKENS_IN), int(usage["output_tokens"])
-    return ReadAnswer([_text(answer)], tokens, answer.get("model"))
+        return replies_of(
+            body,
+            model,
+            1,
+            lambda answer: ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model")),
+        )
 
 
 def _text(answer: JsonObject) -> str | Fault:
@@ -126,16 +116,10 @@ def _text(answer: JsonObject) -> str | Fault:
     return without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
 
 
-def _access(config: JudgeConfig, environ: Environ) -> Access:
-    url = config.base_url or environ.get("ANTHROPIC_BASE_URL")
-    server = api_url(url, "api.anthropic.com", "/messages", "/v1")
-    return keyed_access(_NAME, "ANTHROPIC_API_KEY", config, environ, server)
-
-
 register_api(
     _NAME,
     "a model of Anthropic",
-    _access,
+    partial(server_access, _NAME, "ANTHROPIC", "api.anthropic.com", ("/messages", "/v1")),
     lambda config, access: AnthropicApi(access),
     _settings,
     extra=_NAME,

@@ -217,6 +217,14 @@ class ReadAnswer(NamedTuple):
     missing: Fault = EMPTY
 
 
+def stated_tokens(answer: JsonObject, name_in: str, name_out: str, *cached: str) -> TokenFigures:
+    """Returns the tokens in the `usage` of a response; those of caches count as tokens of the prompt."""
+    usage = answer.get("usage") or {}
+    if usage.get(name_in) is None or usage.get(name_out) is None:
+        return None
+    return sum(int(usage.get(name) or 0) for name in (name_in, *cached)), int(usage[name_out])
+
+
 def replies_of(
     body: str | bytes, model: str, count: int, read: Callable[[JsonObject], ReadAnswer]
 ) -> list[RawReply]:
@@ -230,19 +238,15 @@ def replies_of(
             raise ValueError("one key twice")
         texts, tokens, stated, missing = read(value)
     except (AttributeError, KeyError, TypeError, ValueError):
-        fault = Fault("json", "the API's response is broken")
-        return [RawReply(None, fault, model, None, None)] * count
+        return [RawReply(None, Fault("json", "the API's response is broken"), model, None, None)] * count
     texts = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in texts[:count]]
-    return [
-        RawReply(
-            text if isinstance(text, str) else None,
-            text if isinstance(text, Fault) else None,
-            stated or model,
-            _share(tokens and tokens[0], count, number),
-            _share(tokens and tokens[1], count, number),
-        )
-        for number, text in enumerate(texts + [missing] * (count - len(texts)))
-    ]
+    replies = []
+    for number, text in enumerate(texts + [missing] * (count - len(texts))):
+        shares = [total // count + (number < total % count) for total in tokens] if tokens else (None, None)
+        fault = text if isinstance(text, Fault) else None
+        answer = None if isinstance(text, Fault) else text
+        replies.append(RawReply(answer, fault, stated or model, *shares))
+    return replies
 
 
 def cut_off(word: str) -> Fault:
@@ -268,10 +272,6 @@ def without_thoughts(text: str) -> str:
     """
     thoughts = _THOUGHTS.match(text) or _UNOPENED.match(text)
     return text[thoughts.end() :] if thoughts else text
-
-
-def _share(total: int | None, count: int, number: int) -> int | None:
-    return None if total is None else total // count + (number < total % count)
 
 
 OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"

@@ -5,6 +5,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 import orjson
 from msgspec import Struct
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
@@ -27,10 +28,11 @@ from turnwise.transforms.judging.backends.base import (
     RequestTemplate,
     cleaned,
     one_line,
+    read_secret,
     without_key,
     wrong_setting,
 )
-from turnwise.transforms.judging.judges import Access, Environ, JudgeKind, register_judge, with_key
+from turnwise.transforms.judging.judges import Access, Environ, JudgeKind, register_judge
 from turnwise.transforms.judging.routes import merged_settings
 
 _UNKNOWN = ("default", "maxLength", "minLength", "title", "uniqueItems")
@@ -185,9 +187,12 @@ class ApiFailure(Struct, frozen=True):
 class Api(Protocol):
     """An API of models, for one event loop. Its methods make one request each, without retries."""
 
+    access: Access
+
     @property
     def lists_models(self) -> bool:
         """Whether a model that it does not find does not exist."""
+        return not self.access.base_url
 
     def open(self) -> None:
         """Makes the client, once."""
@@ -253,9 +258,11 @@ class ApiBackend:
             raise
         except Exception as error:
             fault = self._fault(error, attempts)
-            is_unknown = self._api.failure(error).status == 404 and (
-                self._api.lists_models or _names(fault.reason, model)
-            )
+            # A server without a list of models says 404 of the path, and not of the model.
+            name = re.escape(model.rpartition("/")[2])
+            names_model = re.search(rf"(?<!\w){name}(?!\w)", fault.reason) and "/models/" not in fault.reason
+            is_missing = self._api.lists_models or names_model
+            is_unknown = self._api.failure(error).status == 404 and is_missing
             if fault.kind in ("connection", "timeout") or is_unknown:
                 raise ConfigError(f"judge: model {model}: {fault.reason}") from None
 
@@ -308,19 +315,13 @@ class ApiBackend:
         return failure.fault
 
 
-def _names(reason: str, model: str) -> bool:
-    """Returns whether an error is about a model: a server without a list of models says so of the path."""
-    name = re.escape(model.rpartition("/")[2])
-    return re.search(rf"(?<!\w){name}(?!\w)", reason) is not None and "/models/" not in reason
-
-
 _REFUSED_PART = (400, 422, 501)
 _NO_CREDIT = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
 _BLOCKED = {"content_filter", "content_policy_violation", "invalid_prompt"}
 _BLOCKED_WORDS = ("content filtering policy", "was flagged", "requires moderation")
 
 
-class ClientApi:
+class ClientApi(Api):
     """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike.
 
     Attributes:
@@ -335,11 +336,6 @@ class ClientApi:
         self.status_error: type[Any] = library.APIStatusError
         self._make, self._usual_url = make, usual_url
         self._client: Any = None
-
-    @property
-    def lists_models(self) -> bool:
-        """Whether a model that it does not find does not exist."""
-        return not self.access.base_url
 
     @property
     def client(self) -> Any:
@@ -363,6 +359,10 @@ class ClientApi:
         """Closes the connections."""
         if self._client is not None:
             await self._client.close()
+
+    async def find(self, model: str) -> None:
+        """Asks for a model."""
+        await self.client.models.with_raw_response.retrieve(model)
 
     def refuses(self, error: Any, *words: str) -> bool:
         """Returns whether a server does not take a part of a request that one of these words names."""
@@ -410,6 +410,17 @@ def instructions_with_schema(template: RequestTemplate) -> str:
     return f"{template.instructions}\n\n{wanted}\n{schema}"
 
 
+class ClientSettings(BaseModel):
+    """Generation settings that these APIs have in common."""
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    temperature: float = Field(default=0.0, ge=0)
+    top_p: float = Field(default=0.0, ge=0, le=1)
+    max_output_tokens: int = Field(default=0, ge=1)
+    reasoning_effort: str = ""
+
+
 def register_api(
     name: str,
     help_line: str,
@@ -421,7 +432,9 @@ def register_api(
     """Registers a judge that asks an API."""
 
     def connect(config: JudgeConfig, environ: Environ, on_retry: Callable[[str], None]) -> ApiBackend:
-        access = with_key(find(config, environ), environ)
+        access = find(config, environ)
+        if access.secret is not None:
+            access = replace(access, api_key=read_secret(access.secret, environ))
         return ApiBackend(config, make(config, access), on_retry, access.api_key)
 
     async def find_models(backend: ApiBackend, models: Sequence[str]) -> None:

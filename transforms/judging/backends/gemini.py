@@ -31,6 +31,7 @@ from turnwise.transforms.judging.backends.base import (
 )
 from turnwise.transforms.judging.backends.calling import (
     PASSING_STATUSES,
+    Api,
     ApiFailure,
     asked_wait,
     register_api,
@@ -95,7 +96,7 @@ async def _prepared(call: Awaitable[object]) -> PreparedRequest:
     return PreparedRequest(request.url, headers, body, request.ssl, made)
 
 
-class GeminiApi:
+class GeminiApi(Api):
     """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call."""
 
     def __init__(self, config: JudgeConfig, access: Access):
@@ -106,16 +107,11 @@ class GeminiApi:
         self._http: Any = aiohttp
         self._genai: Any = genai
         self._auth: Any = exceptions
-        self._access = access
+        self.access = access
         self._timeout_ms = math.ceil(config.timeout_s * 1000)
         self._sessions: list[aiohttp.ClientSession] = []
         self._client: Any = None
         self._prepared: dict[tuple[RequestTemplate, int], PreparedRequest] = {}
-
-    @property
-    def lists_models(self) -> bool:
-        """Whether a model that it does not find does not exist."""
-        return not self._access.base_url
 
     def open(self) -> None:
         """Makes the client, once; its requests are not sent but kept, and sent in another session."""
@@ -126,7 +122,7 @@ class GeminiApi:
         sending = self._http.ClientSession(connector=connector, trust_env=trust_env)
         keeping = self._http.ClientSession(middlewares=[_keep])
         self._sessions = [sending, keeping]
-        types, access = self._genai.types, self._access
+        types, access = self._genai.types, self.access
         options = types.HttpOptions(
             base_url=access.base_url,
             timeout=self._timeout_ms,
@@ -230,7 +226,7 @@ class GeminiApi:
         )
 
     def _clean(self, text: str) -> str:
-        return without_key(_OBJECT.sub("", text), self._access.api_key)
+        return without_key(_OBJECT.sub("", text), self.access.api_key)
 
 
 def in_order(value: JsonValue) -> JsonValue:

@@ -1,10 +1,11 @@
 """The judges `openai` and `azure`: OpenAI's API. Its client is loaded when one is connected."""
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
@@ -14,21 +15,22 @@ from turnwise.transforms.judging.backends.base import (
     RawReply,
     ReadAnswer,
     Request,
-    TokenFigures,
     cut_off,
     failed,
     replies_of,
+    stated_tokens,
     withheld,
     without_thoughts,
 )
 from turnwise.transforms.judging.backends.calling import (
     ClientApi,
+    ClientSettings,
     OtherFormError,
     instructions_with_schema,
     register_api,
     strict_schema,
 )
-from turnwise.transforms.judging.judges import Access, Environ, api_url, keyed_access, needing
+from turnwise.transforms.judging.judges import Access, Environ, keyed_access, needing, server_access
 
 _NAME = "openai"
 _RESPONSES = "responses/"
@@ -43,16 +45,7 @@ _FINISHED = (None, "", "stop", "end_turn", "eos", "eos_token", "stop_sequence")
 _BROKEN_OFF = ("abort", "error")
 
 
-class _SharedSettings(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-    temperature: float = Field(default=0.0, ge=0)
-    top_p: float = Field(default=0.0, ge=0, le=1)
-    max_output_tokens: int = Field(default=0, ge=1)
-    reasoning_effort: str = ""
-
-
-class _ChatSettings(_SharedSettings):
+class _ChatSettings(ClientSettings):
     stop_sequences: list[str] = Field(default_factory=list, serialization_alias="stop")
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -60,15 +53,9 @@ class _ChatSettings(_SharedSettings):
 
 
 def _settings(model: str, settings: JsonObject, limit: str = "max_completion_tokens") -> JsonObject:
-    """Returns generation settings by OpenAI's names; raises ValidationError for those the API does not have.
-
-    Args:
-        model: The model; its name says which API is asked.
-        settings: The settings.
-        limit: How chat completions call the limit of tokens; servers of one's own know `max_tokens`.
-    """
+    """Returns generation settings by OpenAI's names; raises ValidationError for those it does not have."""
     is_chat = not model.startswith(_RESPONSES)
-    valid = (_ChatSettings if is_chat else _SharedSettings).model_validate(settings)
+    valid = (_ChatSettings if is_chat else ClientSettings).model_validate(settings)
     named = valid.model_dump(by_alias=True, exclude_unset=True)
     if is_chat and "max_output_tokens" in named:
         named[limit] = named.pop("max_output_tokens")
@@ -85,7 +72,7 @@ class OpenAiApi(ClientApi):
     asked without it.
     """
 
-    def __init__(self, access: Access, is_azure: bool):
+    def __init__(self, access: Access, is_azure: bool = False):
         with needing(_NAME):
             import openai
         super().__init__(access, openai, openai.AsyncOpenAI, "https://api.openai.com/v1")
@@ -115,11 +102,7 @@ class OpenAiApi(ClientApi):
             raise
 
     async def find(self, model: str) -> None:
-        """Asks for a model.
-
-        Raises:
-            ConfigError: The address lacks its path.
-        """
+        """Asks for a model; raises ConfigError if the address lacks its path."""
         try:
             await self.client.models.with_raw_response.retrieve(model.removeprefix(_RESPONSES))
         except self.library.NotFoundError:
@@ -184,7 +167,7 @@ def _format(schema: JsonObject) -> JsonObject:
 
 def _completion(answer: JsonObject) -> ReadAnswer:
     texts = [_choice(choice) for choice in answer.get("choices") or []]
-    tokens, model = _tokens(answer, "prompt_tokens", "completion_tokens"), answer.get("model")
+    tokens, model = stated_tokens(answer, "prompt_tokens", "completion_tokens"), answer.get("model")
     if not texts and answer.get("error"):  # a gateway's, whose status is 200
         return ReadAnswer([], tokens, model, failed(answer["error"], "an error in place of an answer"))
     return ReadAnswer(texts, tokens, model)
@@ -207,11 +190,6 @@ def _choice(choice: JsonObject) -> str | Fault:
     return without_thoughts(content)
 
 
-def _response(answer: JsonObject) -> ReadAnswer:
-    tokens = _tokens(answer, "input_tokens", "output_tokens")
-    return ReadAnswer([_output(answer)], tokens, answer.get("model"))
-
-
 def _output(answer: JsonObject) -> str | Fault:
     status = answer["status"]
     if status == "incomplete":
@@ -226,16 +204,9 @@ def _output(answer: JsonObject) -> str | Fault:
     return without_thoughts("".join(part["text"] for part in parts if part["type"] == "output_text"))
 
 
-def _tokens(answer: JsonObject, name_in: str, name_out: str) -> TokenFigures:
-    usage = answer.get("usage") or {}
-    tokens_in, tokens_out = usage.get(name_in), usage.get(name_out)
-    return None if tokens_in is None or tokens_out is None else (int(tokens_in), int(tokens_out))
-
-
-def _access(config: JudgeConfig, environ: Environ) -> Access:
-    url = config.base_url or environ.get("OPENAI_BASE_URL")
-    server = api_url(url, "api.openai.com", "/chat/completions", "/responses")
-    return keyed_access(_NAME, "OPENAI_API_KEY", config, environ, server)
+def _response(answer: JsonObject) -> ReadAnswer:
+    tokens = stated_tokens(answer, "input_tokens", "output_tokens")
+    return ReadAnswer([_output(answer)], tokens, answer.get("model"))
 
 
 def _azure_access(config: JudgeConfig, environ: Environ) -> Access:
@@ -252,8 +223,8 @@ def _azure_access(config: JudgeConfig, environ: Environ) -> Access:
 register_api(
     _NAME,
     "a model of OpenAI, or of any server with its API",
-    _access,
-    lambda config, access: OpenAiApi(access, is_azure=False),
+    partial(server_access, _NAME, "OPENAI", "api.openai.com", ("/chat/completions", "/responses")),
+    lambda config, access: OpenAiApi(access),
     _settings,
     extra=_NAME,
 )

@@ -1,7 +1,6 @@
 """Which texts of spans are words, and which are objects, blocks, cut off, or another's: what only looks alike stays whole."""
 # ruff: noqa: E501
 
-import json
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from turnwise.transforms.formats.messages.parts import FURTHER_CHOICE, call_argu
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.calls import tool_result
 from turnwise.transforms.formats.traces.containers import jaeger_spans
-from turnwise.transforms.formats.traces.otlp import flat_spans, otlp_spans, otlp_text_spans
+from turnwise.transforms.formats.traces.otlp import flat_spans, otlp_spans
 from turnwise.transforms.formats.traces.span import is_cut
 
 OBJECTS = (
@@ -161,10 +160,8 @@ def test_every_container_says_how_many_attributes_and_events_limits_dropped() ->
     query = {
         "data": [{"traceID": "1", "processes": {}, "spans": [{"traceID": "1", "spanID": "2", "tags": tags}]}]
     }
-    texts = otlp_text_spans(json.dumps(export, separators=(",", ":")).encode())
-    assert texts is not None
-    found = [*texts, *otlp_spans(export), *flat_spans(dumped), *jaeger_spans(query)]
-    assert [span.dropped for span in found] == [4, 4, 4, 4]
+    found = [*otlp_spans(export), *flat_spans(dumped), *jaeger_spans(query)]
+    assert [span.dropped for span in found] == [4, 4, 4]
 
 
 def test_a_trace_at_the_edge_of_a_page_of_langfuse_may_go_on() -> None:

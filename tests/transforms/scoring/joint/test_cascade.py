@@ -11,7 +11,7 @@ from turnwise.transforms.decisions.comparison.collect import ruler_of
 from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Prompt, Question
 from turnwise.transforms.judging.limits import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts import asked_schema
-from turnwise.transforms.scoring.panels import Confident, confident_version, least_confidence, with_confidence
+from turnwise.transforms.scoring.panels import confident, confident_version, least_confidence, with_confidence
 
 TABLE = [
     # answers of the cheap judge, cascade, answer of the other one; value, who decided, why
@@ -134,7 +134,7 @@ def test_answers_with_a_confidence_of_their_own_stay_as_they_are():
         return [JudgeSample(OwnReply(verdict="yes", confidence=0.9))]
 
     question = Question(Prompt("own/1", "Judge.", "evidence"), OwnReply, JudgeModelOptions())
-    samples = asyncio.run(Confident(ask)(question, range(1)))
+    samples = asyncio.run(confident(ask)(question, range(1)))
     assert asked == [question]
     assert confident_version("own/1", [OwnReply]) == "own/1"
     assert least_confidence([*samples, JudgeSample(None)]) == 0.9

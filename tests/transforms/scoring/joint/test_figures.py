@@ -4,10 +4,11 @@ import pytest
 
 from turnwise.schemas.config import TokenPrices
 from turnwise.transforms.scoring.config import (
-    cascade_counts,
+    JOINT_CASCADE,
+    JOINT_PANEL,
+    by_criterion,
     cascade_figures,
     joint_counts,
-    panel_counts,
     panel_figures,
 )
 from turnwise.transforms.statistics.agreement import krippendorffs_alpha, nominal_alpha
@@ -20,7 +21,7 @@ def panel(letters):
 
 def test_panels_are_counted_by_the_verdicts_of_their_members():
     scores = [("match", panel("PPF")), ("match", panel("PPF")), ("safety", panel("UO")), ("match", None)]
-    assert panel_counts(joint_counts(scores)) == {"match": {"PPF": 2}, "safety": {"UO": 1}}
+    assert by_criterion(joint_counts(scores), JOINT_PANEL) == {"match": {"PPF": 2}, "safety": {"UO": 1}}
 
 
 def test_a_panel():
@@ -69,7 +70,7 @@ PRICES = {"cheap": CHEAP, "dear": DEAR}
 
 
 def figures(scores, prices=PRICES, candidates=False):
-    (counts,) = cascade_counts(joint_counts([("match", each) for each in scores])).values()
+    (counts,) = by_criterion(joint_counts([("match", each) for each in scores]), JOINT_CASCADE).values()
     return cascade_figures("cheap", counts, prices, candidates)
 
 

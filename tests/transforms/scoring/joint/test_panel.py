@@ -2,7 +2,8 @@ import pytest
 
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import FinalResponseMatch
-from turnwise.transforms.scoring.panels import Member, NotAsked, Recorder, verdict_of
+from turnwise.transforms.judging.ask import NotAsked
+from turnwise.transforms.scoring.panels import Member, Recorder, verdict_of
 from turnwise.transforms.scoring.selection import majority
 
 PANEL = ["a", "b", "c"]

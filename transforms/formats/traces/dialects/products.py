@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 
-from turnwise.schemas.conversation import Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.parts import SpanMessage, add_calls, call_arguments
 from turnwise.transforms.formats.messages.spellings import read_messages
-from turnwise.transforms.formats.traces.calls import tool_result
+from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in
+from turnwise.transforms.formats.traces.calls import add_result
 from turnwise.transforms.formats.traces.dialect import (
     Kind,
     SpanDialect,
@@ -24,11 +24,10 @@ from turnwise.transforms.formats.traces.dialect import (
 )
 from turnwise.transforms.formats.traces.span import CUT, TraceSpan, loaded
 
+_OTHER = ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser")
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
-    **dict.fromkeys(
-        ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser"), "other"
-    ),
+    **dict.fromkeys(_OTHER, "other"),
     **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
 }
 _TOKENS = {
@@ -60,7 +59,12 @@ def _reader(
         step.kind = kind_at(value_at(held, kind_key), _KINDS)
         if step.kind is None:
             return
-        step.name = text_at(held, *names) if step.kind == "model" else _tool_name(held, span.name) or None
+        step.name = text_at(held, *names)
+        if step.kind != "model":
+            # MLflow states the name apart for LlamaIndex; DSPy calls a span `Tool.NAME`.
+            named = loaded(held.get("name")) if "mlflow.spanType" in held else None
+            named = named if isinstance(named, str) and named else span.name.removeprefix("Tool.")
+            step.name = named or None
         entered, left = value_at(held, *given), value_at(held, *back)
         if entered == _KEYS_ALONE:
             entered, step.unread = None, _UNREAD
@@ -68,30 +72,14 @@ def _reader(
             step.call_id = text_at(held, "langsmith.call_id")
             is_wrapped = kind_key == _OF_LANGSMITH and isinstance(left, dict) and left.keys() == {"output"}
             is_missing = left == {} and span.error
-            _add_tool(step, entered, None if is_missing else left["output"] if is_wrapped else left)
+            only = value_at(entered, "input") if isinstance(entered, dict) and len(entered) == 1 else None
+            step.args = call_arguments(only if isinstance(only, dict) else entered)
+            add_result(step, None if is_missing else left["output"] if is_wrapped else left)
         elif step.kind != "other":
             step.input, step.output = messages(entered, USER), messages(left, AGENT)
-            step.usage = _usage(value_at(held, usage_key)) if step.kind == "model" else None
+            step.usage = usage_at(value_at(held, usage_key), _TOKENS) if step.kind == "model" else None
 
     return read
-
-
-def _tool_name(held: JsonObject, name: str) -> str:
-    """Returns the name that MLflow states apart for LlamaIndex, or that of a span `Tool.NAME` of DSPy."""
-    stated = loaded(held.get("name")) if "mlflow.spanType" in held else None
-    return stated if isinstance(stated, str) and stated else name.removeprefix("Tool.")
-
-
-def _add_tool(step: SpanStep, given: JsonValue, back: JsonValue) -> None:
-    inner = value_at(given, "input") if isinstance(given, dict) and given.keys() == {"input"} else None
-    step.args = call_arguments(inner if isinstance(inner, dict) else given)
-    if back is not None:
-        step.result, step.error = tool_result(back)
-        step.has_result = True
-
-
-def _usage(details: JsonValue) -> Usage | None:
-    return usage_at(details, _TOKENS) if isinstance(details, dict) else None
 
 
 _LANGSMITH = _reader(
@@ -142,46 +130,35 @@ _USAGE = {
 }
 
 
-def _kind(operation: str) -> Kind | None:
-    if operation.endswith(_CALLS):
-        return "model"
-    if operation == "ai.toolCall":
-        return "tool"
-    if operation in _TURNS:
-        return "agent"
-    if operation.startswith(_OTHERS):
-        return "other"
-    return "chain" if operation.startswith("ai.") else None
-
-
 def _read(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     operation = text_at(held, "ai.operationId") or ""
-    step.kind = _kind(operation)
+    if operation.endswith(_CALLS):
+        step.kind = "model"
+    elif operation == "ai.toolCall":
+        step.kind = "tool"
+    elif operation in _TURNS:
+        step.kind = "agent"
+    elif operation.startswith("ai."):
+        step.kind = "other" if operation.startswith(_OTHERS) else "chain"
     if step.kind == "tool":
         step.name, step.call_id = text_at(held, "ai.toolCall.name"), text_at(held, "ai.toolCall.id")
         step.args = value_at(held, "ai.toolCall.args", "ai.toolCall.input")
         step.result = value_at(held, "ai.toolCall.result", "ai.toolCall.output")
         step.has_result = step.result is not None
     elif step.kind in ("model", "agent"):
-        found = only_messages_at(held.get("ai.prompt.messages"), USER)
-        if not found and "ai.prompt" in held:
-            found = json_messages_at(held["ai.prompt"], USER)
-        step.input = found
-        step.output = _output(held)
+        step.input = only_messages_at(held.get("ai.prompt.messages"), USER)
+        if not step.input and "ai.prompt" in held:
+            step.input = json_messages_at(held["ai.prompt"], USER)
+        text = text_at(held, "ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
+        reply = SpanMessage(AGENT, [text] if text else [])
+        add_calls(reply, value_at(held, "ai.response.toolCalls", "ai.result.toolCalls"))
+        step.output = [reply] if reply.texts or reply.calls or not reply.is_read else None
         step.finish = text_at(held, "ai.response.finishReason", "ai.finishReason")
         names = ("ai.response.model", "ai.model.id") if step.kind == "model" else ("ai.telemetry.functionId",)
         step.name = text_at(held, *names)
         step.response_id = text_at(held, "ai.response.id")
         step.usage = usage_at(held, _USAGE) if step.kind == "model" else None
-
-
-def _output(held: JsonObject) -> list[SpanMessage] | None:
-    text = text_at(held, "ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
-    calls = value_at(held, "ai.response.toolCalls", "ai.result.toolCalls")
-    found = SpanMessage(AGENT, [text] if text else [])
-    add_calls(found, calls)
-    return [found] if found.texts or found.calls or not found.is_read else None
 
 
 register_dialect(SpanDialect(name="vercel_ai", prefixes=frozenset(("ai",)), read=_read, rank=50))
@@ -191,9 +168,11 @@ register_dialect(SpanDialect(name="vercel_ai", prefixes=frozenset(("ai",)), read
 
 _RUNS = ("pydantic_ai.all_messages", "all_messages_events", "all_messages_json", "all_messages")
 _KEYS = ("events", "tool_arguments", "tool_response", "final_result", "request_data", "response_data", *_RUNS)
-_PYDANTIC_AI_USAGE = {
+_PLAIN_USAGE = {
     "input_tokens": ("input_tokens", "prompt_tokens"),
     "output_tokens": ("output_tokens", "completion_tokens"),
+    "cached_tokens": ("cached_tokens",),
+    "reasoning_tokens": ("reasoning_tokens",),
 }
 _TOOL_NAMES = ("running tool: ", "running tool")
 
@@ -203,8 +182,17 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
     run = value_at(held, *_RUNS)
     if run is not None or text_at(held, "agent_name"):
         step.kind, step.name = "agent", text_at(held, "agent_name", "gen_ai.agent.name")
-        step.input = _all_but_answer(run, value_at(held, "pydantic_ai.new_message_index"))
-        step.output = messages_at(held.get("final_result"), AGENT) or _structured(held.get("final_result"))
+        messages = json_messages_at(run, USER)
+        # The messages of a run, up to the last that a user wrote.
+        last = max((place for place, message in enumerate(messages or ()) if message.is_users), default=None)
+        step.input = messages and (None if last is None else messages[: last + 1])
+        answer = held.get("final_result")
+        step.output = messages_at(answer, AGENT)
+        if not step.output and answer not in (None, ""):
+            # An answer that is JSON is its text.
+            step.output = [
+                SpanMessage(AGENT, [answer if isinstance(answer, str) else dump_json(answer).decode()])
+            ]
     elif "tool_arguments" in held or "tool_response" in held or span.name.startswith(_TOOL_NAMES):
         step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
         step.args, step.result = value_at(held, "tool_arguments"), value_at(held, "tool_response")
@@ -223,25 +211,7 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
         step.kind = "model"
         step.input = json_messages_at(held["request_data"], USER)
         step.output = json_messages_at(held.get("response_data"), AGENT)
-        reply = value_at(held, "response_data")
-        usage = reply.get("usage") if isinstance(reply, dict) else None
-        step.usage = usage_at(usage, _PYDANTIC_AI_USAGE) if isinstance(usage, dict) else None
-
-
-def _structured(value: JsonValue) -> list[SpanMessage] | None:
-    """Returns an answer that is JSON, as its text; None: there is none."""
-    if value is None or value == "":
-        return None
-    return [SpanMessage(AGENT, [value if isinstance(value, str) else dump_json(value).decode()])]
-
-
-def _all_but_answer(run: JsonValue, new_index: JsonValue) -> list[SpanMessage] | None:
-    """Returns a run's messages up to the last that a user wrote."""
-    messages = json_messages_at(run, USER)
-    if not messages:
-        return messages
-    last = next((place for place in reversed(range(len(messages))) if messages[place].is_users), None)
-    return None if last is None else messages[: last + 1]
+        step.usage = usage_at(as_object(value_at(held, "response_data")).get("usage"), _PLAIN_USAGE)
 
 
 register_dialect(
@@ -267,36 +237,25 @@ _OPENAI_AGENTS_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("guardrail", "mcp_tools", "transcription", "speech", "speech_group"), "other"),
     **{"task": "chain", "turn": "chain", "custom": "chain"},
 }
-_OPENAI_AGENTS_USAGE = {
-    "input_tokens": ("input_tokens", "prompt_tokens"),
-    "output_tokens": ("output_tokens", "completion_tokens"),
-    "cached_tokens": ("cached_tokens",),
-    "reasoning_tokens": ("reasoning_tokens",),
-}
 
 
 def _read_openai_agents(span: TraceSpan, step: SpanStep) -> None:
     held: JsonObject = {key.removeprefix("openai_agents."): item for key, item in span.attributes.items()}
     step.kind = kind_at(held.get("type"), _OPENAI_AGENTS_KINDS)
     if step.kind == "tool":
-        step.name, step.args, step.result = (
-            text_at(held, "name"),
-            value_at(held, "input"),
-            value_at(held, "output"),
-        )
+        step.name, step.args = text_at(held, "name"), value_at(held, "input")
+        step.result = value_at(held, "output")
         step.has_result = step.result is not None
     elif step.kind == "handoff":
         step.target = text_at(held, "to_agent")
     elif step.kind == "agent":
         step.name = text_at(held, "name")
     elif step.kind == "model":
-        response = value_at(held, "response")
-        output = response if isinstance(response, dict) else {}
+        output = as_object(value_at(held, "response"))
         step.input = messages_at(held.get("input"), USER)
         step.output = messages_at(held.get("output") or output.get("output"), AGENT)
         step.name, step.response_id = text_at(held, "model"), text_at(held, "response_id")
-        usage = value_at(held, "usage") or output.get("usage")
-        step.usage = usage_at(usage, _OPENAI_AGENTS_USAGE) if isinstance(usage, dict) else None
+        step.usage = usage_at(value_at(held, "usage") or output.get("usage"), _PLAIN_USAGE)
 
 
 register_dialect(
@@ -309,33 +268,22 @@ register_dialect(
 # LiteLLM's own callback: what was sent to the provider and what came back, under the provider's name.
 
 _NAME = "raw_gen_ai_request"
-_DEPTH = 2
-_LITELLM_USAGE = {
-    "input_tokens": ("prompt_tokens", "input_tokens"),
-    "output_tokens": ("completion_tokens", "output_tokens"),
-}
 
 
 def _read_litellm(span: TraceSpan, step: SpanStep) -> None:
-    held = _of_provider(span.attributes)
+    # The attributes are `llm.PROVIDER.KEY`.
+    paths = ((key.split(".", 2), item) for key, item in span.attributes.items() if key.startswith("llm."))
+    held = {path[2]: item for path, item in paths if len(path) > 2}
     if span.name != _NAME or not held:
         return
     step.kind = "model"
     step.name, step.response_id = text_at(held, "model"), text_at(held, "id")
     step.input = read_messages(held.get("messages") or held.get("contents"), USER) or None
     reply = held.get("choices") or held.get("candidates")
-    step.output = (
-        read_messages(reply or {"role": AGENT, "content": loaded(held.get("content"))}, AGENT) or None
-    )
-    step.finish = next((each.finish for each in step.output or () if each.finish), None)
-    usage = loaded(held.get("usage"))
-    step.usage = usage_at(usage, _LITELLM_USAGE) if isinstance(usage, dict) else None
-
-
-def _of_provider(attributes: JsonObject) -> JsonObject:
-    """Returns the attributes `llm.PROVIDER.KEY` by their keys."""
-    parts = ((key.split(".", _DEPTH), value) for key, value in attributes.items() if key.startswith("llm."))
-    return {path[_DEPTH]: value for path, value in parts if len(path) > _DEPTH}
+    reply = reply or {"role": AGENT, "content": loaded(held.get("content"))}
+    step.output = read_messages(reply, AGENT) or None
+    step.finish = next((message.finish for message in step.output or () if message.finish), None)
+    step.usage = usage_at(loaded(held.get("usage")), _PLAIN_USAGE)
 
 
 register_dialect(
@@ -409,51 +357,35 @@ def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
     unknown = next((name for name in rows if not name.startswith(known)), None)
     step.unread = unknown and f"events of the type {unknown!r}"
     for name, row in rows.items():
-        content = row.get("content")
-        held = content if isinstance(content, dict) else {}
-        _add(name, row, held, content, step)
+        _add_row(name, row, step)
 
 
-def _add(name: str, row: JsonObject, held: JsonObject, content: JsonValue, step: SpanStep) -> None:
+def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
+    content = row.get("content")
+    held = content if isinstance(content, dict) else {}
     if row.get("is_truncated") and name in _SAID:
         step.output = None if name == _SAID[0] else [SpanMessage(AGENT, parts=[CUT])]
     elif name == "USER_MESSAGE_RECEIVED":
-        step.user = _user(row, held, content)
+        texts = [part["text"] for part in objects_in(row.get("parts")) if part.get("text").__class__ is str]
+        summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
+        said = "\n".join(filter(None, texts)) or summary
+        step.user = None if said is None or said.startswith("Function response:") else said
     elif name.startswith("TOOL_"):
         step.name = text_at(held, "tool") or step.name
         step.args = step.args if step.args is not None else value_at(held, "args")
         if name == "TOOL_COMPLETED" and "result" in held:
             step.result, step.has_result = value_at(held, "result"), True
     elif name in ("LLM_RESPONSE", "AGENT_RESPONSE"):
-        texts = _texts(
-            next((held[key] for key in ("response", "text") if held.get(key) is not None), content)
-        )
-        step.output = [SpanMessage(AGENT, texts)] if texts else step.output
-        usage = held.get("usage")
-        step.usage = usage_at(usage, _ADK_EVENTS_USAGE) if isinstance(usage, dict) else None
+        response = first_of(held, ("response", "text"))
+        response = content if response is None else response
+        if isinstance(response, dict):
+            response = text_at(response, "text_summary", "text")
+        if isinstance(response, str) and response:
+            texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
+            step.output = [SpanMessage(AGENT, texts)] if texts else step.output
+        step.usage = usage_at(held.get("usage"), _ADK_EVENTS_USAGE)
     elif name == "AGENT_TRANSFER":
         step.target = text_at(held, "to_agent", "target_agent", "agent_name")
-
-
-def _user(row: JsonObject, held: JsonObject, content: JsonValue) -> str | None:
-    parts = row.get("parts")
-    texts = [
-        part["text"]
-        for part in (parts if isinstance(parts, list) else ())
-        if isinstance(part, dict) and isinstance(part.get("text"), str) and part["text"]
-    ]
-    summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
-    said = "\n".join(texts) or summary
-    return None if said is None or said.startswith("Function response:") else said
-
-
-def _texts(response: JsonValue) -> list[str]:
-    if isinstance(response, dict):
-        response = text_at(response, "text_summary", "text")
-    if not isinstance(response, str) or not response:
-        return []
-    found = _TEXT.findall(response)
-    return found or ([] if response.startswith("call: ") else [response])
 
 
 register_dialect(
@@ -508,11 +440,5 @@ def _stated(value: JsonValue) -> JsonValue:
 
 
 register_dialect(
-    SpanDialect(
-        name="adk",
-        prefixes=frozenset(("gcp",)),
-        read=_read_adk,
-        rank=60,
-        names=_FIRST_WORDS,
-    )
+    SpanDialect(name="adk", prefixes=frozenset(("gcp",)), read=_read_adk, rank=60, names=_FIRST_WORDS)
 )

@@ -1,6 +1,7 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.messages import spellings
 from turnwise.transforms.formats.messages.kinds import AGENT, TOOL, USER
 from turnwise.transforms.formats.messages.parts import (
     HIDDEN,
@@ -11,14 +12,8 @@ from turnwise.transforms.formats.messages.parts import (
     call_arguments,
     is_spoken,
 )
-from turnwise.transforms.formats.messages.spellings import (
-    add_finish,
-    first_of_several,
-    only_messages,
-    read_messages,
-)
-from turnwise.transforms.formats.messages.streams import stated
-from turnwise.transforms.formats.traces.calls import tool_result
+from turnwise.transforms.formats.messages.streams import as_object, stated
+from turnwise.transforms.formats.traces.calls import add_result
 from turnwise.transforms.formats.traces.dialect import (
     Kind,
     SpanDialect,
@@ -79,10 +74,8 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
         step.kind is None
         and span.is_log
         and any(
-            (
-                event.name in (*_DETAILS, _CHOICE)
-                or (event.name.startswith("gen_ai.") and event.name.endswith(".message"))
-            )
+            event.name in (*_DETAILS, _CHOICE)
+            or (event.name.startswith("gen_ai.") and event.name.endswith(".message"))
             for event in span.events
         )
     ):
@@ -90,9 +83,9 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     step.name = text_at(held, *_NAMES.get(step.kind or "model", ()))
     step.target = text_at(held, "gen_ai.handoff.to_agent")
     step.response_id = text_at(held, "gen_ai.response.id")
-    step.finish = _finish(
-        held.get("gen_ai.response.finish_reasons", held.get("gen_ai.response.finish_reason"))
-    )
+    reasons = loaded(held.get("gen_ai.response.finish_reasons", held.get("gen_ai.response.finish_reason")))
+    reason = reasons[-1] if isinstance(reasons, list) and reasons else reasons
+    step.finish = (reason.removeprefix("FinishReason.") if isinstance(reason, str) else None) or None
     if step.kind == "tool":
         _add_tool(held, step)
     elif step.kind != "agent":
@@ -110,10 +103,10 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
         step.args = loaded(call.args if call else _first_content(step.input))
     if result is None and step.output:
         result = _first_content(step.output)
-    if result is not None:
-        is_wrapped = isinstance(result, dict) and result.keys() == {"output", "kwargs"}
-        step.result, step.error = tool_result(result) if is_wrapped else (result, None)
-        step.has_result = True
+    if isinstance(result, dict) and result.keys() == {"output", "kwargs"}:
+        add_result(step, result)
+    elif result is not None:
+        step.result, step.has_result = result, True
     if "error" in (held.get("gen_ai.tool.status"), held.get("tool.status")):
         step.error = True
     step.input = step.output = None
@@ -153,7 +146,7 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
             step.output = _with_choice(step.output or [], added)
         else:
             # The last piece of a streamed reply may state nothing but why it ended.
-            add_finish(step.output or [], held)
+            spellings.add_finish(step.output or [], held)
     elif name == _PROMPT:
         step.input = step.input or messages_at(held.get("gen_ai.prompt"), USER)
     elif name == _COMPLETION:
@@ -186,7 +179,7 @@ def _first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | Non
     """
     if not messages or not all(each.finish and each.texts and not each.calls for each in messages):
         return messages
-    return first_of_several(messages)
+    return spellings.first_of_several(messages)
 
 
 def _message(name: str, held: JsonObject) -> list[SpanMessage]:
@@ -199,13 +192,7 @@ def _message(name: str, held: JsonObject) -> list[SpanMessage]:
     value["content"] = content if isinstance(content, list) else value.get("content")
     value["tool_calls"] = loaded(value.get("tool_calls"))
     value.pop("message", None)
-    return read_messages({**value, "event.name": name}, AGENT)
-
-
-def _finish(value: JsonValue) -> str | None:
-    value = loaded(value)
-    last = value[-1] if isinstance(value, list) and value else value
-    return last.removeprefix("FinishReason.") if isinstance(last, str) and last else None
+    return spellings.read_messages({**value, "event.name": name}, AGENT)
 
 
 register_dialect(
@@ -232,18 +219,15 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     if step.kind == "tool":
         step.name = text_at(held, *_ENTITY_NAMES[1:])
         step.args = call_arguments(value_at(held, "traceloop.entity.input"))
-        result = value_at(held, "traceloop.entity.output")
-        if result is not None:
-            step.result, step.error = tool_result(result)
-            step.has_result = True
+        add_result(step, value_at(held, "traceloop.entity.output"))
     elif step.kind in ("agent", "chain"):
         step.name = text_at(held, *_ENTITY_NAMES)
         step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif has_numbered(held, _NUMBERED):
         given, said = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
-        step.input = only_messages(given, USER) or None
-        step.output = _first_choice(only_messages(said, AGENT) or None)
+        step.input = spellings.only_messages(given, USER) or None
+        step.output = _first_choice(spellings.only_messages(said, AGENT) or None)
         step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
 
 
@@ -298,11 +282,6 @@ _NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_typ
 """Keys of a function that is marked as a model's, and states neither a model nor a reply."""
 
 
-def _is_schema(value: JsonValue) -> bool:
-    held = value if isinstance(value, dict) else {}
-    return held.get("type") == "object" and isinstance(held.get("properties"), dict)
-
-
 def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("openinference.span.kind"), _OPENINFERENCE_KINDS)
@@ -318,8 +297,9 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
         step.output = _reply(held) or _value(held, "output", AGENT)
         step.usage = usage_at(held, _OPENINFERENCE_USAGE)
         if _AUTOMATIC in str(held.get("output.value")):
-            # The tokens are those of the last of its requests alone.
-            step.input, step.usage = _automatic(held) or step.input, None
+            # Google's SDK made calls by itself; the tokens are those of the last of its requests alone.
+            history = as_object(value_at(held, "output.value")).get(_AUTOMATIC)
+            step.input, step.usage = spellings.read_messages(history, USER) or step.input, None
         step.finish = text_at(held, "llm.finish_reason") or next(
             (each.finish for each in reversed(_value(held, "output", AGENT) or ()) if each.finish), None
         )
@@ -331,14 +311,12 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
 def _add_tool_openinference(held: JsonObject, step: SpanStep) -> None:
     step.call_id = text_at(held, "tool.id", "tool_call.id", "tool.call_id")
     given, stated = value_at(held, "input.value"), value_at(held, "tool.parameters")
-    if given is None and not _is_schema(stated):
+    schema = as_object(stated)
+    if given is None and not (schema.get("type") == "object" and isinstance(schema.get("properties"), dict)):
         given = stated
     # The input of a hand-off is the agent that hands over.
     step.args = {} if step.target else call_arguments(given)
-    value = value_at(held, "output.value")
-    if value is not None:
-        step.result, step.error = tool_result(value)
-        step.has_result = True
+    add_result(step, value_at(held, "output.value"))
 
 
 def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
@@ -349,31 +327,23 @@ def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
 def _reply(held: JsonObject) -> list[SpanMessage] | None:
     """Returns the reply; of a streamed one every piece is a message."""
     found = _numbered(held, "llm.output_messages.", AGENT)
-    if found and len(found) == _choices(value_at(held, "output.value")):
-        found = first_of_several(found)
+    reply = as_object(value_at(held, "output.value"))
+    choices = reply.get("choices") or reply.get("candidates")
+    if found and len(found) == (len(choices) if isinstance(choices, list) else 1):
+        found = spellings.first_of_several(found)
     # Empty arguments are left out.
-    stated = (
-        {
-            call.id: call.args
-            for message in _value(held, "output", AGENT) or ()
-            for call in message.calls
-            if call.is_hosted
-        }
-        if any(call.name in HOSTED for each in found or () for call in each.calls)
-        else {}
-    )
-    is_hidden = any(
-        isinstance(value, str) and value in HIDDEN
-        for key, value in held.items()
-        if key.endswith("function.arguments")
-    )
-    for each in found or ():
-        for call in each.calls:
-            call.is_hosted = call.name in HOSTED
-            call.name = HOSTED.get(call.name or "", call.name)
-            call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
-            if call.args is None and not is_hidden:
-                call.args = {}
+    calls = [call for message in found or () for call in message.calls]
+    is_hosted = any(call.name in HOSTED for call in calls)
+    replies = (_value(held, "output", AGENT) or ()) if is_hosted else ()
+    stated = {call.id: call.args for reply in replies for call in reply.calls if call.is_hosted}
+    arguments = (item for key, item in held.items() if key.endswith("function.arguments"))
+    is_hidden = any(isinstance(item, str) and item in HIDDEN for item in arguments)
+    for call in calls:
+        call.is_hosted = call.name in HOSTED
+        call.name = HOSTED.get(call.name or "", call.name)
+        call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
+        if call.args is None and not is_hidden:
+            call.args = {}
     if found and len(found) >= _PIECES and not any(each.calls for each in found):
         return [SpanMessage(AGENT, ["".join(each.text for each in found)])]
     is_divided = found is not None and len(found) > 1 and all(each.texts and not each.calls for each in found)
@@ -382,21 +352,8 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
     return found
 
 
-def _choices(reply: JsonValue) -> int:
-    """Returns how many alternatives a model's reply holds."""
-    held = (reply.get("choices") or reply.get("candidates")) if isinstance(reply, dict) else None
-    return len(held) if isinstance(held, list) else 1
-
-
-def _automatic(held: JsonObject) -> list[SpanMessage] | None:
-    """Returns the messages up to the reply, with the calls that Google's SDK made by itself."""
-    reply = value_at(held, "output.value")
-    history = reply.get(_AUTOMATIC) if isinstance(reply, dict) else None
-    return read_messages(history, USER) or None
-
-
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
-    return only_messages(numbered(held, prefix), role) or None
+    return spellings.only_messages(numbered(held, prefix), role) or None
 
 
 register_dialect(
@@ -425,12 +382,10 @@ def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
     entered, left = given[0] if len(given) == 1 else given, back[0] if len(back) == 1 else back
     if isinstance(left, dict) and left.get("type") == "tool":
         step.kind, step.args = "tool", entered
-        name = left.get("name")
+        name, call_id = left.get("name"), left.get("tool_call_id")
         step.name = name if isinstance(name, str) else None
-        call_id = left.get("tool_call_id")
         step.call_id = call_id if isinstance(call_id, str) else None
-        step.result, step.error = tool_result(left)
-        step.has_result = True
+        add_result(step, left)
     elif isinstance(left, dict) and "generations" in left:
         step.kind = "model"
         step.input, step.output = messages_at(entered, USER), messages_at(left["generations"], AGENT)
@@ -450,16 +405,8 @@ def _content(side: JsonValue) -> list[JsonValue]:
     return [loaded(each.get("content")) if isinstance(each, dict) else each for each in messages]
 
 
-register_dialect(
-    SpanDialect(
-        name="aws_distro",
-        prefixes=frozenset(
-            ("aws", "event", "openinference", "strands", "opentelemetry", "amazon", "session")
-        ),
-        read=_read_llo,
-        rank=25,
-    )
-)
+_WORDS = frozenset(("aws", "event", "openinference", "strands", "opentelemetry", "amazon", "session"))
+register_dialect(SpanDialect(name="aws_distro", prefixes=_WORDS, read=_read_llo, rank=25))
 
 
 # Spans without a word for what they are: by the keys of their content.

@@ -1,0 +1,178 @@
+"""The end of every run: from its counts, sums and rows to `run.json`, exit status and the final report."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+
+from turnwise.pipeline.io.sinks.base import find_service
+from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
+from turnwise.pipeline.report.gate import rule_problems
+from turnwise.pipeline.report.terminal import (
+    Figures,
+    RunCounts,
+    UsageByModel,
+    gate_problems,
+    guesses_by_tool,
+    joint_document,
+    judge_document,
+    records_by_worker,
+    run_counts,
+    summary_text,
+    versions_of,
+)
+from turnwise.pipeline.runs.directory import written_run
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.urls import shown_place
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import JsonObject, shown_url
+from turnwise.schemas.rows import MetricsByAppVersionRow
+from turnwise.schemas.run import time_text
+from turnwise.transforms.decisions.comparison.collect import compared_versions
+from turnwise.transforms.decisions.run import Run
+
+_WIDTH = 110
+
+
+def end_run(
+    settings: RunSettings,
+    figures: Figures,
+    tables: JsonObject,
+    read: Callable[[JsonObject], Run],
+    unused: Iterable[str] = (),
+) -> JsonObject:
+    """Returns the content of `run.json`, when the tables of the run are written.
+
+    Args:
+        settings: Settings of the run.
+        figures: Figures of the run.
+        tables: Where the tables are: `folder` and, of a batch, `files`.
+        read: Returns the run that a document describes; the rules of the gate read its tables.
+        unused: Eval cases without a recording, as far as their names are known.
+    """
+    problems = [*figures.problems, *gate_problems(settings, figures.counts, figures.rows)]
+    document = begun_document(settings) | {
+        "end_time": time_text(datetime.now(UTC)),
+        **tables,
+        "counts": figures.counts,
+        "records_by_worker": dict(figures.workers),
+        "judge": judge_document(settings, figures.usage, figures.rows, figures.joint),
+        "problems": problems,
+        "exit_status": 1 if problems else 0,
+        "guessed_tools": figures.guesses,
+        "unread": list(figures.unread),
+        "to_read": None if figures.to_read is None else list(map(_to_read, figures.to_read)),
+    }
+    if settings.config.gate.rules:
+        problems = problems + rule_problems(settings, partial(read, document), unused)
+    place = settings.place
+    replaced = find_service("--store", place.url).replaced if place else None
+    return document | {
+        "problems": problems,
+        "exit_status": 1 if problems else 0,
+        "replaced_in_store": replaced(place, figures.counts["results"]) if place and replaced else None,
+    }
+
+
+def figures_of(
+    settings: RunSettings,
+    counted: Mapping[str, int],
+    usage: UsageByModel,
+    rows: Sequence[MetricsByAppVersionRow],
+    counts: RunCounts | None = None,
+) -> Figures:
+    """Returns the figures of a run.
+
+    Args:
+        settings: Settings of the run.
+        counted: What its steps counted, by name of the counter.
+        usage: Usage of judges.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+        counts: Numbers of what was read, scored and lost; None: those of `counted`.
+    """
+    return Figures(
+        run_counts(counted) if counts is None else counts,
+        usage,
+        guesses_by_tool(counted),
+        rows,
+        workers=records_by_worker(counted),
+        joint=joint_document(settings, counted),
+    )
+
+
+def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int:
+    """Prints the report of a finished run and returns its exit status.
+
+    Args:
+        settings: Settings of the run.
+        figures: Figures of the run.
+        document: Content of `run.json`.
+    """
+    say(summary_text(settings, figures._replace(difference=_difference(settings, document, figures.rows))))
+    tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
+    say(f"files: {printable(settings.output)}{tables}")
+    if settings.store:
+        say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
+    if figures.unread:
+        names = names_text(figures.unread, LONGEST_LINE)
+        complain(f"not read: {names}; start again to read it once it is complete")
+    for problem in document["problems"]:
+        complain(problem)
+    status: int = document["exit_status"]
+    return status
+
+
+def _difference(settings: RunSettings, document: JsonObject, rows: Sequence[MetricsByAppVersionRow]) -> str:
+    versions = versions_of(rows)
+    if settings.is_streaming or not (compared_versions(versions) or settings.baseline):
+        return ""
+    # Imported late: a run of one version does not wait for numpy.
+    from turnwise.pipeline.report.comparison import difference_text
+
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
+    try:
+        return difference_text(written_run(settings.output, document), versions, settings.baseline, width)
+    except (ConfigError, OSError) as error:
+        return f"\nnot compared: {printable(str(error))}"
+
+
+def _to_read(row: Mapping[str, object]) -> JsonObject:
+    names = ("conversation_id", "app_version", "eval_id", "verdict", "why", "harm", "harm_term", "cluster")
+    return {name: row[name] for name in names}
+
+
+def _replaced_text(settings: RunSettings, document: JsonObject) -> str:
+    """Returns what is said of results that replaced others of the same run in the store."""
+    count = document["replaced_in_store"]
+    if count is None:
+        is_counted = find_service("--store", settings.store).replaced
+        return "\nstore: results replaced within the run: not counted" if is_counted else ""
+    told = "results were replaced by others of the same conversation, case and app version"
+    return f"\nstore: {count} {told}" if count else ""
+
+
+def begun_document(settings: RunSettings) -> JsonObject:
+    """Returns what is known of `run.json` when a run begins."""
+    config = settings.config.model_dump(mode="json")
+    config["judge"]["cache"] = shown_place(config["judge"]["cache"] or "") or None
+    return {
+        "run_id": settings.run.run_id,
+        "create_time": settings.run.create_time,
+        "date": settings.date,
+        "input": list(map(shown_place, settings.input)),
+        "input_format": settings.input_format,
+        "eval_cases": list(map(shown_place, settings.eval_cases)),
+        "output_format": settings.output_format,
+        "store": shown_url(settings.store) or None,
+        "config": config,
+        "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
+        "versions": {
+            "turnwise": version("turnwise"),
+            "apache-beam": version("apache-beam"),
+            "python": sys.version.split()[0],
+        },
+        "max_failure_ratio": settings.max_failure_ratio,
+        "judge": judge_document(settings, {}, ()),
+    }
