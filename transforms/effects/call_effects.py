@@ -97,11 +97,6 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
 
     What a query does (SQL, Cypher, GraphQL, MongoDB) decides, and then an action (`action: create`,
     `method: DELETE`), but not against a verb that begins the name: `get_log(action: delete)` may filter.
-
-    Args:
-        name: Name of the tool.
-        effect: Its inferred effect.
-        args: The arguments.
     """
     words = last_words(name)
     if effect.effect == "handoff":

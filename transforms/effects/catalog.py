@@ -152,14 +152,13 @@ FACTS = word_set("""amount analysis availability balance balances calculation ca
     policy price prices pricing rate rates reason retriever rules searcher speech statistics stats status
     statuses summary terms time timetable total totals viewer""")
 # Nouns for information; a name without a verb that ends in one of them is a read.
-INFORMATION = FACTS | word_set("""address addresses analysis average calculation calculator calendar caption
-    catalog catalogue checker comparison context conversion converter dashboard data database datastore db
-    definition deviation dictionary difference directions distance documentation encyclopedia estimate faq
-    faqs finder forecast glossary hours inventory kb knowledge leaderboard ledger list lists locations
-    logarithm lookup mean median menu metrics mode name names news now options percentage percentile pricing
-    quote quotes ratio reader receipt receipts recognition report reports result results retriever root
-    schedule schema search searcher settings state temperature timetable today transactions transcript
-    translation translator usage validation variance verification viewer weather wiki wikipedia""")
+INFORMATION = FACTS | word_set("""address addresses average calendar caption context dashboard data database
+    datastore db definition deviation dictionary difference directions distance documentation encyclopedia
+    estimate faq faqs forecast glossary inventory kb knowledge leaderboard ledger list lists logarithm lookup
+    mean median menu metrics mode name names news now options percentage percentile quote quotes ratio reader
+    receipt receipts recognition report reports result results root schedule schema search settings state
+    temperature today transactions transcript translation translator usage validation variance verification
+    weather wiki wikipedia""")
 # Those of them that can also be changed (`manage_settings`).
 STORED = word_set("""address addresses calendar catalog catalogue data database datastore db inventory list
     lists menu name names options schedule settings""")

@@ -134,11 +134,7 @@ class Pair(NamedTuple):
 class Matching(NamedTuple):
     """Expected and made calls, by their match.
 
-    Attributes:
-        matched: Expected calls with the equivalent calls that were made.
-        missing: Expected calls without a partner.
-        extra: Made calls without a partner.
-        wrong: Expected calls with calls of the same tool that have other arguments.
+    Matched calls are equivalent, wrong ones of the same tool with others; the rest has no partner.
     """
 
     matched: list[Pair]
@@ -620,12 +616,8 @@ def summary(
 ) -> str:
     """Summarises a matching in one or a few sentences.
 
-    Args:
-        matching: The matched, missing, extra and wrong calls.
-        compare: Rules for comparing their arguments.
-        notes: Heads of sentences about calls that do not count, with the calls.
-        undone: Calls that undid each other.
-        skipped: Arguments whose wording was not compared.
+    `notes` are heads of sentences about calls that do not count, with the calls; `undone` are calls that
+    undid each other, `skipped` the arguments whose wording was not compared.
     """
     wanted = len(matching.matched) + len(matching.missing) + len(matching.wrong)
     changes = f"{wanted} expected change{'s' * (wanted != 1)} made"
@@ -664,10 +656,7 @@ _TOOL, _PARAMETER = "transfer_to_agent", "agent_name"
 def recorded_handoffs(turn: Turn, catalog: ToolCatalog, wanted: Iterable[ToolCall] = ()) -> list[ToolCall]:
     """Returns the hand-offs of a turn that have no call of their own.
 
-    Args:
-        turn: The recorded turn.
-        catalog: Effects of the tools.
-        wanted: Expected calls; a hand-off to an agent that one of them names becomes that call.
+    A hand-off to an agent that one of the expected calls names becomes that call.
     """
     agents = _without_called(turn.transfers, turn.tool_calls, catalog)
     single = [call for call in wanted if len(call.args or ()) == 1]

@@ -1,6 +1,7 @@
 """Matches an agent's claims about actions with the actions that it performed."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
@@ -34,7 +35,6 @@ from turnwise.transforms.effects.prose_values import (
     compare_digits,
     compare_moments,
     given_moments,
-    is_fraction,
     is_named,
     read_given,
     without_codes,
@@ -71,16 +71,11 @@ def compare_value(
 
     A value is the `same` only if all of its words are read and equal the argument, `other` only if it is
     shown to differ. Numbers, amounts of money, dates and times are compared by value, in any spelling; codes
-    and addresses as a whole; other words with those of the argument.
+    and addresses as a whole; other words with those of the argument. An argument that is empty, a truth value
+    or prose with other words is `not_compared`.
 
-    Args:
-        value: The stated value.
-        args: Arguments of the call.
-        held: All values of the call and of its response. A value of an argument that the call does not have
-            is the `same` if one of them is.
-
-    Returns:
-        `not_compared` also where the argument is empty, a truth value, or prose with other words.
+    A value of an argument that the call does not have is the `same` if one of `held` is, the values of the
+    call and of its response.
     """
     given = leaves(args or {})
     text, leaves_named = value.text, named(value.argument, given) if value.argument else []
@@ -113,7 +108,9 @@ def _compare(text: str, leaf: CallValue, given: Sequence[CallValue]) -> ValueVer
 
 
 def _is_comparable(text: str, argument: JsonValue) -> bool:
-    if is_prose(argument) or is_fraction(text) or len(plain(argument)) > _LONGEST:
+    # Fractions and raised digits are not read.
+    has_fraction = any(unicodedata.category(char) == "No" for char in text)
+    if is_prose(argument) or has_fraction or len(plain(argument)) > _LONGEST:
         return False
     is_denied = any(mention.is_denied for mention in read_passage(text, None).mentions)
     return not is_denied and is_negated(words(text)) == is_negated(words(plain(argument)))

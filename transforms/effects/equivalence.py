@@ -208,12 +208,7 @@ def nodes(value: JsonValue) -> int:
 
 
 def key_of(value: JsonValue, name: str = "") -> Hashable:
-    """Returns a hashable key that only equivalent values share; most equivalent values share it.
-
-    Args:
-        value: The value.
-        name: Name of the parameter; "": unknown.
-    """
+    """Returns a hashable key that only equivalent values of a parameter share; most of them share it."""
     value = _structure(value, name)
     if isinstance(value, dict):
         return frozenset((key, key_of(item, key)) for key, item in value.items() if not is_empty(item))

@@ -461,7 +461,7 @@ WEAK = word_set("""hacer haz realizar realiza ejecutar ejecuta procesar procesa 
     fazer faz executar executa processar processa faire fais effectuer effectue exécuter exécute traiter
     traite gérer gère fare fai eseguire esegui effettuare gestire machen mache ausführen durchführen
     durchführung verarbeiten verwalten tun doen doe uitvoeren verwerken beheren zrób wykonaj yap yapmak et
-    etmek 実行 処理 실행 처리 执行 执行 处理 處理 进行 管理 관리""")
+    etmek 実行 処理 실행 처리 执行 处理 處理 进行 管理 관리""")
 # Particles and endings that stand beside the verb of an unspaced name.
 GRAMMAR = word_set("""する します して しろ した させる される ください です ます を に の は が で から 用
     하기 하다 합니다 하는 하세요 해줘 해요 하고 을 를 이 가 의 에""")

@@ -399,34 +399,28 @@ def language_root(language: str | None) -> str:
 
 
 def read_number(text: str, language: str | None) -> int | float | None:
-    """Reads a number written in digits.
+    """Reads a number written in ASCII digits; None: it is none, as one with a leading zero, an identifier.
 
-    Separators are those of the language, or of English if it is unknown. A number that is valid only with the
-    other separators is read with them (`2.5` in German, `1.234,50` in English).
-
-    Args:
-        text: ASCII digits with separators.
-        language: BCP 47 code; None: unknown.
-
-    Returns:
-        The number; None: it is none. A leading zero makes it an identifier.
+    Separators are those of the language (BCP 47), or of English if it is unknown. A number that is valid only
+    with the other separators is read with them (`2.5` in German, `1.234,50` in English).
     """
     if len(text) > _LONGEST:
         return None
     code = (language or "").lower().replace("_", "-")
     has_comma = language_root(code) in _WITH_COMMA and not _WITH_POINT_THERE.match(code)
     if (has_comma or _CLEARLY_COMMA.fullmatch(text)) and _COMMA.fullmatch(text):
-        return _value(re.sub("[.'’]", "", text).replace(",", "."))
-    return _value(re.sub("[,'’]", "", text)) if _POINT.fullmatch(text) else None
+        digits = re.sub("[.'’]", "", text).replace(",", ".")
+    elif _POINT.fullmatch(text):
+        digits = re.sub("[,'’]", "", text)
+    else:
+        return None
+    return float(digits) if "." in digits else int(digits)
 
 
 def first_of_day_and_month(language: str | None) -> Literal["day", "month"] | None:
-    """Returns the first part of `05/06/2024` in a language; None: unknown.
+    """Returns the first part of `05/06/2024` in a language (BCP 47); None: unknown.
 
     `en` without a region is read as in the United States.
-
-    Args:
-        language: BCP 47 code; None: unknown.
     """
     code = (language or "").lower().replace("_", "-")
     if code in _ENGLISH_MONTH_FIRST:
@@ -434,7 +428,3 @@ def first_of_day_and_month(language: str | None) -> Literal["day", "month"] | No
     root, _, region = code.partition("-")
     is_day = region in _ENGLISH_DAY_FIRST if root == "en" else root in _DAY_FIRST
     return "day" if is_day else None
-
-
-def _value(digits: str) -> int | float:
-    return float(digits) if "." in digits else int(digits)

@@ -191,11 +191,7 @@ def is_secret_or_pattern(name: str) -> bool:
 def is_structured(text: str, name: str = "") -> bool:
     """Returns whether a text is a command, code, a query or a path, where every sign counts.
 
-    Prose with a sign, an option or a path in it is prose.
-
-    Args:
-        text: The text.
-        name: Name of the parameter; "": unknown. A `command` may also be given in prose.
+    Prose with a sign, an option or a path in it is prose. A parameter `command` may also be given in prose.
     """
     text = text[:_LONGEST]
     if _SQL.match(text) or (len(text) <= _LONGEST_PATH and _PATH.fullmatch(text.strip())):

@@ -1,7 +1,6 @@
 """Reads dates, times, codes, addresses and numbers in prose, and compares those of an agent with a call's."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
@@ -547,11 +546,6 @@ def _compare_one(stated: Amount, is_share: bool, given: Given) -> ValueVerdict:
 def _is_money_name(path: str) -> bool:
     last = path_words(path)[-1:]
     return bool(_MONEY_NAMES.intersection(last)) or any(map(CURRENCY_CODES.fullmatch, last))
-
-
-def is_fraction(text: str) -> bool:
-    """Returns whether a text has fractions or raised digits, which are not read."""
-    return any(unicodedata.category(char) == "No" for char in text)
 
 
 def compare_digits(text: str, argument: str, path: str) -> ValueVerdict | None:

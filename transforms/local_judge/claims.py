@@ -349,7 +349,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _OF_TALK = frozenset(_LETTERS.findall(" ".join(_TALK))) - word_set("""a i s t m d w b it that is was the one
     an as so from what if have am to in of for by do did can may might would should will be or not and they
     people some he she there this are you me us him her them how who when where why which about das es der die
-    ich du sie ihr an je qu en he no por la les un""")
+    ich du sie ihr je qu en no por la les un""")
 _SAID_AROUND_IN_CHARACTERS = re.compile(_spaced(_TALK_IN_CHARACTERS))
 _REACTION = re.compile(rf"(?:{_spaced(_REACTIONS)})(?:[\s,、.!！。]+(?:{_spaced(_REACTIONS)}))*")
 

@@ -76,10 +76,7 @@ class _Piece:
     text. A window has the number of its first block; the first window, -1, holds only block 0.
 
     Attributes:
-        keys: All keys of its words.
-        flags: Flags of its records.
         stated: Keys of its words outside flags.
-        is_negated: Whether any word is a negation.
         grammar: Number of its function words.
         is_prose: Whether at least 10 % of its words are function words, and at most 20 % keys of records.
     """
@@ -212,12 +209,7 @@ _cached_piece = lru_cache(maxsize=64)(_Piece)
 class Evidence:
     """Pieces of evidence. Parsed pieces are cached, because later turns repeat those of earlier ones.
 
-    Attributes:
-        keys: All keys of all pieces.
-        flags: Flags of all records, by word.
-        statuses: Statuses of all records.
-        stated: Keys of all words outside flags.
-        is_negated: Whether any word is a negation.
+    `stated` are the keys of all words outside flags, `is_negated` says whether any word is a negation.
     """
 
     def __init__(self, pieces: Iterable[str]) -> None:
@@ -262,11 +254,9 @@ class Evidence:
         return sorted(passages, key=_weight, reverse=True)
 
     def look_up(self, content: Mapping[str, float]) -> tuple[EvidenceSpan | None, float]:
-        """Finds the best support for a claim.
+        """Returns the sentence that covers most of a claim and the weight covered close to it.
 
-        Returns:
-            The sentence that covers most of it and the weight covered close to it; None and 0.0: nothing
-            is covered.
+        None and 0.0: nothing is covered.
         """
         passages = self.passages(content)
         return (passages[0].span(content), passages[0].weight) if passages else (None, 0.0)

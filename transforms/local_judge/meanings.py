@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
+from turnwise.transforms.text.cleaning import Remembered
 from turnwise.transforms.text.rouge import stem
 from turnwise.transforms.text.words import (
     Word,
@@ -20,8 +21,6 @@ from turnwise.transforms.text.words import (
     without_clitic,
     word_set,
 )
-
-_MAX_REMEMBERED = 20_000
 
 # One meaning a line, or between two bars. A word may stand in several; the first line counts.
 _ENGLISH = """
@@ -163,26 +162,22 @@ _OF_GRAMMAR = {word: row.split()[0] for row in re.split(r"[|\n]", _GRAMMAR) for 
 _IN_CHARACTERS = re.compile("|".join(sorted(_OF_CHARACTERS, key=len, reverse=True)))
 
 
-class _MeantWords(dict[str, Word]):
-    def __missing__(self, token: str) -> Word:
-        if len(self) >= _MAX_REMEMBERED:
-            self.clear()
-        (word,) = read_words([token])
-        if word.is_content and not (word.demands or word.month or word.keys[0][0] == "#"):
-            (meant,) = read_words([_meaning(word.lower)])
-            if meant.is_content:
-                word = meant._replace(lower=word.lower, is_negation=word.is_negation)
-            if word.lower in LIGHT:
-                halved = ((key, weight * _LIGHT_SHARE) for key, weight in word.features)
-                word = word._replace(features=tuple(halved))
-        elif word.lower in _OF_GRAMMAR:
-            (meant,) = read_words([_OF_GRAMMAR[word.lower]])
-            word = meant._replace(lower=word.lower)
-        self[token] = word
-        return word
+def _meant(token: str) -> Word:
+    (word,) = read_words([token])
+    if word.is_content and not (word.demands or word.month or word.keys[0][0] == "#"):
+        (meant,) = read_words([_meaning(word.lower)])
+        if meant.is_content:
+            word = meant._replace(lower=word.lower, is_negation=word.is_negation)
+        if word.lower in LIGHT:
+            halved = ((key, weight * _LIGHT_SHARE) for key, weight in word.features)
+            word = word._replace(features=tuple(halved))
+    elif word.lower in _OF_GRAMMAR:
+        (meant,) = read_words([_OF_GRAMMAR[word.lower]])
+        word = meant._replace(lower=word.lower)
+    return word
 
 
-_WORDS = _MeantWords()
+_WORDS = Remembered(_meant, 20_000)
 
 
 def _meaning(word: str) -> str:

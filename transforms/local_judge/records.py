@@ -183,8 +183,6 @@ class RecordStatus(NamedTuple):
     It decides only if its key has one value, and the claim says nothing of anything else than the record.
 
     Attributes:
-        name: Its key.
-        value: Its value.
         is_negated: Whether the value has a negation, as `not shipped`.
         content: Keys of the content words of the value.
         about: Keys of the words of its key.

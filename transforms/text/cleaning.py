@@ -2,9 +2,10 @@
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from unicodedata import category, normalize
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -26,23 +27,39 @@ _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u31
 _VARIATION_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 
 
-class _Shown(dict[int, str]):
-    """What is shown of a character, found at its first use."""
-
-    def __missing__(self, code: int) -> str:
-        char = shown = chr(code)
-        kind = category(char)
-        if char in _FILLERS or char in _VARIATION_SELECTORS:
-            shown = HIDDEN
-        elif kind in ("Cc", "Cs") or char in _OVERRIDES or "\U000e0000" <= char <= "\U000e0fff":
-            shown = "\ufffd"
-        elif kind == "Cf":
-            shown = HIDDEN
-        self[code] = char if char in _KEPT else shown
-        return self[code]
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-_SHOWN = _Shown({0x0D: " ", 0x2028: "\n", 0x2029: "\n"})
+class Remembered(dict[K, V]):
+    """What a function makes of each key, made at its first use; all are forgotten when they are `most`."""
+
+    def __init__(
+        self, make: Callable[[K], V], most: int = 2_000_000, known: Mapping[K, V] | None = None
+    ) -> None:
+        super().__init__(known or {})
+        self._make, self._most = make, most
+
+    def __missing__(self, key: K) -> V:
+        if len(self) >= self._most:
+            self.clear()
+        value = self[key] = self._make(key)
+        return value
+
+
+def _shown(code: int) -> str:
+    char = chr(code)
+    kind = category(char)
+    if char in _KEPT:
+        return char
+    if char in _FILLERS or char in _VARIATION_SELECTORS:
+        return HIDDEN
+    if kind in ("Cc", "Cs") or char in _OVERRIDES or "\U000e0000" <= char <= "\U000e0fff":
+        return "\ufffd"
+    return HIDDEN if kind == "Cf" else char
+
+
+_SHOWN = Remembered(_shown, known={0x0D: " ", 0x2028: "\n", 0x2029: "\n"})
 
 _JOINING = (
     "\u0600-\u06ff\u0710-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1807\u1820-\u18af"
@@ -58,17 +75,14 @@ _NEEDLESS_JOINERS = re.compile(
 )
 
 
-class _Folded(dict[int, str]):
-    """A character as NFKC writes it, such as a full-width one in ASCII, if that is one character."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        folded = normalize("NFKC", char)
-        self[code] = found = folded if len(folded) == 1 else char
-        return found
+def _folded(code: int) -> str:
+    """Returns a character as NFKC writes it, such as a full-width one in ASCII, if that is one character."""
+    folded = normalize("NFKC", chr(code))
+    return folded if len(folded) == 1 else chr(code)
 
 
-_FOLDED = _Folded(dict(zip(map(ord, "\u2223\u00a6\u2502\u01c0⟨〈⟩〉"), "||||<<>>", strict=True)))
+_ALIKE = dict(zip(map(ord, "\u2223\u00a6\u2502\u01c0⟨〈⟩〉"), "||||<<>>", strict=True))
+_FOLDED = Remembered(_folded, known=_ALIKE)
 
 _NAMES = (
     r"(?:start|end)_of_\w+|bos|eos|sop|eop|s|pad|unk|mask|cls|sep"

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rouge_score.tokenize import tokenize
 
+from turnwise.transforms.text.cleaning import Remembered
+
 if TYPE_CHECKING:
     from nltk.stem.porter import PorterStemmer
 
@@ -24,7 +26,6 @@ Gram = str | tuple[str, str]
 
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
 _NEW_TOKEN_EACH = ((0x0E00, 0x0E7F), (0x0E80, 0x0EFF), (0x1780, 0x17FF), (0x1000, 0x109F))
-_MAX_REMEMBERED_TOKENS = 200_000
 
 
 class RougeScore(NamedTuple):
@@ -48,24 +49,10 @@ def stem(word: str) -> str:
     return _stemmer().stem(word)
 
 
-class _Tokens(dict[str, str]):
-    """Word -> token of rouge-score; a word with a non-ASCII character is its own token."""
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _MAX_REMEMBERED_TOKENS:
-            self.clear()
-        # The stemmer leaves a word that ends with a digit as it is; numbers are many, and it takes 8 us.
-        is_stemmed = word.isascii() and not word[-1].isdigit()
-        self[word] = tokenize(word, _stemmer())[0] if is_stemmed else word
-        return self[word]
-
-
-class _Separated(dict[int, str]):
-    """Code point -> replacement for `str.translate`, so that splitting at blanks gives the tokens."""
-
-    def __missing__(self, code: int) -> str:
-        text = self[code] = _separated(chr(code))
-        return text
+def _token(word: str) -> str:
+    """Returns the token of rouge-score; a word with a non-ASCII character is its own token."""
+    # The stemmer leaves a word that ends with a digit as it is; numbers are many, and it takes 8 us.
+    return tokenize(word, _stemmer())[0] if word.isascii() and not word[-1].isdigit() else word
 
 
 def _separated(char: str) -> str:
@@ -77,8 +64,9 @@ def _separated(char: str) -> str:
     return char if is_mark or char.isalnum() else " "
 
 
-_TOKENS = _Tokens()
-_SEPARATED = _Separated()
+_TOKENS = Remembered(_token, 200_000)
+# Code point -> replacement for `str.translate`, so that splitting at blanks gives the tokens.
+_SEPARATED = Remembered[int, str](lambda code: _separated(chr(code)))
 _ASCII_SEPARATED = "".join(_separated(chr(code).lower()) for code in range(128)).encode() + bytes(128)
 
 
@@ -122,15 +110,10 @@ def has_tokens(text: str) -> bool:
 
 
 def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> RougeScore:
-    """Scores a candidate text against a reference text.
+    """Scores a candidate (actual) text against a reference (expected) text.
 
-    Args:
-        reference: The expected text.
-        candidate: The actual text.
-        rouge_type: `rouge1` (words), `rouge2` (word pairs) or `rougeL` (longest common subsequence).
-
-    Returns:
-        Precision, recall and F. Two texts without any token score 0.0, as in rouge-score.
+    `rouge1` counts words, `rouge2` word pairs, `rougeL` the longest common subsequence. Two texts without any
+    token score 0.0, as in rouge-score.
     """
     if rouge_type == "rougeL":
         wanted, spoken = rouge_tokens(reference), rouge_tokens(candidate)

@@ -8,10 +8,10 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from turnwise.transforms.text.cleaning import Remembered
 from turnwise.transforms.text.numbers import NUMERAL, TIME_OF_A_HALF, Keys, day_key, month_key, read_numeral
 from turnwise.transforms.text.rouge import rouge_tokens
 
-_MAX_REMEMBERED_WORDS = 20_000
 _LAST_DAY = 31
 _DAY_BEFORE = 3
 
@@ -61,17 +61,6 @@ _ASCII_LETTERS = "[A-Za-z][A-Za-z0-9]{0,31}"
 _ASCII_TOKEN = re.compile(f"{_ASCII_LETTERS}(?:'{_ASCII_LETTERS}){{0,2}}|(?=\\d)(?:{NUMERAL})")
 
 
-class _Words(dict[str, Word]):
-    def __missing__(self, token: str) -> Word:
-        if len(self) >= _MAX_REMEMBERED_WORDS:
-            self.clear()
-        word = self[token] = _read(token)
-        return word
-
-
-_WORDS = _Words()
-
-
 def _read(token: str) -> Word:
     if token[0].isdecimal() or (is_run_of_characters(token) and any(map(str.isdecimal, token))):
         numeral = read_numeral(token)
@@ -103,6 +92,9 @@ def _read(token: str) -> Word:
         _units(lower, keys),
         _shares(tuple(weights.items())),
     )
+
+
+_WORDS = Remembered(_read, 20_000)
 
 
 def _units(lower: str, keys: Keys) -> Keys:
@@ -313,35 +305,30 @@ def by_place(*lists: str) -> dict[str, int]:
 
 
 # English, German, French, Spanish.
-FUNCTION_WORDS = word_set(
-    """a an the this that these those there here it its he him his she her hers they them their theirs who
-    whom whose which what when where why how i me my mine we us our ours you your yours myself yourself
-    himself herself itself themselves ourselves one ones some any each every all both either such same
-    other others another am is are was were be been being do does did done doing have has had having will
-    would shall should can could may might must of in on at by to from for with about as into onto upon
+FUNCTION_WORDS = word_set("""a an the this that these those there here it its he him his she her hers they
+    them their theirs who whom whose which what when where why how i me my mine we us our ours you your yours
+    myself yourself himself herself itself themselves ourselves one ones some any each every all both either
+    such same other others another am is are was were be been being do does did done doing have has had having
+    will would shall should can could may might must of in on at by to from for with about as into onto upon
     over under between through during before after against since until than then so if or and but because
-    while although though whether up down out off again also too very just only even more most much many
-    still yet now ever quite rather really well yes yeah oh ok okay please hello hi hey let lets im ive ll
-    ve re""",
-    """der die das den dem des ein eine einen einem einer eines ich mich mir mein meine du dich dir dein
-    deine er ihn ihm sein seine sie ihr ihre ihrer ihren ihrem es wir uns unser unsere ihnen wer wen wem
-    was welche welcher welches dieser diese dieses diesen diesem jene wo wann warum wie bin bist ist sind
-    seid war waren wurde wurden worden gewesen habe hast hat haben hatte hatten werde wird werden kann
-    können konnte könnte muss müssen soll sollen sollte wollen darf dürfen mag möchte von vom zu zum zur
-    mit bei beim nach aus auf an am im ins für über unter vor zwischen durch gegen um bis seit während
-    wegen als wenn weil dass daß ob und oder aber denn doch sondern auch nur noch schon sehr mehr so da
-    dort hier ja bitte man sich""",
-    """le la les un une des du de au aux ce cet cette ces je me moi mon ma mes tu te toi ton ta tes il
-    elle lui on nous notre nos vous votre vos ils elles leur leurs se son sa ses qui que quoi dont où
-    quand comment pourquoi quel quelle quels quelles suis es est sommes êtes sont était étaient été être
-    ai as avons avez ont avait avoir sera seront dans sur sous avec par pour vers chez entre depuis
-    pendant comme si et ou mais donc aussi très plus y en oui cela ça""",
-    """el los las lo una unos unas del al este esta estos estas ese esa eso aquel yo mí mi mis tú ti él
-    ella nosotros nuestro nuestra usted ustedes ellos ellas su sus les quién cuál cuándo dónde cómo por
-    qué soy eres somos son era eran fue fueron sido ser estoy está están estaba estar he ha hemos han
+    while although though whether up down out off again also too very just only even more most much many still
+    yet now ever quite rather really well yes yeah oh ok okay please hello hi hey let lets im ive ll ve re der
+    die das den dem des ein eine einen einem einer eines ich mich mir mein meine du dich dir dein deine er ihn
+    ihm sein seine sie ihr ihre ihrer ihren ihrem es wir uns unser unsere ihnen wer wen wem was welche welcher
+    welches dieser diese dieses diesen diesem jene wo wann warum wie bin bist ist sind seid war waren wurde
+    wurden worden gewesen habe hast hat haben hatte hatten werde wird werden kann können konnte könnte muss
+    müssen soll sollen sollte wollen darf dürfen mag möchte von vom zu zum zur mit bei beim nach aus auf an am
+    im ins für über unter vor zwischen durch gegen um bis seit während wegen als wenn weil dass daß ob und
+    oder aber denn doch sondern auch nur noch schon sehr mehr so da dort hier ja bitte man sich le la les un
+    une des du de au aux ce cet cette ces je me moi mon ma mes tu te toi ton ta tes il elle lui on nous notre
+    nos vous votre vos ils elles leur leurs se son sa ses qui que quoi dont où quand comment pourquoi quel
+    quelle quels quelles suis es est sommes êtes sont était étaient été être ai as avons avez ont avait avoir
+    sera seront dans sur sous avec par pour vers chez entre depuis pendant comme si et ou mais donc aussi très
+    plus y en oui cela ça el los las lo una unos unas del al este esta estos estas ese esa eso aquel yo mí mi
+    mis tú ti él ella nosotros nuestro nuestra usted ustedes ellos ellas su sus les quién cuál cuándo dónde
+    cómo por qué soy eres somos son era eran fue fueron sido ser estoy está están estaba estar he ha hemos han
     había haber con para sobre desde hasta hacia según cuando donde porque pero o u e también muy más ya
-    sí""",
-)
+    sí""")
 KOREAN_GRAMMAR = frozenset(
     "은는이가을를에서로의도만와과하고니다요세습했었였입있합수것들지면아어여해게으시네겠던든셨씀님"
 )
