@@ -41,7 +41,6 @@ from turnwise.transforms.formats.registry import (
     ReadSettings,
     Test,
     formats_in_order,
-    read_settings,
     record_place,
 )
 
@@ -58,9 +57,10 @@ class LogReader:
     """
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
-        """Sets the format, and the config whose sections say how some records are read."""
         self.input_format = input_format
-        self._settings = _DEFAULTS if config is None else read_settings(config)
+        self._settings = _DEFAULTS
+        if config is not None:
+            self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, config.traces)
 
     # Looked up by the process that reads, as formats are not pickled.
     @cached_property
