@@ -166,7 +166,7 @@ class InvocationEvents(AdkModel):
 def _intermediate_form(value: JsonValue) -> str:
     held = value if isinstance(value, dict) else {}
     steps = (held.get(key) for key in ("invocation_events", "invocationEvents"))
-    newer = isinstance(value, InvocationEvents) or any(each is not None for each in steps)
+    newer = isinstance(value, InvocationEvents) or any(step is not None for step in steps)
     return "InvocationEvents" if newer else "IntermediateData"
 
 

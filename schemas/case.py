@@ -183,14 +183,14 @@ def _rubrics(rubrics: Iterable[Rubric]) -> list[Any]:
 
 
 def _stated(expectations: Iterable[Expectation]) -> list[Any]:
-    found = []
-    for own in expectations:
-        call, answer = own.tool_call, own.tool_response
-        parts: list[Any] = [own.kind, own.text, own.target_agent, own.variables, own.comparison, own.skip]
-        parts += [own.parameter_threshold, None if call is None else _calls([call])]
+    stated = []
+    for item in expectations:
+        call, answer = item.tool_call, item.tool_response
+        parts: list[Any] = [item.kind, item.text, item.target_agent, item.variables, item.comparison]
+        parts += [item.skip, item.parameter_threshold, None if call is None else _calls([call])]
         parts += [None if answer is None else (answer.name, answer.response, answer.error, answer.resource)]
-        found.append(parts)
-    return found
+        stated.append(parts)
+    return stated
 
 
 def _json(content: tuple[Any, ...]) -> bytes:

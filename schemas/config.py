@@ -408,8 +408,8 @@ class GateConfig(Settings):
 
     def with_all_pass(self, criteria: Iterable[str]) -> "GateConfig":
         """Returns these rules, and for each of the criteria that all conversations pass it."""
-        own = (AllPassRule(rule="all_pass", criterion=name) for name in criteria)
-        return self.model_copy(update={"rules": tuple(dict.fromkeys((*self.rules, *own)))})
+        added = (AllPassRule(rule="all_pass", criterion=name) for name in criteria)
+        return self.model_copy(update={"rules": tuple(dict.fromkeys((*self.rules, *added)))})
 
 
 ScoreLevel = Literal["conversation", "turn"]

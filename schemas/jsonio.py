@@ -66,10 +66,10 @@ def json_structure(text: str, *, allow_nan: bool = True) -> JsonObject | list[Js
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        found: JsonObject | list[JsonValue] = from_json(text, allow_inf_nan=allow_nan)
+        value: JsonObject | list[JsonValue] = from_json(text, allow_inf_nan=allow_nan)
     except ValueError:
         return None
-    return found
+    return value
 
 
 class _Twice(ValueError):
@@ -97,12 +97,12 @@ def key_twice(text: bytes, value: JsonValue) -> str | None:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         for key, item in pairs:
-            if item != found[key]:
+            if item != unique[key]:
                 raise _Twice(key)
-    return found
+    return unique
 
 
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)+//")

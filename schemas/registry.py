@@ -226,8 +226,8 @@ def _distributions() -> "dict[str, Distribution]":
     """
     from importlib.metadata import distributions
 
-    named = [each for each in distributions() if "[turnwise." in (each.read_text("entry_points.txt") or "")]
-    return {each.metadata["Name"]: each for each in reversed(named)}
+    named = [item for item in distributions() if "[turnwise." in (item.read_text("entry_points.txt") or "")]
+    return {item.metadata["Name"]: item for item in reversed(named)}
 
 
 _PARENT = "turnwise.schemas.plugin_files"

@@ -498,15 +498,15 @@ WAREHOUSE_TABLES = tuple(table for table, row in TABLES.items() if "run_id" in g
 @cache
 def columns(table: str) -> tuple[Column, ...]:
     """Returns the columns of a table, in order."""
-    return tuple(_column(name, hint) for name, hint in get_type_hints(TABLES[table]).items())
-
-
-def _column(name: str, hint: Any) -> Column:
-    is_nullable = isinstance(hint, UnionType)
-    kind = next(part for part in get_args(hint) if part is not NoneType) if is_nullable else hint
-    is_json = kind == JsonObject
-    is_list = not is_json and get_origin(kind) is list
-    return Column(name, _KINDS[get_args(kind)[0] if is_list else kind], is_list, is_nullable, is_json)
+    made = []
+    for name, hint in get_type_hints(TABLES[table]).items():
+        is_nullable = isinstance(hint, UnionType)
+        kind = next(part for part in get_args(hint) if part is not NoneType) if is_nullable else hint
+        is_json = kind == JsonObject
+        is_list = not is_json and get_origin(kind) is list
+        item = _KINDS[get_args(kind)[0] if is_list else kind]
+        made.append(Column(name, item, is_list, is_nullable, is_json))
+    return tuple(made)
 
 
 def json_columns(table: str) -> list[str]:
@@ -523,16 +523,13 @@ def with_json_texts(row: JsonObject, names: Iterable[str]) -> JsonObject:
 def avro_schema(table: str) -> JsonObject:
     """Returns the Avro schema of a table; a JSON object is a string that holds its JSON text."""
     row = TABLES[table]
-    fields = [_field(column) for column in columns(table)]
+    fields = list[JsonObject]()
+    for column in columns(table):
+        kind: JsonObject | str = {"type": "array", "items": column.kind} if column.is_list else column.kind
+        absent = {"type": ["null", kind], "default": None}
+        fields.append({"name": column.name, **(absent if column.is_nullable else {"type": kind})})
     doc = " ".join((row.__doc__ or "").partition(">>>")[0].split())
     return {"type": "record", "name": row.__name__, "namespace": "turnwise", "doc": doc, "fields": fields}
-
-
-def _field(column: Column) -> JsonObject:
-    kind: JsonObject | str = {"type": "array", "items": column.kind} if column.is_list else column.kind
-    if column.is_nullable:
-        return {"name": column.name, "type": ["null", kind], "default": None}
-    return {"name": column.name, "type": kind}
 
 
 ARROW_TYPES = {"string": "string", "long": "int64", "double": "float64", "boolean": "bool_", "date": "date32"}
@@ -563,17 +560,11 @@ def arrow_rows(
     try:
         return pyarrow.Table.from_pylist(rows, schema), []
     except (ValueError, TypeError, OverflowError):
-        faults = [_fault(row, schema) for row in rows]
-    kept = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
-    lost = [(row, fault) for row, fault in zip(rows, faults, strict=True) if fault is not None]
-    return pyarrow.Table.from_pylist(kept, schema), lost
-
-
-def _fault(row: JsonObject, schema: "pyarrow.Schema") -> str | None:
-    import pyarrow
-
-    try:
-        pyarrow.Table.from_pylist([row], schema)
-    except (ValueError, TypeError, OverflowError) as error:
-        return " ".join(str(error).split())
-    return None
+        kept, refused = list[JsonObject](), list[tuple[JsonObject, str]]()
+    for row in rows:
+        try:
+            pyarrow.Table.from_pylist([row], schema)
+            kept.append(row)
+        except (ValueError, TypeError, OverflowError) as error:
+            refused.append((row, " ".join(str(error).split())))
+    return pyarrow.Table.from_pylist(kept, schema), refused

@@ -98,9 +98,9 @@ class IncompleteReadError(ValueError):
 
     def __init__(self, why: BaseException | str) -> None:
         """Creates an error of what happened; one line."""
-        own = why if isinstance(why, str | ValueError | OSError) else f"{type(why).__name__}: {why}"
-        said = str(own)
-        super().__init__(said if said.endswith(_UNKNOWN) else said + _UNKNOWN)
+        is_plain = isinstance(why, str | ValueError | OSError)
+        text = str(why) if is_plain else f"{type(why).__name__}: {why}"
+        super().__init__(text.removesuffix(_UNKNOWN) + _UNKNOWN)
 
 
 class Failure(Struct):
@@ -135,19 +135,16 @@ _HALVES = ("hex escape", "surrogates not allowed")
 _HALF = r"half a character, such as \ud83d of an emoji that JavaScript cut; write \ufffd in its place"
 
 
-def _message(error: BaseException) -> str:
-    said = " ".join(str(error).split())[:2000]
-    return f"{_HALF}: {said}" if isinstance(error, ValueError) and any(h in said for h in _HALVES) else said
-
-
 def record_failure(
     stage: Stage, error: BaseException, record: Record, conversation_id: str | None = None
 ) -> Failure:
     """Returns the failure row of a record that raised `error`."""
+    text = " ".join(str(error).split())[:2000]
+    is_cut = isinstance(error, ValueError) and any(half in text for half in _HALVES)
     return Failure(
         stage=stage,
         error_type=type(error).__name__,
-        message=_message(error),
+        message=f"{_HALF}: {text}" if is_cut else text,
         source=record.source,
         position=record.position,
         record=record.data[:KEPT_RECORD_BYTES].decode("utf-8", "replace"),

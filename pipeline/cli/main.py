@@ -21,27 +21,9 @@ if TYPE_CHECKING:
 
 
 _INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
-_USAGE = """usage: turnwise COMMAND [options]
-
-commands:
-  run          score recorded conversations (turnwise run --help)
-  compare      say whether one version is better than another (turnwise compare --help)
-  report       write one HTML file with the verdicts and conversations of runs (turnwise report --help)
-  gate         decide by rules whether a finished run passes (turnwise gate --help)
-  status       say how a finished run ended, with its exit status (turnwise status --help)
-  calibrate    hold criteria against human labels (turnwise calibrate --help)
-  judge-check  say how stable the verdicts of a judge are (turnwise judge-check --help)
-  inspect      say what files hold, and what could be scored (turnwise inspect --help)
-  convert      write logs or eval cases in another format (turnwise convert --help)
-  cases        make eval cases of recorded conversations (turnwise cases --help)
-  tools        list the tools of logs and their effects (turnwise tools --help)
-  serve        serve a store of evaluations and results over MCP and REST (turnwise serve --help)
-  store        look after a store (turnwise store --help)
-
-options:
+_OPTIONS = """options:
   -h, --help  show this help message and exit
-  --version   show the version and exit
-"""
+  --version   show the version and exit"""
 
 
 def run_command() -> None:
@@ -85,7 +67,8 @@ def main(argv: Sequence[str]) -> int:
         130, 143: interrupted.
     """
     if not argv or argv[0] in ("-h", "--help"):
-        say(_USAGE.rstrip("\n"))
+        lines = (f"  {name:<12} {text} (turnwise {name} --help)\n" for name, (text, _) in _COMMANDS.items())
+        say(f"usage: turnwise COMMAND [options]\n\ncommands:\n{''.join(lines)}\n{_OPTIONS}")
         return 0 if argv else 2
     if argv[0] == "--version":
         from importlib.metadata import version
@@ -109,7 +92,7 @@ def _run_named(name: str, argv: Sequence[str]) -> int:
         from turnwise.schemas.config import ConfigError
 
         raise ConfigError(f"unknown command {name} (commands: {', '.join(_COMMANDS)})")
-    command = _COMMANDS[name]
+    _, command = _COMMANDS[name]
     if isinstance(command, tuple):
         with _without_collector():
             command = getattr(import_module(f"turnwise.pipeline.cli.{command[0]}"), command[1])
@@ -190,19 +173,22 @@ def _serve(argv: Sequence[str]) -> int:
     return serve(options)
 
 
-_COMMANDS: "dict[str, Command | tuple[str, str]]" = {
-    "run": _run,
-    "compare": ("decisions", "compare_runs"),
-    "report": ("decisions", "report_runs"),
-    "gate": ("decisions", "gate"),
-    "status": ("decisions", "status_of_run"),
-    "calibrate": ("decisions", "calibrate_run"),
-    "judge-check": ("tools", "check_judge_verdicts"),
-    "inspect": ("tools", "inspect_files"),
-    "convert": ("tools", "convert"),
-    "cases": ("tools", "make_cases"),
-    "tools": ("tools", "list_tools"),
-    "serve": _serve,
-    "store": ("store", "look_after_store"),
+_COMMANDS: "dict[str, tuple[str, Command | tuple[str, str]]]" = {
+    "run": ("score recorded conversations", _run),
+    "compare": ("say whether one version is better than another", ("decisions", "compare_runs")),
+    "report": (
+        "write one HTML file with the verdicts and conversations of runs",
+        ("decisions", "report_runs"),
+    ),
+    "gate": ("decide by rules whether a finished run passes", ("decisions", "gate")),
+    "status": ("say how a finished run ended, with its exit status", ("decisions", "status_of_run")),
+    "calibrate": ("hold criteria against human labels", ("decisions", "calibrate_run")),
+    "judge-check": ("say how stable the verdicts of a judge are", ("tools", "check_judge_verdicts")),
+    "inspect": ("say what files hold, and what could be scored", ("tools", "inspect_files")),
+    "convert": ("write logs or eval cases in another format", ("tools", "convert")),
+    "cases": ("make eval cases of recorded conversations", ("tools", "make_cases")),
+    "tools": ("list the tools of logs and their effects", ("tools", "list_tools")),
+    "serve": ("serve a store of evaluations and results over MCP and REST", _serve),
+    "store": ("look after a store", ("store", "look_after_store")),
 }
-"""Name -> command, or the module and name of one that is imported when it is called."""
+"""Name -> help, and the command, or the module and name of one that is imported when it is called."""

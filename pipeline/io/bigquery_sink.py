@@ -102,42 +102,6 @@ def bigquery_schema(columns: tuple[Column, ...]) -> "list[SchemaField]":
     ]
 
 
-def _prepare_stream(url: str) -> None:
-    """Makes the tables to which streams append, and the views that show their present rows.
-
-    Raises ConfigError if they cannot be made, or tables of batches have the names of the views.
-    """
-    dataset = parse_dataset(url)
-    with refused(url):
-        client, location = _open_dataset(dataset, _TRIED_S)
-        known = {table.table_id for table in client.list_tables(dataset.name) if table.table_type == "TABLE"}
-        if taken := known & set(WAREHOUSE_TABLES):
-            raise ConfigError(
-                f"holds tables of batches ({', '.join(sorted(taken))}): a stream needs a dataset of its own"
-            )
-        for table, columns in stream_tables().items():
-            _prepare_table(client, dataset.table(table), columns, _TRIED_S)
-        sql = ";\n".join([*_view_statements(lambda name: f"`{dataset.table(name)}`"), ""])
-        client.query(sql, location=location, retry=patient(_TRIED_S), timeout=_TRIED_S).result()
-
-
-def _check_run_id(place: SinkPlace) -> None:
-    """Raises ConfigError if a dataset holds a stream of a run's id: it would hide the rows of the new one.
-
-    Revisions of a stream begin at 0, and of each thing the highest one counts.
-    """
-    dataset = parse_dataset(place.url)
-    sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
-    options = {"retry": patient(_TRIED_S), "timeout": _TRIED_S}
-    with refused(place.url):
-        client, location = _open_dataset(dataset, _TRIED_S)
-        if list(client.query(sql, _of_run(place.run_id), location=location, **options).result()):
-            raise ConfigError(
-                f"holds a stream with the run id {place.run_id} already: name another --run_id, or "
-                f"delete its rows of {CHANGES}"
-            )
-
-
 def _of_run(run_id: str) -> "QueryJobConfig":
     from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter
 
@@ -335,18 +299,38 @@ class BigQueryChanges:
 
 
 def try_stream(place: SinkPlace) -> None:
-    """Makes tables and views; raises ConfigError if rows cannot be appended to them."""
+    """Makes the tables to which streams append, and the views that show their present rows.
+
+    Raises ConfigError if they cannot be made or appended to, tables of batches have the names of the views,
+    or a stream with the run's id is there.
+    """
     from google.api_core.exceptions import NotFound, ServiceUnavailable
     from google.api_core.retry import Retry, if_exception_type
 
-    _prepare_stream(place.url)
-    if place.is_new:
-        _check_run_id(place)
+    dataset = parse_dataset(place.url)
     with refused(place.url):
+        client, location = _open_dataset(dataset, _TRIED_S)
+        known = {table.table_id for table in client.list_tables(dataset.name) if table.table_type == "TABLE"}
+        if taken := known & set(WAREHOUSE_TABLES):
+            raise ConfigError(
+                f"holds tables of batches ({', '.join(sorted(taken))}): a stream needs a dataset of its own"
+            )
+        for table, columns in stream_tables().items():
+            _prepare_table(client, dataset.table(table), columns, _TRIED_S)
+        sql = ";\n".join([*_view_statements(lambda name: f"`{dataset.table(name)}`"), ""])
+        options = {"location": location, "retry": patient(_TRIED_S), "timeout": _TRIED_S}
+        client.query(sql, **options).result()
+        # Revisions begin at 0, and of each thing the highest one counts: rows of an earlier stream
+        # with this id would hide the new ones.
+        sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
+        if place.is_new and list(client.query(sql, _of_run(place.run_id), **options).result()):
+            raise ConfigError(
+                f"holds a stream with the run id {place.run_id} already: name another --run_id, or "
+                f"delete its rows of {CHANGES}"
+            )
         # A table that was just made is not found for a moment.
         retry = Retry(if_exception_type(NotFound, ServiceUnavailable), timeout=60)
-        name = _stream_name(parse_dataset(place.url), CHANGES)
-        open_writer().get_write_stream(name=name, retry=retry, timeout=_REQUEST_S)
+        open_writer().get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
 
 
 def open_writer() -> "BigQueryWriteClient":

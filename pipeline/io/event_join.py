@@ -3,16 +3,12 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Any
 
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import LoggedConversation, join_session
-
-JoinOutcome = tuple[Sequence[ConversationEvent], Sequence[LoggedConversation | Failure]]
-"""Events, and their conversation or failures."""
 
 
 class EventJoin:
@@ -24,9 +20,7 @@ class EventJoin:
     def __enter__(self) -> "EventJoin":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._events.close()
         self._groups.close()
 
@@ -34,8 +28,10 @@ class EventJoin:
         """Keeps an event."""
         (self._groups if event.group else self._events).add(event)
 
-    def joined(self, counts: Counter[str]) -> Iterator[JoinOutcome]:
-        """Yields every conversation, in the order of their first events; before them what belongs to none."""
+    def joined(
+        self, counts: Counter[str]
+    ) -> Iterator[tuple[Sequence[ConversationEvent], Sequence[LoggedConversation | Failure]]]:
+        """Yields events and their conversation, in order of the first; before them what belongs to none."""
         for group, events in self._groups.sessions():
             named = named_events(group, events, counts)
             for event in named.events:

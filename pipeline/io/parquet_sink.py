@@ -63,7 +63,10 @@ def _replace(directory: str, table: str, place: SinkPlace, staged: Sequence[Stag
     if is_local(directory):
         for file in new:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
-    old = set(_files_of_run(directory, table, place.run_id))
+    # In all partitions of the table: the day of an earlier run with this id may have been another one.
+    of_run = re.compile(re.escape(run_stem(place.run_id)) + r"\.\d{5}\.parquet")
+    paths = matching(FileSystems.join(directory, table, "*", "*", f"{run_stem(place.run_id)}.*.parquet"))
+    old = {path for path in paths if of_run.fullmatch(path.rpartition("/")[2])}
     arrived = {file for file, path in new.items() if file in old and not FileSystems.exists(path)}
     stale = old - arrived - _replaceable(old, set(new))
     if stale:
@@ -78,13 +81,6 @@ def _final_names(table: str, place: SinkPlace, staged: Sequence[StagedRows]) -> 
         folder = f"{table}/{partition(DATE.name, place.date)}/{partition(VERSION, part.version)}"
         yield part.path, f"{folder}/{run_stem(place.run_id)}.{numbers[folder]:05}.parquet"
         numbers[folder] += 1
-
-
-def _files_of_run(directory: str, table: str, run_id: str) -> list[str]:
-    """Returns the files of a run in all partitions of a table: its day may have been another one."""
-    of_run = re.compile(re.escape(run_stem(run_id)) + r"\.\d{5}\.parquet")
-    paths = matching(FileSystems.join(directory, table, "*", "*", f"{run_stem(run_id)}.*.parquet"))
-    return [path for path in paths if of_run.fullmatch(path.rpartition("/")[2])]
 
 
 def _replaceable(old: set[str], new: set[str]) -> set[str]:

@@ -197,8 +197,11 @@ def check_directory(
         paths = _not_left(directory, paths, was_killed)
     if paths:
         name = paths[0].removeprefix(directory).strip("/")
-        what = "a run that has not ended" if name.endswith(".partial") else "an earlier run"
-        raise ConfigError(f"--output {directory}: holds {what} ({name}); --overwrite replaces it")
+        if name.endswith(".partial"):
+            raise ConfigError(
+                f"--output {directory}: holds a run that has not ended ({name}); --overwrite replaces it"
+            )
+        raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
 
 
 def _not_left(directory: str, paths: Sequence[str], was_killed: bool) -> list[str]:
@@ -451,29 +454,23 @@ class _AllTold:
 
     def rows(self, table: str) -> list[Any]:
         """Returns the rows of a small table."""
-        return [row for part in self._parts(table) for row in part.all_rows()]
+        return [row for part in self.written if part.table == table for row in part.all_rows()]
 
-    def _parts(self, table: str) -> Iterator[Written]:
-        return (part for part in self.written if part.table == table)
-
-    def files(self, folder: str, output_format: str) -> Iterator[_NamedFile]:
+    def files(self, folder: str, suffix: str) -> Iterator[_NamedFile]:
         """Yields all files with their final names."""
         for table in TABLES:
-            yield from self._files_of(table, folder, output_format)
+            parts = [part for part in self.written if part.table == table]
+            if table in SINGLE_FILES or not parts:
+                name = table if table in SINGLE_FILES else f"{table}-00000-of-00001"
+                content = table_content((part.all_rows() for part in parts), table, suffix)
+                row_count = sum(part.row_count for part in parts)
+                yield _NamedFile(table, folder, f"{name}.{suffix}", row_count, None, content)
+                continue
+            for i, (_, shard, row_count) in enumerate(sorted(part[:3] for part in parts)):
+                name = f"{table}-{i:05}-of-{len(parts):05}.{suffix}"
+                yield _NamedFile(table, folder, name, row_count, shard)
         content = document_content(next(iter(self.rows(AGGREGATED)), {}))
         yield _NamedFile(AGGREGATED, folder, f"{AGGREGATED}.json", 1, None, content)
-
-    def _files_of(self, table: str, folder: str, suffix: str) -> list[_NamedFile]:
-        parts = sorted(part[:3] for part in self._parts(table))
-        if table in SINGLE_FILES or not parts:
-            name = table if table in SINGLE_FILES else f"{table}-00000-of-00001"
-            content = table_content((part.all_rows() for part in self._parts(table)), table, suffix)
-            row_count = sum(row_count for _, _, row_count in parts)
-            return [_NamedFile(table, folder, f"{name}.{suffix}", row_count, None, content)]
-        return [
-            _NamedFile(table, folder, f"{table}-{i:05}-of-{len(parts):05}.{suffix}", row_count, shard)
-            for i, (_, shard, row_count) in enumerate(parts)
-        ]
 
 
 class NameFilesFn(InspectedDoFn):

@@ -1,7 +1,7 @@
 """A store as sink and source: writes the rows and the state of a run, and reads eval cases."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from time import time_ns
 from typing import Any
@@ -42,7 +42,6 @@ from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken, StoreError
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, is_store_url
 from turnwise.schemas.proto.scalars import timestamp_nanos
 
@@ -179,17 +178,6 @@ def replaced_in_store(place: SinkPlace, results: int) -> int | None:
         return None
 
 
-# Reads the evaluations of a store as eval cases.
-
-
-class _ReadStoreFn(beam.DoFn):
-    def __init__(self, app: str) -> None:
-        self._app = app
-
-    def process(self, url: str) -> Iterator[Record]:
-        yield from store_records(url, self._app)
-
-
 class StoreSource:
     """Reads the evaluations of stores, each in one transaction, and the records of another source."""
 
@@ -200,7 +188,7 @@ class StoreSource:
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the reading steps to a pipeline."""
         urls = root | f"{name}Stores" >> beam.Create(self._urls, reshuffle=False)
-        records = urls | f"{name}ReadStores" >> beam.ParDo(_ReadStoreFn(self._app))
+        records = urls | f"{name}ReadStores" >> beam.FlatMap(store_records, self._app)
         if self._other is None:
             nothing = [root | f"{name}No{what}" >> beam.Create([]) for what in ("Failures", "Counts")]
             return ReadRecords(records, *nothing)

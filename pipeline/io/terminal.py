@@ -104,12 +104,9 @@ def aligned(rows: Sequence[Sequence[str]], widths: Sequence[int] | None = None) 
 
 def say(text: str, file: TextIO | None = None) -> None:
     """Prints lines. Untrusted parts must have been passed through `printable`."""
-    _print("\n".join(printable(line, sys.maxsize) for line in text.split("\n")), file or sys.stdout)
-
-
-def _print(text: str, file: TextIO) -> None:
+    file = file or sys.stdout
     with reader_may_end(file):
-        print(text, file=file)
+        print("\n".join(printable(line, sys.maxsize) for line in text.split("\n")), file=file)
 
 
 @contextmanager
@@ -125,13 +122,13 @@ def reader_may_end(file: TextIO) -> Iterator[None]:
 
 def complain(text: str) -> None:
     """Prints one line to standard error, with the name of the command as prefix."""
-    _print(printable(f"turnwise: {text}"), sys.stderr)
+    say(printable(f"turnwise: {text}"), sys.stderr)
 
 
 def complain_at_length(text: str) -> None:
     """Prints lines to standard error."""
     for line in text.rstrip("\n").split("\n"):
-        _print(printable(line), sys.stderr)
+        say(printable(line), sys.stderr)
 
 
 class PrintableFormatter(logging.Formatter):

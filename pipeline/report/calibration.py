@@ -1,8 +1,10 @@
 """Calibrations of a run: labels and scores are read, the result is shown, written and merged."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from textwrap import wrap
+from typing import cast
 
 import msgspec
 from msgspec.structs import replace
@@ -23,15 +25,13 @@ from turnwise.schemas.calibration import (
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import is_local
-from turnwise.schemas.rows import ConversationRow
+from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration.labels import (
-    CriterionKey,
     JudgedScore,
     LabelLine,
     Ruler,
     judged_scores,
-    outcome_of,
 )
 from turnwise.transforms.decisions.run import Run
 
@@ -252,25 +252,12 @@ def run_scores(run: Run, criteria: Collection[str], rulers: Mapping[str, Ruler])
     Raises:
         ConfigError: A file cannot be read, or its content is broken.
     """
-    wanted = (row for row in run.scores() if row["criterion"] in criteria)
-    verdicts = map(_verdict, run.conversations()) if STATUS in criteria else ()
-    return [*judged_scores(wanted, rulers), *verdicts]
-
-
-def _verdict(row: ConversationRow) -> JudgedScore:
-    language = [f"language:{row['language']}"] if row["language"] else []
-    return JudgedScore(
-        score_id=None,
-        conversation_id=row["conversation_id"],
-        turn_index=None,
-        key=CriterionKey(STATUS, "conversation"),
-        case=row["eval_id"] or row["conversation_id"],
-        app_version=row["app_version"],
-        slices=(*row["tags"], *language),
-        value=None,
-        passed=outcome_of(row["verdict"]),
-        threshold=None,
-    )
+    wanted: Iterable[ScoreRow] = (row for row in run.scores() if row["criterion"] in criteria)
+    if STATUS in criteria:
+        scored = dict.fromkeys(("turn_index", "value", "threshold", "score_id")) | {"criterion": STATUS}
+        verdicts = ({**row, **scored, "outcome": row["verdict"]} for row in run.conversations())
+        wanted = chain(wanted, cast(Iterable[ScoreRow], verdicts))
+    return judged_scores(wanted, rulers)
 
 
 _OTHER_COSTS = "it was computed with other costs of errors; calibrate the criterion again"

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import join
 from textwrap import wrap
 from typing import Literal
@@ -221,34 +221,25 @@ def difference_text(
     named; `most` conversations of both sides at most. Raises ConfigError if a file of the run cannot be read.
     """
     pair = compared_versions(versions)
-    parts = [_own(run, pair, width, most)] if pair else []
+    parts = []
+    if pair:
+        command = join(["turnwise", "compare", run.directory, "--versions", *_short(pair)])
+        parts.append(_comparison_lines([run], pair, command, width, most))
     if baseline is not None:
-        parts.append(_with_baseline(run, versions, baseline, width, most))
+        command = join(["turnwise", "compare", baseline, run.directory])
+        if len(versions) > 1:
+            named = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
+            why = f"the run holds {len(versions)} app versions ({named}): {command} --versions A B"
+            parts.append(printable(f"not compared with the baseline {baseline}: {why}"))
+        else:
+            try:
+                parts.append(_comparison_lines([open_run(baseline), run], (), command, width, most))
+            except ConfigError as error:
+                parts.append(printable(f"not compared with the baseline: {error}"))
     return "\n".join(f"\n{part}" for part in parts)
 
 
-def _own(run: Run, pair: Sequence[str], width: int, most: int) -> str:
-    short = [version.rsplit("/", 1)[-1] for version in pair]
-    names = short if short[0] != short[1] else pair
-    command = join(["turnwise", "compare", run.directory, "--versions", *names])
-    return _told([run], pair, command, width, most)
-
-
-def _with_baseline(run: Run, versions: Sequence[str], baseline: str, width: int, most: int) -> str:
-    command = join(["turnwise", "compare", baseline, run.directory])
-    if len(versions) > 1:
-        named = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
-        return printable(
-            f"not compared with the baseline {baseline}: the run holds {len(versions)} app versions "
-            f"({named}): {command} --versions A B"
-        )
-    try:
-        return _told([open_run(baseline), run], (), command, width, most)
-    except ConfigError as error:
-        return printable(f"not compared with the baseline: {error}")
-
-
-def _told(runs: Sequence[Run], pair: Sequence[str], command: str, width: int, most: int) -> str:
+def _comparison_lines(runs: Sequence[Run], pair: Sequence[str], command: str, width: int, most: int) -> str:
     """Returns the comparison as text, or one line that says why there is none."""
     size = sum(run.document.counts.get("results", 0) for run in runs)
     if size > most:
@@ -264,15 +255,10 @@ def _told(runs: Sequence[Run], pair: Sequence[str], command: str, width: int, mo
     found = compare(a, b, CompareOptions())
     if nothing_common(found):
         return printable(f"not compared: {nothing_common(found)}")
-    return "\n".join(_lines(found, command, width))
-
-
-def _lines(found: Comparison, command: str, width: int) -> Iterator[str]:
-    yield printable(f"difference: B {found.b.name} less A {found.a.name}; {pairing_text(found)}", width)
-    yield from criteria_table(found, width)
-    for name, why in found.not_compared.items():
-        yield printable(f"{name}: not compared: {why}", width)
-    yield printable(f"more: {command}")
+    difference = f"difference: B {found.b.name} less A {found.a.name}; {pairing_text(found)}"
+    missing = (printable(f"{name}: not compared: {why}", width) for name, why in found.not_compared.items())
+    table = criteria_table(found, width)
+    return "\n".join([printable(difference, width), *table, *missing, printable(f"more: {command}")])
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~@&])")
@@ -286,8 +272,7 @@ def comparison_markdown(found: Comparison) -> str:
 
 
 def _markdown_lines(found: Comparison) -> Iterator[str]:
-    yield f"## {_text(found.b.name)} against {_text(found.a.name)}"
-    yield ""
+    yield from (f"## {_text(found.b.name)} against {_text(found.a.name)}", "")
     for line in (f"A: {side_text(found.a)}", f"B: {side_text(found.b)}", pairing_text(found)):
         yield f"- {_text(line)}"
     for own in found.criteria:
@@ -295,55 +280,19 @@ def _markdown_lines(found: Comparison) -> Iterator[str]:
     for name, why in found.not_compared.items():
         yield f"- **{_text(name)}**: not compared: {_text(why)}"
     yield ""
-    yield from _table(
-        ["", f"A {found.a.name}", f"B {found.b.name}", "difference", "p", "word"],
-        [
-            [
-                own.criterion,
-                value_text(own.overall.value_a, own),
-                value_text(own.overall.value_b, own),
-                difference_cell(own.overall, own),
-                shown_p(own.p_adjusted),
-                own.overall.word,
-            ]
-            for own in found.criteria
-        ],
-    )
-    yield from _slices_markdown(found)
-    yield from _flips_markdown(found.flips)
-    yield f"- {_text(families_text(found))}"
-    for note in found.notes:
-        yield f"- note: {_text(note)}"
-
-
-def _slices_markdown(found: Comparison) -> Iterator[str]:
+    head = ["", f"A {found.a.name}", f"B {found.b.name}", "difference", "p", "word"]
+    yield from _table(head, map(_line, found.criteria))
     units = {own.criterion: own for own in found.criteria}
-    shown = [own for own in found.slices if own.stands_out]
-    if shown:
-        yield "Slices that stand out:"
-        yield ""
-        yield from _table(
-            ["slice", "criterion", "difference", "q"],
-            [
-                [
-                    s.slice,
-                    s.criterion,
-                    difference_cell(s.difference, units[s.criterion]),
-                    shown_p(s.q),
-                ]
-                for s in shown
-            ],
-        )
-
-
-def _flips_markdown(flips: Sequence[Flip]) -> Iterator[str]:
-    if not flips:
-        return
-    yield f"<details><summary>{len(flips)} flips</summary>"
-    yield ""
-    yield from _table(
-        ["", "case", "criterion", "turn", "reason"],
-        [
+    slices = [
+        [own.slice, own.criterion, difference_cell(own.difference, units[own.criterion]), shown_p(own.q)]
+        for own in found.slices
+        if own.stands_out
+    ]
+    if slices:
+        yield from ("Slices that stand out:", "", *_table(["slice", "criterion", "difference", "q"], slices))
+    if found.flips:
+        yield from (f"<details><summary>{len(found.flips)} flips</summary>", "")
+        flips = (
             [
                 flip.kind.replace("_", " "),
                 flip.case,
@@ -351,17 +300,18 @@ def _flips_markdown(flips: Sequence[Flip]) -> Iterator[str]:
                 "" if flip.turn_index is None else str(flip.turn_index),
                 flip.reason or "",
             ]
-            for flip in flips[:_MARKDOWN_FLIPS_SHOWN]
-        ],
-    )
-    if len(flips) > _MARKDOWN_FLIPS_SHOWN:
-        yield f"{len(flips) - _MARKDOWN_FLIPS_SHOWN} more in compare.json."
-        yield ""
-    yield "</details>"
-    yield ""
+            for flip in found.flips[:_MARKDOWN_FLIPS_SHOWN]
+        )
+        yield from _table(["", "case", "criterion", "turn", "reason"], flips)
+        if len(found.flips) > _MARKDOWN_FLIPS_SHOWN:
+            yield from (f"{len(found.flips) - _MARKDOWN_FLIPS_SHOWN} more in compare.json.", "")
+        yield from ("</details>", "")
+    yield f"- {_text(families_text(found))}"
+    for note in found.notes:
+        yield f"- note: {_text(note)}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield "| " + " | ".join(map(_text, head)) + " |"
     yield "|" + "---|" * len(head)
     for row in rows:
@@ -408,20 +358,20 @@ def _not_measured(found: Comparison) -> Iterator[str]:
             if not problem.startswith(GATE_PROBLEM):
                 yield f"{place}: {failed_text(side)}{problem}"
     if pairing.only_a:
-        names = _shortened(pairing.only_a_names, pairing.only_a)
+        names = _first(pairing.only_a_names, _NAMES_SHOWN, pairing.only_a)
         yield f"{counted(pairing.only_a, 'case')} of {a.name} without a conversation of {b.name}: {names}"
     if pairing.unidentified_a:
         number = counted(pairing.unidentified_a, "conversation")
         yield f"{number} of {a.name} without {pairing.by}: compared with nothing"
     if pairing.changed:
-        names = _shortened(pairing.changed_names, pairing.changed)
+        names = _first(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
         yield f"{counted(pairing.changed, 'case')} left out, whose expectation differs: {names}"
 
 
-def _shortened(names: Sequence[str], number: int) -> str:
-    shown = names[:_NAMES_SHOWN]
-    more = f" and {number - len(shown)} more" if number > len(shown) else ""
-    return ", ".join(shown) + more
+def _first(names: Sequence[str], most: int, number: int) -> str:
+    """Returns the first of some names, and how many of the whole number are not among them."""
+    shown = names[:most]
+    return ", ".join(shown) + (f" and {number - len(shown)} more" if number > len(shown) else "")
 
 
 NO_VERSION = "(none)"
@@ -497,19 +447,20 @@ def _only(runs: Sequence[RunVersions]) -> list[_Version]:
 
 def _listed(run: RunVersions) -> str:
     names = sorted(version or NO_VERSION for version in run.conversations)
-    more = f" and {len(names) - _VERSIONS_SHOWN} more" if len(names) > _VERSIONS_SHOWN else ""
-    return ", ".join(names[:_VERSIONS_SHOWN]) + more
+    return _first(names, _VERSIONS_SHOWN, len(names))
 
 
 def _names(runs: Sequence[RunVersions], versions: Sequence[_Version]) -> list[str]:
     """Returns how texts call the sides: by the version, or by the directory where versions are the same."""
     if versions[0] == versions[1]:
-        paths = [run.run.directory.rstrip("/") for run in runs]
-        short = [path.rsplit("/", 1)[-1] for path in paths]
-        return short if short[0] != short[1] else paths
-    full = [version or NO_VERSION for version in versions]
-    short = [version.rsplit("/", 1)[-1] for version in full]
-    return short if short[0] != short[1] else full
+        return _short([run.run.directory.rstrip("/") for run in runs])
+    return _short([version or NO_VERSION for version in versions])
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    """Returns the last segments of two names, or the names where those are the same."""
+    last = [name.rsplit("/", 1)[-1] for name in names]
+    return last if last[0] != last[1] else [*names]
 
 
 _SHOWN = 5

@@ -63,23 +63,18 @@ def gate_report(
     """
     run.check_results()
     failures = list(run.failures())
-    comparison, state = _against(run, baseline, versions)
+    comparison, state = _against(run, rules, baseline, versions)
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     gated = gated_versions(run, failures, compared, state)
-    what, names = (run.document.counts, failures), list(unused)
-    lost = lost_of_run(*what, gated, names)
+    counts, names = run.document.counts, list(unused)
+    lost = lost_of_run(counts, failures, gated, names)
     gated = [version for version in gated if not compared or version.app_version in compared]
-    allowed = None if run.document.max_failure_ratio is None else lost_cases_of_run(*what, names)
-    results = apply_rules(rules, gated, lost, allowed)
+    not_allowed = lost
+    if run.document.max_failure_ratio is not None:
+        of_cases = (row for row in failures if row["stage"] in _READING_CASES)
+        not_allowed = lost_of(counts, [*_places(of_cases), *map(_EVAL_CASE.format, names)], only_cases=True)
+    results = apply_rules(rules, gated, lost, not_allowed)
     problems = _own_problems(run)
-    relative = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
-    criteria = {name for rule in relative for name in ([rule.criterion] if rule.criterion else rules.primary)}
-    for change in comparison.ruler if comparison else ():
-        if STATUS in criteria or criteria.intersection(change.criteria):
-            raise ConfigError(
-                f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
-                "score the logs of the baseline again with this config"
-            )
     return GateReport(
         status=status_of(results, problems),
         output=run.directory,
@@ -88,7 +83,7 @@ def gate_report(
         rules=results,
         checks=list(checks_of(gated)),
         problems=problems,
-        lost=lost_records(failures),
+        lost=[LostRecord(place=_place(row), message=row["message"]) for row in lost_rows(failures)],
         to_read=read_first(gated),
         comparison=comparison,
     )
@@ -111,9 +106,12 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
 
 
 def _against(
-    run: Run, baseline: str | None, versions: Sequence[str]
+    run: Run, rules: GateConfig, baseline: str | None, versions: Sequence[str]
 ) -> tuple[Comparison | None, BaselineState]:
-    """Returns the comparison with the baseline, and the baseline itself, if there is one."""
+    """Returns the comparison with the baseline, and the baseline itself, if there is one.
+
+    Raises ConfigError if a criterion that a rule compares was measured differently in it.
+    """
     if baseline is None and not versions:
         return None, NO_BASELINE
     # Imported late: numpy.
@@ -125,7 +123,16 @@ def _against(
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if baseline else ({}, [])
     state = baseline_state(base.conversations, counts, problems)
     mark_missing(base.conversations, candidate.conversations)
-    return compare(base, candidate, CompareOptions()), state
+    comparison = compare(base, candidate, CompareOptions())
+    relative = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
+    criteria = {name for rule in relative for name in ([rule.criterion] if rule.criterion else rules.primary)}
+    for change in comparison.ruler:
+        if STATUS in criteria or criteria.intersection(change.criteria):
+            raise ConfigError(
+                f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
+                "score the logs of the baseline again with this config"
+            )
+    return comparison, state
 
 
 def _own_problems(run: Run) -> list[str]:
@@ -157,6 +164,7 @@ def check_baseline(settings: RunSettings) -> None:
 
 
 _READING_CASES = ("read", "parse_case")
+_EVAL_CASE = "eval case {}"
 _STATUSES: dict[str, RuleStatus] = {"PASS": "passed", "FAIL": "failed"}
 
 
@@ -211,7 +219,7 @@ def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
 
 def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
     """Returns the conversations to read first."""
-    rows = conversation_rows(versions)
+    rows = [row for version in versions for row in version.rows]
     sizes = cluster_sizes(rows)
     return [
         GatedConversation(
@@ -228,11 +236,6 @@ def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
     ]
 
 
-def lost_records(failures: Sequence[FailureRow]) -> list[LostRecord]:
-    """Returns what was lost before it could be scored."""
-    return [LostRecord(place=_place(row), message=row["message"]) for row in lost_rows(failures)]
-
-
 def lost_of_run(
     counts: JsonObject,
     failures: Sequence[FailureRow],
@@ -247,18 +250,8 @@ def lost_of_run(
     scored = {name for version in versions for name in version.conversations.eval_ids.used()}
     gone = lost_names(failures) - scored
     other = max(0, (counts.get("unused_cases") or 0) - len(gone))
-    names = [*_places(lost_rows(failures)), *_eval_cases(name for name in unused if name not in gone)]
+    names = [*_places(lost_rows(failures)), *(_EVAL_CASE.format(name) for name in unused if name not in gone)]
     return lost_of({**counts, "unused_cases": other}, names)
-
-
-def lost_cases_of_run(counts: JsonObject, failures: Iterable[FailureRow], unused: Iterable[str] = ()) -> Lost:
-    """Returns what `lost_of_run` does, of eval cases only."""
-    of_cases = (row for row in failures if row["stage"] in _READING_CASES)
-    return lost_of(counts, [*_places(of_cases), *_eval_cases(unused)], only_cases=True)
-
-
-def _eval_cases(unused: Iterable[str]) -> Iterator[str]:
-    return (f"eval case {name}" for name in unused)
 
 
 def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
@@ -272,8 +265,8 @@ def _place(row: FailureRow) -> str:
 def gated_versions(
     run: Run,
     failures: Sequence[FailureRow],
-    comparisons: Mapping[str | None, Comparison] | None = None,
-    baseline: BaselineState = NO_BASELINE,
+    comparisons: Mapping[str | None, Comparison],
+    baseline: BaselineState,
 ) -> list[GatedVersion]:
     """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
@@ -284,18 +277,13 @@ def gated_versions(
             version,
             found[version],
             [row for row in rows if row["app_version"] == version],
-            (comparisons or {}).get(version),
+            comparisons.get(version),
             baseline,
             calibration,
             unrecorded.get(version, ()),
         )
         for version in sorted(found, key=lambda name: name or "")
     ]
-
-
-def conversation_rows(versions: Sequence[GatedVersion]) -> list[ConversationRow]:
-    """Returns the rows of all versions."""
-    return [row for version in versions for row in version.rows]
 
 
 _MARKS = {"passed": "passed", "failed": "**failed**", "undecided": "**not decided**"}
@@ -363,29 +351,20 @@ def _changes(comparison: Comparison) -> Iterator[str]:
     yield from ("", f"### Against the baseline {code(comparison.a.name)}", "")
     if not changed:
         yield "No criterion changed."
-        yield from _notes(comparison)
-        return
-    yield from ("| criterion | baseline | now | difference |", "|---|---|---|---|")
-    yield from map(_criterion, changed)
-    for kind, title in _FLIPS:
-        yield from _flips(title, [flip for flip in comparison.flips if flip.kind == kind])
-    yield from _notes(comparison)
-
-
-def _notes(comparison: Comparison) -> Iterator[str]:
+    else:
+        yield from ("| criterion | baseline | now | difference |", "|---|---|---|---|")
+        yield from map(_criterion, changed)
+        for kind, title in _FLIPS:
+            yield from _flips(title, [flip for flip in comparison.flips if flip.kind == kind])
     for note in comparison.notes:
         yield from ("", code(note, 400))
 
 
 def _criterion(one: CriterionComparison) -> str:
-    before, after = (_value(value, one) for value in (one.overall.value_a, one.overall.value_b))
-    return f"| {plain(one.criterion)} | {before} | {after} | {plain(difference_text(one))} |"
-
-
-def _value(value: float | None, one: CriterionComparison) -> str:
-    if value is None:
-        return ""
-    return f"{100 * value:.1f} %" if one.measure == "pass_rate" else f"{value:.4g}"
+    values = (one.overall.value_a, one.overall.value_b)
+    form = "{:.1%}" if one.measure == "pass_rate" else "{:.4g}"
+    shown = ["" if value is None else form.format(value).replace("%", " %") for value in values]
+    return f"| {' | '.join([plain(one.criterion), *shown, plain(difference_text(one))])} |"
 
 
 def _flips(title: str, found: Sequence[Flip]) -> Iterator[str]:
@@ -426,13 +405,9 @@ def lost_rows(failures: Iterable[FailureRow]) -> list[FailureRow]:
 
 def lost_names(failures: Iterable[FailureRow]) -> set[str]:
     """Returns the eval cases that lost records name."""
-    return {name for row in lost_rows(failures) for name in _named_case(row)}
-
-
-def _named_case(row: FailureRow) -> Sequence[str]:
-    """Returns the one eval case that a lost record names, as far as it can be read; else nothing."""
-    found = {str(name) for name in _CASE_NAME.findall(row["record"] or "")}
-    return [*found] if len(found) == 1 else []
+    named = ({*_CASE_NAME.findall(row["record"] or "")} for row in lost_rows(failures))
+    # A record that names several cannot be read so far as to tell which is its own.
+    return {name for names in named if len(names) == 1 for name in names}
 
 
 _JUNIT_LONGEST = 4000

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable
@@ -65,7 +65,10 @@ def judge_document(
             **{name: found for name, found in (joint or {}).items() if name != INAPPLICABLE},
         }
     document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
-    return document | {"flips": flips_document(rows)}
+    flips = flips_by_criterion(rows)
+    return document | {
+        "flips": {name: {**own._asdict(), "flip_rate": own.rate} for name, own in flips.items()}
+    }
 
 
 def _figures(usage: JudgeUsage) -> JsonObject:
@@ -117,8 +120,13 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[Metric
         is_asked = settings.selection.judged or ((undecided or kind.is_judging) and settings.eval_cases)
         return kind.note if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
-    flips = flips_text(rows)
-    return "\n".join(lines + _money_lines("cost", usage, config) + ([flips] if flips else []))
+    lines += _money_lines("cost", usage, config)
+    flips = ", ".join(
+        f"{name} {own.flipped:,} of {own.voted:,} ({own.rate:.1%})"
+        for name, own in flips_by_criterion(rows).items()
+        if own.voted
+    )
+    return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {flips}"] if flips else [])])
 
 
 def _usage_text(usage: JudgeUsage) -> str:
@@ -230,20 +238,12 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
         for name, found in by_criterion(counts, JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
-    return {
-        "not_applicable": (
-            {
-                name: {
-                    VERDICTS: found[VERDICTS],
-                    INAPPLICABLE: found[INAPPLICABLE],
-                    "share": found[INAPPLICABLE] / found[VERDICTS],
-                }
-                for name, found in by_criterion(counts, JUDGED).items()
-            }
-        ),
-        "panels": panels,
-        "cascades": cascades,
+    inapplicable = {
+        name: {key: found[key] for key in (VERDICTS, INAPPLICABLE)}
+        | {"share": found[INAPPLICABLE] / found[VERDICTS]}
+        for name, found in by_criterion(counts, JUDGED).items()
     }
+    return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 
 
 def joint_text(joint: JsonObject) -> str:
@@ -261,33 +261,30 @@ def joint_text(joint: JsonObject) -> str:
 
 
 def _panel_text(found: JsonObject) -> str:
-    alpha = "not defined" if found["alpha"] is None else f"{found['alpha']:.2f}"
     parts = [f"{found['decided']:,} of {found['questions']:,} questions decided"]
     if found["agreement"] is not None:
         parts.append(f"agreement {found['agreement']:.0%}")
-    return (
-        f"{', '.join([*parts, f'alpha {alpha}'])}; {'; '.join(map(_member_text, found['members'].items()))}"
-    )
-
-
-def _member_text(entry: tuple[str, JsonObject]) -> str:
-    model, found = entry
-    bias = "bias unknown" if found["bias"] is None else f"bias {found['bias']:+.0%}"
-    unmeasured = f", {found['unmeasured']:,} without a verdict" if found["unmeasured"] else ""
-    return f"{model} {bias}{unmeasured}"
+    parts.append("alpha not defined" if found["alpha"] is None else f"alpha {found['alpha']:.2f}")
+    members = []
+    for model, member in found["members"].items():
+        bias = "bias unknown" if member["bias"] is None else f"bias {member['bias']:+.0%}"
+        unmeasured = f", {member['unmeasured']:,} without a verdict" if member["unmeasured"] else ""
+        members.append(f"{model} {bias}{unmeasured}")
+    return f"{', '.join(parts)}; {'; '.join(members)}"
 
 
 def _cascade_text(found: JsonObject) -> str:
     unsure = ", ".join(f"{number:,} {kind}" for kind, number in found["unsure"].items() if number)
-    saved = ", ".join(_saved_text(kind, number) for kind, number in found["saved"].items())
+    saved = ", ".join(
+        f"{kind} unknown"
+        if number is None
+        else f"cost {number:,.2f}"
+        if kind == "cost"
+        else f"{number:,} {kind}"
+        for kind, number in found["saved"].items()
+    )
     why = f" ({unsure})" if unsure else ""
     return f"{found['went_on']:,} of {found['questions']:,} questions went on{why}; saved about {saved}"
-
-
-def _saved_text(kind: str, number: float | None) -> str:
-    if number is None:
-        return f"{kind} unknown"
-    return f"cost {number:,.2f}" if kind == "cost" else f"{number:,} {kind}"
 
 
 def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
@@ -301,35 +298,10 @@ def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
     return found
 
 
-def flips_document(rows: Iterable[Mapping[str, Any]]) -> JsonObject:
-    """Returns the object `flips` of the judge in `run.json`: criterion -> `voted`, `flipped`, `flip_rate`."""
-    found = flips_by_criterion(rows)
-    return {name: {**own._asdict(), "flip_rate": own.rate} for name, own in found.items()}
-
-
-def flips_text(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns the line about verdicts that flip; "": no verdict has two votes."""
-    found = {name: own for name, own in flips_by_criterion(rows).items() if own.voted}
-    shown = ", ".join(
-        f"{name} {own.flipped:,} of {own.voted:,} ({own.rate:.1%})" for name, own in found.items()
-    )
-    return f"judge: verdicts that flip between votes: {shown}" if found else ""
-
-
 _FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
 
 
-class _OccasionalCounts(TypedDict, total=False):
-    joined_entries: int
-    replaced: int
-    repeated: int
-    late_conversations: int
-    unread_ends: int
-    unread_files: int
-    left_by_budget: int
-
-
-class RunCounts(_OccasionalCounts):
+class RunCounts(TypedDict):
     """Numbers of what a run read, scored and lost, as `counts` in `run.json`.
 
     A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
@@ -349,6 +321,13 @@ class RunCounts(_OccasionalCounts):
     cases: int | None
     lost_cases: int
     unused_cases: int | None
+    joined_entries: NotRequired[int]
+    replaced: NotRequired[int]
+    repeated: NotRequired[int]
+    late_conversations: NotRequired[int]
+    unread_ends: NotRequired[int]
+    unread_files: NotRequired[int]
+    left_by_budget: NotRequired[int]
     failures: dict[str, int]
     failures_by_version: dict[str, int]
     findings: dict[str, int]

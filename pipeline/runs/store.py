@@ -16,6 +16,7 @@ from sqlalchemy import Connection, select, union
 
 from turnwise.pipeline.runs.directory import stated_rows
 from turnwise.pipeline.settings.extras import check_store
+from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store import summaries
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
@@ -31,18 +32,6 @@ from turnwise.pipeline.store.database import (
     version_id,
 )
 from turnwise.pipeline.store.rows import RunFigures
-from turnwise.pipeline.store.runs import (
-    REMOVED,
-    REPLACED,
-    RunLoss,
-    is_counted,
-    lost_records,
-    read_document,
-    row_count,
-    run_key,
-    runs_with_rows,
-    unread_runs,
-)
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
@@ -91,7 +80,7 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
 
 
 def _app(connection: Connection, app: str | None) -> str:
-    apps = sorted({name for name, _ in runs_with_rows(connection)})
+    apps = sorted({name for name, _ in stored_runs.runs_with_rows(connection)})
     if app is None and len(apps) == 1:
         return apps[0]
     if app is None or app not in apps:
@@ -113,7 +102,7 @@ class StoredRuns:
 
     def figures(self) -> dict[str, RunFigures]:
         """Returns name of a run -> its results by evaluation and app version."""
-        return {self._runs[run].name: own.figures for run, own in self._numbered.items()}
+        return {self._runs[run].name: columns.figures for run, columns in self._numbered.items()}
 
     def sides(
         self,
@@ -143,7 +132,7 @@ class StoredRuns:
         """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
         for tried in ("version", "run") if kind == "either" else (kind,):
             if tried == "run":
-                run = run_key(self._app, name).rsplit("/", 1)[-1]
+                run = stored_runs.run_key(self._app, name).rsplit("/", 1)[-1]
                 records = _records(self._read({run} & self._runs.keys()))
             else:
                 version, records = key_text(version_id(name)) or None, self._everything
@@ -164,82 +153,78 @@ class StoredRuns:
     def _numbered(self) -> dict[str, summaries.RunColumns]:
         """The columns of all runs; a conversation id has the same number in all of them."""
         runs = self._read(self._runs.keys())
-        values = [own.conversations.conversation_ids.values for own in runs.values()]
+        values = [columns.conversations.conversation_ids.values for columns in runs.values()]
         ids = coded(chain.from_iterable(values))
         numbered = np.split(ids.places, np.cumsum([*map(len, values)]))
-        found = {}
-        for (run, own), numbers in zip(runs.items(), numbered, strict=False):
-            names = CodedColumn(ids.values, numbers[own.conversations.conversation_ids.places])
-            conversations = replace(own.conversations, conversation_ids=names)
-            figures = replace(own.figures, members=numbers[own.figures.members])
-            found[run] = replace(own, conversations=conversations, figures=figures)
-        return found
+        renumbered = {}
+        for (run, columns), numbers in zip(runs.items(), numbered, strict=False):
+            names = CodedColumn(ids.values, numbers[columns.conversations.conversation_ids.places])
+            conversations = replace(columns.conversations, conversation_ids=names)
+            figures = replace(columns.figures, members=numbers[columns.figures.members])
+            renumbered[run] = replace(columns, conversations=conversations, figures=figures)
+        return renumbered
 
     def _side(self, name: str, source: str, stored: "RecordColumns") -> ComparedSide:
         rulers: dict[str, set[str]] = {}
         conversations = self._conversations(stored, rulers)
         side = ComparedSide(name, source, conversations, stored.run_ids, rulers=rulers)
-        runs = [f"{own}/evaluationRuns/{run}" for own in (self._app, LOCAL_APP) for run in side.run_ids]
-        is_theirs = FAILURES.c.evaluation_run.in_(runs)
-        raised = select(FAILURES.c.content).where(
-            is_theirs, FAILURES.c.stage == "score", FAILURES.c.criterion != ""
-        )
-        rows: list[FailureRow] = [
-            json.loads(content) for content in self._connection.execute(raised).scalars()
-        ]
+        # What criteria raised.
+        runs = [f"{app}/evaluationRuns/{run}" for app in (self._app, LOCAL_APP) for run in side.run_ids]
+        of_runs = select(FAILURES.c.content).where(FAILURES.c.evaluation_run.in_(runs))
+        raised = of_runs.where(FAILURES.c.stage == "score", FAILURES.c.criterion != "")
+        rows: list[FailureRow] = [*map(json.loads, self._connection.execute(raised).scalars())]
         for row in rows:
             row["conversation_id"] = key_text(row["conversation_id"] or "")
             row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
         if rows:
-            side.conversations.add_errors(raised_errors(rows))
-        own = {*side.conversations.app_versions.used()}
-        side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
+            conversations.add_errors(raised_errors(rows))
+        versions = {*conversations.app_versions.used()}
+        side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in versions))
         conversations.criteria = dict(sorted(conversations.criteria.items()))
         return side
 
     def _conversations(self, stored: "RecordColumns", rulers: dict[str, set[str]]) -> ConversationColumns:
         """Returns what criteria gave conversations, and adds to `rulers` which judges did."""
-        rows = np.split(stored.places, np.cumsum(stored.runs.counts()))
-        by_run = [(run, own) for run, own in zip(stored.runs.values, rows, strict=False) if len(own)]
-        columns = [(self._columns[run], own) for run, own in by_run]
-        judged = stacked([own.rulers.at(rows) for own, rows in columns])
-        for criterion, ruler in {ruler for own in judged.used() for ruler in own}:
+        places = np.split(stored.places, np.cumsum(stored.runs.counts()))
+        by_run = [(run, rows) for run, rows in zip(stored.runs.values, places, strict=False) if len(rows)]
+        columns = [(self._columns[run], rows) for run, rows in by_run]
+
+        def column(name: str) -> CodedColumn[Any]:
+            return stacked([getattr(of_run.conversations, name).at(rows) for of_run, rows in columns])
+
+        judged = stacked([of_run.rulers.at(rows) for of_run, rows in columns])
+        for criterion, ruler in {ruler for several in judged.used() for ruler in several}:
             rulers.setdefault(criterion, set()).add(ruler)
-        parts = [(own.conversations, rows) for own, rows in columns]
-        is_old = _are_old(stored, stacked([own.revisions.at(rows) for own, rows in columns]))
-        skipped = stacked([own.skipped.at(rows) for own, rows in parts])
+        is_old = _are_old(stored, stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
+        skipped = column("skipped")
         if self._with_details:
             self._read_details([run for run, _ in by_run])
         return ConversationColumns(
             stored.conversations,
             stored.versions,
             stored.cases,
-            tasks=stacked([own.tasks.at(rows) for own, rows in parts]),
-            case_digests=stacked([own.case_digests.at(rows) for own, rows in parts]),
-            languages=stacked([own.languages.at(rows) for own, rows in parts]),
-            tags=stacked([own.tags.at(rows) for own, rows in parts]),
+            **{name: column(name) for name in ("tasks", "case_digests", "languages", "tags", "sampled_out")},
             criteria=self._criteria(by_run, is_old),
             skipped=chosen(skipped, skipped.recoded(frozenset() for _ in skipped.values), is_old),
-            sampled_out=stacked([own.sampled_out.at(rows) for own, rows in parts]),
         )
 
     def _criteria(self, by_run: Sequence[tuple[str, Integers]], is_old: Bools) -> dict[str, CriterionColumn]:
         """Returns what criteria gave; of what was scored again later, the verdict alone."""
         given = [(run, self._columns[run].conversations.criteria, rows) for run, rows in by_run]
-        found = {}
+        columns = {}
         for name in sorted({*chain.from_iterable(criteria for _, criteria, _ in given)}):
             parts = []
             for run, criteria, rows in given:
-                own = criteria.get(name)
-                if own is not None and self._with_details:
-                    own = replace(own, details=self._details[run][name])
-                parts.append(empty_column(len(rows)) if own is None else own.at(rows))
+                part = criteria.get(name)
+                if part is not None and self._with_details:
+                    part = replace(part, details=self._details[run][name])
+                parts.append(empty_column(len(rows)) if part is None else part.at(rows))
             column = stacked_criteria(parts)
             if name != STATUS and is_old.any():
                 column = column.without(is_old)
             if column.is_given.any():
-                found[name] = column
-        return found
+                columns[name] = column
+        return columns
 
     def _read(self, runs: Collection[str]) -> dict[str, summaries.RunColumns]:
         """Returns id of a run -> its columns, by id."""
@@ -260,8 +245,9 @@ class StoredRuns:
 
     def _made(self, run: str) -> summaries.RunColumns:
         """Returns the columns of a run, made of its rows, and keeps its details."""
-        found, self._details[run] = summaries.summarised(self._connection, self._app, self._runs[run].name)
-        return found
+        name = self._runs[run].name
+        columns, self._details[run] = summaries.summarised(self._connection, self._app, name)
+        return columns
 
 
 # Which stored conversations of a side are compared.
@@ -343,17 +329,17 @@ class RecordColumns(Struct, frozen=True):
 
 def _records(runs: Mapping[str, summaries.RunColumns]) -> RecordColumns:
     """Returns the records of several runs."""
-    found = [*runs.values()]
-    sizes = [len(own.nanos) for own in found]
-    conversations = [own.conversations for own in found]
+    of_runs = [*runs.values()]
+    sizes = [len(columns.nanos) for columns in of_runs]
+    conversations = [columns.conversations for columns in of_runs]
     return RecordColumns(
-        conversations=stacked([own.conversation_ids for own in conversations]),
-        versions=stacked([own.app_versions for own in conversations]),
-        runs=CodedColumn([*runs], np.repeat(np.arange(len(found)), sizes)),
-        cases=stacked([own.eval_ids for own in conversations]),
-        evaluations=stacked([own.evaluations for own in found]),
-        nanos=_integers(stacked([own.nanos for own in found])),
-        is_result=_integers(stacked([own.is_result for own in found])).astype(np.bool_),
+        conversations=stacked([columns.conversation_ids for columns in conversations]),
+        versions=stacked([columns.app_versions for columns in conversations]),
+        runs=CodedColumn([*runs], np.repeat(np.arange(len(sizes)), sizes)),
+        cases=stacked([columns.eval_ids for columns in conversations]),
+        evaluations=stacked([columns.evaluations for columns in of_runs]),
+        nanos=_integers(stacked([columns.nanos for columns in of_runs])),
+        is_result=_integers(stacked([columns.is_result for columns in of_runs])).astype(np.bool_),
         places=np.concatenate([np.arange(0), *map(np.arange, sizes)]),
     )
 
@@ -364,35 +350,37 @@ def _integers(column: CodedColumn[int] | CodedColumn[bool]) -> Integers:
 
 def _are_old(stored: RecordColumns, revisions: CodedColumn[int]) -> Bools:
     """Returns whether each conversation was scored again in a later revision."""
-    own = _integers(revisions)
-    if own.max(initial=0) <= 0:
-        return np.zeros(len(own), np.bool_)
+    revision = _integers(revisions)
+    if revision.max(initial=0) <= 0:
+        return np.zeros(len(revision), np.bool_)
     key = stored.conversations.places * len(stored.versions.values) + stored.versions.places
     places = np.unique(key, return_inverse=True)[1]
-    last = np.full(len(own), -1)
-    np.maximum.at(last, places, own)
-    return own < last[places]
+    last = np.full(len(revision), -1)
+    np.maximum.at(last, places, revision)
+    return revision < last[places]
 
 
 def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
     """Names the case of results without a conversation as the last conversation of their evaluation does."""
-    if not any(own.is_result.any() for own in sides):
+    if not any(side.is_result.any() for side in sides):
         return [*sides]
-    known = [own.at(~own.is_result) for own in sides]
-    named = (pair for own in known for pair in zip(own.evaluations, own.cases, strict=True))
+    known = [side.at(~side.is_result) for side in sides]
+    named = (pair for side in known for pair in zip(side.evaluations, side.cases, strict=True))
     cases: dict[str | None, str | None] = {evaluation: case for evaluation, case in named if evaluation}
-    found = []
-    for own in sides:
-        of_conversations = own.cases.recoded(cases.get(name, name) for name in own.cases.values)
-        found.append(replace(own, cases=chosen(own.cases, of_conversations, own.is_result)))
-    return found
+    named_sides = []
+    for side in sides:
+        of_conversations = side.cases.recoded(cases.get(name, name) for name in side.cases.values)
+        named_sides.append(replace(side, cases=chosen(side.cases, of_conversations, side.is_result)))
+    return named_sides
 
 
 def _why_nothing(connection: Connection, app: str, name: str) -> str:
     """Returns why there is nothing of a version or run: it does not count, or lost all; and what there is."""
     named = key_text(version_id(name))
-    told = "; ".join([state.told() for state in unread_runs(connection, app, named, named)][:_SHOWN])
-    lost = [own for own in lost_records(connection, app) if named in (own.version, own.run)]
+    told = "; ".join(
+        [state.told() for state in stored_runs.unread_runs(connection, app, named, named)][:_SHOWN]
+    )
+    lost = [own for own in stored_runs.lost_records(connection, app) if named in (own.version, own.run)]
     runs = ", ".join(sorted({own.run for own in lost})[:_SHOWN])
     lost_text = f", which lost all of its {len(lost)} records or conversations (run {runs})" if lost else ""
     known = []
@@ -428,7 +416,7 @@ def _add_losses(connection: Connection, app: str, found: _Side) -> None:
     measured later. A run without any result whose records name no version counts for B.
     """
     side = found.side
-    all_lost = list(lost_records(connection, app, is_counted(FAILURES)))
+    all_lost = list(stored_runs.lost_records(connection, app, stored_runs.is_counted(FAILURES)))
     versions = _versions_of_runs(connection, app) if all_lost else {}
     counts = Counter[str]()
     if all_lost:
@@ -444,13 +432,13 @@ def _add_losses(connection: Connection, app: str, found: _Side) -> None:
     side.run_ids = sorted({*side.run_ids, *counts})
     # What other results of the same run replaced.
     names = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
-    is_theirs = FAILURES.c.evaluation_run.in_(names), FAILURES.c.error_type == REPLACED
+    is_theirs = FAILURES.c.evaluation_run.in_(names), FAILURES.c.error_type == stored_runs.REPLACED
     for content in connection.execute(select(FAILURES.c.content).where(*is_theirs)).scalars():
         row = json.loads(content)
         side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")
 
 
-def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[RunLoss], bool]:
+def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[stored_runs.RunLoss], bool]:
     """Returns whether what other runs lost counts for an app version; see `_add_losses`."""
     stored, version = found.stored, found.version
     measured: dict[str, int] = {}
@@ -458,7 +446,7 @@ def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[Run
         measured[name] = max(nanos, measured.get(name, 0))
     oldest = min(measured.values(), default=0)
 
-    def is_of_version(lost: RunLoss) -> bool:
+    def is_of_version(lost: stored_runs.RunLoss) -> bool:
         if version is None:
             return False
         if lost.version:
@@ -479,7 +467,9 @@ def _add_unread(connection: Connection, app: str, found: _Side) -> None:
     oldest = found.stored.oldest
     run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
     problems = []
-    for state in unread_runs(connection, app, version, run, and_unknown=found.is_b and version is not None):
+    for state in stored_runs.unread_runs(
+        connection, app, version, run, and_unknown=found.is_b and version is not None
+    ):
         told = f"{state.told()}, and is not compared" if not state.is_counted else state.told()
         if state.unread_nanos < oldest:
             side.notes.append(f"{side.name}: {told}")
@@ -499,14 +489,14 @@ def _add_deleted(connection: Connection, app: str, found: _Side) -> None:
     oldest = found.stored.oldest
     columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
     query = select(*columns).where(
-        RUNS.c.app == app, RUNS.c.content.contains(f'"{REMOVED}"', autoescape=True)
+        RUNS.c.app == app, RUNS.c.content.contains(f'"{stored_runs.REMOVED}"', autoescape=True)
     )
     for run, versions, end, content in connection.execute(query.order_by(RUNS.c.run_id)):
         may_be_of_version = versions is None or version in json.loads(versions)
         is_of_version = may_be_of_version and (end or oldest) >= oldest
         if not (run in side.run_ids if version is None else is_of_version):
             continue
-        removed = (read_document(content) or {}).get(REMOVED, {})
+        removed = (stored_runs.read_document(content) or {}).get(stored_runs.REMOVED, {})
         what = "results" if removed.get("results") else "conversations"
         side.problems = [
             *side.problems,
@@ -543,7 +533,7 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
         raise ConfigError(f"run {row.run_id} is {row.state}: there is a report of complete runs only")
     document = msgspec.convert(json.loads(row.content), RunDocument)
     names = select(RUNS.c.name).where(RUNS.c.home == row.home)
-    number = row_count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
+    number = stored_runs.row_count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
     if number > most:
         raise ConfigError(
             f"run {row.run_id} has {number:,} conversations, and a report of more than {most:,} is not made "
@@ -614,5 +604,5 @@ def _in_order(
     """Returns the scores in the order of the conversations and of the run's criteria."""
     first = {name: place for place, name in enumerate(conversations)}
     then = {name: place for place, name in enumerate(document.criteria)}
-    found = sorted(scores, key=lambda own: (first[own[0]], then.get(own[1]["criterion"], len(then))))
-    return [score for _, score in found]
+    in_order = sorted(scores, key=lambda pair: (first[pair[0]], then.get(pair[1]["criterion"], len(then))))
+    return [score for _, score in in_order]

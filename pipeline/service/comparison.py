@@ -59,7 +59,7 @@ class EvaluationPair(NamedTuple):
 _MOST = 2**31 - 1
 _KINDS = ("REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate")
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
-_Told = tuple[JsonObject, JsonObject, list[EvaluationPair]]
+_ToldOfRuns = tuple[JsonObject, JsonObject, list[EvaluationPair]]
 """What is told of base and candidate, and the verdicts of their evaluations."""
 
 
@@ -72,7 +72,7 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
             raise invalid(field, "is required: the name or id of an app version")
     versions = [key_text(version_id(text)) for text in given.values()]
 
-    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _Told:
+    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _ToldOfRuns:
         figures = service.cache.read_all(connection, app, runs)
         figures = {name: own for name, own in figures.items() if compared is None or name in compared}
         known = sorted({version for own in figures.values() for version in own.versions} - {""})
@@ -97,7 +97,7 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
     given = {"baseRun": request.base_run, "candidateRun": request.candidate_run}
     names = [_run_of(app, field, text) for field, text in given.items()]
 
-    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _Told:
+    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _ToldOfRuns:
         rows, counts = [find_run(connection, name) for name in names], []
         for row in rows:
             state = RunState.of(row)
@@ -130,7 +130,7 @@ def _comparison(
     request: CompareAppVersionsRequest | CompareEvaluationRunsRequest,
     kind: Literal["version", "run"],
     names: Sequence[str],
-    tell: Callable[[Connection, StoredRuns, Collection[str] | None], _Told],
+    tell: Callable[[Connection, StoredRuns, Collection[str] | None], _ToldOfRuns],
 ) -> JsonObject:
     """Returns the answer on two sides; `tell` reads what is told of those evaluations (None: all)."""
     app, title = request.parent, kind.title()
@@ -143,7 +143,7 @@ def _comparison(
         EVALUATIONS.c.app == app, *conditions
     )
 
-    def work(connection: Connection) -> tuple[_Told, dict[str, str], tuple[ComparedSide, ComparedSide]]:
+    def work(connection: Connection) -> tuple[_ToldOfRuns, dict[str, str], tuple[ComparedSide, ComparedSide]]:
         display_names = {name: display_name for name, display_name in connection.execute(query)}
         compared = frozenset(display_names) if conditions else None
         runs = StoredRuns(connection, app)
@@ -161,13 +161,13 @@ def _comparison(
 
 
 def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObject:
-    own = [found for found in figures.values() if version in found.versions]
+    own = [evaluation for evaluation in figures.values() if version in evaluation.versions]
     sums: Sums = {}
-    for found in own:
-        add_sums(sums, found.versions[version].sums)
-    passes = sum(found.versions[version].passes for found in own)
-    fails = sum(found.versions[version].fails for found in own)
-    undecided = sum(found.undecided.get(version, 0) for found in own)
+    for evaluation in own:
+        add_sums(sums, evaluation.versions[version].sums)
+    passes = sum(evaluation.versions[version].passes for evaluation in own)
+    fails = sum(evaluation.versions[version].fails for evaluation in own)
+    undecided = sum(evaluation.undecided.get(version, 0) for evaluation in own)
     counts = {
         "evaluationCount": len(own),
         "passCount": passes,

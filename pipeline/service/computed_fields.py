@@ -53,14 +53,16 @@ class FiguresCache:
     ) -> dict[str, EvaluationFigures]:
         """Returns the figures of those evaluations that have results."""
         now = tuple(counted_runs(connection, app))
-        found = {name: self._figures(connection, name, now) for name in evaluations}
-        return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
+        by_name = {name: self._figures(connection, name, now) for name in evaluations}
+        return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
 
     def read_all(self, connection: Connection, app: str, runs: StoredRuns) -> dict[str, EvaluationFigures]:
         """Returns the figures of all evaluations of an app that have results."""
         now, summed = tuple(counted_runs(connection, app)), figures_of(runs.figures())
-        found = {name: own or self._figures(connection, name, now) for name, own in sorted(summed.items())}
-        return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
+        by_name = {
+            name: sums or self._figures(connection, name, now) for name, sums in sorted(summed.items())
+        }
+        return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
 
     def _figures(self, connection: Connection, evaluation: str, now: _Stamp) -> EvaluationFigures:
         stamp, figures = self._kept.get(evaluation, (None, None))
@@ -75,16 +77,16 @@ class FiguresCache:
 
 
 def with_computed_fields(
-    connection: Connection, found: Collection[StoredEvaluation], cache: FiguresCache, wanted: Collection[str]
+    connection: Connection, stored: Collection[StoredEvaluation], cache: FiguresCache, wanted: Collection[str]
 ) -> list[JsonObject]:
     """Returns evaluations of one app with computed fields, in canonical proto3 JSON."""
+    names = [evaluation.name for evaluation in stored]
     figures: dict[str, EvaluationFigures] = {}
-    if found and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
-        figures = cache.read(connection, app_of(next(iter(found)).name), [one.name for one in found])
-    names = [evaluation.name for evaluation in found]
+    if names and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
+        figures = cache.read(connection, app_of(names[0]), names)
     last = last_completed(connection, names) if LAST_COMPLETED in wanted else {}
     values = []
-    for evaluation in found:
+    for evaluation in stored:
         own = figures.get(evaluation.name)
         computed = {
             LAST_COMPLETED: last.get(evaluation.name),
@@ -124,9 +126,9 @@ def check_lists(request: bytes | JsonObject) -> None:
         return
     count, waiting = 0, [value]
     while waiting:
-        one = waiting.pop()
-        inside = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-        if isinstance(one, list) and len(one) > _LONGEST_LIST:
+        item = waiting.pop()
+        inside = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        if isinstance(item, list) and len(item) > _LONGEST_LIST:
             raise ServiceError("INVALID_ARGUMENT", f"a list holds more than {_LONGEST_LIST} entries")
         count += len(inside)
         if count > _MOST_VALUES:

@@ -21,14 +21,7 @@ from turnwise.pipeline.service.computed_fields import (
 )
 from turnwise.pipeline.service.runs import Service, listed
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
-from turnwise.pipeline.store.conditions import (
-    Sql,
-    evaluation_fields,
-    failure_fields,
-    of_runs,
-    result_fields,
-    run_fields,
-)
+from turnwise.pipeline.store import conditions as filters
 from turnwise.pipeline.store.database import (
     EVALUATIONS,
     FAILURES,
@@ -63,10 +56,10 @@ def get_evaluation(service: Service, name: str, computed: Collection[str] = COMP
     checked("evaluation", name, "name")
 
     def work(connection: Connection) -> JsonObject:
-        found = find_evaluation(connection, name)
-        if found is None:
+        evaluation = find_evaluation(connection, name)
+        if evaluation is None:
             raise not_found(name)
-        return with_computed_fields(connection, [found], service.cache, computed)[0]
+        return with_computed_fields(connection, [evaluation], service.cache, computed)[0]
 
     return service.store.read(work)
 
@@ -79,7 +72,7 @@ def list_evaluations(
     if request.filter and request.evaluation_filter:
         raise invalid("filter", "is superseded by evaluationFilter, which is given as well")
     own, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
-    runs = map(of_runs, read_filter("evaluationRunFilter", of_run, run_fields(app)))
+    runs = map(filters.of_runs, read_filter("evaluationRunFilter", of_run, filters.run_fields(app)))
     conditions = [EVALUATIONS.c.app == app, *filter_conditions(app, own), *runs]
     listing = Listing(EVALUATIONS, COLUMNS, conditions, read_order(request.order_by))
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
@@ -91,9 +84,9 @@ def list_evaluations(
     return listed(service, request, "evaluations", listing, entries, *identity)
 
 
-def filter_conditions(app: str, text: str) -> list[Sql]:
+def filter_conditions(app: str, text: str) -> list[filters.Sql]:
     """Returns the condition of a filter on evaluations, as a list of at most one; raises ServiceError."""
-    return read_filter("evaluationFilter", text, evaluation_fields(app))
+    return read_filter("evaluationFilter", text, filters.evaluation_fields(app))
 
 
 def delete_evaluation(service: Service, request: resources.DeleteEvaluationRequest) -> JsonObject:
@@ -162,10 +155,12 @@ def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest
     name = checked("evaluation", request.name, "name")
     if request.revision < 1:
         raise invalid("revision", "is required: the number of a revision, from 1")
-    found = service.store.read(lambda connection: read_revisions(connection, name, request.revision + 1, 1))
-    if not found or found[0].revision != request.revision:
+    revisions = service.store.read(
+        lambda connection: read_revisions(connection, name, request.revision + 1, 1)
+    )
+    if not revisions or revisions[0].revision != request.revision:
         raise not_found(f"revision {request.revision} of {name}")
-    content = found[0].content
+    content = revisions[0].content
     if service.store.read(lambda connection: find_evaluation(connection, name)) is None:
         name = content["name"]
         check_content(content)
@@ -244,10 +239,10 @@ def check_etag(name: str, given: str, stored: str, field: str) -> None:
 def check_display_name(connection: Connection, content: JsonObject) -> None:
     """Raises ServiceError if another evaluation of the app has the display name of a content."""
     display_name = content["displayName"]
-    found = find_by_display_name(connection, app_of(content["name"]), display_name)
-    if found not in (None, content["name"]):
+    holder = find_by_display_name(connection, app_of(content["name"]), display_name)
+    if holder not in (None, content["name"]):
         raise ServiceError(
-            "ALREADY_EXISTS", f"{found} has the name {shown(display_name)} already", "evaluation.displayName"
+            "ALREADY_EXISTS", f"{holder} has the name {shown(display_name)} already", "evaluation.displayName"
         )
 
 
@@ -265,10 +260,10 @@ def written(service: Service, work: Callable[[Connection], T]) -> T:
 def get_evaluation_result(service: Service, name: str) -> JsonObject:
     """Returns a result."""
     checked("result", name, "name")
-    found = service.store.read(lambda connection: find_result(connection, name))
-    if found is None:
+    result = service.store.read(lambda connection: find_result(connection, name))
+    if result is None:
         raise not_found(name)
-    return found
+    return result
 
 
 def list_evaluation_results(service: Service, request: resources.ListEvaluationResultsRequest) -> JsonObject:
@@ -276,7 +271,7 @@ def list_evaluation_results(service: Service, request: resources.ListEvaluationR
     parent = checked("parent of results", request.parent)
     is_all = parent.endswith(f"/{ANY}")
     conditions = [RESULTS.c.app == app_of(parent) if is_all else RESULTS.c.evaluation == parent]
-    conditions += read_filter("filter", request.filter, result_fields(app_of(parent)))
+    conditions += read_filter("filter", request.filter, filters.result_fields(app_of(parent)))
     listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
 
     def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
@@ -292,7 +287,7 @@ def get_failures(service: Service, request: tools.GetFailuresRequest) -> JsonObj
     """Returns a page of the failures of an app."""
     app = checked("app", request.parent)
     order = read_order(request.order_by, ("name", "update_time"))
-    conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, failure_fields(app))]
+    conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, filters.failure_fields(app))]
     listing = Listing(FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
 
     def entries(_: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:

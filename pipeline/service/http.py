@@ -98,12 +98,12 @@ def may_write(request: Request) -> bool:
 def _token(scope: Scope) -> str:
     """Returns the token of a request; "": there is none, or several."""
     given = _header(scope, b"authorization")
-    found = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
-    if found is not None or not _is_page(scope):
-        return found[1] if found else ""
-    found = _BASIC.fullmatch(given[0]) if len(given) == 1 else None
+    match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
+    if match is not None or not _is_page(scope):
+        return match[1] if match else ""
+    match = _BASIC.fullmatch(given[0]) if len(given) == 1 else None
     try:
-        return b64decode(found[1], validate=True).decode().partition(":")[2] if found else ""
+        return b64decode(match[1], validate=True).decode().partition(":")[2] if match else ""
     except ValueError:
         return ""
 

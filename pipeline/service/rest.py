@@ -260,16 +260,15 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
     place, _, inner = method.template[0].partition(".")
     others = {} if method.body == "*" else method.request.model_fields
     kinds = {to_camel(f): info.annotation for f, info in others.items() if f not in (place, method.body)}
-    found: JsonObject = {}
+    fields: JsonObject = {}
     for key, text in query.items():
         name = _camel(key)
-        if name not in kinds or name in found:
+        if name not in kinds or name in fields:
             raise invalid(key, "unknown parameter" if name not in kinds else "is given twice")
-        found[name] = _query_field(name, text, kinds[name])
-    value = found
+        fields[name] = _query_field(name, text, kinds[name])
     check_lists(body)
     try:
-        request = method.request.from_json(body) if method.body == "*" else method.request.from_value(value)
+        request = method.request.from_json(body) if method.body == "*" else method.request.from_value(fields)
     except WireError as error:
         raise message_error(error) from None
     if method.body not in ("", "*"):

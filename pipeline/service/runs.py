@@ -18,6 +18,7 @@ from turnwise.pipeline.service.computed_fields import (
     read_paging,
 )
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
+from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store.conditions import runs_table_fields
 from turnwise.pipeline.store.database import (
     LOCAL_APP,
@@ -39,18 +40,6 @@ from turnwise.pipeline.store.rows import (
     scores_of,
     verdict_counts,
     version_metrics,
-)
-from turnwise.pipeline.store.runs import (
-    RunState,
-    count_by_evaluation,
-    counts_of_runs,
-    is_empty,
-    last_run,
-    lost_of_runs,
-    run_key,
-    run_state,
-    run_states,
-    unread_runs,
 )
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
@@ -107,7 +96,7 @@ class Service:
 RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
 """What `run_summaries` reads."""
 _ABORTED, _INTERNAL = 10, 13
-_Told = Callable[[Connection, str, Sequence[RowMapping]], list[JsonObject]]
+_ToMessages = Callable[[Connection, str, Sequence[RowMapping]], list[JsonObject]]
 
 
 def list_evaluation_runs(service: Service, request: tools.ListEvaluationRunsRequest) -> JsonObject:
@@ -120,7 +109,7 @@ def list_run_summaries(service: Service, request: tools.ListEvaluationRunsReques
     return _listed(service, request, run_summaries)
 
 
-def _listed(service: Service, request: tools.ListEvaluationRunsRequest, told: _Told) -> JsonObject:
+def _listed(service: Service, request: tools.ListEvaluationRunsRequest, told: _ToMessages) -> JsonObject:
     app = checked("app", request.parent)
     conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
@@ -145,8 +134,8 @@ def listed(
 
     def work(connection: Connection) -> JsonObject:
         page = read_page(connection, listing, paging.after, paging.size)
-        found = entries(connection, page.rows)
-        return ({key: found} if found else {}) | next_token(paging, page.end)
+        values = entries(connection, page.rows)
+        return ({key: values} if values else {}) | next_token(paging, page.end)
 
     return service.store.read(work)
 
@@ -156,7 +145,7 @@ def get_evaluation_run(service: Service, name: str) -> JsonObject:
 
     def work(connection: Connection) -> JsonObject:
         row = find_run(connection, name)
-        counted = count_by_evaluation(connection, row["name"], row["execution"])
+        counted = stored_runs.count_by_evaluation(connection, row["name"], row["execution"])
         of_run = RESULTS.c.evaluation_run == row["name"]
         names = connection.execute(select(RESULTS.c.name).where(of_run).order_by(RESULTS.c.name)).scalars()
         return _run_values(connection, row["app"], [row])[0] | {
@@ -181,7 +170,7 @@ def find_run(connection: Connection, name: str) -> RowMapping:
 def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
     """Returns EvaluationRuns in proto3 JSON; what was lost has no result and counts as an error."""
     values = []
-    for row, counts, lost in counts_of_runs(connection, app, rows):
+    for row, counts, lost in stored_runs.counts_of_runs(connection, app, rows):
         progress = {
             "totalCount": counts["results"] + lost,
             "errorCount": lost,
@@ -202,7 +191,7 @@ def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) ->
             value["error"] = {"code": _INTERNAL, "message": row["error"]}
         elif row["repeat_state"] in get_args(Broken):
             # A later execution broke off.
-            value["error"] = {"code": _ABORTED, "message": RunState.of(row).told()}
+            value["error"] = {"code": _ABORTED, "message": stored_runs.RunState.of(row).told()}
         values.append(value)
     return values
 
@@ -218,7 +207,7 @@ def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) 
         *("config_digest", "judge", "judge_model"),
     )
     summaries = []
-    for row, counts, lost in counts_of_runs(connection, app, rows):
+    for row, counts, lost in stored_runs.counts_of_runs(connection, app, rows):
         known = {
             **{name: row[name] for name in same},
             **{
@@ -259,7 +248,7 @@ def get_criterion_trend(service: Service, request: tools.GetCriterionTrendReques
     app = checked("app", request.parent)
     version = key_text(version_id(request.app_version)) if request.app_version else None
     wanted = _Wanted(app, key_text(request.criterion), version)
-    is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & is_empty())
+    is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & stored_runs.is_empty())
     conditions = [is_own, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, "create_time")
 
@@ -294,7 +283,7 @@ def _run(
     row: RowMapping, summary: JsonObject, metrics: Sequence[VersionMetric], wanted: _Wanted
 ) -> JsonObject:
     """Returns a TrendRun in proto3 JSON."""
-    state = RunState.of(row)
+    state = stored_runs.RunState.of(row)
     if state.is_counted and metrics:
         return {"run": summary, "points": list(_points(row, metrics, wanted))}
     lost = summary.get("lostRecordCount")
@@ -382,7 +371,7 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
         run = _named_or_last_run(connection, app, request.evaluation_run)
         version = key_text(version_id(request.app_version)) if request.app_version else None
         counts = verdict_counts(connection, run, version)
-        lost = lost_of_runs(connection, app, [run], version).total()
+        lost = stored_runs.lost_of_runs(connection, app, [run], version).total()
         if not counts and not lost:
             raise not_found(f"a conversation of {run}" if version else run)
         briefs = []
@@ -392,7 +381,7 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
             }
             brief = columns | {"name": name, "cluster_size": cluster_size}
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
-        return {"evaluationRun": run, "runState": run_state(connection, run)} | _stated(
+        return {"evaluationRun": run, "runState": stored_runs.run_state(connection, run)} | _stated(
             {
                 "unreadRuns": [] if request.evaluation_run else _later(connection, app, run),
                 "conversations": briefs,
@@ -447,7 +436,7 @@ def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
     """Returns the name of a run; raises ServiceError if none is named and there is none."""
     if named:
         return run_name(app, named.rsplit("/", 1)[-1])
-    run = last_run(connection, app)
+    run = stored_runs.last_run(connection, app)
     if run is None:
         raise not_found(f"a run with conversations in {app}")
     return run
@@ -455,10 +444,10 @@ def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
 
 def _later(connection: Connection, app: str, run: str) -> list[str]:
     """Returns what is said of executions that wrote later than a run, and have not ended or broke off."""
-    names = [run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
-    states = run_states(connection, {app, LOCAL_APP})
+    names = [stored_runs.run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
+    states = stored_runs.run_states(connection, {app, LOCAL_APP})
     last = max((states[name].update_nanos for name in names if name in states), default=0)
-    unread = unread_runs(connection, app, None, None, and_unknown=True)
+    unread = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
     others = [own for own in unread if own.is_counted or own.name not in names]
     return [own.told() for own in others if own.unread_nanos > last]
 

@@ -177,12 +177,12 @@ def number(value: float | None) -> str:
     return UNKNOWN_FIGURE if value is None else f"{value:.4g}"
 
 
-def between(one: JsonObject, low: str, high: str, text: str) -> str:
+def between(figures: JsonObject, low: str, high: str, text: str) -> str:
     """Returns a figure with its interval, if that is known."""
-    if one.get(low) is None or one.get(high) is None:
+    if figures.get(low) is None or figures.get(high) is None:
         return text
     shown = percent if text.endswith("%") else number
-    return f"{text} ({shown(one[low])} to {shown(one[high])})"
+    return f"{text} ({shown(figures[low])} to {shown(figures[high])})"
 
 
 def older(place: str, page: JsonObject, **query: str) -> Html:
@@ -254,36 +254,36 @@ def trend_page(service: Service, query: TrendQuery) -> Response:
     """Returns the page; raises ServiceError."""
     wanted = {"parent": query.app, "criterion": query.criterion, "appVersion": query.app_version}
     paging = {"pageSize": _TREND_RUNS, "pageToken": query.page_token}
-    found = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
-    runs = list(reversed(found.get("runs", [])))
+    trend = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
+    runs = list(reversed(trend.get("runs", [])))
     sections = [_section(name, list(_steps(runs, *name)), query.app) for name in _measured(runs)]
     told = [el("li", f"{run['run']['runId']}: {run['gap']}") for run in runs if run.get("gap")]
     unread = [el("h2", "Runs without figures"), el("ul", *told)] if told else []
     content = sections or [el("p", "No run of the app measured anything.")]
-    more = older("/trend", found, app=query.app, criterion=query.criterion, app_version=query.app_version)
+    more = older("/trend", trend, app=query.app, criterion=query.criterion, app_version=query.app_version)
     return page(f"Trends of {query.app}", navigation(query.app), *content, *unread, more)
 
 
 def _measured(runs: Sequence[JsonObject]) -> list[tuple[str, str]]:
     """Returns the criteria with their levels; of what was measured nowhere, without a level."""
-    found: dict[str, set[str]] = {}
+    criteria: dict[str, set[str]] = {}
     for run in runs:
         for point in run.get("points", ()):
-            found.setdefault(point["criterion"], set()).add(point.get("level", ""))
+            criteria.setdefault(point["criterion"], set()).add(point.get("level", ""))
     return [
-        (name, level) for name, levels in sorted(found.items()) for level in sorted(levels - {""} or {""})
+        (name, level) for name, levels in sorted(criteria.items()) for level in sorted(levels - {""} or {""})
     ]
 
 
 def _steps(runs: Sequence[JsonObject], criterion: str, level: str) -> Iterator[_MeasuredStep]:
     """Yields what each run measured; a run that measured nothing is one gap."""
     for run in runs:
-        points = [one for one in run.get("points", ()) if one["criterion"] == criterion]
-        own = [one for one in points if one.get("level", "") == level and level]
-        for point in own:
+        points = [point for point in run.get("points", ()) if point["criterion"] == criterion]
+        of_level = [point for point in points if point.get("level", "") == level and level]
+        for point in of_level:
             yield _MeasuredStep(run["run"], point, point.get("gap", ""))
-        if not own:
-            reasons = dict.fromkeys(one.get("gap", "") for one in points)
+        if not of_level:
+            reasons = dict.fromkeys(point.get("gap", "") for point in points)
             reason = run.get("gap") or "; ".join(filter(None, reasons)) or f"no score of a {level}"
             yield _MeasuredStep(run["run"], {}, reason)
 
@@ -370,13 +370,13 @@ def apps_page(service: Service) -> Response:
 def runs_page(service: Service, app: str, page_token: str) -> Response:
     """Returns a page of the runs of an app, the newest first; raises ServiceError."""
     wanted = {"parent": app, "orderBy": "create_time", "pageSize": _LISTED_RUNS, "pageToken": page_token}
-    found = list_run_summaries(service, ListEvaluationRunsRequest.from_value(wanted))
-    runs = found.get("evaluationRuns", [])
+    listed = list_run_summaries(service, ListEvaluationRunsRequest.from_value(wanted))
+    runs = listed.get("evaluationRuns", [])
     rows = table(_RUN_HEADS, (list(_run_cells(run)) for run in runs))
     two = el("p", el("button", "Report of the selected runs"), " (the first is compared with the others)")
     form = el("form", rows, two, method="get", action=address("/report"))
     content = form if runs else el("p", "The app has no run.")
-    last = older("/runs", found, app=app)
+    last = older("/runs", listed, app=app)
     return page(f"Runs of {app}", navigation(app), content, last, _compare_form(app))
 
 
@@ -423,9 +423,9 @@ def compare_page(service: Service, app: str, base: str, candidate: str) -> Respo
     """Returns the page; raises ServiceError."""
     versions = {"baseVersion": base, "candidateVersion": candidate}
     wanted = {"parent": app, **versions, "pageSize": _MOST_CHANGES}
-    found = compare_app_versions(service, CompareAppVersionsRequest.from_value(wanted))
-    verdict = found.get("verdict", {})
-    parts = [_verdict(verdict), _sides(found), _criteria(verdict), _changes(found)]
+    compared = compare_app_versions(service, CompareAppVersionsRequest.from_value(wanted))
+    verdict = compared.get("verdict", {})
+    parts = [_verdict(verdict), _sides(compared), _criteria(verdict), _changes(compared)]
     return page(f"{candidate} against {base}", navigation(app), *parts)
 
 
@@ -437,29 +437,31 @@ def _verdict(verdict: JsonObject) -> Html:
     return joined(sentence, el("ul", *notes) if notes else "")
 
 
-def _sides(found: JsonObject) -> Html:
-    verdict = found.get("verdict", {})
-    sides = [found.get(side, {}) for side in _SIDES]
-    rate = [between(one, "passRateLow", "passRateHigh", percent(one.get("passRate"))) for one in sides]
+def _sides(compared: JsonObject) -> Html:
+    verdict = compared.get("verdict", {})
+    sides = [compared.get(side, {}) for side in _SIDES]
+    rate = [between(side, "passRateLow", "passRateHigh", percent(side.get("passRate"))) for side in sides]
     rows = [["Pass rate of the results", *rate]]
     unstated = 0 if "sentence" in verdict else UNKNOWN_FIGURE
     rows += [
         [text, *(str(verdict.get(f"{side}{name}", unstated)) for side in _SIDES)] for text, name in _COUNTS
     ]
-    names = [one.get("appVersionId", UNKNOWN_FIGURE) for one in sides]
+    names = [side.get("appVersionId", UNKNOWN_FIGURE) for side in sides]
     return joined(el("h2", "Versions"), table(("", *names), rows))
 
 
 def _criteria(verdict: JsonObject) -> Html:
     rows = []
-    for one in verdict.get("criteria", ()):
-        difference = number(one.get("difference"))
-        figures = [number(one.get("baseValue")), number(one.get("candidateValue"))]
-        interval = between(one, "differenceLow", "differenceHigh", difference)
-        pairs = str(one.get("pairCount", 0))
-        rows.append([one["criterion"], one.get("sentence", ""), *figures, interval, pairs])
-    for one in verdict.get("notCompared", ()):
-        rows.append([one["criterion"], f"not compared: {one.get('reason', '')}", *[UNKNOWN_FIGURE] * 4])
+    for criterion in verdict.get("criteria", ()):
+        difference = number(criterion.get("difference"))
+        figures = [number(criterion.get("baseValue")), number(criterion.get("candidateValue"))]
+        interval = between(criterion, "differenceLow", "differenceHigh", difference)
+        pairs = str(criterion.get("pairCount", 0))
+        rows.append([criterion["criterion"], criterion.get("sentence", ""), *figures, interval, pairs])
+    for criterion in verdict.get("notCompared", ()):
+        rows.append(
+            [criterion["criterion"], f"not compared: {criterion.get('reason', '')}", *[UNKNOWN_FIGURE] * 4]
+        )
     heads = ("Criterion", "Verdict", "Base", "Candidate", "Difference", "Pairs")
     return joined(el("h2", "Criteria"), table(heads, rows)) if rows else Html("")
 

@@ -93,7 +93,6 @@ class StreamSettings(Struct, frozen=True):
     """The settings of a stream.
 
     Attributes:
-        rules: Rules for sessions and windows.
         max_run_time: Seconds after which it ends; None: no limit.
         stop_after: Conversations after which it ends; None: no limit.
         alerts: URI of the sink for alerts; None: a file in the output directory.

@@ -49,14 +49,10 @@ class RunSettings(Struct, frozen=True):
     """The settings of a run.
 
     Attributes:
-        max_record_bytes: A larger record is a failure.
         max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
         baseline: Output directory of the run that the rules of the gate compare with; None: there is none.
         is_distributed: Whether other processes do the work.
-        judge: Settings of the judge.
         sample_rate: Share of the conversations that are judged, 0..1.
-        is_streaming: Whether this is a stream.
-        stream: Settings of the stream.
         store: URL of the store for results and failures; "": none.
         store_app: App in the store for results that name none; "": the default app.
         date: The run's date, as ISO text; None: `--date` is not given.

@@ -426,13 +426,7 @@ class ConflictError(StoreError):
 
 
 class Store:
-    """A store, safe for concurrent use by threads and processes.
-
-    Attributes:
-        url: URL without the password.
-        is_sqlite: Whether it is a SQLite file.
-        read_only: Whether writing is refused.
-    """
+    """A store, safe for concurrent use by threads and processes; its `url` has no password."""
 
     def __init__(self, engine: Engine, url: str, read_only: bool) -> None:
         self.url = url
@@ -451,19 +445,21 @@ class Store:
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` in a write transaction, repeated after conflicts; raises StoreError."""
-        if self.read_only:
-            raise StoreError(f"the store {self.url}: is open read-only")
+        self._check_writable()
         with self._turn:
             return self._run(self._writer, work)
 
     def alone(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` outside of a transaction; raises StoreError, also if the store is open read-only."""
-        if self.read_only:
-            raise StoreError(f"the store {self.url}: is open read-only")
+        self._check_writable()
         options: dict[str, Any] = {"turnwise_alone": True}
         if self._writer.dialect.name == "postgresql":
             options["isolation_level"] = "AUTOCOMMIT"
         return self._run(self._writer.execution_options(**options), work)
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise StoreError(f"the store {self.url}: is open read-only")
 
     def undone(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` in a write transaction that is undone and returns its result."""
@@ -515,10 +511,8 @@ def _one_line_errors(what: str) -> Iterator[None]:
 def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
     """Opens a store, and makes its tables if it is empty.
 
-    Raises:
-        ConfigError: The URL is wrong, the file does not exist, the driver is not installed, or the tables are
-            those of another version of turnwise.
-        StoreError: The store does not answer, or (read-only) is empty.
+    Raises ConfigError for a wrong URL, a file or driver that is not there, and tables of another version of
+    turnwise; StoreError if the store does not answer, or (read-only) is empty.
     """
     shown = shown_url(url)
     with _url_errors(shown):
@@ -545,9 +539,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
 def connected(url: str) -> Iterator[Connection]:
     """Opens the database of a URL for reading: all that is read is of one time.
 
-    Raises:
-        ConfigError: The URL is wrong, or the driver is not installed.
-        StoreError: The database does not answer.
+    Raises ConfigError for a wrong URL or a missing driver, StoreError if the database does not answer.
     """
     shown = shown_url(url)
     with _url_errors(shown):
@@ -677,11 +669,7 @@ class Page(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A query: rows of a table that meet all conditions.
-
-    Attributes:
-        columns: Names of the columns to read, beside those of the order.
-    """
+    """A query: columns, beside those of the order, of the rows of a table that meet all conditions."""
 
     table: Table
     columns: Sequence[str]
@@ -752,11 +740,7 @@ def full_result(row: ResultRow, app: str) -> JsonObject:
     """Returns the EvaluationResult of a row with full names of the result and its run.
 
     The name and the display name differ from those of results of the same conversation and case in other runs
-    and app versions.
-
-    Args:
-        row: The row; it is not changed.
-        app: Default app, if neither case nor conversation nor app version names one.
+    and app versions. The row is not changed; the app counts if case, conversation and app version name none.
     """
     result = row["result"]
     app = app_of_row(row, app)

@@ -24,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 
+from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     CURRENT,
@@ -42,19 +43,6 @@ from turnwise.pipeline.store.database import (
     Store,
     key_text,
     unguarded_history,
-)
-from turnwise.pipeline.store.runs import (
-    RECENT_NANOS,
-    REMOVED,
-    count_rows,
-    counts_of_runs,
-    delete_forgotten,
-    forget_run,
-    lock_executions,
-    note_removed,
-    read_document,
-    row_count,
-    runs_since,
 )
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.config import ConfigError
@@ -84,7 +72,9 @@ def old_runs(connection: Connection, before: int, now: int, name: str | None = N
     newest = {row.home: row for row in rows}
     last = {row.name: newest[row.home] for row in rows if name in (None, row.name)}
     old = [OldRun(run, own.state, own.nanos) for run, own in last.items() if own.nanos < before]
-    ended_runs = [run for run in old if not runs_since(connection, run.name, now - RECENT_NANOS)]
+    ended_runs = [
+        run for run in old if not stored_runs.runs_since(connection, run.name, now - stored_runs.RECENT_NANOS)
+    ]
     return sorted(ended_runs, key=lambda run: (run.nanos, run.name))
 
 
@@ -93,20 +83,20 @@ def prune(store: Store, before: int, now: int) -> list[OldRun]:
     done = []
     for run in store.read(lambda connection: old_runs(connection, before, now)):
         if store.write(partial(_forget, run=run, before=before, now=now)):
-            delete_forgotten(store, run.name)
+            stored_runs.delete_forgotten(store, run.name)
             done.append(run)
     # A deletion that was killed leaves rows that nothing reads.
     for name in sorted(store.read(orphans)):
-        delete_forgotten(store, name)
+        stored_runs.delete_forgotten(store, name)
     return done
 
 
 def _forget(connection: Connection, run: OldRun, before: int, now: int) -> bool:
     """Lets nothing read the rows of a run; returns False if it was written or deleted meanwhile."""
-    lock_executions(connection)
+    stored_runs.lock_executions(connection)
     if run not in old_runs(connection, before, now, run.name):
         return False
-    forget_run(connection, run.name)
+    stored_runs.forget_run(connection, run.name)
     return True
 
 
@@ -128,34 +118,36 @@ def delete_run(store: Store, names: Sequence[str], now: int) -> None:
     """Deletes a run with all of its rows; raises ConfigError if it may still be written."""
 
     def forget(connection: Connection) -> None:
-        lock_executions(connection)
+        stored_runs.lock_executions(connection)
         for name in names:
-            if runs_since(connection, name, now - RECENT_NANOS):
+            if stored_runs.runs_since(connection, name, now - stored_runs.RECENT_NANOS):
                 raise ConfigError(f"{name}: has not ended, and wrote within the last 24 hours")
         for name in names:
-            forget_run(connection, name)
+            stored_runs.forget_run(connection, name)
 
     store.write(forget)
     for name in names:
-        delete_forgotten(store, name)
+        stored_runs.delete_forgotten(store, name)
 
 
 def orphans(connection: Connection) -> dict[str, int]:
     """Returns run -> number of rows that belong to no execution of it."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for table in DELETED_TABLES:
         own = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
         has_none = ~select(EXECUTIONS.c.name).where(*own).exists()
         query = select(table.c.evaluation_run, func.count()).where(has_none).group_by(table.c.evaluation_run)
         for run, count in connection.execute(query):
-            found[run] = found.get(run, 0) + count
-    return found
+            counts[run] = counts.get(run, 0) + count
+    return counts
 
 
 def count_rows_of(connection: Connection, runs: Sequence[str]) -> dict[str, int]:
     """Returns table -> number of the rows of runs, by name."""
     return {
-        table.name: sum(row_count(connection, table, table.c.evaluation_run == run) for run in runs)
+        table.name: sum(
+            stored_runs.row_count(connection, table, table.c.evaluation_run == run) for run in runs
+        )
         for table in RUN_TABLES
     }
 
@@ -228,7 +220,7 @@ def _subject(connection: Connection, keys: list[ConversationKey], named: Sequenc
     for app, names in _pieces(keys):
         own = _is_of(CONVERSATION_ROWS, app, names), func.length(CONVERSATION_ROWS.c.conversation_id) >= 200
         for content in connection.execute(select(CONVERSATION_ROWS.c.content).where(*own)).scalars():
-            ids.add((read_document(content) or {}).get("conversation_id") or "")
+            ids.add((stored_runs.read_document(content) or {}).get("conversation_id") or "")
     return Subject(keys, frozenset(ids - {""}))
 
 
@@ -262,7 +254,7 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
     changed: set[str] = set()
     for app, ids in _pieces(subject.keys):
         own = {table: _is_of(table, app, ids) for table in _HOLDING}
-        note_removed(connection, own)
+        stored_runs.note_removed(connection, own)
         for table, condition in own.items():
             runs = select(table.c.evaluation_run).where(condition).distinct()
             changed.update(connection.execute(runs).scalars())
@@ -270,7 +262,7 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
     changed |= _empty_failures(connection, subject.ids, done)
     columns = EXECUTIONS.c.name, EXECUTIONS.c.execution, EXECUTIONS.c.content
     for name, execution, content in connection.execute(select(*columns)).all():
-        document = read_document(content) or {}
+        document = stored_runs.read_document(content) or {}
         entries = document.get("to_read") or []
         kept = [entry for entry in entries if not _names(json.dumps(entry, ensure_ascii=False), subject.ids)]
         if len(kept) < len(entries):
@@ -290,8 +282,9 @@ def _empty_failures(connection: Connection, ids: frozenset[str], done: Counter[s
     """Removes record, message and place from the failures that name one of some ids; returns their runs."""
     changed: set[str] = set()
     for row in connection.execute(select(FAILURE_ROWS)).all():
-        failure = read_document(row.content)
-        texts = [row.content] if failure is None else [each for each in failure.values() if type(each) is str]
+        failure = stored_runs.read_document(row.content)
+        values = [row.content] if failure is None else failure.values()
+        texts = [value for value in values if type(value) is str]
         if row.conversation_id not in ids and not any(_names(text, ids) for text in texts):
             continue
         kept = {key: value if key in _KEPT_OF_FAILURES else None for key, value in (failure or {}).items()}
@@ -309,14 +302,14 @@ def _names(text: str, ids: frozenset[str]) -> bool:
 
     JSON within a text may spell it otherwise.
     """
-    return not ids.isdisjoint(_WORD.findall(text)) or any(one in text for one in _odd(ids))
+    return not ids.isdisjoint(_WORD.findall(text)) or any(name in text for name in _odd(ids))
 
 
 @lru_cache(maxsize=1)
 def _odd(ids: frozenset[str]) -> list[str]:
     """Returns the spellings of ids that are no words of letters, digits, _ and -."""
-    spelt = {json.dumps(one, ensure_ascii=is_ascii)[1:-1] for one in ids for is_ascii in (False, True)}
-    return [one for one in ids | spelt if not _WORD.fullmatch(one)]
+    spelt = {json.dumps(name, ensure_ascii=is_ascii)[1:-1] for name in ids for is_ascii in (False, True)}
+    return [name for name in ids | spelt if not _WORD.fullmatch(name)]
 
 
 def evaluations_naming(connection: Connection, ids: frozenset[str]) -> list[str]:
@@ -395,13 +388,13 @@ def _counts(connection: Connection) -> Iterator[str]:
     """Yields which complete executions have other numbers of rows than they counted at their end."""
     complete = select(EXECUTIONS).where(EXECUTIONS.c.state == COMPLETED)
     for row in connection.execute(complete).mappings().all():
-        document = read_document(row["content"])
+        document = stored_runs.read_document(row["content"])
         if document is None:
             yield f"{row['name']}: its run.json cannot be read"
             continue
-        there = count_rows(connection, row["name"], row["execution"])
+        there = stored_runs.count_rows(connection, row["name"], row["execution"])
         for name in (*_COUNTS, "lost"):
-            total = there[name] + document.get(REMOVED, {}).get(name, 0)
+            total = there[name] + document.get(stored_runs.REMOVED, {}).get(name, 0)
             if row[name] != total:
                 yield f"{row['name']}: counted {row[name]} {name}, but {total} are there or were deleted"
 
@@ -438,7 +431,7 @@ def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     stated = ("name", "app", "run_id", "state", "day", "cost", "exit_status", "error")
     listed = []
     for own, of_app in groupby(connection.execute(query).mappings().all(), lambda row: row["app"]):
-        for row, counts, lost in counts_of_runs(connection, own, list(of_app)):
+        for row, counts, lost in stored_runs.counts_of_runs(connection, own, list(of_app)):
             run = ListedRun(
                 **{name: row[name] for name in stated},
                 **{name: counts[name] for name in _COUNTS},
@@ -484,6 +477,6 @@ def _copy(connection: Connection, partial: Path) -> None:
         source.backup(target)
         # A copy in one file, without those of the write-ahead log.
         target.execute("PRAGMA journal_mode = DELETE")
-        found = target.execute("PRAGMA integrity_check").fetchone()[0]
-    if found != "ok":
-        raise StoreError(f"the copy is damaged: {found}")
+        report = target.execute("PRAGMA integrity_check").fetchone()[0]
+    if report != "ok":
+        raise StoreError(f"the copy is damaged: {report}")

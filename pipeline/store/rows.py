@@ -1,7 +1,7 @@
 """The rows of runs in a store, one kind after the other: their columns, and what is read of them."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain, groupby
@@ -297,13 +297,9 @@ def has_results(connection: Connection, evaluation: str) -> bool:
 
 
 class EvaluationFigures(NamedTuple):
-    """Sums over the results of an evaluation from runs that count.
+    """Sums over the results of an evaluation from runs that count, by app version id ("": the draft).
 
-    Attributes:
-        versions: App version id ("": the draft) -> sums over completed results; of each conversation, only
-            those of the last run.
-        undecided: App version id -> number of such results without a verdict.
-        runs: Names of these runs.
+    The sums are those over completed results, of each conversation in its last run.
     """
 
     versions: dict[str, VersionSums]
@@ -346,13 +342,9 @@ _COLUMNS = (
 
 
 class ResultGroup(msgspec.Struct, array_like=True, gc=False):
-    """The results of one evaluation and app version in one run.
+    """The results of one evaluation and app version in one run: when they were written, and their numbers.
 
-    Attributes:
-        results: Number of results.
-        oldest: When the first one was written, nanoseconds since 1970; `newest`: the last one.
-        completed: Number of completed results; the other numbers are of these.
-        sums: Number of their sums.
+    Passes, fails and sums are those of the completed ones.
     """
 
     evaluation: str
@@ -422,8 +414,8 @@ def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) ->
             own.fails += status == "FAIL"
             read = (((turn, kind, tool), a, b) for (turn, kind, tool), a, b in json.loads(parts))
             add_parts(sums.setdefault(key, {}), read)
-    for key, found in sums.items():
-        groups[key].sums = len(found)
+    for key, parts_of_group in sums.items():
+        groups[key].sums = len(parts_of_group)
     parts = coded(part for key in groups for part in sums.get(key, ()))
     pairs = [pair for key in groups for pair in sums.get(key, {}).values()]
     listed = np.asarray([*chain.from_iterable(members.values())], np.int64)
@@ -432,47 +424,43 @@ def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) ->
 
 
 def figures_of(runs: Mapping[str, RunFigures]) -> dict[str, EvaluationFigures | None]:
-    """Returns evaluation -> sums over the results of several runs, as `read_figures` does.
+    """Returns evaluation -> sums over the results of several runs (by name), as `read_figures` does.
 
-    Args:
-        runs: Name of a run -> its results; a conversation has the same number in all of them.
-
-    Returns:
-        The sums; None: some results of a group do not count, so that the rows must be read.
+    A conversation has the same number in all runs. None: some results of a group do not count, so that the
+    rows must be read.
     """
+    members = [figures.members for figures in runs.values()]
+    times = np.zeros(1 + max((int(numbers.max(initial=0)) for numbers in members), default=0), np.int64)
+    for numbers in members:
+        times[numbers] += 1  # once, also where a number is repeated
+    has_again = bool((times > 1).any())
     by_evaluation: dict[str, dict[str, list[GroupFigures]]] = {}
     names: dict[str, list[str]] = {}
     for run, figures in runs.items():
         for own in figures.by_group():
             by_evaluation.setdefault(own.group.evaluation, {}).setdefault(own.group.version, []).append(own)
             names.setdefault(own.group.evaluation, []).append(run)
-    has_again = _has_again(runs.values())
     return {name: _figures(names[name], versions, has_again) for name, versions in by_evaluation.items()}
-
-
-def _has_again(runs: Iterable[RunFigures]) -> bool:
-    """Returns whether a conversation is in several runs."""
-    members = [own.members for own in runs]
-    found = np.zeros(1 + max((int(own.max(initial=0)) for own in members), default=0), np.int64)
-    for own in members:
-        found[own] += 1  # once, also where a number is repeated
-    return bool((found > 1).any())
 
 
 def _figures(
     runs: Sequence[str], versions: Mapping[str, list[GroupFigures]], has_again: bool
 ) -> EvaluationFigures | None:
-    found: dict[str, VersionSums] = {}
+    by_version: dict[str, VersionSums] = {}
     undecided: dict[str, int] = {}
     for version, groups in versions.items():
         counted = _counted(groups) if has_again else groups
         if counted is None:
             return None
-        if any(own.group.completed for own in counted):
-            found[version] = _summed(counted)
-            left = sum(own.group.completed for own in counted) - found[version].passes - found[version].fails
-            undecided |= {version: left} if left else {}
-    return EvaluationFigures(found, undecided, sorted({*runs} - {""}))
+        completed = sum(own.group.completed for own in counted)
+        if completed:
+            sums: Sums = {}
+            for own in counted:
+                add_parts(sums, own.sums)
+            passes, fails = (sum(getattr(own.group, name) for own in counted) for name in ("passes", "fails"))
+            by_version[version] = VersionSums(passes, fails, sums)
+            undecided |= {version: completed - passes - fails} if completed > passes + fails else {}
+    return EvaluationFigures(by_version, undecided, sorted({*runs} - {""}))
 
 
 def _counted(groups: list[GroupFigures]) -> list[GroupFigures] | None:
@@ -480,26 +468,17 @@ def _counted(groups: list[GroupFigures]) -> list[GroupFigures] | None:
     if len(groups) == 1:
         return groups
     seen: set[int] = set()
-    found, oldest = [], None
-    for own in sorted(groups, key=lambda one: one.group.newest, reverse=True):
-        conversations = {*own.members.tolist()}
+    counted, oldest = [], None
+    for group in sorted(groups, key=lambda figures: figures.group.newest, reverse=True):
+        conversations = {*group.members.tolist()}
         again = conversations & seen
-        if again and (len(again) < len(conversations) or oldest is None or own.group.newest >= oldest):
+        if again and (len(again) < len(conversations) or oldest is None or group.group.newest >= oldest):
             return None
         if not again:
-            found.append(own)
+            counted.append(group)
         seen |= conversations
-        oldest = own.group.oldest if oldest is None else min(oldest, own.group.oldest)
-    return found
-
-
-def _summed(groups: Iterable[GroupFigures]) -> VersionSums:
-    sums: Sums = {}
-    passes = fails = 0
-    for own, _, own_sums in groups:
-        passes, fails = passes + own.passes, fails + own.fails
-        add_parts(sums, own_sums)
-    return VersionSums(passes, fails, sums)
+        oldest = group.group.oldest if oldest is None else min(oldest, group.group.oldest)
+    return counted
 
 
 # Makes the columns of failures of runs in a store.

@@ -49,14 +49,10 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 
 
 class RunState(NamedTuple):
-    """How a run stands.
+    """How a run stands, and the number of the execution that is read; times are nanoseconds since 1970.
 
     Attributes:
-        name: Name of the run.
-        run_id: Its id.
-        execution: Number of the execution that is read.
-        state: RUNNING, COMPLETED, ERROR or CANCELLED.
-        create_nanos: Its start, nanoseconds since 1970; 0: not known.
+        create_nanos: Its start; 0: not known.
         update_nanos: When something of it was last written.
         home: Name of the run in its default app.
         repeat_state: State of a later execution, which is not read; None: there is none.
@@ -186,7 +182,6 @@ class Execution(NamedTuple):
     """One execution of a run.
 
     Attributes:
-        run_id: Id of the run.
         number: Its start, nanoseconds since 1970: the same for all of its workers, another one for each
             execution of the run.
         app: App of what names none.
@@ -479,11 +474,13 @@ _KINDS = {"config": dict, REMOVED: dict, "to_read": list}
 def read_document(text: str | None) -> JsonObject | None:
     """Returns the document of an execution, or another JSON object; None: it cannot be read, or is none."""
     try:
-        found = json.loads(text or "")
+        document = json.loads(text or "")
     except (ValueError, RecursionError):
         return None
-    is_sound = isinstance(found, dict) and all(isinstance(found.get(k, v()), v) for k, v in _KINDS.items())
-    return found if is_sound else None
+    is_sound = isinstance(document, dict) and all(
+        isinstance(document.get(k, v()), v) for k, v in _KINDS.items()
+    )
+    return document if is_sound else None
 
 
 def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[bool]]) -> None:
@@ -537,14 +534,9 @@ def place_in_only_app(connection: Connection, home: str, number: int) -> None:
 
 
 class RunLoss(NamedTuple):
-    """A lost record, case or conversation, or results that others of the same run replaced.
+    """A lost record, case or conversation, or results that others of the same run replaced: their number.
 
-    Attributes:
-        run: Id of its run.
-        conversation: Id of the conversation; "": not known.
-        version: Id of the app version; "": not known.
-        nanos: Time of writing, nanoseconds since 1970.
-        number: How many were lost.
+    The ids of conversation and app version are "" if they are not known, `nanos` is the time of writing.
     """
 
     run: str
@@ -559,12 +551,12 @@ def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bo
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
     query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES))
     is_near = or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
-    found: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
+    rows: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
     apps: dict[str, set[str]] = {}
-    if any(row.app != app for row in found):
+    if any(row.app != app for row in rows):
         for own, run in runs_with_rows(connection):
             apps.setdefault(run.rsplit("/", 1)[-1], set()).add(own)
-    for own, run, conversation, version, nanos, content in found:
+    for own, run, conversation, version, nanos, content in rows:
         id_of_version = key_text(version_id(version))
         lost = RunLoss(run.rsplit("/", 1)[-1], conversation, id_of_version, nanos, lost_by(content))
         if own == app or app in apps.get(lost.run, {app}):
@@ -586,24 +578,24 @@ def lost_of_runs(
     names = [run_key(own, run.rsplit("/", 1)[-1]) for run in runs for own in (app, LOCAL_APP)]
     homes = _homes(app).where(EXECUTIONS.c.name.in_(list(runs)))
     is_theirs = or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
-    found = Counter[str]()
+    numbers = Counter[str]()
     for lost in lost_records(connection, app, is_theirs):
         if version is None or lost.version in (version, ""):
-            found[lost.run] += lost.number
+            numbers[lost.run] += lost.number
     if version is None:
         counted = select(RUNS.c.name, RUNS.c.lost).where(RUNS.c.name.in_(list(runs)), RUNS.c.lost > 0)
         for name, number in connection.execute(counted):
             run = name.rsplit("/", 1)[-1]
-            found[run] = max(found[run], number)
-    return found
+            numbers[run] = max(numbers[run], number)
+    return numbers
 
 
 def last_run(connection: Connection, app: str) -> str | None:
     """Returns the name of the run that was written last in an app, or None; it may have lost everything."""
     newest = CONVERSATIONS.c.update_nanos.desc(), CONVERSATIONS.c.name.desc()
     query = select(CONVERSATIONS.c.evaluation_run, CONVERSATIONS.c.update_nanos)
-    found = connection.execute(query.where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)).first()
-    run, nanos = found or (None, -1)
+    last_row = connection.execute(query.where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)).first()
+    run, nanos = last_row or (None, -1)
     lost = list(lost_records(connection, app, FAILURES.c.update_nanos > nanos))
     if lost:
         last = max(lost, key=lambda own: own.nanos)

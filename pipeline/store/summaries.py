@@ -47,13 +47,11 @@ from turnwise.transforms.statistics.resampling import Numbers
 
 
 class RunColumns(msgspec.Struct, frozen=True, array_like=True):
-    """The conversations of a run, and its results without one; all columns have the same order.
+    """The conversations of a run (without details), and its results without one; columns have one order.
 
     Attributes:
-        conversations: What comparisons go over, without details.
         evaluations: Names of their evaluations; "": not known.
         nanos: When they were written, nanoseconds since 1970.
-        is_result: Whether each is a result without a conversation.
         revisions: Highest revision of their scores; -1: they have none.
         rulers: Criterion and judge of the scores that a judge gave.
         figures: Figures of the results; their conversations are places in the values of the ids.
@@ -197,21 +195,16 @@ _AT_ONCE = 2_000
 
 
 class StoredRecord(msgspec.Struct, frozen=True, gc=False):
-    """A stored conversation, or a result without one.
+    """A stored conversation, or a result without one; "" where something is not known or not there.
 
     Attributes:
-        name: Its name in the store.
-        conversation: Id of the conversation.
         version: Id of the app version; "": the draft.
         nanos: Time of writing, nanoseconds since 1970.
-        case: What identifies its case; "": nothing.
-        verdict: PASS, FAIL or another text.
-        reason: Why it should be read; "": no reason.
+        case: What identifies its case.
+        reason: Why it should be read.
         digest: Digest of what is expected; "": nothing; None: not known.
         task: What identifies the golden of a conversation without the name of a case; None: it has one.
         sampled_out: What a sample rate left out of it.
-        evaluation: Name of its evaluation; "": not known.
-        is_result: Whether it is a result without a conversation.
     """
 
     name: str
@@ -278,26 +271,26 @@ def _records(connection: Connection, app: str, run: str) -> list[StoredRecord]:
     """Returns the conversations of a run and its results without one, by name."""
     results = list(_results(connection, app, run))
     evaluations: dict[_RecordKey, list[str]] = {}
-    for own, _ in results:
-        evaluations.setdefault(own.key, []).append(own.evaluation)
-    found = [
-        replace(own, evaluation=_evaluation(own.case, evaluations.get(own.key, ())))
-        for own in _conversations(connection, app, run)
+    for record, _ in results:
+        evaluations.setdefault(record.key, []).append(record.evaluation)
+    records = [
+        replace(record, evaluation=_evaluation(record.case, evaluations.get(record.key, ())))
+        for record in _conversations(connection, app, run)
     ]
-    with_row = {own.key for own in found}
-    alone = (own for own, state in results if state == COMPLETED and own.key not in with_row)
-    return sorted([*found, *alone], key=attrgetter("name"))
+    keys = {record.key for record in records}
+    alone = (record for record, state in results if state == COMPLETED and record.key not in keys)
+    return sorted([*records, *alone], key=attrgetter("name"))
 
 
 def _evaluation(case_id: str, names: Sequence[str]) -> str:
     """Returns the evaluation of a case among those of the conversations of one id."""
     ids = {case_id, id_of(case_id)}
-    own = (
+    of_case = (
         name
         for name in sorted(names)
         if not ids.isdisjoint({name, _last(name), _last(name).rsplit("~", 1)[-1]})
     )
-    return next(own, min(names, default=""))
+    return next(of_case, min(names, default=""))
 
 
 _OF_RECORDS = ("name", "conversation_id", "version_id", "update_nanos")
@@ -307,22 +300,23 @@ def _conversations(connection: Connection, app: str, run: str) -> Iterator[Store
     columns = (*_OF_RECORDS, "eval_id", "verdict", "why", "case_digest")
     is_unnamed = CONVERSATIONS.c.eval_id == CONVERSATIONS.c.conversation_id
     row = case((or_(CONVERSATIONS.c.verdict == "", is_unnamed), CONVERSATIONS.c.content), else_="")
-    for *found, content in _rows(connection, CONVERSATIONS, columns, app, run, row):
-        own = StoredRecord(*found)
+    for *columns_of_row, content in _rows(connection, CONVERSATIONS, columns, app, run, row):
+        record = StoredRecord(*columns_of_row)
         if content:
             stated: ConversationRow = json.loads(content)
             left_out = stated.get("sampled_out") or ()
-            own = replace(own, task=unnamed_case(stated), sampled_out=left_out if not own.verdict else ())
-        yield own
+            left_out = () if record.verdict else left_out
+            record = replace(record, task=unnamed_case(stated), sampled_out=left_out)
+        yield record
 
 
 def _results(connection: Connection, app: str, run: str) -> Iterator[tuple[StoredRecord, str]]:
     """Yields results with their execution state."""
     columns = (*_OF_RECORDS, "evaluation", "evaluation_status", "execution_state")
-    for *found, state in _rows(connection, RESULTS, columns, app, run):
-        own = StoredRecord(*found)
-        of_case = "" if _last(own.case) == UNASSIGNED else own.case
-        yield replace(own, case=of_case, evaluation=own.case, is_result=True), state
+    for *columns_of_row, state in _rows(connection, RESULTS, columns, app, run):
+        record = StoredRecord(*columns_of_row)
+        of_case = "" if _last(record.case) == UNASSIGNED else record.case
+        yield replace(record, case=of_case, evaluation=record.case, is_result=True), state
 
 
 def _rows(
@@ -344,13 +338,14 @@ def _scored(
     connection: Connection, run: str, records: Iterable[StoredRecord]
 ) -> Iterator[tuple[StoredRecord, list[ScoreRow]]]:
     """Yields records with their scores, at last those that have none."""
-    left = {own.name: own for own in records}
+    left = {record.name: record for record in records}
     for name, scores in groupby(_scores(connection, run), key=itemgetter(0)):
-        own = left.pop(name, None)
-        if own is not None:
-            ids = {"conversation_id": own.conversation, "app_version": own.version or None, "run_id": run}
-            yield own, [cast(ScoreRow, score | ids | {"eval_id": own.case or None}) for _, score in scores]
-    yield from ((own, []) for own in left.values())
+        record = left.pop(name, None)
+        if record is not None:
+            ids = {"conversation_id": record.conversation, "app_version": record.version or None}
+            ids |= {"run_id": run, "eval_id": record.case or None}
+            yield record, [cast(ScoreRow, score | ids) for _, score in scores]
+    yield from ((record, []) for record in left.values())
 
 
 def _scores(connection: Connection, run: str) -> Iterator[tuple[str, JsonObject]]:
@@ -360,9 +355,9 @@ def _scores(connection: Connection, run: str) -> Iterator[tuple[str, JsonObject]
     query = select(*columns).where(SCORES.c.evaluation_run == run).order_by(*order)
     for name, *values, content in connection.execute(query, execution_options={"yield_per": _AT_ONCE}):
         try:
-            found = json.loads(content)
+            stated = json.loads(content)
         except ValueError:
-            found = None
-        if not isinstance(found, dict) or not found.keys() >= _SCORE_CONTENT:
+            stated = None
+        if not isinstance(stated, dict) or not stated.keys() >= _SCORE_CONTENT:
             raise StoreError(f"a score of {name} cannot be read; turnwise store check names it")
-        yield name, dict(zip(SCORE_COLUMNS, values, strict=True)) | found
+        yield name, dict(zip(SCORE_COLUMNS, values, strict=True)) | stated

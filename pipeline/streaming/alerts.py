@@ -7,7 +7,7 @@ import os
 import re
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import cache
 from pathlib import Path
@@ -125,30 +125,23 @@ class WebhookAlertSink:
     def send(self, alerts: Sequence[Alert]) -> None:
         """Posts each alert, thrice unless the answer is 4xx other than 408 and 429; raises AlertError."""
         for alert in alerts:
-            _with_retries(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
+            headers = {"Content-Type": "application/json", "Idempotency-Key": alert.name}
+            self._post(urllib.request.Request(self._url, dump_json(asdict(alert)), headers, method="POST"))
 
-    def _post(self, alert: Alert) -> None:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": alert.name}
-        data = dump_json(asdict(alert))
-        request = urllib.request.Request(self._url, data, headers, method="POST")
-        with self._opener.open(request, timeout=self._timeout):
-            pass
-
-
-def _with_retries(attempt: Callable[[], None], pause: float, shown: str) -> None:
-    """Makes up to three attempts. Raises AlertError after the last, or on an error that is not temporary."""
-    for number in range(1, _TRIES + 1):
-        try:
-            return attempt()
-        except urllib.error.HTTPError as error:
-            problem, is_final = f"status {error.code}", error.code < 500 and error.code not in (408, 429)
-            error.close()
-        except (OSError, UnicodeError, http.client.HTTPException) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            problem, is_final = type(reason).__name__, False
-        if is_final or number == _TRIES:
-            raise AlertError(f"{shown}: {problem}")
-        time.sleep(pause * 2 ** (number - 1))
+    def _post(self, request: urllib.request.Request) -> None:
+        for number in range(1, _TRIES + 1):
+            try:
+                with self._opener.open(request, timeout=self._timeout):
+                    return
+            except urllib.error.HTTPError as error:
+                problem, is_final = f"status {error.code}", error.code < 500 and error.code not in (408, 429)
+                error.close()
+            except (OSError, UnicodeError, http.client.HTTPException) as error:
+                reason = error.reason if isinstance(error, urllib.error.URLError) else error
+                problem, is_final = type(reason).__name__, False
+            if is_final or number == _TRIES:
+                raise AlertError(f"{self._shown}: {problem}")
+            time.sleep(self._pause * 2 ** (number - 1))
 
 
 class PubSubAlertSink:
@@ -176,15 +169,16 @@ class PubSubAlertSink:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            for future in [self._publish(alert) for alert in alerts]:
+            futures = []
+            for alert in alerts:
+                data = dump_json(asdict(alert))
+                sent = self._publisher.publish(self._topic, data, name=alert.name, rule=alert.rule)
+                futures.append(sent)
+            for future in futures:
                 future.result(timeout=self._timeout)
         except (GoogleAPIError, GoogleAuthError, FutureTimeoutError) as error:
             message = " ".join(str(error).split()) or type(error).__name__
             raise AlertError(f"Pub/Sub {self._topic}: {message[:300]}") from None
-
-    def _publish(self, alert: Alert) -> Any:
-        data = dump_json(asdict(alert))
-        return self._publisher.publish(self._topic, data, name=alert.name, rule=alert.rule)
 
 
 def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
@@ -200,7 +194,15 @@ def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
         return FileAlertSink(default_path)
     scheme = uri.partition(":")[0].lower()
     if scheme in ("http", "https"):
-        sink: AlertSink = WebhookAlertSink(_checked_url(uri))
+        try:
+            parts = urlsplit(uri)
+            is_good = bool(parts.hostname) and parts.port != 0 and parts.username is None
+        except ValueError:
+            is_good = False
+        # The error does not show the URL, because it may be secret.
+        if not is_good or not uri.isascii() or not uri.isprintable() or " " in uri:
+            raise ConfigError("alerts: the webhook's URL must have a host, and no user, password or blanks")
+        sink: AlertSink = WebhookAlertSink(uri)
     elif scheme == "pubsub":
         topic = _TOPIC.fullmatch(uri)
         if topic is None:
@@ -211,18 +213,6 @@ def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
     else:
         return FileAlertSink(Path(uri))
     return sink if default_path is None else FileAlertSink(default_path, sink)
-
-
-def _checked_url(url: str) -> str:
-    """Returns a valid URL. The error does not show it, because it may be secret."""
-    try:
-        parts = urlsplit(url)
-        is_good = bool(parts.hostname) and parts.port != 0 and parts.username is None
-    except ValueError:
-        is_good = False
-    if not is_good or not url.isascii() or not url.isprintable() or " " in url:
-        raise ConfigError("alerts: the webhook's URL must have a host, and no user, password or blanks")
-    return url
 
 
 _LOG = logging.getLogger(__name__)

@@ -43,9 +43,8 @@ from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
 from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
 from turnwise.transforms.formats.registry import record_time
 
-TimeOf = Callable[[bytes], float | None]
-
 _LOST = "lost_records"
+_SCAN_SECONDS = 10.0
 
 
 class ConnectorOptions(NamedTuple):
@@ -56,13 +55,11 @@ class ConnectorOptions(NamedTuple):
         max_record_bytes: A larger record is a failure.
         timestamp_attribute: Attribute of a Pub/Sub message that holds its event time; None: read it from the
             record.
-        scan_seconds: Seconds between two scans for files.
     """
 
-    time_of: TimeOf
+    time_of: Callable[[bytes], float | None]
     max_record_bytes: int
     timestamp_attribute: str | None = None
-    scan_seconds: float = 10.0
 
 
 def read_arrivals(
@@ -105,7 +102,7 @@ def _source(name: str, options: ConnectorOptions) -> "tuple[beam.PTransform[Any,
     pattern = f"{name.rstrip('/')}/**" if is_directory else name
     # The default is the time at which the module was loaded.
     now = Timestamp.now()
-    return MatchContinuously(pattern, options.scan_seconds, start_timestamp=now), FileArrivalsFn(options)
+    return MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=now), FileArrivalsFn(options)
 
 
 def _pubsub(uri: str, options: ConnectorOptions) -> "beam.PTransform[Any, Any]":

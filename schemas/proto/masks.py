@@ -42,12 +42,12 @@ class MaskField(NamedTuple):
 @cache
 def mask_fields(message: type[Message]) -> Mapping[str, MaskField]:
     """Returns the fields of a message under both of their spellings."""
-    found: dict[str, MaskField] = {}
+    fields: dict[str, MaskField] = {}
     for name, info in message.model_fields.items():
         is_single = get_origin(info.annotation) not in (list, dict)
         field = MaskField(to_camel(name), _message_in(info.annotation), is_single)
-        found[name] = found[field.name] = field
-    return found
+        fields[name] = fields[field.name] = field
+    return fields
 
 
 def _message_in(annotation: Any) -> type[Message] | None:
@@ -55,7 +55,7 @@ def _message_in(annotation: Any) -> type[Message] | None:
         return annotation if issubclass(annotation, Message) else None
     if get_origin(annotation) is dict:
         return None
-    return next((found for part in get_args(annotation) if (found := _message_in(part))), None)
+    return next(filter(None, map(_message_in, get_args(annotation))), None)
 
 
 def parse_mask(
@@ -92,29 +92,6 @@ def _parse_path(message: type[Message], text: str, through_lists: bool) -> Field
         names.append(field.name)
         inside = field.message if field.is_single or through_lists else None
     return tuple(names)
-
-
-def update_fields(
-    message: type[Message], old: JsonObject, new: JsonObject, paths: Iterable[FieldPath]
-) -> JsonObject:
-    """Returns `old` with the fields of the paths taken from `new`; fields unset in `new` are cleared.
-
-    A repeated field is replaced as a whole. Setting one member of a oneof clears the others.
-
-    Args:
-        message: Message class of both values.
-        old: Canonical proto3 JSON; it is not modified.
-        new: Canonical proto3 JSON with the new values.
-        paths: Paths from `parse_mask`.
-    """
-    updated = deepcopy(old)
-    for path in paths:
-        holder = _holder(new, path)
-        if path[-1] in holder:
-            _set(message, updated, path, holder[path[-1]])
-        else:
-            _holder(updated, path).pop(path[-1], None)
-    return updated
 
 
 def _holder(value: JsonObject, path: FieldPath) -> JsonObject:
@@ -159,16 +136,14 @@ def select_fields(value: JsonObject, paths: Iterable[FieldPath]) -> JsonObject:
     """Returns the parts of a canonical proto3 JSON message at the paths."""
     tree: JsonObject = {}
     for path in sorted(set(paths), key=len):
-        _grow(tree, path)
+        inner = tree
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+            if inner is None:  # a shorter path selects all of it
+                break
+        else:
+            inner[path[-1]] = None
     return _pruned(value, tree)
-
-
-def _grow(tree: JsonObject, path: FieldPath) -> None:
-    for name in path[:-1]:
-        tree = tree.setdefault(name, {})
-        if tree is None:
-            return
-    tree[path[-1]] = None
 
 
 def _pruned(value: JsonValue, tree: JsonObject | None) -> JsonValue:
@@ -187,8 +162,11 @@ def written_fields(resource: Message) -> JsonObject:
 def updated_content(old: JsonObject, resource: Message, update_mask: str | None) -> JsonObject:
     """Returns the content of a resource after an update; the name is kept, output-only fields are omitted.
 
+    Named fields that `resource` does not set are cleared, and a repeated field is replaced as a whole.
+    Setting one member of a oneof clears the others.
+
     Args:
-        old: The content before, in canonical proto3 JSON.
+        old: The content before, in canonical proto3 JSON; it is not modified.
         resource: The new values.
         update_mask: The fields to change; None, "" or "*": all of them.
 
@@ -199,8 +177,16 @@ def updated_content(old: JsonObject, resource: Message, update_mask: str | None)
     paths = parse_mask(kind, update_mask or "")
     if paths is None:
         return {**new, "name": old["name"]}
-    kept = [path for path in paths if path[0] != "name" and path[0] not in kind.OUTPUT_ONLY]
-    return update_fields(kind, old, new, kept)
+    updated = deepcopy(old)
+    for path in paths:
+        if path[0] == "name" or path[0] in kind.OUTPUT_ONLY:
+            continue
+        holder = _holder(new, path)
+        if path[-1] in holder:
+            _set(kind, updated, path, holder[path[-1]])
+        else:
+            _holder(updated, path).pop(path[-1], None)
+    return updated
 
 
 # Parses filter expressions of list requests, as in https://google.aip.dev/160.
@@ -247,6 +233,7 @@ class Negation(Struct, frozen=True):
     part: "Condition"
 
 
+_Token: TypeAlias = tuple[str, str]
 Condition: TypeAlias = FieldComparison | Junction | Negation
 
 
@@ -258,42 +245,32 @@ def parse_filter(text: str) -> Condition | None:
     """
     if len(text) > _LONGEST:
         raise FilterError(f"longer than {_LONGEST} characters")
-    parser = _FilterParser(_tokens(text))
-    return parser.whole() if parser.tokens else None
-
-
-_Token: TypeAlias = tuple[str, str]
-
-
-def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
-    rest = text.rstrip()
-    place = 0
-    while place < len(rest):
-        match = _TOKEN.match(rest, place)
+    rest, start = text.rstrip(), 0
+    while start < len(rest):
+        match = _TOKEN.match(rest, start)
         if match is None:
-            raise FilterError(f"{shown(rest[place : place + 20])} at character {place + 1} is not understood")
-        kind, value = next((name, found) for name, found in match.groupdict().items() if found is not None)
+            raise FilterError(f"{shown(rest[start : start + 20])} at character {start + 1} is not understood")
+        kind, value = next((name, part) for name, part in match.groupdict().items() if part is not None)
         if kind in ("double", "single"):
             kind, value = "string", _ESCAPE.sub(r"\1", value)
         tokens.append((kind, value))
-        place = match.end()
-    return tokens
+        start = match.end()
+    return _FilterParser(tokens).whole() if tokens else None
 
 
 class _FilterParser:
     def __init__(self, tokens: list[_Token]) -> None:
-        self.tokens = tokens
-        self._place = 0
+        self._tokens, self._place = tokens, 0
 
     def whole(self) -> Condition:
         condition = self._all(0)
-        if self._place < len(self.tokens):
+        if self._place < len(self._tokens):
             raise FilterError(f"{shown(self._peek()[1])} is not expected")
         return condition
 
     def _peek(self) -> _Token:
-        return self.tokens[self._place] if self._place < len(self.tokens) else ("end", "the end")
+        return self._tokens[self._place] if self._place < len(self._tokens) else ("end", "the end")
 
     def _take(self) -> _Token:
         token = self._peek()

@@ -294,17 +294,13 @@ def _replace(
             else:
                 holder.pop(key, None)
         elif isinstance(key, int):
-            if problem["type"] == "value_error" and holder[key] != {} and _holds_messages(holder, problem):
+            is_message = isinstance(holder[key], dict) or "a message must be" in problem["msg"]
+            if problem["type"] == "value_error" and holder[key] != {} and is_message:
                 holder[key] = {}
             else:
                 dropped.setdefault(id(holder), (holder, set()))[1].add(key)
     for holder, keys in dropped.values():
         holder[:] = [item for i, item in enumerate(holder) if i not in keys]
-
-
-def _holds_messages(holder: Sequence[JsonValue], problem: ErrorDetails) -> bool:
-    """Returns whether the invalid list element is a message, not a scalar."""
-    return isinstance(holder[int(problem["loc"][-1])], dict) or "a message must be" in problem["msg"]
 
 
 def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, JsonValue]:
@@ -313,10 +309,10 @@ def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, Json
     key: JsonValue = None
     inner: JsonValue = value
     for step in path:
-        place = step if isinstance(inner, list) else _spelling(inner, str(step))
-        if place is None:
+        spelled = step if isinstance(inner, list) else _spelling(inner, str(step))
+        if spelled is None:
             break
-        holder, key, inner = inner, place, inner[place]
+        holder, key, inner = inner, spelled, inner[spelled]
     return holder, key
 
 

@@ -158,9 +158,9 @@ def _one_of(group: tuple[str, ...], is_needed: bool) -> JsonObject:
 
 def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObject:
     """Returns the schema of a field with the bounds of its number or its list; NaN lies in none."""
-    own = next(((low, high) for field, low, high in message.RANGES if field == name), None)
-    if own is None:
+    bounds = next(((low, high) for field, low, high in message.RANGES if field == name), None)
+    if bounds is None:
         return schema
     names = ("minItems", "maxItems") if schema.get("type") == "array" else ("minimum", "maximum")
     whole = _FLOATS[schema["$ref"].rpartition("/")[2]]["anyOf"][0] if "$ref" in schema else schema
-    return {**whole, **{key: bound for key, bound in zip(names, own, strict=True) if bound is not None}}
+    return {**whole, **{key: bound for key, bound in zip(names, bounds, strict=True) if bound is not None}}

@@ -82,7 +82,9 @@ class BundleSums:
         self._results += evaluated.results
         self._conversations += evaluated.conversations
         add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
-        outputs: list[Any] = [TaggedOutput(FAILURES, failure) for failure in evaluated.scored.failures]
+        outputs: list[Any] = []
+        for failure in evaluated.scored.failures:
+            outputs.append(TaggedOutput(FAILURES, failure))
         self._bytes += len(evaluated.scored.sample.record.data)
         if len(self._results) >= _BATCH or self._bytes >= _BATCH_BYTES:
             outputs += [TaggedOutput(ROWS, rows) for rows in self._taken()]

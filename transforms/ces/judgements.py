@@ -162,8 +162,8 @@ def hallucination_gates(sample: Sample, pair: TurnPair) -> bool:
     if sample.eval_case is None or not needs_hallucination_check(pair):
         return False
     thresholds = pair.expected.thresholds if pair.expected else None
-    own = thresholds.hallucination if thresholds else None
-    return (own or sample.eval_case.thresholds.golden_hallucination) == "ENABLED"
+    of_turn = thresholds.hallucination if thresholds else None
+    return (of_turn or sample.eval_case.thresholds.golden_hallucination) == "ENABLED"
 
 
 def _outcome(score: float) -> Outcome:

@@ -331,8 +331,8 @@ def engine_scores(scored: ScoredConversation) -> Sequence[Score | None]:
     criterion = next((e.criterion for e in scored.scores if isinstance(e.criterion, GroundingScore)), None)
     if criterion is None or criterion.threshold is None:
         return ()
-    own = criterion.claim_threshold
-    least = criterion.threshold if own is None else own
+    of_claims = criterion.claim_threshold
+    least = criterion.threshold if of_claims is None else of_claims
     return [justification(t, least) if t and t.grounded and t.grounded.is_evaluable else None for t in turns]
 
 
@@ -432,7 +432,7 @@ _OBSERVED: dict[str, tuple[str, Any]] = {
 
 def golden_outcomes(outcomes: Sequence[ExpectationOutcome]) -> list[JsonObject]:
     """Returns GoldenExpectationOutcomes."""
-    found = []
+    messages = []
     for outcome in outcomes:
         message: JsonObject = {}
         expectation, parameters, observed = outcome.expectation, outcome.parameters, outcome.observed
@@ -451,8 +451,8 @@ def golden_outcomes(outcomes: Sequence[ExpectationOutcome]) -> list[JsonObject]:
             message["outcome"] = outcome.outcome
         if parameters is not None:
             message["toolInvocationResult"] = result
-        found.append(message)
-    return found
+        messages.append(message)
+    return messages
 
 
 @lru_cache(maxsize=4096)

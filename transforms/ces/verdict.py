@@ -46,7 +46,7 @@ def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict
         return Verdict("FAIL")
     if _statement_failed(judgements):
         return Verdict("FAIL")
-    open_turns = [pair.index for pair, found in zip(pairs, outcomes, strict=True) if _is_open(found)]
+    open_turns = [pair.index for pair, of_turn in zip(pairs, outcomes, strict=True) if _is_open(of_turn)]
     reasons = []
     if open_turns:
         names = (SemanticSimilarity.name, SemanticMatch.name)
@@ -62,7 +62,7 @@ def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict
         reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
     if reasons:
         return Verdict(None, tuple(reasons))
-    is_checked = any(o.outcome == "PASS" for found in outcomes for o in found) or any(
+    is_checked = any(o.outcome == "PASS" for of_turn in outcomes for o in of_turn) or any(
         judgements.similarity(sample, pair) or hallucination_gates(sample, pair) for pair in pairs
     )
     stated = sample.eval_case.evaluation_expectations if sample.eval_case else ()

@@ -16,7 +16,7 @@ from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
-from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
+from turnwise.transforms.judging.ask import NoJudge
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.sample import Sample, inline_case, recorded_case
 from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open_pairs
@@ -210,7 +210,8 @@ class FileCollector:
             elif isinstance(one, Failure):
                 self.add_failure(one)
             elif isinstance(one, FoundCase):
-                self._add_case(one.case)
+                found.cases += 1
+                found.example = found.example or _case_example(one.case)
             else:
                 self.add_conversation(one)
 
@@ -223,18 +224,6 @@ class FileCollector:
         else:
             _note(self.inspection.not_read, noted, by_message=True)
 
-    def _add_case(self, case: EvalCase) -> None:
-        found = self.inspection
-        found.cases += 1
-        if found.example is None:
-            lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
-            for turn in case.turns[:_TURNS]:
-                lines += _turn_lines(turn.user, _call_lines(turn.tool_calls or (), ()), turn.response)
-            if not case.turns:
-                lines += _call_lines(case.actions or (), ())
-            lines = _ended(lines, len(case.turns))
-            found.example = {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
-
     def add_conversation(self, logged: LoggedConversation) -> None:
         """Adds a conversation, and tries the criteria on the first ones."""
         found, conversation = self.inspection, logged.conversation
@@ -243,25 +232,19 @@ class FileCollector:
         for turn in conversation.turns:
             found.calls += len(turn.tool_calls)
             found.results += len(turn.tool_responses)
-        self._add_findings(logged)
-        if found.example is None:
-            found.example = _conversation_example(conversation)
-        if found.tried < _TRIED:
-            self._try(conversation, logged)
-
-    def _add_findings(self, logged: LoggedConversation) -> None:
-        place = (logged.record.source, logged.record.position)
-        for turn in logged.conversation.turns:
+        for turn in conversation.turns:
             for problem in turn.findings:
                 message = f"turn {turn.turn_index}: {problem.message}"
-                _note(self.inspection.findings, Noted(problem.kind, message, 0, *place))
-
-    def _try(self, conversation: Conversation, logged: LoggedConversation) -> None:
-        with_cases = self.inspection.tried < _TRIED_WITH_CASES
-        self.inspection.tried += 1
-        for name, trial in try_criteria(conversation, logged.record, self._criteria, with_cases).items():
-            add_use(self._uses, CriterionUse(name, trial.applies, 1, trial.why))
-        self.inspection.criteria = list(self._uses.values())
+                noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)
+                _note(found.findings, noted)
+        found.example = found.example or _conversation_example(conversation)
+        if found.tried < _TRIED:
+            with_cases = found.tried < _TRIED_WITH_CASES
+            found.tried += 1
+            trials = try_criteria(conversation, logged.record, self._criteria, with_cases)
+            for name, trial in trials.items():
+                add_use(self._uses, CriterionUse(name, trial.applies, 1, trial.why))
+            found.criteria = list(self._uses.values())
 
 
 def add_use(uses: dict[str, CriterionUse], use: CriterionUse) -> None:
@@ -307,18 +290,6 @@ class Trial(NamedTuple):
     why: str | None = None
 
 
-class _AskedJudge:
-    """A judge that only notes that it was asked."""
-
-    def __init__(self) -> None:
-        self.was_asked = False
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Returns no usable answer."""
-        self.was_asked = True
-        return [JudgeSample(None, NO_JUDGE)] * len(samples)
-
-
 def all_criteria(configured: Sequence[Criterion] = ()) -> list[Criterion]:
     """Returns every criterion of the registry: as it is configured, or else with its defaults.
 
@@ -358,11 +329,11 @@ async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Tr
     found = {each.criterion.name: _trial(each, bool(open_pairs(each))) for each in scored.scores}
     for criterion in criteria:
         if isinstance(criterion, JudgedCriterion):
-            judge = _AskedJudge()
+            judge = NoJudge()
             scored, asking = evaluate(sample, Criteria((), [criterion]), judge)
             if asking is not None:
                 await asking
-            found[criterion.name] = _trial(scored.scores[0], judge.was_asked)
+            found[criterion.name] = _trial(scored.scores[0], bool(judge.questions))
     return found
 
 
@@ -372,10 +343,10 @@ def _trial(scores: CriterionScores, was_asked: bool) -> Trial:
         return Trial("scored")
     if was_asked:
         return Trial("judge")
-    reason = next((score.reason for score in given if score.reason), None)
     if scores.errors:
-        reason = "it raised an error"
-    return Trial("no", reason or (f"needs {scores.criterion.needs}" if scores.criterion.needs else _NOTHING))
+        return Trial("no", "it raised an error")
+    needed = f"needs {scores.criterion.needs}" if scores.criterion.needs else _NOTHING
+    return Trial("no", next((score.reason for score in given if score.reason), needed))
 
 
 def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
@@ -432,6 +403,16 @@ def _conversation_example(conversation: Conversation) -> JsonObject:
         "turns": len(conversation.turns),
         "lines": _ended(lines, len(conversation.turns)),
     }
+
+
+def _case_example(case: EvalCase) -> JsonObject:
+    lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
+    for turn in case.turns[:_TURNS]:
+        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls or (), ()), turn.response)
+    if not case.turns:
+        lines += _call_lines(case.actions or (), ())
+    lines = _ended(lines, len(case.turns))
+    return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
 
 
 def _turn_lines(user: str | None, calls: list[list[str]], answer: str | None) -> list[list[str]]:

@@ -17,7 +17,6 @@ from turnwise.schemas.conversation import (
     ToolDeclaration,
     ToolResponse,
     Turn,
-    TurnThresholds,
     Usage,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
@@ -56,6 +55,11 @@ _MADE_TURNS = ("turns.agent_messages", "turns.expectations", "turns.expected.exp
 _MADE = frozenset(("eval_id", "display_name", "dialect", *_MADE_TURNS))
 
 
+def _stated(**fields: JsonValue) -> JsonObject:
+    """Returns an object of the fields that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def _read_ces_case(record: JsonObject) -> EvalCase:
     return eval_case(dump_json(record), CesConfig())
 
@@ -63,7 +67,7 @@ def _read_ces_case(record: JsonObject) -> EvalCase:
 def _named(eval_id: str, display_name: str | None) -> JsonObject:
     """Returns the names of an Evaluation: a resource name, or else a display name."""
     if "/" in eval_id:
-        return {"name": eval_id, **({"displayName": display_name} if display_name else {})}
+        return _stated(name=eval_id, displayName=display_name or None)
     return {"displayName": eval_id}
 
 
@@ -154,9 +158,13 @@ def _golden_turn(turn: ExpectedTurn) -> JsonObject:
     steps += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.scripted_transfers]
     stated = turn.expectations or _expectations(turn)
     message: JsonObject = {"steps": [*steps, *({"expectation": golden_expectation(e)} for e in stated)]}
-    own = turn.thresholds
-    if own is not None:
-        message |= _turn_thresholds(own)
+    limits = turn.thresholds
+    if limits is not None:
+        message["turnLevelMetricsThresholdsOverride"] = _stated(
+            semanticSimilaritySuccessThreshold=limits.semantic_similarity,
+            overallToolInvocationCorrectnessThreshold=limits.tool_invocation,
+        )
+        message |= _stated(hallucinationMetricBehaviorOverride=limits.hallucination)
     return message
 
 
@@ -167,18 +175,6 @@ def _expectations(turn: ExpectedTurn) -> list[Expectation]:
         made.append(Expectation(kind="no_tool_calls", wire={"noToolCalls": True}))
     texts = [*turn.intermediate_responses, *([turn.response] if turn.response else [])]
     return made + [Expectation(kind="agent_response", text=text) for text in texts]
-
-
-def _turn_thresholds(own: TurnThresholds) -> JsonObject:
-    limits = {
-        "semanticSimilaritySuccessThreshold": own.semantic_similarity,
-        "overallToolInvocationCorrectnessThreshold": own.tool_invocation,
-    }
-    stated = {name: value for name, value in limits.items() if value is not None}
-    message: JsonObject = {"turnLevelMetricsThresholdsOverride": stated}
-    if own.hallucination is not None:
-        message["hallucinationMetricBehaviorOverride"] = own.hallucination
-    return message
 
 
 def _switches(case: EvalCase) -> JsonObject:
@@ -220,17 +216,10 @@ _ADK_RESULTS_MADE = frozenset(
 )
 
 
-def _write_adk_result(conversation: Conversation) -> JsonObject:
-    """Returns a conversation that was not scored as an EvalCaseResult."""
-    return _case_result(RunOfConversation(conversation, None, (), "turnwise"))
-
-
 def _case_result(run: RunOfConversation) -> JsonObject:
     """Returns a scored conversation as an EvalCaseResult."""
     conversation = run.conversation
     overall = [row for row in run.scores if row["turn_index"] is None]
-    details = conversation.meta.get(APP_DETAILS)
-    agents = [*(details if isinstance(details, list) else []), *([None] * len(conversation.turns))]
     pairs = [
         {
             "actual_invocation": {
@@ -242,7 +231,7 @@ def _case_result(run: RunOfConversation) -> JsonObject:
                 _metric(row) for row in run.scores if row["turn_index"] == turn.turn_index
             ],
         }
-        for turn, agent in zip(conversation.turns, agents, strict=False)
+        for turn, agent in _with_agents(conversation)
     ]
     events = [event for turn in conversation.turns for event in _events(turn)]
     state = dict(conversation.state)
@@ -260,6 +249,13 @@ def _case_result(run: RunOfConversation) -> JsonObject:
         "session_details": {**session, "state": state, "events": events, "last_update_time": ended},
         "user_id": _USER,
     }
+
+
+def _with_agents(conversation: Conversation) -> Iterator[tuple[Turn, JsonValue]]:
+    """Yields the turns with what their agents were, as far as the log says so."""
+    details = conversation.meta.get(APP_DETAILS)
+    agents = [*(details if isinstance(details, list) else []), *([None] * len(conversation.turns))]
+    yield from zip(conversation.turns, agents, strict=False)
 
 
 def _invocation_id(turn: Turn) -> str:
@@ -329,7 +325,11 @@ register_target(
     Target(
         name="adk_eval_result",
         help="ADK eval result (.evalset_result.json), of logs or of the output directory of a run",
-        conversation=Codec(write=_write_adk_result, read=_read_adk_result, made=_ADK_RESULTS_MADE),
+        conversation=Codec(
+            write=lambda conversation: _case_result(RunOfConversation(conversation, None, (), "turnwise")),
+            read=_read_adk_result,
+            made=_ADK_RESULTS_MADE,
+        ),
         scored=_case_result,
         document=_results_document,
     )
@@ -346,10 +346,7 @@ _ADK_MADE = frozenset(("turns.inference_calls", "turns.agent_messages", "eval_id
 
 def _write_adk_conversation(conversation: Conversation) -> JsonObject:
     """Returns a conversation as google-adk adds a session to an eval set: what was said is expected."""
-    details = conversation.meta.get(APP_DETAILS)
-    by_turn = details if isinstance(details, list) else []
-    agents = [*by_turn, *([None] * len(conversation.turns))]
-    turns = [_recorded_invocation(*pair) for pair in zip(conversation.turns, agents, strict=False)]
+    turns = [_recorded_invocation(*pair) for pair in _with_agents(conversation)]
     return {"eval_id": conversation.conversation_id, "conversation": turns}
 
 
@@ -408,15 +405,8 @@ register_target(
 # OpenAI chat messages as a target.
 
 _NAMED = (
-    "source",
-    "app_version",
-    "language",
-    "eval_id",
-    "eval_set_id",
-    "user_id",
-    "tags",
-    "start_time",
-    "ended",
+    *("source", "app_version", "language", "eval_id", "eval_set_id", "user_id", "tags", "start_time"),
+    *("ended", "ended_detail"),
 )
 _OF_META = ("task_id", "trial")
 _OPENAI_MADE = frozenset(
@@ -432,7 +422,7 @@ def _write_chat(conversation: Conversation) -> JsonObject:
     """Returns the record of a chat: messages, and beside them what the log says of the conversation."""
     record: JsonObject = {"conversation_id": conversation.conversation_id}
     record["messages"] = [m for i, turn in enumerate(conversation.turns) for m in _messages(turn, i)]
-    stated = {name: getattr(conversation, name) for name in (*_NAMED, "ended_detail")}
+    stated = {name: getattr(conversation, name) for name in _NAMED}
     record |= {name: value for name, value in stated.items() if value}
     record |= {name: conversation.meta[name] for name in _OF_META if name in conversation.meta}
     if "reward" in conversation.labels:
@@ -474,11 +464,20 @@ def _made(calls: list[ToolCall], responses: list[ToolResponse], role: str, name:
     paired = {id(r): key for key, r in zip(ids, pair_responses(calls, responses), strict=True) if r}
     requestor = {"requestor": "user"} if role == "user" else {}
     for response in responses:
-        message: JsonObject = {"role": "tool", "tool_call_id": response.id or paired.get(id(response))}
-        message["content"] = _content(response.response)
-        if response.name is not None:
-            message["name"] = response.name
-        yield {**(message if response.error is None else {**message, "error": response.error}), **requestor}
+        value = response.response
+        content = (
+            ""
+            if value is None
+            else value
+            if isinstance(value, str)
+            else json.dumps(value, ensure_ascii=False)
+        )
+        message = {
+            "role": "tool",
+            "tool_call_id": response.id or paired.get(id(response)),
+            "content": content,
+        }
+        yield {**message, **_stated(name=response.name, error=response.error), **requestor}
 
 
 def _call(call: ToolCall, key: str) -> JsonObject:
@@ -488,19 +487,14 @@ def _call(call: ToolCall, key: str) -> JsonObject:
     return {"id": key, "type": "function", "function": function}
 
 
-def _content(value: JsonValue) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _usage(usage: Usage) -> JsonObject:
-    counts: JsonObject = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
-    if usage.cached_tokens is not None:
-        counts["prompt_tokens_details"] = {"cached_tokens": usage.cached_tokens}
-    if usage.reasoning_tokens is not None:
-        counts["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
-    return counts
+    cached = _stated(cached_tokens=usage.cached_tokens)
+    reasoning = _stated(reasoning_tokens=usage.reasoning_tokens)
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        **_stated(prompt_tokens_details=cached or None, completion_tokens_details=reasoning or None),
+    }
 
 
 def _tool(tool: ToolDeclaration) -> JsonObject:
@@ -516,28 +510,21 @@ register_target(
     Target(
         name="openai_chat",
         help="OpenAI chat messages",
-        conversation=Codec(
-            write=_write_chat,
-            read=_read_chat,
-            made=_OPENAI_MADE,
-        ),
+        conversation=Codec(write=_write_chat, read=_read_chat, made=_OPENAI_MADE),
     )
 )
 
 
-# turnwise's own JSON as a target.
-
-
-def _write_canonical(conversation: Conversation) -> JsonObject:
-    """Returns a conversation with `turns`, by which its record is recognised."""
-    return {"turns": [], **plain(conversation)}
-
+# turnwise's own JSON as a target. By `turns` its record is recognised.
 
 register_target(
     Target(
         name="turnwise",
         help="turnwise's own canonical JSON",
-        conversation=Codec(write=_write_canonical, read=lambda value: read_conversation(dump_json(value))),
+        conversation=Codec(
+            write=lambda conversation: {"turns": [], **plain(conversation)},
+            read=lambda value: read_conversation(dump_json(value)),
+        ),
         case=Codec(write=plain, read=lambda value: read_case(dump_json(value))),
     )
 )
@@ -596,11 +583,8 @@ def expected_invocation(turn: ExpectedTurn) -> JsonObject:
 def rubrics(stated: Sequence[Rubric]) -> list[JsonObject]:
     """Returns rubrics."""
     return [
-        {
-            "rubric_id": rubric.rubric_id,
-            "rubric_content": {"text_property": rubric.text},
-            **({"type": rubric.type} if rubric.type else {}),
-        }
+        {"rubric_id": rubric.rubric_id, "rubric_content": {"text_property": rubric.text}}
+        | _stated(type=rubric.type or None)
         for rubric in stated
     ]
 
@@ -627,23 +611,20 @@ def _adk_usage(usage: Usage) -> JsonObject:
     spoken = usage.output_tokens
     if spoken is not None and usage.reasoning_tokens is not None:
         spoken -= usage.reasoning_tokens
-    counts = {
-        "prompt_token_count": usage.input_tokens,
-        "candidates_token_count": spoken,
-        "thoughts_token_count": usage.reasoning_tokens,
-        "cached_content_token_count": usage.cached_tokens,
-    }
-    return {name: count for name, count in counts.items() if count is not None}
+    return _stated(
+        prompt_token_count=usage.input_tokens,
+        candidates_token_count=spoken,
+        thoughts_token_count=usage.reasoning_tokens,
+        cached_content_token_count=usage.cached_tokens,
+    )
 
 
 def _adk_call(call: ToolCall) -> JsonObject:
-    stated = {"id": call.id, "name": call.name, "args": call.args}
-    return {name: value for name, value in stated.items() if value is not None}
+    return _stated(id=call.id, name=call.name, args=call.args)
 
 
 def _adk_answer(response: ToolResponse) -> JsonObject:
     """Returns a FunctionResponse; an answer that is no object stands under `result`, as in google-adk."""
     value = response.response
     answer = value if isinstance(value, dict | None) else {"result": value}
-    stated = {"id": response.id, "name": response.name, "response": answer}
-    return {name: item for name, item in stated.items() if item is not None}
+    return _stated(id=response.id, name=response.name, response=answer)

@@ -242,110 +242,95 @@ _TOLD_IN_CHARACTERS = (
 )
 _TALK = (
     _TOLD,
-    r"you(?: ?'d| may| might| will| would| should| probably| surely)*(?: also| already)? (?:be "
-    r"(?:interested|surprised|happy)|like|want|love) to (?:know|hear|learn)(?: that)?",
-    r"you (?:may|might|should|must|probably)(?: already| also)? (?:know|have heard)(?: that)?",
-    r"i(?: do| also| just| really| actually| would| ?'d| did| have| can| ?'ve)* (?:think|thought|believe"
-    r"|guess|suppose|heard|hear|know|knew|feel|imagine|assume|remember|recall|understand|figure|mean|say"
-    r"|bet|confirm|see)(?: like| somewhere| once)?(?: that)?(?! (?:him|her|them|me|you|how)\b)",
-    r"i(?: have| ?'ve)?(?: also| just| recently| once)? (?:read|saw|seen|learned|found out)(?: somewhere| "
-    r"once)?(?: that|(?= (?:it|he|she|they|there)\b))",
-    r"i(?: ?'m| am) (?:pretty |quite )?(?:sure|certain)(?: that)?",
-    rf"(?:it|that)(?: ?'s| is| was) {_VERY}{_FEELING}(?: to (?:know|note|see|think|hear|learn))?"
-    r"(?: that\b| how\b(?! (?:many|much)))",
-    r"(?:it|that)(?: ?'s| is) (?:worth (?:noting|mentioning|knowing)|important to note|said|believed) that",
-    r"(?:they|people|some) say(?: that)?",
-    rf"(?:(?:a|one|another|the) )?{_VERY}(?:fun|interesting|cool|random|little known) fact(?: ?:| is that)",
-    r"(?:just |please )?(?:keep|bear) in mind(?: that)?|(?:just )?(?:remember|note) that|so you know"
+    r"you(?: ?'d| may| might| will| would| should| probably| surely)*(?: also| already)? (?:be (?:interested"
+    r"|surprised|happy)|like|want|love) to (?:know|hear|learn)(?: that)?|you (?:may|might|should|must"
+    r"|probably)(?: already| also)? (?:know|have heard)(?: that)?|i(?: do| also| just| really| actually| "
+    r"would| ?'d| did| have| can| ?'ve)* (?:think|thought|believe|guess|suppose|heard|hear|know|knew|feel"
+    r"|imagine|assume|remember|recall|understand|figure|mean|say|bet|confirm|see)(?: like| somewhere| "
+    r"once)?(?: that)?(?! (?:him|her|them|me|you|how)\b)|i(?: have| ?'ve)?(?: also| just| recently| once)? "
+    r"(?:read|saw|seen|learned|found out)(?: somewhere| once)?(?: that|(?= (?:it|he|she|they|there)\b))"
+    r"|i(?: ?'m| am) (?:pretty |quite )?(?:sure|certain)(?: that)?"
+    rf"|(?:it|that)(?: ?'s| is| was) {_VERY}{_FEELING}(?: to (?:know|note|see|think|hear|learn))?"
+    r"(?: that\b| how\b(?! (?:many|much)))|(?:it|that)(?: ?'s| is) (?:worth (?:noting|mentioning|knowing)"
+    r"|important to note|said|believed) that|(?:they|people|some) say(?: that)?"
+    rf"|(?:(?:a|one|another|the) )?{_VERY}(?:fun|interesting|cool|random|little known) fact(?: ?:| is that)"
+    r"|(?:just |please )?(?:keep|bear) in mind(?: that)?|(?:just )?(?:remember|note) that|so you know"
     r"|i(?: ?'m| am) afraid(?: that)?|i(?: ?'m| am) (?:happy|glad|sorry) to (?:say|tell you)(?: that)?"
-    r"|(?:the )?(?:good|bad) news(?: is)?(?: that)?|no worries|guess what|believe me|trust me|mind you"
-    r"|if you ask me|(?:can|could|would) you (?:believe|imagine) (?:it|that)",
-    r"(?:then |so )?you(?: ?'d| would| ?'ll| will| should| could| can| might| may| must)"
-    r"(?: just| definitely| really| probably| surely| also| always| totally| absolutely)*"
-    r" (?:love|like|enjoy|try|check out|consider|have to see|want to see)(?! to\b)"
-    r"|i(?: ?'d| would)(?: definitely| probably| really)? (?:suggest|recommend|go (?:with|for))"
-    r"|my (?:personal |all time |absolute )?favou?rite(?: one)?(?: ?'s| is| was| would be)",
-    r"(?:as|so) far as i(?: know| can tell| remember| recall| ?'m aware| am aware)",
-    r"(?:from )?what i(?: have| ?'ve)? (?:know|heard|read|understand|remember|can tell|gather"
-    r"|learned)(?: is that)?",
-    r"if i (?:remember|recall)(?: (?:correctly|right|rightly|well))?|if i(?: ?'m| am) not (?:mistaken|wrong)",
-    r"to (?:be honest|my knowledge|tell you the truth)|in my opinion|believe it or not|i'?m told(?: that)?",
-    r"of course|for (?:example|instance)|by the way|as a matter of fact|in fact|let me tell you|speaking "
-    r"of which|in case you (?:didn't know|wondered|were wondering|are interested)|(?:kind|sort) of(?= \w)"
-    r"|you know(?=[ ,.!?]*$)",
-    r"actually|apparently|basically|certainly|definitely|frankly|honestly|indeed|interestingly|literally"
-    r"|maybe|perhaps|obviously|personally|presumably|probably|really|seemingly|supposedly|surely"
-    r"|surprisingly|truly|essentially|totally|absolutely|(?:around|about|nearly|almost)(?= [0-9])|anyway"
-    r"|anyways|though|wow|oh|ah|aw|aww|ha|haha|hahaha|lol|yeah|yea|yep|yup|hm|hmm|uh|um|omg|btw|imo"
-    r"|luckily|fortunately|unfortunately|sadly|roughly|approximately|too|also|well(?! ?-)",
-    r"ich (?:glaube|denke|meine|finde|vermute|schätze|nehme an|weiß|habe (?:mal |schon )?(?:gehört"
-    r"|gelesen)),?(?: da(?:ss|ß))?|(?:glaube|denke|meine|finde|schätze) ich",
-    r"(?:soweit|so weit|soviel|so viel) ich (?:weiß|mich erinnere)|meines (?:wissens|erachtens)|meiner "
-    r"meinung nach|zum beispiel|z\. ?b\.|beispielsweise|wenn ich mich (?:recht |richtig |nicht "
-    r")+(?:erinnere|irre|entsinne|täusche)",
-    rf"(?:aber )?vielleicht interessiert (?:dich|sie|euch)(?: ja)?,? da(?:ss|ß)"
-    rf"|es ist {_VERY}{_FEELING},? da(?:ss|ß)"
-    r"|(?:man sagt|es heißt),?(?: da(?:ss|ß))?|ehrlich gesagt",
-    r"übrigens|eigentlich|tatsächlich|wirklich|wohl|ja|nein|interessanterweise|angeblich|offenbar"
-    r"|natürlich|bestimmt|sicherlich|jedenfalls|vielleicht|wahrscheinlich|vermutlich|leider|zum glück"
-    r"|glücklicherweise|oje|ach|ungefähr|etwa|rund|circa|quasi|sozusagen|überhaupt|allerdings|ziemlich"
-    r"|immerhin|ich würde(?: ihnen| dir)? (?:vorschlagen|empfehlen)|ich empfehle(?: ihnen| dir)?|keine "
-    r"sorge|kein problem|gute nachrichten?",
-    r"^[^\w]*(?:klar|na klar|stimmt|genau|schön|toll|super|cool|great|nice|awesome|exactly|sure|right"
-    r"|okay|ok|congrats)(?=[,!])",
-    r"je (?:pense|crois|suppose|trouve) qu(?:e\b|')|j'ai (?:lu|entendu(?: dire)?) qu(?:e\b|')|il (?:paraît"
-    r"|parait) qu(?:e\b|')|à (?:ma connaissance|mon avis)|par exemple|d'ailleurs|en fait|autant que je "
-    r"sache|vraiment|apparemment|peut-être|probablement|évidemment|bien sûr",
-    r"(?:creo|pienso|supongo|opino) que|(?:he )?(?:leído|leí|oído|oí) que|dicen que|que yo sepa|hasta "
-    r"donde sé|en mi opinión|por (?:ejemplo|cierto|supuesto)|de hecho|en realidad|realmente|probablemente"
-    r"|aparentemente|quizás?",
+    r"|(?:the )?(?:good|bad) news(?: is)?(?: that)?|no worries|guess what|believe me|trust me|mind you|if "
+    r"you ask me|(?:can|could|would) you (?:believe|imagine) (?:it|that)|(?:then |so )?you(?: ?'d| would"
+    r"| ?'ll| will| should| could| can| might| may| must)(?: just| definitely| really| probably| surely| also"
+    r"| always| totally| absolutely)* (?:love|like|enjoy|try|check out|consider|have to see|want to see)(?! "
+    r"to\b)|i(?: ?'d| would)(?: definitely| probably| really)? (?:suggest|recommend|go (?:with|for))|my "
+    r"(?:personal |all time |absolute )?favou?rite(?: one)?(?: ?'s| is| was| would be)|(?:as|so) far as i(?: "
+    r"know| can tell| remember| recall| ?'m aware| am aware)|(?:from )?what i(?: have| ?'ve)? (?:know|heard"
+    r"|read|understand|remember|can tell|gather|learned)(?: is that)?|if i (?:remember|recall)(?: "
+    r"(?:correctly|right|rightly|well))?|if i(?: ?'m| am) not (?:mistaken|wrong)|to (?:be honest|my knowledge"
+    r"|tell you the truth)|in my opinion|believe it or not|i'?m told(?: that)?|of course|for (?:example"
+    r"|instance)|by the way|as a matter of fact|in fact|let me tell you|speaking of which|in case you "
+    r"(?:didn't know|wondered|were wondering|are interested)|(?:kind|sort) of(?= \w)|you know(?=[ ,.!?]*$)"
+    r"|actually|apparently|basically|certainly|definitely|frankly|honestly|indeed|interestingly|literally"
+    r"|maybe|perhaps|obviously|personally|presumably|probably|really|seemingly|supposedly|surely|surprisingly"
+    r"|truly|essentially|totally|absolutely|(?:around|about|nearly|almost)(?= [0-9])|anyway|anyways|though"
+    r"|wow|oh|ah|aw|aww|ha|haha|hahaha|lol|yeah|yea|yep|yup|hm|hmm|uh|um|omg|btw|imo|luckily|fortunately"
+    r"|unfortunately|sadly|roughly|approximately|too|also|well(?! ?-)|ich (?:glaube|denke|meine|finde|vermute"
+    r"|schätze|nehme an|weiß|habe (?:mal |schon )?(?:gehört|gelesen)),?(?: da(?:ss|ß))?|(?:glaube|denke|meine"
+    r"|finde|schätze) ich|(?:soweit|so weit|soviel|so viel) ich (?:weiß|mich erinnere)|meines (?:wissens"
+    r"|erachtens)|meiner meinung nach|zum beispiel|z\. ?b\.|beispielsweise|wenn ich mich (?:recht |richtig "
+    r"|nicht )+(?:erinnere|irre|entsinne|täusche)"
+    rf"|(?:aber )?vielleicht interessiert (?:dich|sie|euch)(?: ja)?,? da(?:ss|ß)|es ist {_VERY}{_FEELING},? "
+    rf"da(?:ss|ß)"
+    r"|(?:man sagt|es heißt),?(?: da(?:ss|ß))?|ehrlich gesagt|übrigens|eigentlich|tatsächlich|wirklich|wohl"
+    r"|ja|nein|interessanterweise|angeblich|offenbar|natürlich|bestimmt|sicherlich|jedenfalls|vielleicht"
+    r"|wahrscheinlich|vermutlich|leider|zum glück|glücklicherweise|oje|ach|ungefähr|etwa|rund|circa|quasi"
+    r"|sozusagen|überhaupt|allerdings|ziemlich|immerhin|ich würde(?: ihnen| dir)? (?:vorschlagen|empfehlen)"
+    r"|ich empfehle(?: ihnen| dir)?|keine sorge|kein problem|gute nachrichten?|^[^\w]*(?:klar|na klar|stimmt"
+    r"|genau|schön|toll|super|cool|great|nice|awesome|exactly|sure|right|okay|ok|congrats)(?=[,!])|je "
+    r"(?:pense|crois|suppose|trouve) qu(?:e\b|')|j'ai (?:lu|entendu(?: dire)?) qu(?:e\b|')|il (?:paraît"
+    r"|parait) qu(?:e\b|')|à (?:ma connaissance|mon avis)|par exemple|d'ailleurs|en fait|autant que je sache"
+    r"|vraiment|apparemment|peut-être|probablement|évidemment|bien sûr|(?:creo|pienso|supongo|opino) que"
+    r"|(?:he )?(?:leído|leí|oído|oí) que|dicen que|que yo sepa|hasta donde sé|en mi opinión|por (?:ejemplo"
+    r"|cierto|supuesto)|de hecho|en realidad|realmente|probablemente|aparentemente|quizás?",
 )
 _TALK_IN_CHARACTERS = (
     _TOLD_IN_CHARACTERS,
     r"제 ?생각(?:에는|엔|으로는|에)|(?:제가 ?)?(?:알기로는?|아는 ?한|듣기로는?)|예를 ?들(?:어|면|자면)|참고로"
     r"|혹시|아시다시피|사실은?(?= )|정말로?|아마도?(?= )|(?:다|라)고 ?(?:알고 ?있(?:어요|습니다)|들었(?:어요"
     r"|습니다)|생각(?:해요|합니다)|해요|합니다|하네요|하더라고요|알려져 ?있(?:어요|습니다))|(?:잖아요|거든요"
-    r"|답니다|랍니다|래요|대요|다네요|라네요)(?=\W*$)|(?:는 |은 |ㄴ |인 )?것 같(?:아요|습니다)",
-    r"実は|ちなみに|たとえば|例えば|(?:[私僕]の)?知る限り(?:では)?|ご存[じ知]かもしれませんが|確か(?=[、 "
+    r"|답니다|랍니다|래요|대요|다네요|라네요)(?=\W*$)|(?:는 |은 |ㄴ |인 )?것 같(?:아요|습니다)"
+    r"|実は|ちなみに|たとえば|例えば|(?:[私僕]の)?知る限り(?:では)?|ご存[じ知]かもしれませんが|確か(?=[、 "
     r"])|たしか|たぶん|多分|おそらく|意外かもしれませんが|(?:だ|だった)?(?:と|って)(?:思い(?:ます|ました)"
     r"|思う|聞(?:いたことがあります|きました|いています)|言われてい(?:ます|る))|(?:な?ん)?(?:だ)?そうです"
     r"|らしいです|(?:な?ん|の)?です(?=[よねが。、!?！？]|$)",
 )
 
 _REACTIONS = (
-    rf"(?:how |what a |(?:that|this|it|they|those|he|she|you)(?: ?'s| ?'re| is| are| was| sounds?| looks?"
-    rf"| must be| seems?)? )?{_VERY}{_FEELING}(?: to (?:me|know|hear))?",
-    r"i (?:love|like|enjoy|hate|adore)(?: (?:it|that|them|this|these|those|him|her))?(?: a lot| very much"
-    r"| as well)?",
-    r"i(?: ?'m| am) a (?:big |huge )?fan|congratulations|congrats|exactly|sometimes|a (?:bit|little)"
-    r"|not really|no idea",
-    rf"(?:(?:that|it|this|you) )?(?:must (?:be|have been)|can be) {_VERY}{_FEELING}",
-    r"go for it|well done|way to go|same here|me (?:too|neither)|who doesn't|lucky you|sounds like fun"
-    r"|you(?: ?'re| are) not alone|you(?: ?'re| are) (?:so )?right|i (?:sure |certainly |really )?(?:do"
-    r"|did|am|have|would)(?: too| as well)?|i (?:don't|didn't|haven't|can't|wouldn't|couldn't)(?: either)?",
-    r"(?:(?:oh )?no,? )?(?:i(?:'m| am) )?(?:so |very |really )?sorry(?: (?:to hear|about) (?:that|it|this))?",
-    r"(?:thanks|thank you) for (?:what you do|sharing(?: that| this)?|letting me know|your service)",
-    r"(?:but )?i(?:'d| would) (?:love|like)(?: to)?(?: (?:try|see|visit|go|have|learn|do))?"
-    r"(?: (?:a|an|one|it|that|there))?(?: [a-z]+)?(?: (?:some ?day|one day|too|as well))?",
-    r"i (?:don't|do not) know|i(?: ?'m| am) not sure|i have no idea|i didn't know that|i can imagine"
-    r"|good for you",
-    rf"(?:das|es|die|der|wie)(?: ist| sind| war| klingt)? {_VERY}{_FEELING}|ich auch(?: nicht)?|(?:finde"
-    rf"|mag|liebe) ich auch",
-    r"ich (?:mag|liebe) (?:es|das|sie|ihn)|(?:das )?stimmt|genau|(?:na )?klar|noch nicht|manchmal"
-    r"|nicht wirklich|süß",
-    r"ab und zu|(?:ich )?leider nicht|geht mir (?:auch|genauso) so|kann ich verstehen|viel spaß",
-    r"das weiß ich (?:gerade )?nicht|ich weiß (?:es )?nicht|keine ahnung|c'est vrai|j'adore|moi aussi|je "
-    r"ne sais pas|qué (?:bien|interesante)|me encanta|yo también|no (?:lo )?sé",
-    r"(?:네|예|아니요|그럼요|물론이죠|맞아요|그렇죠|그러게요|그러네요|저도요|정말요|글쎄요|아직이요)",
-    r"(?:(?:정말|아주|너무|진짜|저도|가끔|자주) )*(?:좋아해요|좋아합니다|좋네요|좋죠|재미있(?:네요|어요)"
-    r"|귀엽(?:네요|죠)|귀여워요|대단(?:하네요|해요)|멋지네요|신기하네요|부럽네요|가요|마셔요|봐요|먹어요"
-    r"|읽어요|들어요)|잘 모르겠(?:어요|습니다)",
-    r"꼭 (?:한 ?번 )?(?:가|해|먹어|드셔|타|봐) ?보세요",
-    r"(?:はい|いいえ|ええ|うん|そう(?:です)?ね|なるほど|もちろん|まだ|私も|少しだけ|残念ながら|たまに"
-    r"|時々)(?:です)?",
-    r"(?:とても|本当に|たまに|よく|私も)?(?:いい|かわいい|おいしい|すごい|楽しい|面白い|きれい"
-    r"|うらやましい|(?:大)?好き|聞きます|見ます|読みます|飲みます|食べます|行きます)(?:です)?(?:よ|ね)*"
-    r"|(?:よく)?わかりません|知りません(?:でした)?",
+    rf"(?:how |what a |(?:that|this|it|they|those|he|she|you)(?: ?'s| ?'re| is| are| was| sounds?| looks?| "
+    rf"must be| seems?)? )?{_VERY}{_FEELING}(?: to (?:me|know|hear))?"
+    r"|i (?:love|like|enjoy|hate|adore)(?: (?:it|that|them|this|these|those|him|her))?(?: a lot| very much| "
+    r"as well)?|i(?: ?'m| am) a (?:big |huge )?fan|congratulations|congrats|exactly|sometimes|a (?:bit"
+    r"|little)|not really|no idea"
+    rf"|(?:(?:that|it|this|you) )?(?:must (?:be|have been)|can be) {_VERY}{_FEELING}"
+    r"|go for it|well done|way to go|same here|me (?:too|neither)|who doesn't|lucky you|sounds like fun"
+    r"|you(?: ?'re| are) not alone|you(?: ?'re| are) (?:so )?right|i (?:sure |certainly |really )?(?:do|did"
+    r"|am|have|would)(?: too| as well)?|i (?:don't|didn't|haven't|can't|wouldn't|couldn't)(?: either)?"
+    r"|(?:(?:oh )?no,? )?(?:i(?:'m| am) )?(?:so |very |really )?sorry(?: (?:to hear|about) (?:that|it|this))?"
+    r"|(?:thanks|thank you) for (?:what you do|sharing(?: that| this)?|letting me know|your service)"
+    r"|(?:but )?i(?:'d| would) (?:love|like)(?: to)?(?: (?:try|see|visit|go|have|learn|do))?(?: (?:a|an|one"
+    r"|it|that|there))?(?: [a-z]+)?(?: (?:some ?day|one day|too|as well))?|i (?:don't|do not) know|i(?: ?'m| "
+    r"am) not sure|i have no idea|i didn't know that|i can imagine|good for you"
+    rf"|(?:das|es|die|der|wie)(?: ist| sind| war| klingt)? {_VERY}{_FEELING}|ich auch(?: nicht)?|(?:finde|mag"
+    rf"|liebe) ich auch"
+    r"|ich (?:mag|liebe) (?:es|das|sie|ihn)|(?:das )?stimmt|genau|(?:na )?klar|noch nicht|manchmal|nicht "
+    r"wirklich|süß|ab und zu|(?:ich )?leider nicht|geht mir (?:auch|genauso) so|kann ich verstehen|viel spaß"
+    r"|das weiß ich (?:gerade )?nicht|ich weiß (?:es )?nicht|keine ahnung|c'est vrai|j'adore|moi aussi|je ne "
+    r"sais pas|qué (?:bien|interesante)|me encanta|yo también|no (?:lo )?sé|(?:네|예|아니요|그럼요|물론이죠"
+    r"|맞아요|그렇죠|그러게요|그러네요|저도요|정말요|글쎄요|아직이요)|(?:(?:정말|아주|너무|진짜|저도|가끔"
+    r"|자주) )*(?:좋아해요|좋아합니다|좋네요|좋죠|재미있(?:네요|어요)|귀엽(?:네요|죠)|귀여워요|대단(?:하네요"
+    r"|해요)|멋지네요|신기하네요|부럽네요|가요|마셔요|봐요|먹어요|읽어요|들어요)|잘 모르겠(?:어요|습니다)|꼭 "
+    r"(?:한 ?번 )?(?:가|해|먹어|드셔|타|봐) ?보세요|(?:はい|いいえ|ええ|うん|そう(?:です)?ね|なるほど"
+    r"|もちろん|まだ|私も|少しだけ|残念ながら|たまに|時々)(?:です)?|(?:とても|本当に|たまに|よく"
+    r"|私も)?(?:いい|かわいい|おいしい|すごい|楽しい|面白い|きれい|うらやましい|(?:大)?好き|聞きます|見ます"
+    r"|読みます|飲みます|食べます|行きます)(?:です)?(?:よ|ね)*|(?:よく)?わかりません|知りません(?:でした)?",
 )
 
 

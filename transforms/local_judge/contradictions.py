@@ -6,7 +6,7 @@ differ in one number. Longer texts do if all their words are aligned but one neg
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from functools import cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -33,7 +33,7 @@ from turnwise.transforms.text.words import (
     without_korean_endings,
     word_set,
 )
-from turnwise.transforms.text.words import words as words_words
+from turnwise.transforms.text.words import words as plain_words
 
 _BREAK = re.compile(r"[.,:](?=[\s*_]|$)|[!?;。！？；؟،、，\n(){}\[\]|\"“”«»—–]")
 _ANSWER = re.compile(
@@ -84,8 +84,15 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
     if claimed is not None and held is not None:
         if not is_limited and _is_denial(claimed, held):
             return f"{source} says the contrary: “{held.strip()}”."
-        if other := _other_number(words(claimed), words(held)):
-            return f"{source} says {quoted_names(other[1:])}, not {quoted_names(other[:1])}."
+        ours, theirs = words(claimed), words(held)
+        mine, others = _numbers_missing(ours, theirs), _numbers_missing(theirs, ours)
+        # Both have one number of a kind that the other lacks, and the same content beside it.
+        if (
+            len(mine) == len(others) == 1
+            and _KIND.findall(mine[0].keys[0]) == _KIND.findall(others[0].keys[0])
+            and _is_same_content(*([word for word in side if not word.demands] for side in (ours, theirs)))
+        ):
+            return f"{source} says {quoted_names([others[0].lower])}, not {quoted_names([mine[0].lower])}."
     if is_limited:
         return None
     size = len(claim.text) // 2 + _MARGIN
@@ -140,18 +147,6 @@ def _is_denial(claimed: str, held: str) -> bool:
     )
 
 
-def _other_number(claimed: list[Word], known: list[Word]) -> list[str]:
-    """Returns the only unknown number of a claim and the number in its place; else an empty list."""
-    ours, theirs = _numbers_missing(claimed, known), _numbers_missing(known, claimed)
-    if len(ours) != 1 or len(theirs) != 1:
-        return []
-    if _KIND.findall(ours[0].keys[0]) != _KIND.findall(theirs[0].keys[0]):
-        return []
-    if not _is_same_content(*([word for word in side if not word.demands] for side in (claimed, known))):
-        return []
-    return [ours[0].lower, theirs[0].lower]
-
-
 def _numbers_missing(claimed: Iterable[Word], others: Iterable[Word]) -> list[Word]:
     keys = {key for word in others for key in word.keys}
     return [word for word in claimed if any(keys.isdisjoint(demand) for demand in word.demands)]
@@ -192,7 +187,7 @@ _FILLERS = (
 @cache
 def fillers() -> Set[str]:
     """Returns the kinds of tokens that may be unaligned."""
-    return _FILLERS | {alike(word) for word in words_words(_ADVERBS)}
+    return _FILLERS | {alike(word) for word in plain_words(_ADVERBS)}
 
 
 class AlignedToken(NamedTuple):
@@ -232,7 +227,7 @@ class AlignedText:
         text = mark_named_values(text, self.names)
         text = text if text.isascii() else NEGATING.sub(f" {NOT} ", text)
         text = _ENDS.sub(f" {END} ", _COLONS.sub(f" {COLON} ", text))
-        marked = words_words(_PUNCTUATION.sub(f" {BREAK} ", text))
+        marked = plain_words(_PUNCTUATION.sub(f" {BREAK} ", text))
         self.tokens = [token for word in marked for token in _tokens(word)]
         self.names |= {word.keys[0]: word.lower for word in marked if word.lower in NUMBER_WORDS}
         self.values = {(token.kind, token.value) for token in self.tokens if token.value}
@@ -278,11 +273,6 @@ class OneDifference(NamedTuple):
     held: str = ""
 
 
-class _Pair(NamedTuple):
-    said: AlignedToken | None
-    place: int
-
-
 def only_difference(claimed: str, held: str) -> OneDifference | None:
     """Returns the only difference between a claim and the part of the evidence that says the same."""
     if len(claimed) > _LONGEST:
@@ -292,16 +282,35 @@ def only_difference(claimed: str, held: str) -> OneDifference | None:
         return None
     if len(claim.tokens) > _MOST_CLAIMED or len(evidence.tokens) > _MOST_HELD:
         return None
-    pairs = _align(claim.tokens, evidence.tokens)
-    least = _LEAST_OF_A_PRONOUN if _has_a_pronoun_alone(pairs) else _LEAST_ALIGNED
-    content = [
-        pair
-        for pair in pairs
-        if pair.said and pair.place >= 0 and not (pair.said.value or pair.said.kind in fillers())
-    ]
-    if len(content) < least or _is_name(pairs, evidence.tokens):
+    tokens = evidence.tokens
+    pairs = _align(claim.tokens, tokens)
+    aligned = [(token, i) for token, i in pairs if token and i >= 0]
+    # A claim may have a pronoun in the place of a name of the evidence.
+    has_pronoun = any(token and i < 0 and token.kind in PRONOUNS for token, i in pairs)
+    least = _LEAST_OF_A_PRONOUN if has_pronoun else _LEAST_ALIGNED
+    if sum(not (token.value or token.kind in fillers()) for token, _ in aligned) < least:
         return None
-    return _denial(pairs, claim, evidence.tokens) or _other_value(pairs, claim, evidence)
+    # What stands before a colon only names what is stated after it, as the key of a record does.
+    behind = tokens[max(i for _, i in pairs) + 1 :]
+    if any(t.kind == COLON for t in takewhile(lambda token: token.kind in (BREAK, END, COLON), behind)):
+        return None
+    before = 0 if has_pronoun else _edge(tokens[: aligned[0][1]][::-1])
+    unaligned = [token or tokens[i] for token, i in pairs if not (token and i >= 0)]
+    others = [(token, i) for token, i in aligned if token.differs(tokens[i])]
+    after = _edge(tokens[aligned[-1][1] + 1 :])
+    if not others and before is not None and (after is not None or claim.is_negated):
+        denying = [token for token in unaligned if token.kind not in fillers()]
+        if len(denying) + before + (after or 0) == 1 and all(token.kind == NOT for token in denying):
+            return OneDifference()
+    if len(others) != 1 or before != 0 or any(_cost(token) > _FILLED for token in unaligned):
+        return None
+    ((claimed_value, i),) = others
+    if is_held(claimed_value, claim.tokens, i, tokens):
+        return None
+    kind, near = tokens[i].kind, [*tokens[max(0, i - _NEAR) : i], *tokens[i + 1 : i + 1 + _NEAR]]
+    if kind in _LISTED and any(token.kind == kind for token in near):  # as in `Monday to Friday`
+        return None
+    return OneDifference(claim.names[claimed_value.value], evidence.names[tokens[i].value])
 
 
 def _cost(token: AlignedToken) -> int:
@@ -310,8 +319,10 @@ def _cost(token: AlignedToken) -> int:
     return _FILLED if token.kind in fillers() else _UNALIGNED
 
 
-def _align(claimed: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_Pair]:
-    """Returns the tokens of a claim with their places in the evidence, -1 where they have none.
+def _align(
+    claimed: Sequence[AlignedToken], held: Sequence[AlignedToken]
+) -> list[tuple[AlignedToken | None, int]]:
+    """Returns the tokens of a claim with their indexes in the evidence, -1 where they have none.
 
     A claim may begin and end anywhere in the evidence (semi-global alignment with the least cost of unaligned
     tokens, after Needleman and Wunsch 1970). Articles, auxiliaries, endings and punctuation cost little.
@@ -335,46 +346,13 @@ def _align(claimed: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> lis
         steps.append(step)
         if min(rows) >= _TOO_MUCH:
             return []
-    pairs: list[_Pair] = []
+    pairs: list[tuple[AlignedToken | None, int]] = []
     number, position = len(steps), min(range(len(rows)), key=rows.__getitem__)
     while number:
         move = steps[number - 1][position]
-        pairs.append(_Pair(None if move == 2 else claimed[number - 1], -1 if move == 1 else position - 1))
+        pairs.append((None if move == 2 else claimed[number - 1], -1 if move == 1 else position - 1))
         number, position = number - (move != 2), position - (move != 1)
     return pairs[::-1]
-
-
-def _has_a_pronoun_alone(pairs: Sequence[_Pair]) -> bool:
-    """Returns whether a claim has a pronoun in the place of a name of the evidence."""
-    return any(pair.said is not None and pair.place < 0 and pair.said.kind in PRONOUNS for pair in pairs)
-
-
-def _is_name(pairs: Sequence[_Pair], held: Sequence[AlignedToken]) -> bool:
-    """Returns whether the evidence only names what it states after a colon, as the key of a record does."""
-    last = max(pair.place for pair in pairs)
-    up_to_a_word = takewhile(lambda token: token.kind in (BREAK, END, COLON), held[last + 1 :])
-    return any(token.kind == COLON for token in up_to_a_word)
-
-
-def _denial(pairs: Sequence[_Pair], claim: AlignedText, held: Sequence[AlignedToken]) -> OneDifference | None:
-    aligned = [pair.place for pair in pairs if pair.said and pair.place >= 0]
-    last = aligned[-1]
-    unaligned = [pair.said or held[pair.place] for pair in pairs if not (pair.said and pair.place >= 0)]
-    before, after = _start(pairs, held), _edge(held[last + 1 :])
-    if before is None or (after is None and not claim.is_negated):
-        return None
-    denying = [token for token in unaligned if token.kind not in fillers()]
-    denials = len(denying) + before + (after or 0)
-    is_same = not any(pair.said.differs(held[pair.place]) for pair in pairs if pair.said and pair.place >= 0)
-    return (
-        OneDifference() if is_same and denials == 1 and all(token.kind == NOT for token in denying) else None
-    )
-
-
-def _start(pairs: Sequence[_Pair], held: Sequence[AlignedToken]) -> int | None:
-    """Returns the number of negations before the first aligned token, 0..1; None: more is there."""
-    first = next(pair.place for pair in pairs if pair.said and pair.place >= 0)
-    return 0 if _has_a_pronoun_alone(pairs) else _edge(held[:first][::-1])
 
 
 def _edge(outside: Sequence[AlignedToken]) -> int | None:
@@ -388,30 +366,6 @@ def _edge(outside: Sequence[AlignedToken]) -> int | None:
         elif token.kind not in fillers():
             return None
     return denials
-
-
-def _other_value(pairs: Sequence[_Pair], claim: AlignedText, evidence: AlignedText) -> OneDifference | None:
-    held = evidence.tokens
-    if any(
-        _cost(pair.said or held[pair.place]) > _FILLED
-        for pair in pairs
-        if not (pair.said and pair.place >= 0)
-    ):
-        return None
-    aligned = [(pair.said, pair.place) for pair in pairs if pair.said and pair.place >= 0]
-    others = [(claimed, position) for claimed, position in aligned if claimed.differs(held[position])]
-    if len(others) != 1 or _start(pairs, held) != 0:
-        return None
-    ((claimed, position),) = others
-    if is_held(claimed, claim.tokens, position, held):
-        return None
-    kind, near = (
-        held[position].kind,
-        [*held[max(0, position - _NEAR) : position], *held[position + 1 : position + 1 + _NEAR]],
-    )
-    if kind in _LISTED and any(token.kind == kind for token in near):  # as in `Monday to Friday`
-        return None
-    return OneDifference(claim.names[claimed.value], evidence.names[held[position].value])
 
 
 _SIDES = {"zqunit": (-1,), "zqhalf": (-1, 1), NUMBER: (1, 2)}
@@ -429,9 +383,8 @@ def is_held(
     """
     others = [other for other, token in enumerate(held) if token.value == value.value]
     if sides := _SIDES.get(value.kind):
-        beside = [
-            token for token in _beside(claim, claim.index(value), sides) if NUMBER in (value.kind, token.kind)
-        ]
+        beside = _beside(claim, claim.index(value), sides)
+        beside = [token for token in beside if NUMBER in (value.kind, token.kind)]
         return any(
             not beside or any(mine.aligns(token) for mine in beside for token in _beside(held, other, sides))
             for other in others
@@ -439,8 +392,8 @@ def is_held(
     return any(other in _sentence(held, position) or _may_be_meant(held, other, claim) for other in others)
 
 
-def _beside(tokens: Sequence[AlignedToken], position: int, sides: Sequence[int]) -> Iterator[AlignedToken]:
-    return (tokens[position + side] for side in sides if 0 <= position + side < len(tokens))
+def _beside(tokens: Sequence[AlignedToken], i: int, sides: Sequence[int]) -> list[AlignedToken]:
+    return [tokens[i + side] for side in sides if 0 <= i + side < len(tokens)]
 
 
 def _sentence(tokens: Sequence[AlignedToken], position: int) -> range:

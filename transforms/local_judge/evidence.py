@@ -97,19 +97,16 @@ class _Piece:
         self.grammar = sum([not word.is_content for word in self.words])
         size = len(self.words)
         self.is_prose = self.grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
-        self._starts: list[int] = []
         self._windows_of: dict[str, list[int]] = {}
         self._keys_near: dict[int, set[str]] = {}
-        self._numbers: NumberPlaces | None = None
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             self._index(number, self.words[start : start + _BLOCK])
 
     def _index(self, number: int, block: list[Word]) -> None:
-        windows_of = self._windows_of
         for key in chain.from_iterable([word.keys for word in block if word.is_content]):
-            windows = windows_of.get(key)
+            windows = self._windows_of.get(key)
             if windows is None:
-                windows_of[key] = [number - 1, number]
+                self._windows_of[key] = [number - 1, number]
             elif windows[-1] == number - 1:
                 windows.append(number)
             elif windows[-1] != number:
@@ -132,18 +129,18 @@ class _Piece:
             self._keys_near[window] = _keys(self.words[first : first + _AROUND])
         return self._keys_near[window]
 
+    @cached_property
     def numbers(self) -> NumberPlaces:
-        """Returns where numbers (also in words) and identifiers stand."""
-        if self._numbers is None:
-            self._numbers = NumberPlaces({}, {})
-            for position, word in enumerate(self.words[1:-1], 1):
-                if word.keys[0][0] == "#" or word.demands:
-                    if not self._is_entry(position):
-                        around = alike(self.words[position - 1]), alike(self.words[position + 1])
-                        self._numbers.between.setdefault(around, []).append(position)
-                    for key in word.keys:
-                        self._numbers.of.setdefault(key, []).append(position)
-        return self._numbers
+        """Where numbers (also in words) and identifiers stand."""
+        numbers = NumberPlaces({}, {})
+        for position, word in enumerate(self.words[1:-1], 1):
+            if word.keys[0][0] == "#" or word.demands:
+                if not self._is_entry(position):
+                    around = alike(self.words[position - 1]), alike(self.words[position + 1])
+                    numbers.between.setdefault(around, []).append(position)
+                for key in word.keys:
+                    numbers.of.setdefault(key, []).append(position)
+        return numbers
 
     @cached_property
     def spelled(self) -> SpelledText:
@@ -155,7 +152,7 @@ class _Piece:
 
     def _is_entry(self, position: int) -> bool:
         """Returns whether a word is a value of its own, as in a record, a list or a table."""
-        starts, tokens = self._all_starts(), self.tokens
+        starts, tokens = self._starts, self.tokens
         before = self.text[starts[position - 1] + len(tokens[position - 1]) : starts[position]]
         after = self.text[starts[position] + len(tokens[position]) : starts[position + 1]]
         return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
@@ -168,7 +165,7 @@ class _Piece:
         return self._stretch(best[0], best[-1])
 
     def _sentences(self, places: list[int]) -> list[list[int]]:
-        tokens, starts = self.tokens, self._all_starts()
+        tokens, starts = self.tokens, self._starts
         sentences = [places[:1]]
         for last, position in pairwise(places):
             if _SENTENCE_END.search(self.text, starts[last] + len(tokens[last]), starts[position]):
@@ -181,16 +178,16 @@ class _Piece:
         return sum([content.get(key, 0.0) for key in keys])
 
     def _stretch(self, first: int, last: int) -> EvidenceSpan:
-        text, starts = self.text, self._all_starts()
+        text, starts = self.text, self._starts
         begin, after = first - _BLOCK, last + 1 + _BLOCK
         start, end = starts[first], starts[last] + len(self.tokens[last])
         before = text[starts[begin] : start] if begin > 0 else "\n" + text[:start]
         rest = text[end : starts[after]] if after < len(self.words) else text[end:] + "\n"
         return EvidenceSpan(before + text[start:end] + rest, len(before), len(before) + end - start)
 
-    def _all_starts(self) -> list[int]:
-        self._starts = self._starts or starts_of(self.tokens, self.text)
-        return self._starts
+    @cached_property
+    def _starts(self) -> list[int]:
+        return starts_of(self.tokens, self.text)
 
 
 class EvidencePassage(NamedTuple):

@@ -11,7 +11,7 @@ the content that the evidence and one passage hold, with a credit of two words.
 
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from itertools import chain, takewhile
 from math import exp
 from typing import Literal, NamedTuple
@@ -108,7 +108,8 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence) -> Grounding
     if passages and (most := overstated(claim.text, passages[0].span(claim.content))):
         reason = f"The evidence says “{most}” of several."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
-    covered, weight = coverage(claim, known, passages, mentioned), weight_in_answer(claim)
+    covered = coverage(claim, known, passages, mentioned)
+    weight = min(1.0, sum(claim.content.values()) / _FULL_WEIGHT)
     if probability([(covered, weight)]) >= PROBABLE:
         held = f"The evidence holds {covered:.0%} of it."
         return GroundingVerdict("supported", quote, held, covered, weight)
@@ -117,9 +118,8 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence) -> Grounding
     grammar = [key for word in claim.words if not word.is_content for key in word.keys]
     comparable = known.is_prose and not known.keys.isdisjoint(grammar)
     unknown = missing_words(claim, known.keys)
-    reason = "The evidence has its words, but not together."
-    if unknown:
-        reason = f"No evidence says {quoted_names(unknown)}."
+    together = "The evidence has its words, but not together."
+    reason = f"No evidence says {quoted_names(unknown)}." if unknown else together
     return GroundingVerdict("unsupported", quote, reason, covered, weight, is_comparable=comparable)
 
 
@@ -160,7 +160,7 @@ LOG_ODDS_OF_NOTHING = -9.20
 """Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
 LOG_ODDS_OF_ALL = 2.24
 """Log odds where the coverage is 1."""
-_FULL_WEIGHT = 3 * WORD_WEIGHT
+_FULL_WEIGHT = 3 * WORD_WEIGHT  # of a claim that counts wholly among the sentences of an answer
 _CREDIT = 2 * WORD_WEIGHT
 _GRAMMAR = 2
 """What a function word weighs, as a multiple of its own weight."""
@@ -180,11 +180,6 @@ def probability(parts: Sequence[tuple[float, float]]) -> float:
     """Returns how probably people call a text supported, 0..1, by coverage and weight of its claims."""
     share = sum(covered * weight for covered, weight in parts) / sum(weight for _, weight in parts)
     return 1 / (1 + exp(-LOG_ODDS_OF_NOTHING * (1 - share) - LOG_ODDS_OF_ALL * share))
-
-
-def weight_in_answer(claim: Claim) -> float:
-    """Returns how much a claim counts among the sentences of an answer, 0..1: with three content words, 1."""
-    return min(1.0, sum(claim.content.values()) / _FULL_WEIGHT)
 
 
 def coverage(
@@ -217,7 +212,12 @@ class _Compared:
         strange += any(word.is_negation for word in claim.words) and not known.is_negated
         self._all = self._content + sum([weight for _, weight in self._grammar]) + _STRANGE * strange
         self._anywhere = sum([weight for key, weight in claim.content.items() if key in known.keys])
-        light, other = _unknown_weights(claim, known.keys)
+        # What words of alphabets weigh that are not known: those of little meaning, and others.
+        light = other = 0.0
+        for word in claim.words:
+            if word.is_content and not is_run_of_characters(word.lower):
+                unknown = sum([weight for key, weight in word.features if key not in known.keys])
+                light, other = (light + unknown, other) if word.lower in LIGHT else (light, other + unknown)
         if other:
             self._all += _MISSING.get(guessed_language(claim.text), _MISSING_ELSEWHERE) * other
         if self._anywhere:
@@ -234,19 +234,6 @@ class _Compared:
 
     def _grammar_in(self, keys: Container[str]) -> float:
         return sum([weight for key, weight in self._grammar if key in keys])
-
-
-def _unknown_weights(claim: Claim, known: Container[str]) -> tuple[float, float]:
-    """Returns the weights of words of alphabets that are not known: those of little meaning, and others."""
-    light = other = 0.0
-    for word in claim.words:
-        if word.is_content and not is_run_of_characters(word.lower):
-            weight = sum([weight for key, weight in word.features if key not in known])
-            if word.lower in LIGHT:
-                light += weight
-            else:
-                other += weight
-    return light, other
 
 
 def _strange_names(claim: Claim, known: Container[str]) -> int:
@@ -274,7 +261,7 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
     """
     piece = passage.piece
     for position, word in enumerate(claim.words[1:-1], 1):
-        other = _in_place_of(claim.words, position, piece.words, piece.numbers()) if word.demands else None
+        other = _in_place_of(claim.words, position, piece.words, piece.numbers) if word.demands else None
         if other:
             return f"The evidence says {quoted_names([other])}, not {quoted_names([word.lower])}."
     return None
@@ -286,21 +273,18 @@ def _in_place_of(
     others = numbers.between.get((alike(claimed[position - 1]), alike(claimed[position + 1])), ())
     if not 0 < len(others) <= _MOST_PLACES:
         return None
-    places = [numbers.of.get(key, ()) for keys in claimed[position].demands for key in keys]
-    if any(len(same_number) > _MOST_PLACES for same_number in places):
-        return None
-    same_number = set(chain.from_iterable(places))
-    if len(same_number) > _MOST_PLACES:
-        return None
+    same_number: set[int] = set()
+    for key in (key for keys in claimed[position].demands for key in keys):
+        same_number.update(numbers.of.get(key, ())[: _MOST_PLACES + 1])
+        if len(same_number) > _MOST_PLACES:
+            return None
     if any(_has_its_name(claimed, position, held, number, others) for number in same_number):
         return None
     same, best = max((sum(_words_around(claimed, position, held, other)), -other) for other in others)
     if any(_has_its_place(claimed, position, held, number, -best) for number in same_number):
         return None
-    least = max(
-        [sum(_words_around(claimed, position, held, number)) + 1 for number in same_number], default=0
-    )
-    return held[-best].lower if same >= max(least, _LEAST_WORDS) else None
+    around = [sum(_words_around(claimed, position, held, number)) + 1 for number in same_number]
+    return held[-best].lower if same >= max(*around, _LEAST_WORDS, 0) else None
 
 
 def _has_its_name(
@@ -320,35 +304,23 @@ def _has_its_place(
 
     So do both numbers of `3 euros for adults and 2 euros for children`.
     """
-    around, others = (
-        _words_around(claimed, position, held, number),
-        _words_around(claimed, position, held, other),
-    )
-    sides = position, len(claimed) - position - 1
-    return any(
-        mine > another or 0 < side == mine == another
-        for mine, another, side in zip(around, others, sides, strict=True)
-    )
+    around, others = (_words_around(claimed, position, held, i) for i in (number, other))
+    sides = zip(around, others, (position, len(claimed) - position - 1), strict=True)
+    return any(mine > another or 0 < side == mine == another for mine, another, side in sides)
 
 
 def _words_around(
     claimed: Sequence[Word], position: int, held: Sequence[Word], other: int
 ) -> tuple[int, int]:
     """Returns how many words before and after two places are the same, without a gap, 0..4 each."""
-    last = position + 1 + _MOST_WORDS_A_SIDE
-    ours, theirs = (
-        claimed[max(0, position - _MOST_WORDS_A_SIDE) : position],
-        held[max(0, other - _MOST_WORDS_A_SIDE) : other],
-    )
-    return (
-        _same(reversed(ours), reversed(theirs)),
-        _same(claimed[position + 1 : last], held[other + 1 : other + 1 + _MOST_WORDS_A_SIDE]),
-    )
-
-
-def _same(ours: Iterable[Word], theirs: Iterable[Word]) -> int:
-    pairs = zip(ours, theirs, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: alike(pair[0]) == alike(pair[1]), pairs))
+    most, counts = _MOST_WORDS_A_SIDE, []
+    for ours, theirs in (
+        (claimed[max(0, position - most) : position][::-1], held[max(0, other - most) : other][::-1]),
+        (claimed[position + 1 : position + 1 + most], held[other + 1 : other + 1 + most]),
+    ):
+        pairs = zip(ours, theirs, strict=False)
+        counts.append(sum(1 for _ in takewhile(lambda pair: alike(pair[0]) == alike(pair[1]), pairs)))
+    return counts[0], counts[1]
 
 
 MAX_QUESTIONS = 1_000
@@ -378,9 +350,8 @@ def supported(questions: Sequence[SupportQuestion]) -> list[GroundingVerdict]:
         TooLargeError: There are too many sentences or characters.
     """
     if len(questions) > MAX_QUESTIONS:
-        raise TooLargeError(
-            f"{len(questions)} sentences and sources; the local judge compares {MAX_QUESTIONS}"
-        )
+        size = len(questions)
+        raise TooLargeError(f"{size} sentences and sources; the local judge compares {MAX_QUESTIONS}")
     by_sources: dict[tuple[str, ...], list[int]] = {}
     for i, question in enumerate(questions):
         by_sources.setdefault(question.sources, []).append(i)
@@ -455,11 +426,11 @@ def _normal(text: str) -> str:
 
 
 def _overlap(wanted: Claim, answer: Claim) -> float:
-    there = answer.weights
-    common = sum(min(weight, there.get(key, 0.0)) for key, weight in wanted.weights.items())
+    ours, theirs = wanted.weights, answer.weights
+    common = sum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
     if not common:
         return 0.0
-    both = _RECALL_FACTOR * sum(wanted.weights.values()) + sum(there.values())
+    both = _RECALL_FACTOR * sum(ours.values()) + sum(theirs.values())
     return min(1.0, (1 + _RECALL_FACTOR) * common / both)
 
 

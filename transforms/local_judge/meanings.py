@@ -173,9 +173,8 @@ class _MeantWords(dict[str, Word]):
             if meant.is_content:
                 word = meant._replace(lower=word.lower, is_negation=word.is_negation)
             if word.lower in LIGHT:
-                word = word._replace(
-                    features=tuple((key, weight * _LIGHT_SHARE) for key, weight in word.features)
-                )
+                halved = ((key, weight * _LIGHT_SHARE) for key, weight in word.features)
+                word = word._replace(features=tuple(halved))
         elif word.lower in _OF_GRAMMAR:
             (meant,) = read_words([_OF_GRAMMAR[word.lower]])
             word = meant._replace(lower=word.lower)

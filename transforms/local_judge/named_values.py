@@ -96,9 +96,7 @@ def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None
     held, names = _OF_NUMBERS.get(currency.lower()), dict[str, str]()
     mark_named_values(text, names)
     named = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
-    currencies = [
-        value for value in named if value and value.kind == "unit" and value.number < len(_CURRENCIES)
-    ]
+    currencies = [v for v in named if v and v.kind == "unit" and v.number < len(_CURRENCIES)]
     if held is None or len(currencies) != 1 or held in currencies:
         return None
     row = _CURRENCIES[currencies[0].number].split()
@@ -130,10 +128,7 @@ _PAIRS = (
         r"\1pas",
     ),
     (r"\b((?:aucune?|rien|jamais)\b[^.,;:!?]{0,60}?)\bn(?:e\s+|['’])", r"\1"),
-    (
-        rf"\bno\s+({_IN_BETWEEN})(?:nada|nunca|jamás|ning[uú]n|ninguno|ninguna|nadie|tampoco)\b",
-        r"no \1",
-    ),
+    (rf"\bno\s+({_IN_BETWEEN})(?:nada|nunca|jamás|ning[uú]n|ninguno|ninguna|nadie|tampoco)\b", r"no \1"),
     (r"\bnon-(?!stop|profit|fiction)(?=[^\W\d_]{4})|\bnon(?=[a-z]{3,}[ai]ble\b)", "not "),
     (r"\bout[ -]of[ -](?=(?:stock|service|order|print)\b)", "not in "),
 )
@@ -166,10 +161,10 @@ def is_denied(text: str) -> bool:
 def denies(text: str, known: Set[str]) -> bool:
     """Returns whether what a clause with one negation denies is known."""
     denied = list(_denied(text))
-    total, shared = weigh(denied), weigh(word for word in denied if is_half_known(word, known))
-    return not denied or (
-        is_half_known(denied[0], known) and sum(shared.values()) >= _MOST_DENIED * sum(total.values())
-    )
+    if denied and not is_half_known(denied[0], known):
+        return False
+    shared = weigh(word for word in denied if is_half_known(word, known))
+    return sum(shared.values()) >= _MOST_DENIED * sum(weigh(denied).values())
 
 
 def _denied(text: str) -> Iterator[Word]:

@@ -128,14 +128,11 @@ class FlagIndex:
             if not flag.content.keys() <= claim.content.keys():
                 continue
             share = sum(flag.content.values()) / sum((rest | flag.content).values())
-            if flag.value == UNKNOWN:
-                is_denying = not is_less and share >= _MOST
-            elif flag.value == "false":
-                is_denying = not is_less and is_known
+            if flag.value == "true":
+                is_denying = negated
             else:
-                is_denying = negated if flag.value == "true" else not is_less and is_known
-                is_denying = is_denying and share >= _MOST
-            if is_denying:
+                is_denying = not is_less and (is_known or flag.value == UNKNOWN)
+            if is_denying and (share >= _MOST or flag.value == "false"):
                 yield flag
 
 
@@ -205,17 +202,15 @@ class RecordStatus(NamedTuple):
 def read_statuses(values: Mapping[str, Set[str]]) -> list[RecordStatus]:
     """Returns the statuses among the values of all keys of the evidence."""
     named = {name: held for name, held in values.items() if _KEY.search(split_capitals(name).lower())}
-    is_one = len({raw.lower() for held in named.values() for raw in held}) == 1
-    single = ((name, *held) for name, held in named.items() if len(held) == 1)
-    return [status for name, raw in single for status in _read(name, raw, must_be_named=not is_one)]
-
-
-def _read(name: str, raw: str, *, must_be_named: bool) -> Iterator[RecordStatus]:
-    value = re.sub(r"[_-]", " ", raw.strip('\\"'))
-    content = {key for word in words(value) if word.is_content for key in word.keys}
-    if content and len(value) >= _SHORTEST:
-        about = {key for word in words(split_capitals(name).replace("_", " ")) for key in word.keys}
-        yield RecordStatus(name, value, is_denied(value), content, about, must_be_named)
+    must_be_named = len({raw.lower() for held in named.values() for raw in held}) != 1
+    statuses = []
+    for name, raw in ((name, *held) for name, held in named.items() if len(held) == 1):
+        value = re.sub(r"[_-]", " ", raw.strip('\\"'))
+        content = {key for word in words(value) if word.is_content for key in word.keys}
+        if content and len(value) >= _SHORTEST:
+            about = {key for word in words(split_capitals(name).replace("_", " ")) for key in word.keys}
+            statuses.append(RecordStatus(name, value, is_denied(value), content, about, must_be_named))
+    return statuses
 
 
 def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) -> RecordStatus | None:

@@ -23,7 +23,6 @@ _ENDING = re.compile(
     r"[\s:*#•-]{0,20}(\d{4})(?!\d)",
     re.IGNORECASE,
 )
-_FOUR_DIGITS = re.compile(r"\d{4}")
 _MAY_BE_CODE = re.compile(r"\d[\d \u00a0‐‑()-]{4,}\d|[A-Z][ -]?\d|\d[ -]?[A-Z]|[a-z]\d|\d[a-z]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -80,7 +79,7 @@ def as_spelled(sentence: str, texts: Sequence[SpelledText]) -> str:
 
 def names_ending(sentence: str) -> bool:
     """Returns whether a sentence names a number by its last digits."""
-    return _FOUR_DIGITS.search(sentence) is not None and _ENDING.search(sentence) is not None
+    return re.search(r"\d{4}", sentence) is not None and _ENDING.search(sentence) is not None
 
 
 def has_code(sentence: str) -> bool:
@@ -97,7 +96,12 @@ def missing_endings(sentence: str, texts: Sequence[SpelledText]) -> list[str]:
 def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
     runs, done, first = list(_RUN.finditer(sentence)), 0, 0
     while first < len(runs):
-        for last in reversed(range(first, _last(sentence, runs, first))):
+        end = first
+        while end < min(len(runs), first + _MOST_RUNS) and _is_part(runs[end][0]):
+            if end > first and not _GAP.fullmatch(sentence, runs[end - 1].end(), runs[end].start()):
+                break
+            end += 1
+        for last in reversed(range(first, end)):
             code = "".join(run[0] for run in runs[first : last + 1])
             least = _FEWEST_DIGITS if code.isdigit() else _SHORTEST
             is_code = len(code) >= least and any(map(str.isdigit, code))
@@ -107,16 +111,6 @@ def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
                 break
         first += 1
     yield sentence[done:]
-
-
-def _last(sentence: str, runs: Sequence[re.Match[str]], first: int) -> int:
-    """Returns the end of the runs that may belong to the code that begins with one of them."""
-    last = first
-    while last < min(len(runs), first + _MOST_RUNS) and _is_part(runs[last][0]):
-        if last > first and not _GAP.fullmatch(sentence, runs[last - 1].end(), runs[last].start()):
-            break
-        last += 1
-    return last
 
 
 def _is_part(run: str) -> bool:
@@ -141,9 +135,7 @@ _PARTS = re.compile(r"\d+|[^\W\d_]+")
 def missing_codes(sentence: str, texts: Iterable[str]) -> list[str]:
     """Returns the codes of a sentence that none of some texts of `parts_of` holds."""
     codes = [match[0] for match in _CODE.finditer(sentence) if not _is_number(match[0])]
-    if not codes:
-        return []
-    known = list(texts)
+    known = list(texts) if codes else []
     return [code for code in codes if not any(parts_of(code) in text for text in known)]
 
 

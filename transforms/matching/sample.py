@@ -357,13 +357,13 @@ class PackedCase(NamedTuple):
     """An eval case that this program encoded and compressed.
 
     Attributes:
-        eval_set_id: Eval set of the case; None: none is stated.
+        eval_set_id: Eval set of the case; "": none is stated.
         eval_id: Name in the set.
         data: The encoded case.
         model: Encoded cases that this one was compressed by the likeness to; many share it.
     """
 
-    eval_set_id: str | None
+    eval_set_id: str
     eval_id: str
     data: bytes
     model: bytes
@@ -371,7 +371,7 @@ class PackedCase(NamedTuple):
     @property
     def key(self) -> CaseKey:
         """Unique key of the case."""
-        return CaseKey(self.eval_set_id or "", self.eval_id)
+        return CaseKey(self.eval_set_id, self.eval_id)
 
     def unpacked(self) -> EvalCase:
         """Returns the case."""
@@ -384,7 +384,6 @@ class CaseEntry(NamedTuple):
 
     record: Record
     key: CaseKey
-    eval_set_id: str | None
     data: bytes
 
     @property
@@ -396,7 +395,7 @@ class CaseEntry(NamedTuple):
 
 def case_entry(record: Record, case: EvalCase) -> CaseEntry:
     """Encodes a case."""
-    return CaseEntry(record, case.key, case.eval_set_id, pickle.dumps(case, pickle.HIGHEST_PROTOCOL))
+    return CaseEntry(record, case.key, pickle.dumps(case, pickle.HIGHEST_PROTOCOL))
 
 
 def packed_entries(entries: Sequence[CaseEntry]) -> bytes:
@@ -421,7 +420,7 @@ def packed_cases(entries: Sequence[CaseEntry]) -> bytes:
     for entry in entries:
         packing = zlib.compressobj(_FASTEST, zdict=model)
         data = packing.compress(entry.data) + packing.flush()
-        cases.append(PackedCase(entry.eval_set_id, entry.key.eval_id, data, model))
+        cases.append(PackedCase(*entry.key, data, model))
     return pickle.dumps(cases, pickle.HIGHEST_PROTOCOL)
 
 

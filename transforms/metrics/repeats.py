@@ -42,13 +42,13 @@ class Repeats(Struct):
                 self._add_runs(case, runs, sign)
 
     def _add_runs(self, case: str, runs: dict[str, _Runs], sign: int = 1) -> None:
-        own = self.cases.setdefault(case, {})
+        counts = self.cases.setdefault(case, {})
         for name, (count, passes) in runs.items():
-            before = own.pop(name, (0, 0))
+            before = counts.pop(name, (0, 0))
             after = before[0] + sign * count, before[1] + sign * passes
             if any(after):
-                own[name] = after
-        if not own:
+                counts[name] = after
+        if not counts:
             del self.cases[case]
         if len(self.cases) > MOST_CASES:
             self._give_up()
@@ -65,7 +65,7 @@ class Repeats(Struct):
             `cases`, `runs` (the smallest number of decided runs of a case), `pass_hat_k` and `pass_at_k`,
             lists of `{k, cases, value, low, high}`; None: no run of a named case was decided.
         """
-        runs = [own[criterion] for own in self.cases.values() if criterion in own]
+        runs = [counts[criterion] for counts in self.cases.values() if criterion in counts]
         if not runs:
             return None
         largest = min(max(count for count, _ in runs), MOST_RUNS)
@@ -137,9 +137,9 @@ def slices_of(sample: Sample, wanted: Sequence[str]) -> dict[str, frozenset[int]
         answer = pair.actual.grounded if pair.actual is not None else None
         for label in answer.tags if answer is not None else ():
             turns.setdefault(label, []).append(pair.index)
-    found: dict[str, frozenset[int] | None] = {tag: None for tag in sample.tags}
-    found |= {tag: frozenset(places) for tag, places in turns.items()}
-    slices = {tag: places for tag, places in found.items() if is_wanted(tag, wanted)}
+    labels: dict[str, frozenset[int] | None] = {tag: None for tag in sample.tags}
+    labels |= {tag: frozenset(places) for tag, places in turns.items()}
+    slices = {tag: places for tag, places in labels.items() if is_wanted(tag, wanted)}
     language = sample.conversation.language
     return slices | {f"{LANGUAGE}:{language}": None} if LANGUAGE in wanted and language else slices
 

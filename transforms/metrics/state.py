@@ -213,17 +213,17 @@ def add_panel(counts: PanelCounts, entry: CriterionScores) -> None:
 
 def merge_panels(counts: PanelCounts, more: PanelCounts, sign: int) -> None:
     """Adds counts, in place, or takes them back (`sign` -1); what falls to nothing goes."""
-    for key, own in more.items():
-        mine = counts.setdefault(key, Counter())
-        add_counts(mine, own, sign)
-        if not mine:
+    for key, numbers in more.items():
+        sums = counts.setdefault(key, Counter())
+        add_counts(sums, numbers, sign)
+        if not sums:
             del counts[key]
 
 
 def panel_column(counts: PanelCounts, criterion: str, level: str) -> JsonObject | None:
     """Returns what a row of metrics says of a panel; None: there was none."""
-    found = counts.get((criterion, level == "conversation"))
-    return panel_summary(found) if found else None
+    questions = counts.get((criterion, level == "conversation"))
+    return panel_summary(questions) if questions else None
 
 
 # The state.
@@ -502,7 +502,7 @@ def packed(state: MetricsState) -> bytes:
             state.sampled_out,
             state.repeats.cases,
             state.repeats.is_full,
-            {name: packed(own) for name, own in state.slices.items()},
+            {name: packed(part) for name, part in state.slices.items()},
             [(*key, counts) for key, counts in state.panels.items()],
             (state.units.kept, state.units.level, state.units.total),
         )
@@ -515,21 +515,21 @@ def unpacked(data: bytes) -> MetricsState:
     Raises:
         ValueError: It is nothing that `packed` gave, or of another version of it.
     """
-    found = _DECODER.decode(data)
-    if found.version != _VERSION:
-        raise ValueError(f"metrics of version {found.version} cannot be read, only of version {_VERSION}")
+    encoded = _DECODER.decode(data)
+    if encoded.version != _VERSION:
+        raise ValueError(f"metrics of version {encoded.version} cannot be read, only of version {_VERSION}")
     return MetricsState(
-        found.conversations,
-        found.turns,
-        found.passes,
-        found.fails,
-        {(tally.criterion, tally.turn): _unpacked_tally(tally) for tally in found.tallies},
-        {(turn, kind, tool): [_int(a), _int(b)] for turn, kind, tool, a, b in found.ces},
-        Counter(found.sampled_out),
-        Repeats(found.repeats, found.are_repeats_full),
-        {name: unpacked(own) for name, own in found.slices.items()},
-        {(name, is_whole): Counter(counts) for name, is_whole, counts in found.panels},
-        Units(*found.units),
+        encoded.conversations,
+        encoded.turns,
+        encoded.passes,
+        encoded.fails,
+        {(tally.criterion, tally.turn): _unpacked_tally(tally) for tally in encoded.tallies},
+        {(turn, kind, tool): [_int(a), _int(b)] for turn, kind, tool, a, b in encoded.ces},
+        Counter(encoded.sampled_out),
+        Repeats(encoded.repeats, encoded.are_repeats_full),
+        {name: unpacked(part) for name, part in encoded.slices.items()},
+        {(name, is_whole): Counter(counts) for name, is_whole, counts in encoded.panels},
+        Units(*encoded.units),
     )
 
 

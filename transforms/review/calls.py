@@ -69,10 +69,10 @@ class CallEffects:
             return known
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
-        found = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
+        made = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
         if len(self._known) < _MOST_KNOWN and len(key or "") <= _LONGEST_NAME:
-            self._known[key] = found
-        return found
+            self._known[key] = made
+        return made
 
 
 class MadeCalls(Struct):
@@ -251,9 +251,9 @@ def _expected(pair: TurnPair, expected: ExpectedTurn, effects: CallEffects) -> E
 def _with_finite_numbers(value: JsonValue) -> JsonValue:
     """Replaces infinite numbers and NaN by texts: JSON has null for them, as if nothing was there."""
     if isinstance(value, dict):
-        return {name: _with_finite_numbers(one) for name, one in value.items()}
+        return {name: _with_finite_numbers(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_with_finite_numbers(one) for one in value]
+        return [_with_finite_numbers(item) for item in value]
     if not isinstance(value, float) or isfinite(value):
         return value
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
@@ -340,10 +340,22 @@ def limited(transcript: Transcript, kept: int | None = None, most: int = MOST_BY
         return transcript
     for characters, entries in _STEPS:
         cut = _Cut(characters, entries)
-        found = cut.transcript(transcript)
-        if _size(found) <= most:
-            return found
-    return _without_turns(found, cut.left_out, kept, most)
+        shortened = cut.transcript(transcript)
+        if _size(shortened) <= most:
+            return shortened
+    turns = shortened["turns"]
+    room = most - _size({**shortened, "turns": []}) - 64
+    chosen, last = set(), len(turns) - 1
+    # The one to keep, then alternately from the start and from the end.
+    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
+    ends = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i) if 0 <= place <= last]
+    for place in dict.fromkeys([*named, *ends]):
+        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
+        if size <= room:
+            room -= size
+            chosen.add(place)
+    cut.left_out["turns"] = len(turns) - len(chosen)
+    return {**shortened, "turns": [turns[place] for place in sorted(chosen)]}
 
 
 def _size(transcript: Transcript) -> float:
@@ -377,7 +389,7 @@ class _Cut:
             return self._any(value)
         if isinstance(value, list):
             self.left_out["entries"] += max(0, len(value) - self._entries)
-            return [self._value("", each) for each in value[: self._entries]]
+            return [self._value("", item) for item in value[: self._entries]]
         return self._part(value) if isinstance(value, dict) else value
 
     def _text(self, text: str) -> str:
@@ -398,20 +410,3 @@ class _Cut:
             if len(text) <= self._characters:
                 return value
         return self._text(text)
-
-
-def _without_turns(transcript: Transcript, left_out: LeftOut, kept: int | None, most: int) -> Transcript:
-    """Returns a transcript without the turns that it has no room for."""
-    turns = transcript["turns"]
-    room = most - _size({**transcript, "turns": []}) - 64
-    chosen, last = set(), len(turns) - 1
-    # The one to keep, then alternately from the start and from the end.
-    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
-    ends = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i) if 0 <= place <= last]
-    for place in dict.fromkeys([*named, *ends]):
-        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
-        if size <= room:
-            room -= size
-            chosen.add(place)
-    left_out["turns"] = len(turns) - len(chosen)
-    return {**transcript, "turns": [turns[place] for place in sorted(chosen)]}

@@ -69,24 +69,24 @@ def problems_of(
         effects: Finds unexpected destructive calls where the criteria of the run do not; None: there is no
             destructive call.
     """
-    found, conversation = [], scored.sample.conversation
+    problems, conversation = [], scored.sample.conversation
     if conversation.ended is not None and broke_off(conversation):
-        found.append(ReviewProblem("expectations", 1.0, text=end_text(conversation)))
+        problems.append(ReviewProblem("expectations", 1.0, text=end_text(conversation)))
     if verdict.status is None and STATUS not in scored.sampled_out:
-        found.append(ReviewProblem("undecided", 0.0, text="; ".join(verdict.reasons) or "no verdict"))
+        problems.append(ReviewProblem("undecided", 0.0, text="; ".join(verdict.reasons) or "no verdict"))
     for entry in scored.scores:
         criterion, overall = entry.criterion, entry.overall
         if overall is not None and overall.outcome == "FAIL":
             place, rests_on_calls = _worst(entry, overall), criterion.needs_expected_calls
             gap = gap_of(criterion, overall)
-            found.append(
+            problems.append(
                 ReviewProblem(criterion.harm, gap, criterion.name, *place, compares_calls=rests_on_calls)
             )
     if effects is not None:
-        found += _destructive(scored, effects)
-    if not found and verdict.status == "FAIL":
+        problems += _destructive(scored, effects)
+    if not problems and verdict.status == "FAIL":
         return [_unmet(scored, verdict)]
-    return sorted(found, key=lambda problem: (HARM_TERMS.index(problem.term), -problem.gap))
+    return sorted(problems, key=lambda problem: (HARM_TERMS.index(problem.term), -problem.gap))
 
 
 def _unmet(scored: ScoredConversation, verdict: Verdict) -> ReviewProblem:
@@ -100,9 +100,9 @@ def _unmet(scored: ScoredConversation, verdict: Verdict) -> ReviewProblem:
     for pair in sample.pairs:
         if pair.label:
             return problem._replace(turn=pair.index, text=why_unpaired(pair), label=(pair.label, ""))
-        found = _first_unmet(sample.replay(pair).outcomes)
-        if found is not None:
-            return found._replace(turn=pair.index)
+        unmet = _first_unmet(sample.replay(pair).outcomes)
+        if unmet is not None:
+            return unmet._replace(turn=pair.index)
     return _first_unmet(sample.scenario_outcomes) or _first_unjustified(scored) or problem
 
 
@@ -126,10 +126,10 @@ def _first_unjustified(scored: ScoredConversation) -> ReviewProblem | None:
 
 def _worst(entry: CriterionScores, overall: Score) -> tuple[int | None, Score]:
     """Returns the failed turn with the largest gap, of equal ones the first; else the whole."""
-    failed = [found for found in entry.turns if found[1].outcome == "FAIL"]
+    failed = [turn for turn in entry.turns if turn[1].outcome == "FAIL"]
     if len(failed) < 2:
         return failed[0] if failed else (None, overall)
-    return max(failed, key=lambda found: (gap_of(entry.criterion, found[1]), -found[0]))
+    return max(failed, key=lambda turn: (gap_of(entry.criterion, turn[1]), -turn[0]))
 
 
 def gap_of(criterion: Criterion, score: Score) -> float:
@@ -221,8 +221,8 @@ def unclear_tools(sample: Sample, made: MadeCalls, effects: CallEffects, criteri
         effects: Effects of the calls.
         criterion: Compares calls with expected ones.
     """
-    found = _unclear(sample, made, effects, criterion)
-    return tool_names([effects.of(call).tool for call in found]) if found else []
+    calls = _unclear(sample, made, effects, criterion)
+    return tool_names([effects.of(call).tool for call in calls]) if calls else []
 
 
 def _unclear(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[ToolCall]:
@@ -232,15 +232,15 @@ def _unclear(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: T
     if case.actions is not None:
         wanted = [*case.actions, *chain.from_iterable(map(_wanted, case.turns))]
         return _not_wanted(chain.from_iterable(made.changing), wanted, effects)
-    found: list[ToolCall] = []
+    unclear: list[ToolCall] = []
     recorded = [pair for pair in sample.pairs if pair.actual is not None]
     for pair, calls in zip(recorded, made.changing, strict=True):
         if calls:
             if not _is_compared(sample, pair):
-                found += calls
+                unclear += calls
             elif not _has_expected_calls(sample, pair):
-                found += _not_wanted(calls, _wanted(pair.expected), effects)
-    return found
+                unclear += _not_wanted(calls, _wanted(pair.expected), effects)
+    return unclear
 
 
 def _is_compared(sample: Sample, pair: TurnPair) -> bool:
@@ -265,7 +265,7 @@ def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:
     """Returns the required and the optional calls of a golden turn."""
     if turn is None:
         return []
-    optional = [one.tool_call for one in turn.expectations if one.skip and one.tool_call]
+    optional = [item.tool_call for item in turn.expectations if item.skip and item.tool_call]
     return [*(turn.tool_calls or ()), *optional]
 
 
@@ -276,31 +276,31 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallE
     left: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
     for want in wanted:
         left[None if has_resources else want.name].append(want)
-    found, tried = list[ToolCall](), 0
+    extra, tried = list[ToolCall](), 0
     for number, call in enumerate(writes):
         same = left[None if has_resources else call.name]
         tried += len(same) * comparison_cost(call) ** 2
         if tried > _MOST_COMPARED:
-            return [*found, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
+            return [*extra, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
         alike = (same_tool(want, call) and not _COMPARE.differences(want, call) for want in same)
         place = next((i for i, is_alike in enumerate(alike) if is_alike), None)
         if place is None:
-            found.append(call)
+            extra.append(call)
         elif not effects.of(call).idempotent:
             del same[place]
-    return found
+    return extra
 
 
 def _not_equal(made: list[ToolCall], wanted: Iterable[ToolCall], effects: CallEffects) -> list[ToolCall]:
     """Returns the calls that equal no expected one; they may mean the same."""
-    left, found = Counter(map(call_key, wanted)), list[ToolCall]()
+    left, extra = Counter(map(call_key, wanted)), list[ToolCall]()
     for call in made:
         key = call_key(call)
         if not left[key]:
-            found.append(call)
+            extra.append(call)
         elif not effects.of(call).idempotent:
             left[key] -= 1
-    return found
+    return extra
 
 
 # Says what is wrong with the calls of a turn or a conversation, by its first difference.
@@ -347,15 +347,15 @@ def _by_details(details: JsonObject) -> CallProblem | None:
         return _told(_MISSING, missing, "missing ")
     if wrong and isinstance(wrong[0], dict) and isinstance(wrong[0].get("expected"), str):
         tool = wrong[0]["expected"].partition("(")[0]
-        differences = [Difference(**each) for each in wrong[0]["arguments"]]
+        differences = [Difference(**item) for item in wrong[0]["arguments"]]
         return CallProblem(_WRONG, tool, _differing(tool, differences) or f"called {wrong[0]['actual']}")
     return _told(_EXTRA, extra, "not expected: ") if extra else None
 
 
 def _entries(details: JsonObject, key: str) -> list[JsonValue]:
     """Returns a list of the details; empty: there is none."""
-    found = details.get(key)
-    return found if isinstance(found, list) else []
+    entries = details.get(key)
+    return entries if isinstance(entries, list) else []
 
 
 def _differing(tool: str, differences: Sequence[Difference]) -> str:
@@ -395,7 +395,7 @@ def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Seq
     """Returns the expected and the made calls of a turn, or of the whole conversation."""
     if turn is None:
         wanted = sample.eval_case.actions if sample.eval_case else None
-        return wanted or [], [call for each in sample.conversation.turns for call in each.tool_calls]
+        return wanted or [], [call for item in sample.conversation.turns for call in item.tool_calls]
     pair = next(pair for pair in sample.pairs if pair.index == turn)
     wanted = pair.expected.tool_calls if pair.expected else None
     return wanted or [], pair.actual.tool_calls if pair.actual else []
@@ -491,10 +491,10 @@ def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
     score = problem.score
     if score is None:
         return problem.text or f"the verdict is FAIL ({problem.term})"
-    told = _without_place(score.explanation or score.reason or "")
-    if told.startswith(f"Turn {problem.turn} "):
-        return f"t{told[1:]}"
-    return f"{problem.criterion}: {told}" if told else f"{problem.criterion} failed"
+    shown = _without_place(score.explanation or score.reason or "")
+    if shown.startswith(f"Turn {problem.turn} "):
+        return f"t{shown[1:]}"
+    return f"{problem.criterion}: {shown}" if shown else f"{problem.criterion} failed"
 
 
 def _without_place(text: str) -> str:
@@ -544,7 +544,7 @@ def to_read(
         if number < of_a_cluster:
             rounds[number].append(row)
             taken[row["cluster"]] += 1
-    return [row for own in rounds for row in own][:most]
+    return [row for round_of_rows in rounds for row in round_of_rows][:most]
 
 
 class ReadingList:

@@ -29,35 +29,6 @@ class Confusion(NamedTuple):
     false_fail: int
     true_fail: int
 
-    @property
-    def agreement(self) -> float | None:
-        """Share of equal outcomes; None without any."""
-        return _share(self.true_pass + self.true_fail, sum(self))
-
-    @property
-    def precision(self) -> float | None:
-        """Of what the criterion passes, the share that people pass; None if it passes nothing."""
-        return _share(self.true_pass, self.true_pass + self.false_pass)
-
-    @property
-    def fail_precision(self) -> float | None:
-        """Of what the criterion fails, the share that people fail; None if it fails nothing."""
-        return _share(self.true_fail, self.true_fail + self.false_fail)
-
-    @property
-    def fail_recall(self) -> float | None:
-        """Of what people fail, the share that the criterion fails; None if they fail nothing."""
-        return _share(self.true_fail, self.true_fail + self.false_pass)
-
-    @property
-    def recall(self) -> float | None:
-        """Of what people pass, the share that the criterion passes; None if they pass nothing."""
-        return _share(self.true_pass, self.true_pass + self.false_fail)
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
 
 def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     """Returns Cohen's kappa of two raters, at most 1; None if it is not defined.

@@ -30,19 +30,16 @@ class _Shown(dict[int, str]):
     """What is shown of a character, found at its first use."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = shown = _shown(chr(code))
-        return shown
-
-
-def _shown(char: str) -> str:
-    kind = category(char)
-    if char in _KEPT:
-        return char
-    if char in _FILLERS or char in _VARIATION_SELECTORS:
-        return HIDDEN
-    if kind in ("Cc", "Cs") or char in _OVERRIDES or "\U000e0000" <= char <= "\U000e0fff":
-        return "\ufffd"
-    return HIDDEN if kind == "Cf" else char
+        char = shown = chr(code)
+        kind = category(char)
+        if char in _FILLERS or char in _VARIATION_SELECTORS:
+            shown = HIDDEN
+        elif kind in ("Cc", "Cs") or char in _OVERRIDES or "\U000e0000" <= char <= "\U000e0fff":
+            shown = "\ufffd"
+        elif kind == "Cf":
+            shown = HIDDEN
+        self[code] = char if char in _KEPT else shown
+        return self[code]
 
 
 _SHOWN = _Shown({0x0D: " ", 0x2028: "\n", 0x2029: "\n"})
@@ -71,12 +68,7 @@ class _Folded(dict[int, str]):
         return found
 
 
-_FOLDED = _Folded(
-    {
-        **dict.fromkeys(map(ord, "\u2223\u00a6\u2502\u01c0"), "|"),
-        **dict(zip(map(ord, "⟨〈⟩〉"), "<<>>", strict=True)),
-    }
-)
+_FOLDED = _Folded(dict(zip(map(ord, "\u2223\u00a6\u2502\u01c0⟨〈⟩〉"), "||||<<>>", strict=True)))
 
 _NAMES = (
     r"(?:start|end)_of_\w+|bos|eos|sop|eop|s|pad|unk|mask|cls|sep"
@@ -362,10 +354,6 @@ def natural_order(name: str) -> tuple[tuple[object, ...], str]:
     ['v2', 'v2.1', 'v10']
     """
     parts = _NATURAL_NUMBER.split(name)
-    return tuple(_by_value(part) if place % 2 else part for place, part in enumerate(parts)), name
-
-
-def _by_value(digits: str) -> tuple[int, str]:
-    """Returns a key that sorts numbers of any length, which `int` refuses beyond 4,300 digits."""
-    shown = digits.lstrip("0")
-    return len(shown), shown
+    # `int` refuses numbers beyond 4,300 digits: the longer one is the larger one.
+    bare = ((part, part.lstrip("0")) for part in parts)
+    return tuple((len(number), number) if i % 2 else part for i, (part, number) in enumerate(bare)), name

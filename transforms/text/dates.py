@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from functools import lru_cache
 from itertools import product, starmap
@@ -9,9 +10,9 @@ from typing import Literal, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
-from turnwise.transforms.text.words import MONTHS
+from turnwise.transforms.text.words import MONTHS, by_place
 
 _LONGEST = 48
 _FIRST_SECONDS, _DATES_FIRST_MILLISECONDS = 1e9, 1e10
@@ -88,17 +89,24 @@ def with_noon_in_digits(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _read(text: str) -> tuple[DateReading, ...]:
     lower = with_noon_in_digits(" ".join(text.lower().split()))
-    days = _days(lower)
-    if days:
+    if days := _days(lower):
         return tuple(DateReading(day, None, None) for day in days)
-    found = _TIME.search(lower)
-    if found is None or not (found[2] or found[4]):
+    match = _TIME.search(lower)
+    if match is None or not (match[2] or match[4]):
         return ()
-    clock, rest = _clock(found), lower[: found.start()].rstrip(" ,")
-    if not rest and found[5] and found[5].startswith("-"):
+    hour, minute, second, half, offset = match.groups()
+    hours = int(hour)
+    if half:
+        hours = hours % 12 + 12 * (half == "p") if 1 <= hours <= 12 else 24
+    try:
+        clock = time(hours, int(minute or 0), int(second or 0))
+    except ValueError:
+        return ()
+    rest = lower[: match.start()].rstrip(" ,")
+    if not rest and offset and offset.startswith("-"):
         return ()  # a range
     readings: tuple[date | None, ...] = _days(rest) if rest else (None,)
-    return tuple(DateReading(day, clock, _offset(found[5])) for day in readings) if clock else ()
+    return tuple(DateReading(day, clock, _offset(offset)) for day in readings)
 
 
 def epoch_date(number: float) -> tuple[DateReading, ...]:
@@ -125,10 +133,10 @@ def likeness_of_dates(left: tuple[DateReading, ...], right: tuple[DateReading, .
     only one states the offset of its time.
     """
     pairs = zip(left, right, strict=True) if len(left) == len(right) else product(left, right)
-    found = set(starmap(_same, pairs))
-    if found <= {False}:
+    same = set(starmap(_same, pairs))
+    if same <= {False}:
         return "different"
-    return "same" if found == {True} and len(left) == len(right) else "unclear"
+    return "same" if same == {True} and len(left) == len(right) else "unclear"
 
 
 def _same(left: DateReading, right: DateReading) -> bool | None:
@@ -137,55 +145,34 @@ def _same(left: DateReading, right: DateReading) -> bool | None:
     if first is not None and second is not None:
         return first == second
     if not (left.day or right.day) and left.offset is not None and right.offset is not None:
-        return _minutes_of(left) == _minutes_of(right)
+        # Minutes after midnight in UTC of times without a day.
+        sides = ((side.clock or time(), side.offset or 0) for side in (left, right))
+        minutes = [(c.hour * 60 + c.minute + c.second / 60 - offset) % (24 * 60) for c, offset in sides]
+        return minutes[0] == minutes[1]
     midnight = time() if left.day or right.day else None
     is_same = left.day == right.day and (left.clock or midnight) == (right.clock or midnight)
     is_open = left.clock and right.clock and (left.offset is None) != (right.offset is None)
     return None if is_same and is_open else is_same
 
 
-def _minutes_of(reading: DateReading) -> float:
-    """Returns the minutes after midnight in UTC of a time without a day."""
-    clock = reading.clock or time()
-    return (clock.hour * 60 + clock.minute + clock.second / 60 - (reading.offset or 0)) % (24 * 60)
-
-
 def _days(text: str) -> tuple[date, ...]:
-    found = _YEAR_FIRST.fullmatch(text)
-    if found:
-        return _valid([(found[1] or found[5], found[3] or found[6], found[4] or found[7])])
-    found = _YEAR_LAST.fullmatch(text)
-    if found:
-        year = found[4] if len(found[4]) == 4 else f"20{found[4]}"
-        readings = [(year, found[1], found[3]), (year, found[3], found[1])]
-        return _valid(readings[::-1])[:1] if found[2] == "." else _valid(readings)
-    found = _IN_CHARACTERS.fullmatch(text)
-    if found:
-        return _valid([(found[1], found[2], found[3])])
-    found = _IN_WORDS.fullmatch(text)
-    if found:
-        return _valid([(found[5], MONTHS.get(found[2] or found[3], 0), found[1] or found[4])])
-    return ()
-
-
-def _valid(readings: list[tuple[str, str | int, str]]) -> tuple[date, ...]:
+    readings: list[tuple[str, str | int, str]] = []
+    if match := _YEAR_FIRST.fullmatch(text):
+        readings = [(match[1] or match[5], match[3] or match[6], match[4] or match[7])]
+    elif match := _YEAR_LAST.fullmatch(text):
+        year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
+        readings = [(year, match[1], match[3]), (year, match[3], match[1])]
+        readings = readings[::-1] if match[2] == "." else readings
+    elif match := _IN_CHARACTERS.fullmatch(text):
+        readings = [(match[1], match[2], match[3])]
+    elif match := _IN_WORDS.fullmatch(text):
+        readings = [(match[5], MONTHS.get(match[2] or match[3], 0), match[1] or match[4])]
     days: list[date] = []
     for year, month, day in readings:
-        try:
+        with suppress(ValueError):
             days.append(date(int(year), int(month), int(day)))
-        except ValueError:
-            continue
-    return tuple(dict.fromkeys(days))
-
-
-def _clock(found: re.Match[str]) -> time | None:
-    hour, half = int(found[1]), found[4]
-    if half:
-        hour = hour % 12 + 12 * (half == "p") if 1 <= hour <= 12 else 24
-    try:
-        return time(hour, int(found[2] or 0), int(found[3] or 0))
-    except ValueError:
-        return None
+    # With dots, the day comes first, if it may.
+    return tuple(dict.fromkeys(days[:1] if match and match[2] == "." else days))
 
 
 def _offset(text: str | None) -> int | None:
@@ -199,23 +186,16 @@ def _offset(text: str | None) -> int | None:
 
 # Reads the names of weekdays.
 
-_NAMES = (
+_NAMES = by_place(
     "monday tuesday wednesday thursday friday saturday sunday",
     "montag dienstag mittwoch donnerstag freitag samstag sonntag",
     "lundi mardi mercredi jeudi vendredi samedi dimanche",
     "lunes martes miércoles jueves viernes sábado domingo",
 )
-WEEKDAYS = {
-    f"{name}{ending}": day
-    for names in _NAMES
-    for day, name in enumerate(names.split())
-    for ending in ("", "s")
-}
+WEEKDAYS = {f"{name}{ending}": day for name, day in _NAMES.items() for ending in ("", "s")}
 """Name in lower case -> 0..6, Monday first; with names of repeated days, as `sundays` and `sonntags`."""
 
-WEEKDAY_CHARACTERS = {
-    char: day for chars in ("月火水木金土日", "월화수목금토일") for day, char in enumerate(chars)
-}
+WEEKDAY_CHARACTERS = by_place("月 火 水 木 金 土 日", "월 화 수 목 금 토 일")
 """Character of a Japanese or Korean weekday -> 0..6."""
 
 WEEKDAY_IN_CHARACTERS = r"([月火水木金土日])曜日?|([월화수목금토일])요일"
@@ -226,15 +206,15 @@ _WEEKDAY = re.compile(rf"{WEEKDAY_IN_CHARACTERS}|\b(?:{'|'.join(WEEKDAYS)})\b")
 
 def weekdays_in(text: str) -> set[int]:
     """Returns the weekdays, 0..6, that a text names in one of six languages."""
-    found = ((one[1] or one[2], one[0]) for one in _WEEKDAY.finditer(text.lower()))
-    return {WEEKDAY_CHARACTERS[char] if char else WEEKDAYS[name] for char, name in found}
+    names = ((match[1] or match[2], match[0]) for match in _WEEKDAY.finditer(text.lower()))
+    return {WEEKDAY_CHARACTERS[char] if char else WEEKDAYS[name] for char, name in names}
 
 
 # Reads times of log records: RFC 3339 texts, seconds or milliseconds since the epoch.
 
 # As seconds, the year 5138; as milliseconds, March 1973.
 _FIRST_MILLISECONDS = 1e11
-_OWN = ("event_time", "eventTime", "timestamp")
+_OF_EVENTS = ("event_time", "eventTime", "timestamp")
 
 
 def _spellings(*names: str) -> frozenset[str]:
@@ -305,16 +285,11 @@ def value_time(value: JsonValue) -> float | None:
     are read, not arguments, responses or other content of the conversation.
     """
     if isinstance(value, dict) and not value.keys() & _WHOLE:
-        own = next((time for time in _own_times(value) if time is not None), None)
-        if own is not None:
-            return own
+        holders = [h for h in (value.get("event"), value, value.get("turn")) if isinstance(h, dict)]
+        for time_value in (holder[key] for holder in holders for key in _OF_EVENTS if key in holder):
+            if (seconds := time_seconds(time_value)) is not None:
+                return seconds
     return max(_inner_times(value), default=None)
-
-
-def _own_times(value: JsonObject) -> Iterator[float | None]:
-    for holder in (value.get("event"), value, value.get("turn")):
-        if isinstance(holder, dict):
-            yield from (time_seconds(holder[key]) for key in _OWN if key in holder)
 
 
 def _inner_times(value: JsonValue) -> Iterator[float]:
@@ -324,8 +299,7 @@ def _inner_times(value: JsonValue) -> Iterator[float]:
     elif isinstance(value, dict):
         for key, item in value.items():
             if key in _TIMES:
-                time = time_seconds(item)
-                if time is not None:
-                    yield time
+                if (seconds := time_seconds(item)) is not None:
+                    yield seconds
             elif key in _HOLDERS:
                 yield from _inner_times(item)

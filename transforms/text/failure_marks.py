@@ -98,10 +98,11 @@ def states_failure(
             mark = _is_true(value)
             mark = _status(value) if mark is None else mark
         elif plain in _EXIT_KEYS:
-            mark = {"0": True}.get(str(value), False) if _is_whole_number(value) else None
+            is_number = not isinstance(value, bool) and re.fullmatch(r"-?\d{1,10}", str(value))
+            mark = str(value) == "0" if is_number else None
         elif plain in _FLAG_KEYS:
             mark = False if _is_true(value) is True and not is_record else None
-        elif _is_error(value):
+        elif value.strip().lower() not in _NO_ERROR if isinstance(value, str) else value:
             return True
         else:
             continue
@@ -133,14 +134,6 @@ def _marks_of(keys: tuple[str, ...]) -> tuple[Mapping[str, str], bool]:
     plain = [plain_key(key) for key in keys]
     marks = {name: key for name, key in zip(plain, keys, strict=True) if name in _MARK_KEYS}
     return marks, not all(name in TELLING_KEYS for name in plain)
-
-
-def _is_whole_number(value: JsonValue) -> bool:
-    return re.fullmatch(r"-?\d{1,10}", str(value)) is not None and not isinstance(value, bool)
-
-
-def _is_error(value: JsonValue) -> bool:
-    return value.strip().lower() not in _NO_ERROR if isinstance(value, str) else bool(value)
 
 
 def _is_true(value: JsonValue) -> bool | None:

@@ -225,10 +225,10 @@ class SinkKind(Struct, frozen=True, kw_only=True):
 
 
 def deferred(module: str, name: str) -> Any:
-    """Returns a function of a module of `pipeline.io`, which is imported when it is called."""
+    """Returns a function of a module of `pipeline`, which is imported when it is called."""
 
     def call(*arguments: Any) -> Any:
-        return getattr(import_module(f"turnwise.pipeline.io.{module}"), name)(*arguments)
+        return getattr(import_module(f"turnwise.pipeline.{module}"), name)(*arguments)
 
     return call
 

@@ -13,7 +13,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import SCHEMES
 
 _store, _bigquery, _parquet, _staging = (
-    partial(deferred, name) for name in ("store", "bigquery_sink", "parquet_sink", "staging")
+    partial(deferred, f"io.{name}") for name in ("store", "bigquery_sink", "parquet_sink", "staging")
 )
 
 register_sink(

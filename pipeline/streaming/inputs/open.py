@@ -2,8 +2,10 @@
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple
 
+from turnwise.pipeline.io.sinks.base import deferred
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
 from turnwise.pipeline.streaming.inputs.files import LinesSource
@@ -95,9 +97,6 @@ class CompositeSource(StreamSource):
             source.close()
 
 
-OpenFunction: TypeAlias = Callable[[str, SourceOptions, Checkpoints], StreamSource]
-
-
 class InputKind(NamedTuple):
     """A kind of input, chosen by how `--input` begins.
 
@@ -113,7 +112,7 @@ class InputKind(NamedTuple):
 
     scheme: str
     form: str
-    open: OpenFunction
+    open: Callable[[str, SourceOptions, Checkpoints], StreamSource]
     is_local: bool = False
     is_single: bool = False
     left: "Callable[[SourceOptions, Checkpoints], Sequence[str]] | None" = None
@@ -135,23 +134,19 @@ def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> 
     return KafkaSource(name, options.max_record_bytes)
 
 
-def _open_otlp(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
-    from turnwise.pipeline.streaming.inputs.otlp import open_receiver
-
-    return open_receiver(name, options, checkpoints)
-
-
-def _left_by_receiver(options: SourceOptions, checkpoints: Checkpoints) -> Sequence[str]:
-    from turnwise.pipeline.streaming.inputs.otlp import refused_before
-
-    return refused_before(options.directory, checkpoints)
-
-
+_otlp = partial(deferred, "streaming.inputs.otlp")
 INPUT_KINDS = (
     InputKind("-", "- (standard input)", _open_standard_input, is_local=True, is_single=True),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
     InputKind("kafka:", "kafka://HOST:PORT/TOPIC?group=G", _open_kafka),
-    InputKind("otlp:", "otlp://HOST:PORT (receives OTLP/HTTP)", _open_otlp, True, True, _left_by_receiver),
+    InputKind(
+        "otlp:",
+        "otlp://HOST:PORT (receives OTLP/HTTP)",
+        _otlp("open_receiver"),
+        True,
+        True,
+        _otlp("refused_before"),
+    ),
 )
 
 

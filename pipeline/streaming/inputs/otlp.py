@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from threading import Thread
 
 from turnwise.pipeline.io.terminal import complain
@@ -86,15 +85,15 @@ def _refusals(refused: int) -> list[str]:
     return [f"{_SOURCE}: {refused} spans were refused: they lack ids"] if refused else []
 
 
-def refused_before(directory: Path, checkpoints: Checkpoints) -> Sequence[str]:
+def refused_before(options: SourceOptions, checkpoints: Checkpoints) -> Sequence[str]:
     """Returns how many spans earlier processes of a stream refused, for a process without a receiver.
 
     Raises ConfigError if something that was received waits to be read.
     """
-    waiting, refused = received_before(directory, _SOURCE, checkpoints)
+    waiting, refused = received_before(options.directory, _SOURCE, checkpoints)
     if waiting:
         raise ConfigError(
-            f"--output {directory}: {waiting} received requests were not read; "
+            f"--output {options.directory}: {waiting} received requests were not read; "
             "add --input otlp://127.0.0.1:0, or the address that received them"
         )
     return _refusals(refused)

@@ -50,17 +50,7 @@ class PubSubSource(StreamSource):
         self._settled: OrderedDict[int, None] = OrderedDict()
         self._client, self._subscription = _connect(uri)
         self._is_temporary = is_topic
-        self._stream = self._receive()
-        # A service that refuses the streaming pull does so at once.
-        try:
-            self._stream.result(timeout=_REFUSED_WITHIN_SECONDS)
-        except futures.TimeoutError:
-            pass
-        except Exception as error:
-            self.close()
-            raise ConfigError(_refusal(uri, error)) from None
 
-    def _receive(self) -> Any:
         from google.cloud.pubsub_v1.types import FlowControl
 
         flow = FlowControl(
@@ -69,7 +59,15 @@ class PubSubSource(StreamSource):
             max_lease_duration=_HOLD_SECONDS,
             max_duration_per_lease_extension=_LEASE_SECONDS,
         )
-        return self._client.subscribe(self._subscription, callback=self._take, flow_control=flow)
+        self._stream = self._client.subscribe(self._subscription, callback=self._take, flow_control=flow)
+        # A service that refuses the streaming pull does so at once.
+        try:
+            self._stream.result(timeout=_REFUSED_WITHIN_SECONDS)
+        except futures.TimeoutError:
+            pass
+        except Exception as error:
+            self.close()
+            raise ConfigError(_refusal(uri, error)) from None
 
     def _take(self, message: Any) -> None:
         """Receives a message; called in the library's threads."""

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import monotonic, time
-from typing import Any, TypeAlias
+from typing import Any
 
 from turnwise.pipeline.report.terminal import RunCounts, failure_counters, run_counts
 from turnwise.pipeline.streaming.build import WindowSum
@@ -229,14 +229,11 @@ class InFlightRecords:
         return len(self._places)
 
 
-_Job: TypeAlias = tuple[Future[Any], Callable[[], Any]]
-
-
 class BackgroundThread:
     """Runs calls one after the other in a daemon thread, which does not block the end of the process."""
 
     def __init__(self, name: str) -> None:
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         Thread(target=self._work, name=name, daemon=True).start()
 
     def submit(self, call: Callable[[], Any]) -> Future[Any]:

@@ -92,7 +92,7 @@ COMMIT;
 
 @contextmanager
 def disk_errors(connection: sqlite3.Connection) -> Iterator[None]:
-    """Converts errors of a database to OSError, in one line that begins with the path of its file."""
+    """Raises OSError for errors of a database, in one line that begins with the path of its file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -349,7 +349,9 @@ class Segments:
         new = SegmentId(segment.table, self._current[segment.table].number + 1)
         path = self._directory / segment.name
         with path.open("rb") as source, (self._directory / new.name).open("wb") as target:
-            for start, end in _between(dead, self._lengths[segment]):
+            starts = [0, *(start + size for start, size in dead)]
+            ends = [*(start for start, _ in dead), self._lengths[segment]]
+            for start, end in zip(starts, ends, strict=True):
                 source.seek(start)
                 while start < end:
                     start += target.write(source.read(min(end - start, _COPIED_AT_ONCE)))
@@ -375,10 +377,3 @@ class Segments:
         """Closes the files."""
         for file in self._files.values():
             file.close()
-
-
-def _between(dead: Sequence[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Returns (start, end) of the parts between the dead spans of a file."""
-    starts = [0, *(start + size for start, size in dead)]
-    ends = [*(start for start, _ in dead), length]
-    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]

@@ -102,8 +102,11 @@ class Engine:
             raise self.problem
 
     def _live(self) -> Iterator[StreamEvent]:
+        most = self._limits.conversations
         while not self._must_end():
-            items = yield from self._in_worker(partial(self._source.poll, self._room()))
+            scored = self._scored() - self._scored_before
+            room = _BUNDLE if most is None else min(_BUNDLE, most - scored)
+            items = yield from self._in_worker(partial(self._source.poll, room))
             if items:
                 yield from self._admit(items)
             else:
@@ -148,12 +151,6 @@ class Engine:
     def _scored(self) -> int:
         counts = self._store.counts
         return counts["results"] + counts["lost_conversations"]
-
-    def _room(self) -> int:
-        """Returns how many records may be read now."""
-        if self._limits.conversations is None:
-            return _BUNDLE
-        return min(_BUNDLE, self._limits.conversations - (self._scored() - self._scored_before))
 
     def _admit(self, items: Iterable[SourceRecord]) -> Iterator[StreamEvent]:
         """Passes readable records to the pipeline and stores the failures of the others."""

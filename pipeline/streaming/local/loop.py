@@ -229,8 +229,7 @@ class StreamLoop:
             self._scorer.start()
             for value in values:
                 self._read(value.value, value.timestamp)
-            self._close_groups()
-            self._close_sessions()
+            self._close_due()
             self._outcomes += self._scorer.finish()
             PROGRESS.held += self._held
         outcomes, self._outcomes = self._outcomes, []
@@ -265,21 +264,21 @@ class StreamLoop:
         if rejected is not None:
             self._score(rejected, timestamp)
 
-    def _close_groups(self) -> None:
-        while self._groups.due <= self._watermark:
-            for name, group in self._groups.take_due(_visit(self._groups), self._rules):
+    def _close_due(self) -> None:
+        """Closes the groups and sessions that are due, each at the time of a timer, as elsewhere."""
+        groups, sessions = self._groups, self._sessions
+        while groups.due <= self._watermark:
+            for name, group in groups.take_due(firing_time(groups.due).micros / 1e6, self._rules):
                 self._held -= group.held()
-                events, failures = self._groups.named(name, group, self._rules, self._counts)
+                events, failures = groups.named(name, group, self._rules, self._counts)
                 for event in events:
-                    self._add(self._sessions, event, Timestamp.of(group.last_time))
+                    self._add(sessions, event, Timestamp.of(group.last_time))
                 for failure in failures:
                     self._score(failure, Timestamp.of(group.last_time))
-
-    def _close_sessions(self) -> None:
-        while self._sessions.due <= self._watermark:
-            for name, session in self._sessions.take_due(_visit(self._sessions), self._rules):
+        while sessions.due <= self._watermark:
+            for name, session in sessions.take_due(firing_time(sessions.due).micros / 1e6, self._rules):
                 self._held -= session.held()
-                content = self._sessions.joined(name, session, self._rules, is_kept=False)
+                content = sessions.joined(name, session, self._rules, is_kept=False)
                 self._score(content, Timestamp.of(session.last_time))
 
     def _score(self, content: RecordContent, timestamp: Timestamp) -> None:
@@ -295,8 +294,3 @@ class StreamLoop:
         alerts, self._raised[pane.app_version] = self._raiser.raised(pane, self._raised.get(pane.app_version))
         failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
         return [failed_outcome(failure, self._run_id) for failure in failures]
-
-
-def _visit(sessions: Sessions) -> float:
-    """Returns the time at which the next session closes, as a timer would."""
-    return firing_time(sessions.due).micros / 1e6

@@ -344,26 +344,21 @@ class SourceCheckpoints:
         for source, position in places:
             if source in self._tracked:
                 by_source[source].add(position)
+        write = self._connection.executemany
         for source, positions in by_source.items():
-            self._settle_source(source, positions)
-
-    def _settle_source(self, source: str, positions: set[int]) -> None:
-        """Advances `through` up to the first gap; stores the positions beyond it one by one."""
-        through, beyond = self._through.get(source, 0), self._beyond[source]
-        before = set(beyond)
-        beyond |= {position for position in positions if position > through}
-        while through + 1 in beyond:
-            through += 1
-            beyond.discard(through)
-        self._through[source] = through
-        self._connection.execute(
-            "INSERT INTO sources (source, through) VALUES (?, ?) "
-            "ON CONFLICT (source) DO UPDATE SET through = excluded.through",
-            (source, through),
-        )
-        self._connection.executemany(
-            "DELETE FROM beyond WHERE source = ? AND position = ?", [(source, p) for p in before - beyond]
-        )
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO beyond VALUES (?, ?)", [(source, p) for p in beyond - before]
-        )
+            # `through` advances up to the first gap; the positions beyond it are stored one by one.
+            through, beyond = self._through.get(source, 0), self._beyond[source]
+            before = set(beyond)
+            beyond |= {position for position in positions if position > through}
+            while through + 1 in beyond:
+                through += 1
+                beyond.discard(through)
+            self._through[source] = through
+            self._connection.execute(
+                "INSERT INTO sources (source, through) VALUES (?, ?) "
+                "ON CONFLICT (source) DO UPDATE SET through = excluded.through",
+                (source, through),
+            )
+            gone, new = ([(source, p) for p in part] for part in (before - beyond, beyond - before))
+            write("DELETE FROM beyond WHERE source = ? AND position = ?", gone)
+            write("INSERT OR IGNORE INTO beyond VALUES (?, ?)", new)

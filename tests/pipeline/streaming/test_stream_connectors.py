@@ -71,11 +71,7 @@ def test_files_that_cannot_be_read(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "attributes", "time"),
-    [
-        (b'{"at":5}', {}, 5.0),
-        (b'{"at":5}', {"at": "6000"}, 6.0),
-        (b"{}", {}, 100.0),
-    ],
+    [(b'{"at":5}', {}, 5.0), (b'{"at":5}', {"at": "6000"}, 6.0), (b"{}", {}, 100.0)],
 )
 def test_messages(data, attributes, time):
     published = datetime.fromtimestamp(100, UTC)

@@ -83,12 +83,7 @@ def refused(turnwise, tmp_path):
     return start
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "in",
-    ],
-)
+@pytest.mark.parametrize("place", ["in"])
 def test_an_output_inside_the_input_would_be_read_again(refused, tmp_path, place):
     said = refused("--input", tmp_path / "in", output=tmp_path / place)
     assert f"--output {tmp_path / place}: lies in the input {tmp_path / 'in'}, which is watched" in said

@@ -9,7 +9,7 @@ from google.protobuf import json_format
 from google.protobuf.wrappers_pb2 import FloatValue
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from tests.ces_messages import MESSAGES
 from turnwise.schemas.ces.conversation import (
@@ -34,7 +34,7 @@ from turnwise.schemas.ces.result import (
     ToolMetrics,
     TurnReplayResult,
 )
-from turnwise.schemas.proto.message import Int32, Map, Message, WireError
+from turnwise.schemas.proto.message import Int32, Map, Message, WireError, field
 from turnwise.schemas.proto.scalars import (
     duration_nanos,
     float32,
@@ -57,13 +57,13 @@ def recorded_cases():
 
 
 class RunSummary(Message):
-    passed_count: Int32 = 0
+    passed_count: Int32 = field()
 
 
 class EvaluationRun(Message):
     """The fields of an EvaluationRun that the recorded cases have."""
 
-    evaluation_run_summaries: Map[RunSummary] = Field(default_factory=dict)
+    evaluation_run_summaries: Map[RunSummary] = field()
 
 
 def message_class(name):
@@ -197,6 +197,14 @@ def test_depth_counts_the_messages_around_a_struct():
     assert Chunk.from_value(chunk).to_value() == chunk
     with pytest.raises(WireError, match="deeper than 100"):
         ConversationMessage.from_value({"chunks": [chunk]})
+
+
+@pytest.mark.parametrize("levels", [200, 100_000])
+def test_json_that_nests_too_deeply_is_refused_with_the_limit(levels):
+    args = '{"a":' * levels + "1" + "}" * levels
+    body = '{"golden":{"turns":[{"steps":[{"expectation":{"toolCall":{"args":' + args + "}}}]}]}}"
+    with pytest.raises(WireError, match="messages nest deeper than 100"):
+        Evaluation.from_json(body)
 
 
 ANY_CONTENTS = [

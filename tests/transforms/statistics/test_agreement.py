@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.statistics.agreement import (
     Confusion,
     GroupSum,
@@ -202,14 +203,15 @@ def test_single_values_give_students_interval(stats: Any, values: list[int]) -> 
 
 def test_repeated_values_tell_no_more() -> None:
     once, often = (groups([0.2] * n, [0.4] * n, [0.9] * n) for n in (1, 10))
-    assert grouped_mean_interval(often, SCALE) == pytest.approx(grouped_mean_interval(once, SCALE))
+    ends = [grouped_mean_interval(own, SCALE) or () for own in (often, once)]
+    assert [*ends[0]] == pytest.approx([*ends[1]])
 
 
 def test_an_open_scale_starts_at_0_unless_values_are_below() -> None:
-    assert (found := grouped_mean_interval(groups([1.0], [9.0]), None)) and found.low == 0.0
-    assert grouped_mean_interval(groups([-1.0], [9.0]), None)[0] < -1.0  # type: ignore[index]
-    within = grouped_mean_interval(groups([1.0], [9.0]), (0.0, 10.0))
-    assert within == (0.0, 10.0)
+    ends = [grouped_mean_interval(groups([first], [9.0]), None) for first in (1.0, -1.0)]
+    assert ends[0] is not None and ends[0].low == 0.0
+    assert ends[1] is not None and ends[1].low < -1.0
+    assert grouped_mean_interval(groups([1.0], [9.0]), (0.0, 10.0)) == Bounds(0.0, 10.0)
 
 
 @pytest.mark.parametrize(
@@ -285,9 +287,6 @@ def test_agreement(packages_beside):
     pairs = [("p", "p")] * 20 + [("p", "f")] * 5 + [("f", "p")] * 10 + [("f", "f")] * 15
     assert cohens_kappa(pairs) == pytest.approx(oracle_kappa([[20, 5], [10, 15]]).kappa)
     assert cohens_kappa([]) is None and cohens_kappa([("p", "p")] * 3) is None
-    table = Confusion(20, 10, 5, 15)
-    assert (table.agreement, table.precision, table.recall) == (0.7, 2 / 3, 0.8)
-    assert Confusion(0, 0, 0, 3).precision is None
 
 
 def test_krippendorffs_alpha():

@@ -71,11 +71,7 @@ def test_the_default_level_is_the_whole_conversation_where_there_is_one():
     assert (found.level, found.value) == ("turn", 8.0)
 
 
-VERSIONS = [
-    ("*", "v1", True),
-    ("v1", "v10", False),
-    ("v1*", "v10", True),
-]
+VERSIONS = [("*", "v1", True), ("v1", "v10", False), ("v1*", "v10", True)]
 
 
 @pytest.mark.parametrize(("glob", "version", "holds"), VERSIONS)

@@ -187,11 +187,7 @@ def test_an_event_after_the_allowed_lateness_is_a_failure() -> None:
     log = Log().bundle(("a", 0, T)).watermark(T + 5000).bundle(("a", 1, T)).watermark(T + 20_000)
     log.bundle(("b", 0, T + 20_000), watermark=T + 20_000).watermark(T + 40_000)
     log.bundle(("a", 2, T), watermark=T + 40_000)
-    wanted = [
-        ("a", 0, ["a0"], [1], T),
-        ("a", 1, ["a0", "a1"], [2], T),
-        ("b", 0, ["b0"], [3], T + 20_000),
-    ]
+    wanted = [("a", 0, ["a0"], [1], T), ("a", 1, ["a0", "a1"], [2], T), ("b", 0, ["b0"], [3], T + 20_000)]
     rules = StreamRules(session_gap=GAP, allowed_lateness=10_000)
     check(log, wanted, [("assemble", "LateEventError", "a", [4])], rules=rules)
 
@@ -287,11 +283,7 @@ def test_a_batch_run_over_a_log_of_events_equals_the_stream() -> None:
         | beam.Map(lambda a: Record(a.source, a.position, a.data))
     )
     joined = (records | ParseConversations(LogReader())).events | JoinSessions()
-    wanted = [
-        ("c", ["c0", "corrected", "c2"]),
-        ("adk", ["Hello", "Bye"]),
-        ("ces", ["t1", "t2", "t3"]),
-    ]
+    wanted = [("c", ["c0", "corrected", "c2"]), ("adk", ["Hello", "Bye"]), ("ces", ["t1", "t2", "t3"])]
     assert_that(joined.conversations | "Told" >> beam.Map(content), equal_to(wanted), "Batch")
     batch.run().wait_until_finish()
     log = Log()

@@ -14,12 +14,7 @@ from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.sessions import (
-    AssembleConversations,
-    ClosedSession,
-    NameStreamGroups,
-    Sessions,
-)
+from turnwise.transforms.beam.sessions import AssembleConversations, ClosedSession, NameStreamGroups, Sessions
 from turnwise.transforms.beam.stream import ParseArrivals
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
@@ -75,10 +70,7 @@ class Keep(beam.DoFn):
             FAILED.append((found.stage, found.error_type, sorted(r.position for r in found.receipts)))
 
 
-def stream(
-    *bundles: Sequence[tuple[int, bytes]] | float,
-    rules: StreamRules = RULES,
-) -> None:
+def stream(*bundles: Sequence[tuple[int, bytes]] | float, rules: StreamRules = RULES) -> None:
     """Runs a stream of bundles of (position, record), with watermarks between them."""
     FOUND.clear()
     FAILED.clear()

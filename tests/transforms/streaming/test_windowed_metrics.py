@@ -12,13 +12,7 @@ from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.pipeline.streaming.local.loop import HORIZON, CountedOnce, Windows
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.windows import (
-    Contribution,
-    CountOnce,
-    RecordOutcome,
-    WindowedMetrics,
-    revise,
-)
+from turnwise.transforms.beam.windows import Contribution, CountOnce, RecordOutcome, WindowedMetrics, revise
 from turnwise.transforms.metrics.state import MetricsState, Tally
 
 RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0)

@@ -1,7 +1,7 @@
 """A run held against human labels: agreement, thresholds, and figures without the judge's bias."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
 from typing import Literal, NamedTuple
 
@@ -84,7 +84,7 @@ def calibrate(
         if score.key in by_key:
             by_key[score.key].append(score)
     criteria = [
-        _criterion(key, joined, by_key[key], rulers.get(key.criterion, Ruler()), costs, SEED)
+        _criterion(key, joined, by_key[key], rulers.get(key.criterion, Ruler()), costs)
         for key in sorted(joined.groups)
     ]
     return Calibration(
@@ -104,12 +104,11 @@ def _criterion(
     scores: Sequence[JudgedScore],
     ruler: Ruler,
     costs: ErrorCosts,
-    seed: int,
 ) -> CriterionCalibration:
     group, is_number = joined.groups[key], key in joined.numbers
     labelled = [one for one in group if one.answers]
-    advice = "labels are numbers" if is_number else _threshold_advice(group, ruler, costs, seed)
-    corrected, refusal = _corrected(group, scores, is_number, ruler, seed)
+    advice = "labels are numbers" if is_number else _threshold_advice(group, ruler, costs)
+    corrected, refusal = _corrected(group, scores, is_number, ruler)
     units = [(one.score.case, [*one.answers.values()]) for one in group if len(one.answers) > 1]
     return CriterionCalibration(
         criterion=key.criterion,
@@ -122,12 +121,12 @@ def _criterion(
         raters=len({rater for one in labelled for rater in one.answers}),
         random=sum(one.is_random for one in labelled),
         hand_picked=sum(not one.is_random for one in labelled),
-        outcomes=None if is_number else _outcome_agreement(group, seed),
-        numbers=_number_agreement(group, seed) if is_number else None,
-        between_people=(_alpha(units, seed) if units else None),
+        outcomes=None if is_number else _outcome_agreement(group),
+        numbers=_number_agreement(group) if is_number else None,
+        between_people=_alpha(units) if units else None,
         threshold=None if isinstance(advice, str) else advice,
         no_threshold=advice if isinstance(advice, str) else None,
-        slices=[] if is_number else _slices(labelled, seed),
+        slices=[] if is_number else _slices(labelled),
         measure="mean" if is_number else "pass_rate",
         corrected=corrected,
         not_corrected=refusal,
@@ -135,7 +134,7 @@ def _criterion(
 
 
 def _corrected(
-    group: Sequence[LabelledScore], scores: Sequence[JudgedScore], is_number: bool, ruler: Ruler, seed: int
+    group: Sequence[LabelledScore], scores: Sequence[JudgedScore], is_number: bool, ruler: Ruler
 ) -> tuple[list[Corrected], str | None]:
     """Returns the corrected figures, and why there is none of all scores."""
     if not is_number and all(score.passed is None for score in scores):
@@ -148,26 +147,20 @@ def _corrected(
         sample = random_part(group, scores)
     except NoCorrectionError as error:
         return [], str(error)
-    correction = _Correction(sample, is_number, ruler.scale if is_number else (0.0, 1.0), seed)
+    correction = _Correction(sample, is_number, ruler.scale if is_number else (0.0, 1.0))
     groups = [*_score_groups(scores)][:_MOST_SLICES]
     found = [correction.figure(one, scores) for one in groups]
     return found, found[0].reason
 
 
-def _slices(labelled: Sequence[LabelledScore], seed: int) -> list[SliceAgreement]:
-    found = []
-    for group in [*_score_groups([one.score for one in labelled])][1 : _MOST_SLICES + 1]:
-        pairs = _outcome_pairs([one for one in labelled if group.holds(one.score)])
-        if pairs and group.kind != "all":
-            found.append(
-                SliceAgreement(
-                    group=group.kind,
-                    name=group.name,
-                    agreement=agreement_figure(pairs),
-                    kappa=_kappa_figure(pairs, seed),
-                )
-            )
-    return found
+def _slices(labelled: Sequence[LabelledScore]) -> list[SliceAgreement]:
+    groups = [*_score_groups([one.score for one in labelled])][1 : _MOST_SLICES + 1]
+    pairs = [(group, _outcome_pairs([one for one in labelled if group.holds(one.score)])) for group in groups]
+    return [
+        SliceAgreement(group=group.kind, name=group.name, agreement=_share(own), kappa=_kappa_figure(own))
+        for group, own in pairs
+        if own
+    ]
 
 
 # The threshold with the lowest cost of errors, validated on labels that did not choose it.
@@ -198,7 +191,7 @@ class _Labelled(NamedTuple):
 
 
 def _threshold_advice(
-    group: Sequence[LabelledScore], ruler: Ruler, costs: ErrorCosts, seed: int
+    group: Sequence[LabelledScore], ruler: Ruler, costs: ErrorCosts
 ) -> ThresholdAdvice | str:
     """Returns the threshold to take, or why none can be suggested."""
     valued = [one for one in group if one.answers and one.score.value is not None]
@@ -219,19 +212,19 @@ def _threshold_advice(
     present = thresholds.pop() if len(thresholds) == 1 else None
     own = None if present is None else sign * present
     best = _best(found, costs, own)
-    validated = _validated(found, costs, own, seed)
-    low, high = sorted(sign * end for end in _range(found, costs, own, seed))
+    validated = _validated(found, costs, own)
+    low, high = sorted(sign * end for end in _range(found, costs, own))
     present_costs = None if own is None else found.costs(own, costs)
-    saving = None if present_costs is None else _mean(found, present_costs - validated, seed)
+    saving = None if present_costs is None else _case_mean(found.cases, present_costs - validated)
     return ThresholdAdvice(
         threshold=sign * best,
         range=Bounds(low, high),
         labels=len(known),
         cases=len(set(found.cases)),
         cost=float(found.costs(best, costs).mean()),
-        validated_cost=_mean(found, validated, seed),
+        validated_cost=_case_mean(found.cases, validated),
         present=present,
-        present_cost=None if present_costs is None else _mean(found, present_costs, seed),
+        present_cost=None if present_costs is None else _case_mean(found.cases, present_costs),
         saving=saving,
         word=_word(best == own, saving),
     )
@@ -286,10 +279,10 @@ def _shortest(low: float, high: float) -> float:
     return high
 
 
-def _validated(found: _Labelled, costs: ErrorCosts, present: float | None, seed: int) -> Numbers:
+def _validated(found: _Labelled, costs: ErrorCosts, present: float | None) -> Numbers:
     """Returns the cost of each score by the threshold that the other folds of cases choose."""
     codes = cluster_codes(found.cases)
-    folds = generator_of(seed, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
+    folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
     result = np.zeros(len(codes))
     for fold in range(_FOLDS):
         held = folds == fold
@@ -297,9 +290,9 @@ def _validated(found: _Labelled, costs: ErrorCosts, present: float | None, seed:
     return result
 
 
-def _range(found: _Labelled, costs: ErrorCosts, present: float | None, seed: int) -> tuple[float, float]:
+def _range(found: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[float, float]:
     codes = cluster_codes(found.cases)
-    generator, size = generator_of(seed, "thresholds"), int(codes.max()) + 1
+    generator, size = generator_of(SEED, "thresholds"), int(codes.max()) + 1
     chosen = []
     for _ in range(_REPLICATES):
         weights = np.bincount(generator.integers(size, size=size), minlength=size)[codes].astype(float)
@@ -307,10 +300,6 @@ def _range(found: _Labelled, costs: ErrorCosts, present: float | None, seed: int
         chosen.append(_best(drawn, costs, present))
     low, high = np.quantile(chosen, [0.025, 0.975], method="inverted_cdf")
     return float(low), float(high)
-
-
-def _mean(found: _Labelled, costs: Numbers, seed: int) -> LabelFigure:
-    return _case_mean([*zip(found.cases, map(float, costs), strict=True)], seed)
 
 
 # How far a criterion and people agree.
@@ -333,7 +322,7 @@ def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
     ]
 
 
-def _outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgreement | None:
+def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | None:
     pairs = _outcome_pairs(group)
     tied = sum(bool(one.answers) and one.mean == 0.5 for one in group)
     if not pairs:
@@ -352,8 +341,8 @@ def _outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgre
         tied=tied,
         undecided_pass=sum(undecided),
         undecided_fail=len(undecided) - sum(undecided),
-        agreement=agreement_figure(pairs),
-        kappa=_kappa_figure(pairs, seed),
+        agreement=_share(pairs),
+        kappa=_kappa_figure(pairs),
         precision=_share([p for p in pairs if p.judged], "the criterion passes nothing"),
         recall=_share([p for p in pairs if p.people], "people pass nothing"),
         fail_precision=_share([p for p in pairs if not p.judged], "the criterion fails nothing"),
@@ -361,12 +350,7 @@ def _outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgre
     )
 
 
-def agreement_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
-    """Returns the share of equal outcomes."""
-    return _share(pairs, "no score has an outcome on both sides")
-
-
-def _share(pairs: Sequence[_OutcomePair], nothing: str) -> LabelFigure:
+def _share(pairs: Sequence[_OutcomePair], nothing: str | None = None) -> LabelFigure:
     """Returns the share of equal outcomes; Wilson's interval with the effective number of scores."""
     if not pairs:
         return LabelFigure(value=None, count=0, reason=nothing)
@@ -376,7 +360,7 @@ def _share(pairs: Sequence[_OutcomePair], nothing: str) -> LabelFigure:
     return LabelFigure(value=share.value, count=len(pairs), interval=interval)
 
 
-def _kappa_figure(pairs: Sequence[_OutcomePair], seed: int) -> LabelFigure:
+def _kappa_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
     value = cohens_kappa([(pair.people, pair.judged) for pair in pairs])
     if value is None:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
@@ -384,48 +368,46 @@ def _kappa_figure(pairs: Sequence[_OutcomePair], seed: int) -> LabelFigure:
     by_case: dict[str, list[_OutcomePair]] = defaultdict(list)
     for pair in pairs:
         by_case[pair.case].append(pair)
-    interval = kappa_interval({case: _table(own) for case, own in by_case.items()}, seed)
+    interval = kappa_interval({case: _table(own) for case, own in by_case.items()}, SEED)
     return _with_interval(value, len(pairs), interval)
 
 
-def _alpha(units: Sequence[tuple[str, list[float]]], seed: int) -> LabelFigure:
+def _alpha(units: Sequence[tuple[str, list[float]]]) -> LabelFigure:
     value = krippendorffs_alpha([labels for _, labels in units])
     if value is None:
         return LabelFigure(value=None, count=len(units), reason="all labels are one and the same")
     by_case: dict[str, list[list[float]]] = defaultdict(list)
     for case, labels in units:
         by_case[case].append(labels)
-    return _with_interval(value, len(units), alpha_interval(by_case, seed))
+    return _with_interval(value, len(units), alpha_interval(by_case, SEED))
 
 
-def _number_agreement(group: Sequence[LabelledScore], seed: int) -> NumberAgreement | None:
-    known = [
-        (one.score.case, one.score.value, one.mean)
-        for one in group
-        if one.answers and one.score.value is not None
-    ]
+def _number_agreement(group: Sequence[LabelledScore]) -> NumberAgreement | None:
+    known = [one for one in group if one.answers and one.score.value is not None]
     if not known:
         return None
-    values, labels = [value for _, value, _ in known], [label for *_, label in known]
+    cases, labels = [one.score.case for one in known], [one.mean for one in known]
+    values = [one.score.value or 0.0 for one in known]
+    gaps = [value - label for value, label in zip(values, labels, strict=True)]
     linked = LabelFigure(value=None, count=len(known), reason="labels or values do not vary")
     if len(set(values)) > 1 and len(set(labels)) > 1:
         linked = LabelFigure(value=correlation(values, labels), count=len(known))
     return NumberAgreement(
-        bias=_case_mean([(case, value - label) for case, value, label in known], seed),
-        distance=_case_mean([(case, abs(value - label)) for case, value, label in known], seed),
+        bias=_case_mean(cases, gaps),
+        distance=_case_mean(cases, map(abs, gaps)),
         correlation=linked,
-        alpha=_alpha([(case, [value, label]) for case, value, label in known], seed),
+        alpha=_alpha([(case, [*pair]) for case, *pair in zip(cases, values, labels, strict=True)]),
     )
 
 
-def _case_mean(values: Sequence[tuple[str, float]], seed: int) -> LabelFigure:
+def _case_mean(cases: Sequence[str], values: Iterable[float]) -> LabelFigure:
     by_case: dict[str, list[float]] = defaultdict(list)
-    for case, value in values:
-        by_case[case].append(value)
-    means = CaseMeans({case: sum(own) / len(own) for case, own in by_case.items()}, seed)
+    for case, value in zip(cases, values, strict=True):
+        by_case[case].append(float(value))
+    means = CaseMeans({case: sum(own) / len(own) for case, own in by_case.items()}, SEED)
     interval = means.interval()
     why = None if interval else "there is one case, or no two differ"
-    return LabelFigure(value=means.mean, count=len(values), interval=interval, reason=why)
+    return LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
 
 
 def _table(pairs: Sequence[_OutcomePair]) -> Confusion:
@@ -478,7 +460,6 @@ class _Correction(NamedTuple):
     sample: RandomPart
     is_mean: bool
     scale: tuple[float, float] | None
-    seed: int
 
     def figure(self, group: _ScoreGroup, scores: Sequence[JudgedScore]) -> Corrected:
         """Returns the corrected figure of a group, or why there is none."""
@@ -537,10 +518,8 @@ class _Correction(NamedTuple):
             raise ValueError(f"{len(part.missing)} drawn scores have no label, and the scale has no bounds")
         ends = self.scale or (0.0, 0.0)
         estimates = [self._estimate(part, end) for end in (ends if part.missing else ends[:1])]
-        low, high = (
-            min(one.interval.low for one in estimates),
-            max(one.interval.high for one in estimates),
-        )
+        low = min(one.interval.low for one in estimates)
+        high = max(one.interval.high for one in estimates)
         if self.scale is not None:
             low, high = max(low, self.scale[0]), min(high, self.scale[1])
         value = min(high, max(low, sum(one.value for one in estimates) / len(estimates)))
@@ -567,7 +546,7 @@ class _Correction(NamedTuple):
             )
             return corrected_mean(labels, values, rest, design)
         judged, others = ([score.passed for score in some] for some in (drawn, part.others))
-        return corrected_rate(labels, judged, others, self.seed, design)
+        return corrected_rate(labels, judged, others, SEED, design)
 
     def _rogan_gladen(self, part: _GroupParts) -> Bounds | None:
         everything = [*part.labelled, *part.others]

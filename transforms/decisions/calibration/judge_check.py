@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import median_low
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from turnwise.schemas.calibration import CheckedCriterion, CheckFigure
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.judging.ask import Ask, JudgeSample, Prompt, Question, votes_by_item
+from turnwise.transforms.judging.ask import Ask, NoJudge, Prompt, Question, votes_by_item
 from turnwise.transforms.judging.prompts import Section, wording, wordings
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import evaluate
@@ -42,17 +42,6 @@ class AskedQuestions(NamedTuple):
     failures: list[Failure]
 
 
-class _Recorder:
-    """Notes questions, and answers none."""
-
-    def __init__(self) -> None:
-        self.questions: dict[Prompt, Question[Any]] = {}
-
-    async def __call__(self, question: Question[Any], samples: range) -> list[JudgeSample[Any]]:
-        self.questions.setdefault(question.prompt, question)
-        return [JudgeSample(None, "only collected")] * len(samples)
-
-
 async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -> AskedQuestions:
     """Returns the questions of criteria about a conversation.
 
@@ -60,7 +49,7 @@ async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -
     """
     found = AskedQuestions({}, [])
     for criterion in criteria:
-        recorder = _Recorder()
+        recorder = NoJudge()
         scored, asking = evaluate(sample, Criteria((), [criterion]), recorder)
         if asking is not None:
             await asking
@@ -89,12 +78,7 @@ class Votes(NamedTuple):
 
 
 class ChangedVerdicts(NamedTuple):
-    """What one perturbation did to the verdicts of a question.
-
-    Attributes:
-        verdicts: Whether each measured verdict changed.
-        unmeasured: Why the others are not measured, one entry each.
-    """
+    """Whether a perturbation changed each measured verdict of a question; why others are not measured."""
 
     verdicts: list[bool]
     unmeasured: list[str]
@@ -157,8 +141,7 @@ def changes(base: Votes, other: Votes | None, number: int) -> ChangedVerdicts:
 def decided(votes: Sequence[Hashable]) -> Hashable:
     """Returns the verdict that votes come to: of grades the lower median, else the most frequent one.
 
-    Returns:
-        The verdict; None: there is none, or several are equally frequent.
+    None: there is none, or several are equally frequent.
     """
     grades = [vote for vote in votes if isinstance(vote, int | float) and not isinstance(vote, bool)]
     if grades and len(grades) == len(votes):
@@ -194,10 +177,7 @@ def reordered(prompt: Prompt) -> Prompt | None:
 
     Interchangeable are: the two answers that are compared; numbered rubrics, aspects, expectations, rules,
     pairs, passages and sources that follow each other. Turns, calls and the sentences of an answer are not:
-    their order has a meaning.
-
-    Returns:
-        The prompt; None: nothing in it can be reordered.
+    their order has a meaning. None: nothing in it can be reordered.
     """
     sections = sections_of(prompt.evidence)
     if sections is None:
@@ -227,22 +207,17 @@ def _kind(section: Section) -> str | None:
 
 def _reversed(run: Sequence[Section]) -> list[Section]:
     """Reverses sections; those with the same number stay together, in their order."""
-    units = groupby(enumerate(run), key=lambda item: _unit(*item))
-    return [section for unit in [list(unit) for _, unit in units][::-1] for _, section in unit]
-
-
-def _unit(place: int, section: Section) -> int | str:
-    found = _NUMBERED.match(section.name)
-    return found[2] if found else place
+    numbers = [_NUMBERED.match(section.name) for section in run]
+    named = [(found[2] if found else place, run[place]) for place, found in enumerate(numbers)]
+    units = [[section for _, section in unit] for _, unit in groupby(named, key=lambda item: item[0])]
+    return [section for unit in units[::-1] for section in unit]
 
 
 def reworded(prompt: Prompt) -> Prompt | None:
     """Returns a prompt with the same task and rules in other words; the material and examples stay.
 
-    Of a criterion that is not turnwise's own, only the rules for reading the sections are reworded.
-
-    Returns:
-        The prompt; None: there is no second wording of it, as of the prompts of the first generation.
+    Of a criterion that is not turnwise's own, only the rules for reading the sections are reworded. None:
+    there is no second wording of it, as of the prompts of the first generation.
     """
     words = prompt.instructions
     for name in wordings("reworded"):
@@ -255,20 +230,13 @@ def reworded(prompt: Prompt) -> Prompt | None:
     return None if words == prompt.instructions else replace(prompt, instructions=words)
 
 
-def same(prompt: Prompt) -> Prompt:
-    """Returns the prompt itself."""
-    return prompt
-
-
 PERTURBATIONS: dict[str, Callable[[Prompt], Prompt | None]] = {
-    "repeat": same,
+    "repeat": lambda prompt: prompt,
     "swap": reordered,
     "paraphrase": reworded,
 }
 """Name -> what makes the prompt; `repeat` asks the same again."""
-
-
-_REPEAT, *_OTHERS = PERTURBATIONS
+_REPEAT = "repeat"
 
 
 class VotedQuestion(NamedTuple):
@@ -282,59 +250,44 @@ def criterion_figures(
     names: Sequence[str], voted: Sequence[VotedQuestion], errors: Mapping[str, int], number: int
 ) -> list[CheckedCriterion]:
     """Returns the figures of every judged criterion; one that asks nothing has none."""
-    return [
-        _criterion(
-            name, [each for each in voted if each.checked.criterion == name], errors.get(name, 0), number
+    found = []
+    for name in names:
+        own = [one for one in voted if one.checked.criterion == name]
+        figures = {perturbation: _figure(own, perturbation, number) for perturbation in PERTURBATIONS}
+        found.append(
+            CheckedCriterion(
+                criterion=name,
+                conversations=len({one.checked.conversation for one in own}),
+                questions=len(own),
+                errors=errors.get(name, 0),
+                **figures,
+            )
         )
-        for name in names
-    ]
-
-
-def _criterion(name: str, own: Sequence[VotedQuestion], errors: int, number: int) -> CheckedCriterion:
-    figures = {perturbation: _figure(own, perturbation, number) for perturbation in PERTURBATIONS}
-    return CheckedCriterion(
-        criterion=name,
-        conversations=len({each.checked.conversation for each in own}),
-        questions=len(own),
-        errors=errors,
-        **figures,
-    )
+    return found
 
 
 def _figure(own: Sequence[VotedQuestion], perturbation: str, number: int) -> CheckFigure | None:
     """Returns the figure of a perturbation; None: it applies to no question."""
-    found = [
-        (
-            each.checked.conversation,
-            changes(
-                each.votes[_REPEAT], None if perturbation == _REPEAT else each.votes[perturbation], number
-            ),
-        )
-        for each in own
-        if perturbation in each.votes
-    ]
-    if not found:
+    groups: dict[int, GroupSum] = {}
+    unmeasured: Counter[str] = Counter()
+    asked = [one for one in own if perturbation in one.votes]
+    for (_, conversation, _), votes in asked:
+        found = changes(votes[_REPEAT], None if perturbation == _REPEAT else votes[perturbation], number)
+        unmeasured.update(found.unmeasured)
+        if found.verdicts:
+            size, total = groups.get(conversation, (0, 0.0))
+            groups[conversation] = GroupSum(size + len(found.verdicts), total + sum(found.verdicts))
+    if not asked:
         return None
-    groups = _groups(found)
-    verdicts, changed = (int(sum(each)) for each in zip(*groups.values(), strict=True)) if groups else (0, 0)
-    interval = grouped_share_interval(groups.values())
+    verdicts, changed = (int(sum(part)) for part in zip(*groups.values(), strict=True)) if groups else (0, 0)
     return CheckFigure(
-        questions=len(found),
+        questions=len(asked),
         verdicts=verdicts,
         changed=changed,
         share=changed / verdicts if verdicts else None,
-        interval=interval,
-        unmeasured=dict(Counter(reason for _, each in found for reason in each.unmeasured)),
+        interval=grouped_share_interval(groups.values()),
+        unmeasured=dict(unmeasured),
     )
-
-
-def _groups(found: Iterable[tuple[int, ChangedVerdicts]]) -> dict[int, GroupSum]:
-    groups: dict[int, GroupSum] = {}
-    for conversation, each in found:
-        if each.verdicts:
-            size, total = groups.get(conversation, (0, 0.0))
-            groups[conversation] = GroupSum(size + len(each.verdicts), total + sum(each.verdicts))
-    return groups
 
 
 def check_problems(criteria: Sequence[CheckedCriterion], max_flip: float | None) -> list[str]:
@@ -345,11 +298,8 @@ def check_problems(criteria: Sequence[CheckedCriterion], max_flip: float | None)
     nothing.
     """
     problems = [line for each in criteria for line in _problems(each, max_flip)]
-    return (
-        problems
-        if any(each.questions for each in criteria)
-        else ["no judged criterion asks anything", *problems]
-    )
+    is_asked = any(each.questions for each in criteria)
+    return problems if is_asked else ["no judged criterion asks anything", *problems]
 
 
 def _problems(criterion: CheckedCriterion, max_flip: float | None) -> Iterator[str]:

@@ -64,11 +64,6 @@ class Ruler(Struct, frozen=True):
 _OUTCOMES = {"PASS": True, "FAIL": False}
 
 
-def outcome_of(text: str | None) -> bool | None:
-    """Returns whether an outcome is PASS; None if it is neither PASS nor FAIL."""
-    return _OUTCOMES.get(text or "")
-
-
 def judged_scores(rows: Iterable[ScoreRow], rulers: Mapping[str, Ruler]) -> list[JudgedScore]:
     """Returns the scores of a run."""
     return [_judged(row, rulers.get(row["criterion"], Ruler())) for row in rows]
@@ -78,7 +73,7 @@ def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:
     value, turn = row["value"], row["turn_index"]
     if value is not None and ruler.scale is not None and value < ruler.scale[0]:
         value = None
-    language = row["language"]
+    language = [f"language:{row['language']}"] if row["language"] else []
     return JudgedScore(
         score_id=row.get("score_id"),
         conversation_id=row["conversation_id"],
@@ -86,9 +81,9 @@ def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:
         key=CriterionKey(row["criterion"], "conversation" if turn is None else "turn"),
         case=row["eval_id"] or row["conversation_id"],
         app_version=row["app_version"],
-        slices=(*row["tags"], *([f"language:{language}"] if language else [])),
+        slices=(*row["tags"], *language),
         value=value,
-        passed=outcome_of(row["outcome"]),
+        passed=_OUTCOMES.get(row["outcome"] or ""),
         threshold=row["threshold"],
     )
 
@@ -197,18 +192,14 @@ def _by_score(
         if len(fitting) != 1:
             problems.add("ambiguous" if fitting else "unknown", [line])
             continue
-        _add_line(found.setdefault(fitting[0], LabelledScore(fitting[0])), line)
+        labelled = found.setdefault(fitting[0], LabelledScore(fitting[0]))
+        labelled.lines.append(line)
+        if label.chosen == "random":
+            labelled.is_random = True
+            labelled.draw = labelled.draw or label.draw
+            labelled.number = labelled.number or label.number
+            labelled.weight = labelled.weight or label.weight
     return found
-
-
-def _add_line(labelled: LabelledScore, line: LabelLine) -> None:
-    label = line.label
-    labelled.lines.append(line)
-    if label.chosen == "random":
-        labelled.is_random = True
-        labelled.draw = labelled.draw or label.draw
-        labelled.number = labelled.number or label.number
-        labelled.weight = labelled.weight or label.weight
 
 
 def _is_of_numbers(

@@ -136,6 +136,12 @@ def turns_of(row: ConversationRow) -> list[AnyRow]:
     return transcript["turns"] if transcript else []
 
 
+def tools_of(row: ConversationRow) -> list[str]:
+    """Returns the names of the tools that a transcript shows as called, one a call."""
+    calls = (call for turn in turns_of(row) for call in turn.get("tool_calls") or ())
+    return [call["name"] for call in calls if call.get("name")]
+
+
 # Short names of app versions, unique in a report.
 
 

@@ -8,8 +8,15 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.report import Conversations, Detail, Report, ReportRun, ReportVersion, ToolFigure
-from turnwise.schemas.rows import ConversationRow
+from turnwise.schemas.report import (
+    Conversations,
+    Detail,
+    Report,
+    ReportRun,
+    ReportVersion,
+    Sentence,
+    ToolFigure,
+)
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -18,6 +25,7 @@ from turnwise.transforms.decisions.report.collect import (
     collect,
     exact_json,
     short_names,
+    tools_of,
     turns_of,
 )
 from turnwise.transforms.decisions.report.figures import (
@@ -76,12 +84,13 @@ def build_report(
     infos, versions = _runs(runs, collected), _versions(collected)
     rows = criterion_rows(collected)
     by_run = [(run, [one for one in versions if one.run == i]) for i, run in enumerate(infos)]
-    problems = (one for run, own in by_run for one in problem_sentences(run, own))
+    texts = [text for run, own in by_run for text in problem_sentences(run, own)]
+    problems = [Sentence(text, "problem") for text in (*texts, *compared.refused)]
     return Report(
         report_id=report_id,
         runs=infos,
         versions=versions,
-        sentences=[*problems, *verdict_sentences(rows, versions, compared)],
+        sentences=[*problems, *verdict_sentences(rows, versions, compared.comparisons)],
         coverage=[coverage_sentence(*pair, *_score_counts(entries, i)) for i, pair in enumerate(by_run)],
         comparisons=list(compared.comparisons),
         criteria=rows,
@@ -171,41 +180,38 @@ def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[i
 
 def chunks(entries: Sequence[Entry], places: Sequence[int]) -> Iterator[tuple[list[int], str]]:
     """Yields chunks: places of conversations, and JSON of their details by place."""
-    held: dict[int, str] = {}
+    held: list[int] = []
+    texts: list[str] = []
     size = 0
     for place in places:
         text = exact_json(detail(entries[place]))
         if held and size + len(text) > CHUNK_CHARACTERS:
-            yield list(held), _chunk_text(held)
-            held, size = {}, 0
-        held[place] = text
+            yield held, f"{{{','.join(texts)}}}"
+            held, texts, size = [], [], 0
+        held.append(place)
+        texts.append(f'"{place}":{text}')
         size += len(text)
     if held:
-        yield list(held), _chunk_text(held)
-
-
-def _chunk_text(held: dict[int, str]) -> str:
-    return "{" + ",".join(f'"{place}":{text}' for place, text in held.items()) + "}"
+        yield held, f"{{{','.join(texts)}}}"
 
 
 def detail(entry: Entry) -> Detail:
     """Returns transcript and scores of a conversation; expected calls are paired with actual ones."""
     transcript = entry.row["transcript"]
     if transcript is not None:
-        transcript = {**transcript, "turns": [_paired(turn) for turn in turns_of(entry.row)]}
+        turns = [
+            turn
+            if (expected := expected_calls(turn)) is None
+            else {**turn, "pairs": call_pairs(expected, turn.get("tool_calls") or [])}
+            for turn in turns_of(entry.row)
+        ]
+        transcript = {**transcript, "turns": turns}
     return {
         "eval_set_id": entry.row["eval_set_id"],
         "transcript": transcript,
         "scores": entry.own_scores,
         "is_repeated": entry.is_repeated,
     }
-
-
-def _paired(turn: AnyRow) -> AnyRow:
-    expected = expected_calls(turn)
-    if expected is None:
-        return turn
-    return {**turn, "pairs": call_pairs(expected, turn.get("tool_calls") or [])}
 
 
 class _Names:
@@ -225,19 +231,12 @@ class _Names:
         return list(self._places)
 
 
-_PLAIN = {
-    "id": "conversation_id",
-    "seconds": "latency_seconds",
-    "time": "event_time",
-    **{
-        name: name
-        for name in (
-            *("eval_id", "verdict", "reason", "ended", "worst_turn", "why", "harm", "harm_term"),
-            *("cluster_label", "turns", "tool_calls", "tool_errors", "destructive_calls"),
-            *("tokens_in", "tokens_out", "position"),
-        )
-    },
-}
+_SAME = (
+    *("eval_id", "verdict", "reason", "ended", "worst_turn", "why", "harm", "harm_term", "cluster_label"),
+    *("turns", "tool_calls", "tool_errors", "destructive_calls", "tokens_in", "tokens_out", "position"),
+)
+_PLAIN = {"id": "conversation_id", "seconds": "latency_seconds", "time": "event_time"}
+_PLAIN |= dict(zip(_SAME, _SAME, strict=True))
 _NAMED = {"language": "language", "worst": "worst_criterion", "cluster": "cluster", "source": "source"}
 
 
@@ -263,7 +262,7 @@ def columns(
         **by_name,
         version=[versions.index(entry.version) for entry in entries],
         tags=[names.places(row["tags"]) for row in rows],
-        tools=[names.places(_tools(entry.row)) for entry in entries],
+        tools=[names.places(tools_of(entry.row)) for entry in entries],
         chunk=[chunk_of.get(place, _NONE) for place in range(len(entries))],
         is_random=[sample is None or place in sample for place in range(len(entries))],
     )
@@ -276,7 +275,8 @@ def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[An
     for entry in entries:
         own = outcomes(entry)
         for outcome, name in _COLUMN_OF.items():
-            found[name].append(names.places(_with(own, outcome)))
+            alike = [criterion for criterion, one in own.items() if one == outcome and criterion != STATUS]
+            found[name].append(names.places(alike))
         for name, is_turn in _LEVELS.items():
             seen = [score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn]
             found[name].append(names.places(seen))
@@ -286,16 +286,6 @@ def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[An
 
 _LEVELS = {"whole": False, "by_turn": True}
 _COLUMN_OF = {"PASS": "passed", "FAIL": "failed", None: "unscored"}
-
-
-def _with(found: dict[str, str | None], outcome: str | None) -> list[str]:
-    return [name for name, own in found.items() if own == outcome and name != STATUS]
-
-
-def _tools(row: ConversationRow) -> list[str]:
-    return [
-        call["name"] for turn in turns_of(row) for call in turn.get("tool_calls") or () if call.get("name")
-    ]
 
 
 # Figures of tools, and which expected call an actual one stands for, from transcripts.
@@ -382,8 +372,15 @@ def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
                 tools.setdefault((call.get("name") or "", entry.version), _Tool()).add(call)
             for name, argument in _wrong_arguments(turn):
                 tools[name, entry.version].wrong[argument] += 1
-    ranked = sorted((name, places[version], tool) for (name, version), tool in tools.items())
-    return [_figure(*one) for one in ranked]
+    found = []
+    for name, version, tool in sorted(
+        (name, places[version], tool) for (name, version), tool in tools.items()
+    ):
+        seconds, wrong = sorted(tool.seconds), tool.wrong.most_common(_MOST_WRONG)
+        p50, p95 = (quantile(seconds, share) if seconds else None for share in (0.5, 0.95))
+        figures = (tool.calls, tool.errors, p50, p95, dict(tool.effects), wrong)
+        found.append(ToolFigure(name, version, *figures))
+    return found
 
 
 def _wrong_arguments(turn: AnyRow) -> Iterator[tuple[str, str]]:
@@ -391,17 +388,3 @@ def _wrong_arguments(turn: AnyRow) -> Iterator[tuple[str, str]]:
     for pair in call_pairs(expected_calls(turn) or [], made):
         if pair.actual is not None:
             yield from ((made[pair.actual].get("name") or "", name) for name in pair.wrong)
-
-
-def _figure(name: str, version: int, tool: _Tool) -> ToolFigure:
-    seconds = sorted(tool.seconds)
-    return ToolFigure(
-        name,
-        version,
-        tool.calls,
-        tool.errors,
-        quantile(seconds, 0.5) if seconds else None,
-        quantile(seconds, 0.95) if seconds else None,
-        dict(tool.effects),
-        tool.wrong.most_common(_MOST_WRONG),
-    )

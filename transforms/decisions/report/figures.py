@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -30,7 +29,7 @@ from turnwise.transforms.decisions.report.collect import (
     CollectedRuns,
     Entry,
     VersionKey,
-    turns_of,
+    tools_of,
 )
 from turnwise.transforms.decisions.run import Run, unnamed_case
 from turnwise.transforms.metrics.state import rank_of
@@ -42,33 +41,29 @@ LEAST_COVERAGE = 0.95
 _IDS_SHOWN = 3
 
 
-def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
+def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[str]:
     """Yields why a run cannot be relied on: gates, lost records, too few verdicts, gaps, no transcripts."""
     name = run.run_id
     if run.exit_status:
         why = "; ".join(run.problems) or "it does not say why"
-        yield _problem(f"{name} ended with exit status {run.exit_status}: {why}.")
+        yield f"{name} ended with exit status {run.exit_status}: {why}."
     lost = _count(run, "lost_records"), _count(run, "lost_conversations"), _count(run, "lost_cases")
     if any(lost):
         what = ("record", "conversation", "eval case")
         parts = [_counted(number, noun) for number, noun in zip(lost, what, strict=True) if number]
         listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-        yield _problem(f"{name} lost {listed}; they are in no figure.")
+        yield f"{name} lost {listed}; they are in no figure."
     decided = sum(version.passed + version.failed for version in versions)
     everything = sum(version.conversations for version in versions) + _count(run, "lost_conversations")
     if everything and decided / everything < LEAST_COVERAGE:
         few, have, rest = (f"only {decided}", "have", "the others") if decided else ("none", "has", "them")
-        yield _problem(
+        yield (
             f"{name}: {few} of {_counted(everything, 'conversation')} {have} a verdict "
             f"({percent(decided / everything)}); nothing is known of {rest}."
         )
-    yield from map(_problem, run.gaps)
+    yield from run.gaps
     if not run.has_transcripts:
-        yield _problem(f"{name} wrote no transcripts, so that no conversation of it can be read here.")
-
-
-def _problem(text: str) -> Sentence:
-    return Sentence(text, "problem")
+        yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
 
 
 def _count(run: ReportRun, name: str) -> int:
@@ -102,29 +97,23 @@ class Compared(Struct, frozen=True):
 
 
 def verdict_sentences(
-    rows: Sequence[CriterionRow], versions: Sequence[ReportVersion], compared: Compared
+    rows: Sequence[CriterionRow], versions: Sequence[ReportVersion], comparisons: Sequence[Comparison]
 ) -> Iterator[Sentence]:
     """Yields one sentence a criterion: of the difference between versions, or else of each version."""
-    yield from map(_problem, compared.refused)
-    for comparison in compared.comparisons:
+    for comparison in comparisons:
         for one in comparison.criteria:
             yield Sentence(_capital(one.sentence), one.overall.word, one.criterion)
-    if not compared.comparisons:
-        for row in rows:
-            yield from _figure_sentences(row, versions)
-    for comparison in compared.comparisons:
+    for row in () if comparisons else rows:
+        for version, figure in zip(versions, row.figures, strict=True):
+            if figure is not None and (figure.share is not None or row.name == STATUS):
+                yield Sentence(f"{version.name}: {_outcome_text(row, figure)}.", "neutral", row.name)
+    for comparison in comparisons:
         yield from (Sentence(_capital(note), "note") for note in comparison.notes)
 
 
 def _capital(text: str) -> str:
     """Returns a text as a sentence; the name of a version at its beginning is left as it is."""
     return f"{text[:1].upper()}{text[1:]}." if text.startswith("cannot") else f"{text}."
-
-
-def _figure_sentences(row: CriterionRow, versions: Sequence[ReportVersion]) -> Iterator[Sentence]:
-    for version, figure in zip(versions, row.figures, strict=True):
-        if figure is not None and (figure.share is not None or row.name == STATUS):
-            yield Sentence(f"{version.name}: {_outcome_text(row, figure)}.", "neutral", row.name)
 
 
 def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
@@ -209,16 +198,12 @@ _PLACE = {"PASS": 0, "FAIL": 1, None: 2}
 
 
 class _Sides(NamedTuple):
-    """Passes and numbers of two groups of conversations."""
+    """Passes and numbers of two groups of conversations, each with an outcome."""
 
     passes: int
     size: int
     base_passes: int
     base_size: int
-
-    @property
-    def is_complete(self) -> bool:
-        return self.size > 0 and self.base_size > 0
 
     @property
     def difference(self) -> float:
@@ -227,21 +212,14 @@ class _Sides(NamedTuple):
     @property
     def variance(self) -> float:
         """Variance of the difference; half a pass and half a failure are added to each group."""
-        return _variance(self.passes, self.size) + _variance(self.base_passes, self.base_size)
+        groups = ((self.passes, self.size), (self.base_passes, self.base_size))
+        shares = (((passes + 0.5) / (size + 1), size) for passes, size in groups)
+        return sum(share * (1 - share) / size for share, size in shares)
 
     @property
     def detectable(self) -> float | None:
-        return _detectable(self.passes + self.base_passes, self.size, self.base_size)
-
-
-@lru_cache(maxsize=4096)
-def _detectable(passes: int, size: int, base_size: int) -> float | None:
-    return detectable_of_groups(passes / (size + base_size), (size, base_size))
-
-
-def _variance(passes: int, count: int) -> float:
-    share = (passes + 0.5) / (count + 1)
-    return share * (1 - share) / count
+        pooled = (self.passes + self.base_passes) / (self.size + self.base_size)
+        return detectable_of_groups(pooled, (self.size, self.base_size))
 
 
 SliceKey = tuple[str, str]
@@ -279,8 +257,7 @@ def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
     if row["language"]:
         yield "language", row["language"]
     yield from (("tag", tag) for tag in dict.fromkeys(row["tags"]))
-    tools = (call.get("name") for turn in turns_of(row) for call in turn.get("tool_calls") or ())
-    yield from (("tool", name) for name in dict.fromkeys(tools) if name)
+    yield from (("tool", name) for name in dict.fromkeys(tools_of(row)))
     turns = row["turns"]
     if turns:
         yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
@@ -299,12 +276,13 @@ def slices(collected: CollectedRuns) -> list[Slice]:
             _add(counts.setdefault(key, {}), entry.version, found)
     partial = [(key, size) for key, size in sizes.most_common() if size < len(collected.entries)]
     chosen = sorted(partial[:_MOST_SLICES], key=lambda one: (one[0][0], -one[1], one[0][1]))
-    cells = {(key, place): own for key, _ in chosen for place, own in counts[key].items()}
-    figures = _figures(cells, totals)
-    return [
-        Slice(*key, size, _by_criterion(key, counts[key], figures, collected.versions))
-        for key, size in chosen
-    ]
+    figures = _figures({(key, of): own for key, _ in chosen for of, own in counts[key].items()}, totals)
+    made = []
+    for key, size in chosen:
+        names = dict.fromkeys(name for name, _ in counts[key])
+        by_name = {name: [figures.get((key, (name, v))) for v in collected.versions] for name in names}
+        made.append(Slice(*key, size, by_name))
+    return made
 
 
 def _add(counts: OutcomeCounts, version: VersionKey, found: dict[str, str | None]) -> None:
@@ -312,51 +290,27 @@ def _add(counts: OutcomeCounts, version: VersionKey, found: dict[str, str | None
         counts.setdefault((name, version), [0, 0, 0])[_PLACE[outcome]] += 1
 
 
-def _by_criterion(
-    key: SliceKey,
-    counts: OutcomeCounts,
-    figures: dict[_CellKey, SliceFigure],
-    versions: Sequence[VersionKey],
-) -> dict[str, list[SliceFigure | None]]:
-    names = dict.fromkeys(name for name, _ in counts)
-    return {name: [figures.get((key, (name, version))) for version in versions] for name in names}
-
-
 def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, SliceFigure]:
     """Compares every slice with the rest of its version, and corrects for the number of slices by version."""
-    sides = {key: _sides(own, totals[key[1]]) for key, own in cells.items()}
-    complete = {key: side for key, side in sides.items() if side.is_complete}
-    found = {key: SliceFigure(*_three(own)) for key, own in cells.items()}
-    for version in {place[1] for _, place in complete}:
-        keys = [key for key in complete if key[1][1] == version]
-        adjusted = benjamini_hochberg([exact_p(*complete[key]) for key in keys])
-        shrunk = _shrunk({key: complete[key] for key in keys})
-        for key, p in zip(keys, adjusted, strict=True):
-            side, stands_out = complete[key], p < FALSE_DISCOVERY_RATE
+    found = {key: SliceFigure(own[0], own[1], own[2]) for key, own in cells.items()}
+    sides: dict[_CellKey, _Sides] = {}
+    for key, (passed, failed, _) in cells.items():
+        rest_passed, rest_failed = totals[key[1]][0] - passed, totals[key[1]][1] - failed
+        if passed + failed and rest_passed + rest_failed:
+            sides[key] = _Sides(passed, passed + failed, rest_passed, rest_passed + rest_failed)
+    stands_out: dict[_CellKey, bool] = {}
+    for version in {version for _, (_, version) in sides}:
+        keys = [key for key in sides if key[1][1] == version]
+        adjusted = benjamini_hochberg([exact_p(*sides[key]) for key in keys])
+        stands_out |= {key: p < FALSE_DISCOVERY_RATE for key, p in zip(keys, adjusted, strict=True)}
+    for of in {of for _, of in sides}:
+        keys = [key for key in sides if key[1] == of]
+        drawn = shrink([sides[key].difference for key in keys], [sides[key].variance for key in keys])
+        for key, shrunk in zip(keys, drawn, strict=True):
+            side, (passed, failed, unknown) = sides[key], cells[key]
             found[key] = SliceFigure(
-                *_three(cells[key]), side.difference, shrunk[key], stands_out, side.detectable
+                passed, failed, unknown, side.difference, shrunk, stands_out[key], side.detectable
             )
-    return found
-
-
-def _three(counts: Sequence[int]) -> tuple[int, int, int]:
-    return counts[0], counts[1], counts[2]
-
-
-def _sides(own: Sequence[int], total: Sequence[int]) -> _Sides:
-    passed, failed = own[:2]
-    passed_rest, failed_rest = total[0] - passed, total[1] - failed
-    return _Sides(passed, passed + failed, passed_rest, passed_rest + failed_rest)
-
-
-def _shrunk(
-    sides: dict[_CellKey, _Sides],
-) -> dict[_CellKey, float]:
-    found: dict[_CellKey, float] = {}
-    for name in {place[0] for _, place in sides}:
-        keys = [key for key in sides if key[1][0] == name]
-        drawn = shrink([sides[k].difference for k in keys], [sides[k].variance for k in keys])
-        found |= dict(zip(keys, drawn, strict=True))
     return found
 
 
@@ -370,25 +324,22 @@ _EXAMPLES = 10
 _ROWS = 25
 
 
-class _Reason(NamedTuple):
-    criterion: str
-    version: int
-    text: str
-
-
 def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscored]:
     """Returns scores without a value and verdicts not reached, by reason, most frequent first.
 
     Places in the reading order of `entries` are given as examples.
     """
     places = {version: place for place, version in enumerate(collected.versions)}
-    counts: dict[_Reason, int] = {}
-    examples: dict[_Reason, list[int]] = {}
+    counts: Counter[tuple[str, int, str]] = Counter()
+    examples: dict[tuple[str, int, str], list[int]] = {}
     for place, entry in enumerate(entries):
-        for name, text in _reasons(entry):
+        reasons = [(s["criterion"], s.get("reason")) for s in entry.scores if "value" not in s]
+        reasons += [(STATUS, entry.row["reason"])] if entry.row["verdict"] is None else []
+        for name, reason in reasons:
+            text = reason or NO_REASON
             shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
-            key = _Reason(name, places[entry.version], shown)
-            counts[key] = counts.get(key, 0) + 1
+            key = (name, places[entry.version], shown)
+            counts[key] += 1
             own = examples.setdefault(key, [])
             if len(own) < _EXAMPLES and place not in own:
                 own.append(place)
@@ -396,13 +347,6 @@ def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscore
     found = [Unscored(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
     rest = sum(number for _, number in ranked[_MOST_REASONS:])
     return [*found, Unscored("", -1, "other reasons", rest, [])] if rest else found
-
-
-def _reasons(entry: Entry) -> list[tuple[str, str]]:
-    found = [(s["criterion"], s.get("reason") or NO_REASON) for s in entry.scores if "value" not in s]
-    if entry.row["verdict"] is None:
-        found.append((STATUS, entry.row["reason"] or NO_REASON))
-    return found
 
 
 def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
@@ -434,19 +378,20 @@ STEPS = 100
 
 def curves(collected: CollectedRuns) -> list[Curve]:
     """Returns the distributions of every criterion without a scale, and of tokens a conversation."""
-    found: dict[tuple[str, str, VersionKey], list[float | None]] = {}
+    places = {version: place for place, version in enumerate(collected.versions)}
+    by_place: dict[tuple[str, int, str], list[float | None]] = {}
     for entry in collected.entries:
         for quantity, unit, value in _quantities(entry, collected.units):
-            found.setdefault((quantity, unit, entry.version), []).append(value)
-    places = {version: place for place, version in enumerate(collected.versions)}
-    measured = {quantity for (quantity, _, _), values in found.items() if any(v is not None for v in values)}
-    return [
-        _curve(quantity, unit, places[version], values)
-        for (quantity, unit, version), values in sorted(
-            found.items(), key=lambda one: (one[0][0], places[one[0][2]])
-        )
-        if quantity in measured
-    ]
+            by_place.setdefault((quantity, places[entry.version], unit), []).append(value)
+    known = {key: sorted(v for v in values if v is not None) for key, values in by_place.items()}
+    measured = {quantity for (quantity, _, _), values in known.items() if values}
+    found = []
+    for key in sorted(key for key in by_place if key[0] in measured):
+        (quantity, version, unit), values = key, known[key]
+        quantiles = [quantile(values, i / STEPS) for i in range(STEPS + 1)] if values else []
+        missing = len(by_place[key]) - len(values)
+        found.append(Curve(quantity, unit, version, len(values), missing, quantiles))
+    return found
 
 
 def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str, float | None]]:
@@ -456,18 +401,6 @@ def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str,
             yield score["criterion"], unit, score.get("value")
     yield "tokens_in", "tokens", entry.row["tokens_in"]
     yield "tokens_out", "tokens", entry.row["tokens_out"]
-
-
-def _curve(quantity: str, unit: str, version: int, values: Sequence[float | None]) -> Curve:
-    known = sorted(value for value in values if value is not None)
-    return Curve(
-        quantity,
-        unit,
-        version,
-        len(known),
-        len(values) - len(known),
-        [quantile(known, i / STEPS) for i in range(STEPS + 1)] if known else [],
-    )
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -557,11 +490,8 @@ def _sums(entries: Iterable[Entry]) -> tuple[_CriterionSums, _TurnSums]:
             value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
             sums.setdefault((STATUS, True, version), _Sum()).add(value, verdict, (), case)
             for score in entry.scores:
-                name, turn, kind = (
-                    score["criterion"],
-                    score.get("turn_index"),
-                    CRITERIA.get(score["criterion"]),
-                )
+                name, turn = score["criterion"], score.get("turn_index")
+                kind = CRITERIA.get(name)
                 given = score.get("value"), score.get("outcome"), kind.special_values if kind else ()
                 sums.setdefault((name, turn is None, version), _Sum()).add(*given, case)
                 if turn is not None and 0 <= turn < _MOST_TURNS:

@@ -4,19 +4,8 @@ import re
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import VALUES, failure_mark, own_result
+from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    ANTHROPIC_PARTS,
-    CALL,
-    HOSTED,
-    SYSTEM,
-    THOUGHT,
-    USER,
-    part_kind,
-    part_types,
-    role_of,
-)
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     block_stream,
@@ -41,7 +30,7 @@ BLOCK_KEYS = key_set(
     "thinking signature data server_name title context"
 )
 _CALL_KEYS = BLOCK_KEYS | {*VALUES}
-_CALLS = part_types(ANTHROPIC_PARTS, CALL, HOSTED)
+_CALLS = kinds.part_types(kinds.ANTHROPIC_PARTS, kinds.CALL, kinds.HOSTED)
 
 
 def _fits(message: JsonObject) -> bool:
@@ -51,17 +40,17 @@ def _fits(message: JsonObject) -> bool:
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for message in objects(messages, "messages"):
-        role, content = role_of(message.get("role")), message.get("content")
-        if role == SYSTEM:
+        role, content = kinds.role_of(message.get("role")), message.get("content")
+        if role == kinds.SYSTEM:
             continue
-        if role == USER:
+        if role == kinds.USER:
             read_user(as_blocks(content), log, message.get("timestamp"))
-        elif role == AGENT:
+        elif role == kinds.AGENT:
             read_agent(as_blocks(content), log)
             log.said(message)
         else:
             log.unread.role(message.get("role"))
-        log.unread.keys(message, KEYS, role != USER)
+        log.unread.keys(message, KEYS, role != kinds.USER)
 
 
 def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = None) -> None:
@@ -96,7 +85,7 @@ def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:
         kind = kind_of(block)
         if kind == "text":
             text += text_at(block, "text")
-        elif part_kind(kind) == THOUGHT:
+        elif kinds.part_kind(kind) == kinds.THOUGHT:
             if kind == "compaction" and not log.steps:
                 log.general.add(MISSING_HISTORY, _COMPACTED, calls=True, words=True)
             continue

@@ -6,23 +6,7 @@ from typing import Any
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.endings import (
-    UNKNOWN,
-    End,
-    add_own_results,
-    agreed_end,
-    as_text,
-    error_end,
-    error_mark,
-    known_tokens,
-    marked_end,
-    reasons_end,
-    record_end,
-    stated_reason,
-    token_counts,
-    users_end,
-    wrong_tokens,
-)
+from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.formats.messages.streams import as_object
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
@@ -124,7 +108,9 @@ class Dialogue:
         own: ToolResponse | None = None,
     ) -> None:
         """Adds a call; arguments may be an object or its JSON text, and it may hold its own result."""
-        self.made(ToolCall(as_text(name), decoded_arguments(args), as_text(call_id), resource or None), own)
+        call = ToolCall(endings.as_text(name), decoded_arguments(args), endings.as_text(call_id))
+        call.resource = resource or None
+        self.made(call, own)
 
     def made(self, call: ToolCall, own: ToolResponse | None = None) -> None:
         """Adds a call that is read already."""
@@ -146,8 +132,8 @@ class Dialogue:
         by_user: bool = False,
     ) -> None:
         """Adds the result of a call, of the user's own tools too; of a hand-off also who takes over."""
-        mark = error_mark(error) or None
-        answer = ToolResponse(name=as_text(name), id=as_text(call_id), response=response, error=mark)
+        answer = ToolResponse(endings.as_text(name), endings.as_text(call_id), response)
+        answer.error = endings.error_mark(error) or None
         turn, is_work = self.turn, self._is_users_work and by_user
         if by_user:
             turn.user_tool_responses = [*turn.user_tool_responses, answer]
@@ -167,8 +153,8 @@ class Dialogue:
 
     def usage(self, report: JsonValue) -> None:
         """Adds tokens to the turn that is open; where a report has a negative count, they are unknown."""
-        counts = token_counts(as_object(report))
-        if wrong_tokens(report) or wrong_tokens(counts):
+        counts = endings.token_counts(as_object(report))
+        if endings.wrong_tokens(report) or endings.wrong_tokens(counts):
             self.uncounted.add(len(self.turns) - 1)
         elif self.turns:
             self.turn.usage = counted(self.turn.usage, counts)
@@ -196,22 +182,22 @@ class Dialogue:
             said = "the stream of the reply has no end, and may be cut off"
             self.unread.add(UNREAD, said, calls=True, words=True)
 
-    def end(self, record: JsonObject) -> End:
+    def end(self, record: JsonObject) -> endings.End:
         """Returns how the conversation ended: as the record states it, or by the last message."""
-        own = record_end(record)
+        own = endings.record_end(record)
         if self.failure:
-            own = agreed_end(own, error_end(self.failure))
-        own = agreed_end(own, marked_end(self._last))
-        if own != UNKNOWN or not self.steps:
+            own = endings.agreed_end(own, endings.error_end(self.failure))
+        own = endings.agreed_end(own, endings.marked_end(self._last))
+        if own != endings.UNKNOWN or not self.steps:
             return own
-        its = self.finish, stated_reason(self._last)
+        its = self.finish, endings.stated_reason(self._last)
         if self.last == "user" and its == (None, None) and not self._is_silent:
-            return users_end(self.steps[-1][1])
+            return endings.users_end(self.steps[-1][1])
         has_answer = self.last == "agent" and not self._is_silent
-        return reasons_end((*its, stated_reason(record)), not has_answer, has_answer)
+        return endings.reasons_end((*its, endings.stated_reason(record)), not has_answer, has_answer)
 
     def conversation(
-        self, conversation_id: str, source: str, end: End | None = None, **fields: Any
+        self, conversation_id: str, source: str, end: endings.End | None = None, **fields: Any
     ) -> Conversation:
         """Returns the conversation; to be called once.
 
@@ -231,7 +217,7 @@ class Dialogue:
             **fields,
         )
 
-    def close(self, end: End) -> list[Turn]:
+    def close(self, end: endings.End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""
         for place, (turn, unread) in enumerate(zip(self.turns, self._unread, strict=True)):
             said = turn.agent_messages
@@ -241,14 +227,14 @@ class Dialogue:
                 [self._own.get(id(call)) for call in calls]
                 for calls in (turn.tool_calls, turn.user_tool_calls)
             )
-            add_own_results(turn, own, users, unread)
+            endings.add_own_results(turn, own, users, unread)
             _name(turn)
             unread.add_to(turn)
         check_calls(self.turns)
         if self.turns and not self._has_agent:
             said_none = "no message is the agent's: its answers are not in the log"
             gaps(NO_ANSWER, [said_none]).add_to(self.turns[0])
-        last = self.turns[-1].tool_calls[-1:] if end == UNKNOWN and self.last == "call" else []
+        last = self.turns[-1].tool_calls[-1:] if end == endings.UNKNOWN and self.last == "call" else []
         if any(self._own.get(id(call)) is None for call in last):
             name = (self.steps[-1][1] or "")[:60]
             gaps(OPEN_CALL, [f"the log stops at the call {name!r}, without its result"], words=False).add_to(
@@ -263,7 +249,7 @@ def counted(usage: Usage | None, fields: JsonObject) -> Usage | None:
 
     Of a report with a negative count nothing is read.
     """
-    known = {name: count for name, count in known_tokens(fields).items() if type(count) is int}
+    known = {name: count for name, count in endings.known_tokens(fields).items() if type(count) is int}
     return added(usage, Usage(**known)) if known else usage
 
 

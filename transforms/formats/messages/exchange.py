@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
+    IDS,
     KEPT_BY,
     MISSING_HISTORY,
     NO_REQUEST,
@@ -20,16 +22,9 @@ from turnwise.transforms.formats.messages.messages_base import (
     read_half,
 )
 from turnwise.transforms.formats.messages.streams import as_object, events_of, key_set
-from turnwise.transforms.formats.registry import (
-    EventReader,
-    Format,
-    ReadSettings,
-    record_place,
-    register_format,
-)
 from turnwise.transforms.text.dates import time_seconds
 
-_NAMES = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id")
+_NAMES = IDS[:-1]
 _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
@@ -50,7 +45,6 @@ def _is_exchange(value: JsonObject) -> bool:
 
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
-    """Reads a request with its reply."""
     request, reply, events = _halves(value)
     plain = next(each.name for each in DIALECTS.values() if each.is_plain)
     dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), plain)]
@@ -127,14 +121,14 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
 
 
 # For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="model_exchange",
         keys=("request", "response"),
         help="requests to a model with their replies; those of one conversation are joined",
         rank=120,
         recognises=_is_exchange,
-        events=EventReader(place=_place, join=_join),
+        events=registry.EventReader(place=_place, join=_join),
         has_rubrics=False,
     )
 )
@@ -194,7 +188,6 @@ def _body(half: JsonValue) -> JsonValue:
 
 
 def _dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:
-    """Returns the dialects whose keys either half has."""
     first = events[:_TRIED]
     return set(dialects_of(request)).union(
         dialect.name
@@ -219,7 +212,7 @@ def _is_reply(value: JsonObject) -> bool:
     return (is_plain and len(dialects) == 1) or (not dialects and _is_event(value))
 
 
-def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     events = events_of(value if isinstance(value, list) else [value])
     first = events[:_TRIED]
     dialects = [
@@ -236,12 +229,12 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     if is_stream:
         log.check_end()
     log.general.add(MISSING_HISTORY, NO_REQUEST)
-    return [conversation(dialect, log, reply, record_place(record))]
+    return [conversation(dialect, log, reply, registry.record_place(record))]
 
 
 # For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="model_reply",
         keys=("object", "created", "choices"),
         help="a model's reply without its request, whole or as the events of a stream",

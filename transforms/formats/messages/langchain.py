@@ -1,31 +1,15 @@
 """Messages of LangChain and states of LangGraph, as `dumpd`, `messages_to_dict` or `model_dump` spell."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.chat import call_results, message_calls
 from turnwise.transforms.formats.endings import as_text, failure_mark, own_result
+from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.anthropic import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    HOSTED,
-    LANGCHAIN_PARTS,
-    RESULT,
-    SYSTEM,
-    TEXT,
-    TOOL,
-    USER,
-    part_types,
-    role_of,
-)
-from turnwise.transforms.formats.messages.messages_base import (
-    Dialect,
-    conversation,
-    read_half,
-    register_dialect,
-)
 from turnwise.transforms.formats.messages.streams import (
     as_object,
     key_set,
@@ -36,16 +20,9 @@ from turnwise.transforms.formats.messages.streams import (
     stated,
     text_at,
 )
-from turnwise.transforms.formats.registry import (
-    EventReader,
-    Format,
-    ReadSettings,
-    record_place,
-    register_format,
-)
 
 _LANGCHAIN_OWN = ("human", "ai", "remove")
-_TEXTS = part_types(LANGCHAIN_PARTS, TEXT)
+_TEXTS = kinds.part_types(kinds.LANGCHAIN_PARTS, kinds.TEXT)
 _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_chunk invalid_tool_call")
 KEYS = key_set(
     "type role content id name tool_calls invalid_tool_calls tool_call_id status usage_metadata "
@@ -59,11 +36,11 @@ def _fits(message: JsonObject) -> bool:
     kind = message.get("type")
     if not isinstance(kind, str) or "role" in message:
         return False
-    role = role_of(kind)
+    role = kinds.role_of(kind)
     if isinstance(message.get("data"), dict):
         return role is not None or kind.lower().startswith(("remove", "chat"))
     is_own = kind.lower().startswith(_LANGCHAIN_OWN)
-    return is_own or (role in (TOOL, SYSTEM) and "content" in message)
+    return is_own or (role in (kinds.TOOL, kinds.SYSTEM) and "content" in message)
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
@@ -75,18 +52,18 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     given = _joined_chunks([_unwrapped(each) for each in objects(messages, "messages")])
     for message in _kept_messages(given, log):
         role = _whose(message)
-        if role == USER:
+        if role == kinds.USER:
             log.user(_words(message, log, False))
-        elif role == AGENT:
+        elif role == kinds.AGENT:
             _agent(message, log)
-        elif role == TOOL:
+        elif role == kinds.TOOL:
             value = result_value(message.get("content"), log)
             error = failure_mark(message)
             said = value if error is True and isinstance(value, str) else None
             log.result(value, message.get("tool_call_id"), message.get("name"), said or error)
-        elif role != SYSTEM:
+        elif role != kinds.SYSTEM:
             log.unread.role(role)
-        log.unread.keys(message, KEYS, role == AGENT)
+        log.unread.keys(message, KEYS, role == kinds.AGENT)
 
 
 def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
@@ -108,7 +85,7 @@ def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
     return "".join(said)
 
 
-_SERVER = part_types(LANGCHAIN_PARTS, HOSTED, RESULT)
+_SERVER = kinds.part_types(kinds.LANGCHAIN_PARTS, kinds.HOSTED, kinds.RESULT)
 
 
 def _agent(message: JsonObject, log: Dialogue) -> None:
@@ -154,8 +131,8 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
 
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
-LANGCHAIN = register_dialect(
-    Dialect(
+LANGCHAIN = messages_base.register_dialect(
+    messages_base.Dialect(
         name="langchain_messages",
         keys=(("channel_values", "channel_versions"),),
         help="messages of LangChain, states of LangGraph",
@@ -185,7 +162,7 @@ def _whose(message: JsonObject) -> str:
     if kind.lower() in ("remove", "removemessage"):
         return "remove"
     role = str(message.get("role") or kind)
-    return role_of(kind) or role_of(role) or role
+    return kinds.role_of(kind) or kinds.role_of(role) or role
 
 
 def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
@@ -269,31 +246,22 @@ def _from_array(value: list[JsonValue]) -> JsonObject | None:
     """Returns the snapshot that an array spells: `StateSnapshot` is a named tuple."""
     if not _FEWEST_FIELDS <= len(value) <= len(_FIELDS):
         return None
-    values, nodes, config, metadata, created_at, parent, *_ = value
-    is_one = isinstance(values, dict) and isinstance(config, dict) and isinstance(nodes, list)
-    is_one = is_one and all(isinstance(node, str) for node in nodes) and isinstance(metadata, dict | None)
-    if not (is_one and isinstance(created_at, str | None) and isinstance(parent, dict | None)):
-        return None
-    return dict(zip(_FIELDS, value, strict=False))
+    kinds_of = (dict, list, dict, dict | None, str | None, dict | None)
+    is_one = all(map(isinstance, value, kinds_of)) and all(isinstance(node, str) for node in value[1])
+    return dict(zip(_FIELDS, value, strict=False)) if is_one else None
 
 
-def _about(snapshot: JsonObject) -> Iterator[JsonObject]:
-    """Yields the objects that may name the thread and the checkpoint."""
-    for key in _PLACES:
-        yield as_object(as_object(snapshot.get(key)).get("configurable"))
-        yield as_object(snapshot.get(key))
-
-
-def _stated(snapshot: JsonObject, key: str) -> str | None:
-    return next((as_text(each[key]) for each in _about(snapshot) if each.get(key)), None)
-
-
-def _thread(snapshot: JsonObject) -> str | None:
-    return _stated(snapshot, "thread_id")
+def _stated(snapshot: JsonObject, key: str = "thread_id") -> str | None:
+    """Returns the thread that a snapshot names, or what else `key` is."""
+    for holder in map(as_object, map(snapshot.get, _PLACES)):
+        for held in (as_object(holder.get("configurable")), holder):
+            if held.get(key):
+                return as_text(held[key])
+    return None
 
 
 def _is_nameless(value: JsonObject) -> bool:
-    return _is_snapshot(value) and _thread(value) is None
+    return _is_snapshot(value) and _stated(value) is None
 
 
 def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
@@ -305,59 +273,59 @@ def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
 
 def _steps(snapshot: JsonObject) -> list[tuple[object, ...]]:
     log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
+    messages_base.read_half(LANGCHAIN, snapshot, log)
     return log.steps
 
 
 def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
     """Returns the conversation of the newest snapshot, given also those before it."""
     log = Dialogue()
-    read_half(LANGCHAIN, snapshot, log)
+    messages_base.read_half(LANGCHAIN, snapshot, log)
     if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
         log.general.add("OtherBranch", _BRANCH, calls=True)
     # The graph stopped at a task whose error the snapshot still holds.
     errors = (task.get("error") for task in objects_in(snapshot.get("tasks")))
     log.failure = next(filter(None, errors), None)
-    return conversation(LANGCHAIN, log, snapshot, name)
+    return messages_base.conversation(LANGCHAIN, log, snapshot, name)
 
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
     newest = max(values, key=_age)
-    main = [each for each in values if _age(each)[0] == _age(newest)[0] and each is not newest]
+    main = [value for value in values if _age(value)[0] == _age(newest)[0] and value is not newest]
     return _conversation(newest, main, thread)
 
 
-def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     """Returns the conversations of snapshots that name no thread: those that no other one continues."""
-    found = list(objects(value if isinstance(value, list) else [value], "snapshots"))
-    steps = sorted(((_steps(each), i) for i, each in enumerate(found)), key=lambda one: -len(one[0]))
-    kept: list[tuple[list[tuple[object, ...]], int]] = []
-    for own, place in steps:
-        if not any(own == other[: len(own)] for other, _ in kept):
-            kept.append((own, place))
-    name = record_place(record)
-    names = [name] if len(kept) == 1 else [f"{name}:{i + 1}" for _, i in kept]
-    return [_conversation(found[i], (), each) for (_, i), each in zip(kept, names, strict=True)]
+    snapshots = list(objects(value if isinstance(value, list) else [value], "snapshots"))
+    steps = list(map(_steps, snapshots))
+    kept: list[int] = []
+    for place in sorted(range(len(steps)), key=lambda place: -len(steps[place])):
+        if not any(steps[place] == steps[other][: len(steps[place])] for other in kept):
+            kept.append(place)
+    name = registry.record_place(record)
+    names = [name] if len(kept) == 1 else [f"{name}:{place + 1}" for place in kept]
+    return [_conversation(snapshots[place], (), name) for place, name in zip(kept, names, strict=True)]
 
 
 # For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="langgraph_thread",
         keys=("values", "next", "config"),
         help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
         "the newest of a thread counts",
         rank=110,
-        recognises=lambda record: _is_snapshot(record) and _thread(record) is not None,
+        recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
         from_array=_from_array,
-        events=EventReader(place=lambda value: (_thread(value) or "", -1), join=_join),
+        events=registry.EventReader(place=lambda value: (_stated(value) or "", -1), join=_join),
         time_keys=("created_at",),
         has_rubrics=False,
     )
 )
 # For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="langgraph_history",
         keys=("values", "next", "parent_config"),
         help="snapshots of LangGraph threads that name no thread: a list of them, newest first",

@@ -2,17 +2,8 @@
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import VALUES, failure_mark, own_result
+from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    RESPONSES_PARTS,
-    SYSTEM,
-    TEXT,
-    THOUGHT,
-    USER,
-    part_types,
-    role_of,
-)
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -39,7 +30,7 @@ HOSTED = {
 """Type of a call -> the keys of its arguments."""
 OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
 """Types of items that are results."""
-STEPLESS = part_types(RESPONSES_PARTS, THOUGHT)
+STEPLESS = kinds.part_types(kinds.RESPONSES_PARTS, kinds.THOUGHT)
 """Types of items that are no step of a conversation."""
 _DONE = (None, "completed")
 _RESULTS = ("results", "outputs", "result")
@@ -55,7 +46,7 @@ def hosted_arguments(item: JsonObject) -> JsonObject:
 def _read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
     """Adds a call, its result if the item holds it, and a finding if its status is that it is not done."""
     call_id, status = item.get("call_id") or item.get("id"), item.get("status")
-    if kind in ("function_call", "custom_tool_call"):
+    if kind in _CALLS:
         args = item.get("arguments") if kind == "function_call" else {"input": item.get("input")}
         own, holder = own_result(item), item.get("namespace")
         log.call(item.get("name"), args, call_id, f"{holder}/{item.get('name')}" if holder else "", own)
@@ -71,25 +62,19 @@ def _read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
         else:
             log.not_done(item.get("name"), status)
     else:
-        _read_hosted(item, kind, log)
-
-
-def _read_hosted(item: JsonObject, kind: str, log: Dialogue) -> None:
-    """Adds a call of a tool that OpenAI hosts; a reply may hold the result of one that is `generating`."""
-    call_id, status = item.get("call_id") or item.get("id"), item.get("status")
-    name = kind.removesuffix("_call")
-    log.call(name, hosted_arguments(item), call_id)
-    found = first_of(item, _RESULTS)
-    is_over = status in (*_DONE, "failed")
-    error = failure_mark(item) if is_over else None
-    if found is not None or error:
-        log.result(found, call_id, name, error)
-    if not is_over and (found is None or status == "incomplete"):
-        log.not_done(name, status)
+        name, result = kind.removesuffix("_call"), first_of(item, _RESULTS)
+        log.call(name, hosted_arguments(item), call_id)
+        is_over = status in (*_DONE, "failed")
+        error = failure_mark(item) if is_over else None
+        if result is not None or error:
+            log.result(result, call_id, name, error)
+        # A reply may hold the result of a call that is `generating`.
+        if not is_over and (result is None or status == "incomplete"):
+            log.not_done(name, status)
 
 
 _RUNNING = ("in_progress", "queued")
-_TEXTS = part_types(RESPONSES_PARTS, TEXT)
+_TEXTS = kinds.part_types(kinds.RESPONSES_PARTS, kinds.TEXT)
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _ITEMS = frozenset((*HOSTED, *OUTPUTS, *STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
 KEYS = key_set(
@@ -104,7 +89,7 @@ _CALL_KEYS = KEYS | {*VALUES}
 
 def _fits(item: JsonObject) -> bool:
     kind, content = item.get("type"), item.get("content")
-    if not isinstance(kind, str) or kind != "message":
+    if kind != "message":
         return isinstance(kind, str) and kind in _ITEMS and "role" not in item
     return any(part.get("type") in _OWN_PARTS for part in objects_in(content))
 
@@ -121,7 +106,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
             _output(item, log)
         elif kind == "item_reference":
             log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
-        elif kind in HOSTED or kind in ("function_call", "custom_tool_call", "mcp_call"):
+        elif kind in HOSTED or kind in (*_CALLS, "mcp_call"):
             _read_call(item, kind, log)
         else:
             log.unread.part(kind)
@@ -129,19 +114,19 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
 
 
 def _message(item: JsonObject, log: Dialogue) -> None:
-    role = role_of(item.get("role"))
-    if role == SYSTEM:
+    role = kinds.role_of(item.get("role"))
+    if role == kinds.SYSTEM:
         return
     text, unread = _content(item.get("content"))
-    if role == USER:
+    if role == kinds.USER:
         log.user(text, item.get("timestamp"))
-    elif role == AGENT:
+    elif role == kinds.AGENT:
         log.agent(text)
         log.said(item)
     else:
         log.unread.role(item.get("role"))
     for kind in unread:
-        log.unread.part(kind, role != USER)
+        log.unread.part(kind, role != kinds.USER)
 
 
 def _content(content: JsonValue) -> tuple[str, list[str]]:
@@ -164,21 +149,17 @@ def _output(item: JsonObject, log: Dialogue) -> None:
         output = _content(output)[0]
     elif output is None and "tools" in item:
         output = item["tools"]
+    # The last command of a shell may have timed out, or have failed.
+    last = output[-1] if isinstance(output, list) and output else None
+    outcome = as_object(as_object(last).get("outcome"))
+    code, is_late = outcome.get("exit_code"), outcome.get("type") == "timeout"
     error = (
         item.get("error")
-        or _exit(output)
+        or ("timeout" if is_late else f"exit code {code}" if code else None)
         or (item.get("status") in ("failed", "incomplete") and str(item["status"]))
         or failure_mark(item)
     )
     log.result(decoded(output), item.get("call_id") or item.get("id"), item.get("name"), error)
-
-
-def _exit(output: JsonValue) -> str | None:
-    """Returns the exit code of the last command of a shell, or that it timed out; None: it succeeded."""
-    last = output[-1] if isinstance(output, list) and output else None
-    outcome = as_object(last.get("outcome")) if isinstance(last, dict) else {}
-    code = outcome.get("exit_code")
-    return "timeout" if outcome.get("type") == "timeout" else f"exit code {code}" if code else None
 
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:

@@ -5,18 +5,9 @@ from typing import NamedTuple
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, failure_mark
 from turnwise.transforms.formats.fields import UNREAD
+from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.anthropic import as_blocks
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    RESULT,
-    SYSTEM,
-    TOOL,
-    USER,
-    VERCEL_PARTS,
-    part_types,
-    role_of,
-)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -31,7 +22,7 @@ from turnwise.transforms.formats.messages.streams import (
 )
 
 _OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")
-_RESULTS = part_types(VERCEL_PARTS, RESULT)
+_RESULTS = kinds.part_types(kinds.VERCEL_PARTS, kinds.RESULT)
 _APPROVAL = "approvalId"
 _ASKED, _REPLIED, _REFUSED = "tool-approval-request", "tool-approval-response", "approval refused"
 _DONE = ("output-available", "result", "output-error", "output-denied")
@@ -58,24 +49,24 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     approvals = _Approvals(messages)
     for message in objects(messages, "messages"):
-        role = role_of(message.get("role"))
-        if role == SYSTEM:
+        role = kinds.role_of(message.get("role"))
+        if role == kinds.SYSTEM:
             continue
         parts = _given(message)
-        if role == USER:
+        if role == kinds.USER:
             texts = [text_at(part, "text") for part in parts if part.get("type") == "text"]
             log.user(joined_texts(texts), message.get("createdAt"))
             parts = [part for part in parts if part.get("type") != "text"]
-        elif role not in (AGENT, TOOL):
+        elif role not in (kinds.AGENT, kinds.TOOL):
             log.unread.role(message.get("role"))
         for part in parts:
             if part.get("type") in (_ASKED, _REPLIED):
                 approvals.read(part, log)
             else:
-                _read(part, log, role != USER)
-        if role == AGENT:
+                _read(part, log, role != kinds.USER)
+        if role == kinds.AGENT:
             log.said(message)
-        log.unread.keys(message, KEYS, role != USER)
+        log.unread.keys(message, KEYS, role != kinds.USER)
 
 
 class _Approvals:

@@ -10,17 +10,9 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
+from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
 from turnwise.transforms.formats.messages.kinds import AGENT
-from turnwise.transforms.formats.messages.parts import (
-    MessageCall,
-    MessageResult,
-    SpanMessage,
-    finish_of,
-    is_repr_call,
-    repr_calls,
-    spoken,
-)
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.messages.streams import as_object, objects_in
 from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
@@ -45,7 +37,7 @@ class TurnCall(Struct, eq=False):
     call: ToolCall
     time: int
     tool: SpanNode | None = None
-    given: MessageResult | None = None
+    given: parts.MessageResult | None = None
     is_asked: bool = True
 
     def response(self) -> ToolResponse | None:
@@ -66,7 +58,7 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
         (call, node.span.end or node.span.start)
         for node in line.models
         for message in node.step.output or ()
-        for call in (*message.calls, *repr_calls(message.texts))
+        for call in (*message.calls, *parts.repr_calls(message.texts))
     ]
     if line.main:
         # Calls in the first input after the user's message have no spans of their own.
@@ -98,14 +90,16 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
 def asks(node: SpanNode) -> bool:
     """Returns whether a model call ended by asking for calls that its own output does not hold."""
     output = node.step.output or []
-    finish = node.step.finish or finish_of(output) or ""
+    finish = node.step.finish or parts.finish_of(output) or ""
     word = finish.rpartition(".")[2].lower().replace("-", "_")
-    return word in _ASKING and not any(each.calls or any(map(is_repr_call, each.texts)) for each in output)
+    return word in _ASKING and not any(
+        each.calls or any(map(parts.is_repr_call, each.texts)) for each in output
+    )
 
 
-def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[MessageCall]]]:
+def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[parts.MessageCall]]]:
     """Returns the model calls that asked for what they do not state, with the calls in the next input."""
-    found: list[tuple[SpanNode, list[MessageCall]]] = []
+    found: list[tuple[SpanNode, list[parts.MessageCall]]] = []
     for place, node in enumerate(line.main):
         if asks(node):
             following = line.main[place + 1].step.input if place + 1 < len(line.main) else line.after
@@ -122,13 +116,13 @@ def lacks_calls(line: TurnLine, calls: Sequence[TurnCall]) -> bool:
     return len(lacking) > sum(not each.is_asked and each.time >= first for each in calls)
 
 
-def after_user(messages: Sequence[SpanMessage]) -> Sequence[SpanMessage]:
+def after_user(messages: Sequence[parts.SpanMessage]) -> Sequence[parts.SpanMessage]:
     """Returns the messages after the last one that a user wrote; none if no user wrote one."""
     last = _last_user(messages)
     return messages[last + 1 :] if last >= 0 else ()
 
 
-def _last_user(messages: Sequence[SpanMessage]) -> int:
+def _last_user(messages: Sequence[parts.SpanMessage]) -> int:
     """Returns the place of the last message that a user wrote; -1: there is none."""
     return next((place for place in range(len(messages) - 1, -1, -1) if messages[place].is_users), -1)
 
@@ -137,7 +131,7 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     """Joins a tool's span to the call that asked for it: by id, else by name and order; or adds a call."""
     step = tool.step
     free = [each for each in calls if each.tool is None]
-    found = next((each for each in free if step.call_id and each.call.id == step.call_id), None)
+    found = next((call for call in free if step.call_id and call.call.id == step.call_id), None)
     if found is not None and step.name and found.call.name not in (None, step.name):
         found = None
     if found is None:
@@ -205,79 +199,68 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
     results = _results_of(line)
     open_ = [each for each in calls if each.tool is None or not each.tool.step.has_result]
     for result in results:
-        found = next(
-            (each for each in calls if result.id and each.call.id == result.id and not each.given), None
-        )
-        if found is not None:
-            found.given = result
-    for result in (result for each in line.after for result in each.results):
-        for each in calls:
-            if result.id and each.call.id == result.id and not each.given:
-                each.given = result
-    taken = [each.given for each in calls if each.given is not None]
-    left = [result for result in results if not any(result is each for each in taken)]
-    known = {each.call.id for each in calls}
-    for result in left:
-        if result.id and result.id in known:
-            continue
-        found = next((e for e in open_ if not e.given and (result.name in (None, e.call.name))), None)
-        if found is not None:
-            found.given = result
+        same = (call for call in calls if result.id and call.call.id == result.id and not call.given)
+        if (call := next(same, None)) is not None:
+            call.given = result
+    for result in (result for message in line.after for result in message.results):
+        for call in calls:
+            if result.id and call.call.id == result.id and not call.given:
+                call.given = result
+    taken, known = {id(call.given) for call in calls}, {call.call.id for call in calls}
+    for result in results:
+        if id(result) not in taken and not (result.id and result.id in known):
+            free = (call for call in open_ if not call.given and result.name in (None, call.call.name))
+            if (call := next(free, None)) is not None:
+                call.given = result
 
 
-def _results_of(line: TurnLine) -> list[MessageResult]:
+def _results_of(line: TurnLine) -> list[parts.MessageResult]:
     """Returns the results after the user's message in the longest input, in agents' answers, and in replies.
 
     Agents that a tool called have inputs of their own.
     """
     inputs = [node.step.input for node in line.main if node.step.input]
-    inner: dict[int, list[list[SpanMessage]]] = {}
+    inner: dict[int, list[list[parts.SpanMessage]]] = {}
     for node in line.inner:
         inner.setdefault(id(node.parent), []).append(node.step.input or [])
-    found = _longest([*inputs, *(unit.answer for unit in line.units)])
-    replies = (each for node in line.models for each in node.step.output or ())
-    return [
-        *found,
-        *(result for each in inner.values() for result in _longest(each)),
-        *(result for each in replies for result in each.results),
-    ]
+    results = _longest([*inputs, *(unit.answer for unit in line.units)])
+    for given in inner.values():
+        results += _longest(given)
+    for node in line.models:
+        results += [result for message in node.step.output or () for result in message.results]
+    return results
 
 
 def results_without_call(line: TurnLine, calls: Sequence[TurnCall]) -> list[ToolResponse]:
     """Returns the results that models were given after the user's message, and whose ids no call has."""
-    known = {each.call.id for each in calls}
+    known, given = {call.call.id for call in calls}, {id(call.given) for call in calls}
     inputs = [node.step.input for node in line.main if node.step.input]
     others = {result.id: result for result in _longest(inputs) if result.id and result.id not in known}
-    given = [each.given for each in calls]
     return [
         ToolResponse(result.name, result.id, result.response, result.error)
         for result in others.values()
-        if not any(result is each for each in given)
+        if id(result) not in given
     ]
 
 
-def _longest(inputs: Sequence[list[SpanMessage]]) -> list[MessageResult]:
+def _longest(inputs: Sequence[list[parts.SpanMessage]]) -> list[parts.MessageResult]:
     """Returns the results after the last message of a user, of the input that has most of them."""
-    results = [
-        [result for each in messages[_last_user(messages) + 1 :] if each.results for result in each.results]
-        for messages in inputs
-    ]
+    rests = (messages[_last_user(messages) + 1 :] for messages in inputs)
+    results = ([result for message in rest for result in message.results] for rest in rests)
     return max(results, key=len, default=[])
 
 
 def transfers(line: TurnLine, calls: Sequence[TurnCall]) -> list[str]:
     """Returns the agents that took over: by hand-off spans, else by calls that hand over."""
-    spans = [*line.handoffs, *(tool for tool in line.tools if tool.step.target)]
-    found = [node.step.target for node in sorted(spans, key=lambda node: node.order) if node.step.target]
-    return found or [name for each in calls if (name := _target(each.call))]
-
-
-def _target(call: ToolCall) -> str | None:
-    if call.name == "transfer_to_agent":
-        names = ((call.args or {}).get(key) for key in _TARGETS)
-        return next((name for name in names if isinstance(name, str)), None)
-    is_handing = call.name is not None and call.name.startswith(TRANSFER) and not call.args
-    return call.name[len(TRANSFER) :] if call.name and is_handing else None
+    spans = sorted([*line.handoffs, *line.tools], key=lambda node: node.order)
+    targets = [node.step.target for node in spans if node.step.target]
+    for call in () if targets else calls:
+        name, args = call.call.name or "", call.call.args or {}
+        if name == "transfer_to_agent":
+            targets += [args[key] for key in _TARGETS if isinstance(args.get(key), str)][:1]
+        elif name.startswith(TRANSFER) and not args:
+            targets.append(name[len(TRANSFER) :])
+    return list(filter(None, targets))
 
 
 _MOST_NEAR = 64
@@ -396,9 +379,11 @@ def _overlap(one: SpanNode, other: SpanNode) -> bool:
     return one.span.start < other.span.end and other.span.start < one.span.end
 
 
-def _signs(one: list[SpanMessage] | None, other: list[SpanMessage] | None) -> bool:
+def _signs(one: list[parts.SpanMessage] | None, other: list[parts.SpanMessage] | None) -> bool:
     """Returns whether two lists of messages are equal but for the system's, or one is not stated."""
-    return not one or not other or [m.sign for m in spoken(one)] == [m.sign for m in spoken(other)]
+    return (
+        not one or not other or [m.sign for m in parts.spoken(one)] == [m.sign for m in parts.spoken(other)]
+    )
 
 
 _DUMPED = frozenset(("content", "kwargs", "data"))

@@ -124,16 +124,6 @@ def register_dialect(item: SpanDialect) -> SpanDialect:
     return DIALECTS.add(item)
 
 
-def dialects_in_order() -> tuple[SpanDialect, ...]:
-    """Returns all dialects as a span is tried on them."""
-    return _in_order(len(DIALECTS), DIALECTS.changes)
-
-
-@lru_cache(maxsize=1)
-def _in_order(count: int, changes: int) -> tuple[SpanDialect, ...]:
-    return tuple(sorted(DIALECTS.values(), key=lambda each: each.rank))
-
-
 def text_at(attributes: JsonObject, *keys: str) -> str | None:
     """Returns the first of some attributes that is a text or number and not empty or hidden."""
     for key in keys:
@@ -301,9 +291,8 @@ def _first_words(keys: tuple[str, ...]) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def _asked(words: frozenset[str], name: str, changes: int) -> tuple[SpanDialect, ...]:
     """Returns the dialects that may say something of a span, by first words of its keys and its name."""
-    return tuple(
-        each for each in dialects_in_order() if not words.isdisjoint(each.prefixes) or name in each.names
-    )
+    dialects = sorted(DIALECTS.values(), key=lambda dialect: dialect.rank)
+    return tuple(d for d in dialects if not words.isdisjoint(d.prefixes) or name in d.names)
 
 
 def says_something(span: TraceSpan, words: frozenset[str]) -> bool:
@@ -343,10 +332,8 @@ def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:
 
 def looks_like_work(span: TraceSpan, words: frozenset[str]) -> bool:
     """Returns whether a span has keys or a name of traces of agents, whether or not a dialect reads it."""
-    return (
-        not words.isdisjoint(_LOOKS_LIKE_WORK)
-        or span.name.partition(".")[0].partition("_")[0] in _LOOKS_LIKE_WORK
-    )
+    first = span.name.partition(".")[0].partition("_")[0]
+    return first in _LOOKS_LIKE_WORK or not words.isdisjoint(_LOOKS_LIKE_WORK)
 
 
 def is_foreign(span: TraceSpan) -> bool:
@@ -372,15 +359,12 @@ _ENTITY_VERSION = "traceloop.entity.version"
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
 ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
 _OF_STEPS = ("seq:step:", "graph:step:", "map:key:")
-_WITH_METADATA = frozenset(
-    ("metadata", "langfuse", "langsmith", "traceloop", "ai", "mlflow", "tag", "session", "gcp")
-)
+_WITH_METADATA = key_set("metadata langfuse langsmith traceloop ai mlflow tag session gcp")
 LABELLED = _WITH_METADATA | {"gen_ai"}
 """First words of the keys that name conversations, versions or tags."""
 
 
 def _add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
-    """Adds the version and the tags that a span states, where there are none yet."""
     attributes = span.attributes
     step.version = step.version or text_at(attributes, *_VERSIONS)
     if not words.isdisjoint(_WITH_METADATA):
@@ -399,7 +383,10 @@ def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:
 
 def user_of(span: TraceSpan) -> str | None:
     """Returns the id of the user that a span names; None: it names none."""
-    return text_at(span.attributes, *_USERS) or text_at(_metadata(span.attributes), *_USER_NAMES)
+    found = text_at(span.attributes, *_USERS)
+    if found is None and not words_of(span).isdisjoint(_WITH_METADATA):
+        found = text_at(_metadata(span.attributes), *_USER_NAMES)
+    return found
 
 
 def _metadata(attributes: JsonObject) -> JsonObject:

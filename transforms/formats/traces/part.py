@@ -1,47 +1,15 @@
 """The part of a trace that one record holds: an event, to be joined with the trace's other parts."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 import msgspec
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.messages.streams import stated
-from turnwise.transforms.formats.registry import (
-    EventReader,
-    Format,
-    Lent,
-    NoConversation,
-    ReadSettings,
-    SplitEvent,
-    Splitter,
-    Test,
-    register_format,
-)
-from turnwise.transforms.formats.traces.containers import (
-    agent_event_spans,
-    agents_spans,
-    attribute_spans,
-    is_agent_event,
-    is_agents_trace,
-    is_attributes,
-    is_jaeger,
-    is_langfuse,
-    is_langsmith,
-    jaeger_spans,
-    langfuse_spans,
-    langsmith_spans,
-)
-from turnwise.transforms.formats.traces.dialect import (
-    DIALECTS,
-    conversation_of,
-    is_foreign,
-    is_noise,
-    kind_of,
-    looks_like_work,
-    says_something,
-    words_of,
-)
+from turnwise.transforms.formats.traces import containers, dialect
 from turnwise.transforms.formats.traces.otlp import (
     flat_spans,
     is_otlp,
@@ -92,7 +60,7 @@ _PART = msgspec.json.Decoder(TracePart)
 
 def _trace_parts(
     spans: Iterable[TraceSpan], version_attribute: str | None = None
-) -> list[SplitEvent | ValueError]:
+) -> list[registry.SplitEvent | ValueError]:
     """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace."""
     parts: dict[str, TracePart] = {}
     lost = 0
@@ -109,60 +77,50 @@ def _trace_parts(
             resource, service = span.resource, of_service(span.resource, version_attribute)
         span.resource = service
         _add(part, span)
+    found: list[registry.SplitEvent | ValueError] = []
     for part in parts.values():
-        # Agents come last in most exports, and are told the fastest.
-        part.has_steps = any(kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
-    found: list[SplitEvent | ValueError] = [
-        SplitEvent(
-            {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}, _ENCODE(part)
-        )
-        for part in parts.values()
-    ]
+        # Agents come last in most exports, and are recognised the fastest.
+        part.has_steps = any(dialect.kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
+        head = {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
+        found.append(registry.SplitEvent(head, _ENCODE(part)))
     if lost:
-        found.append(
-            ValueError(f"{lost} spans or log records name no trace, so they belong to no conversation")
-        )
+        said = f"{lost} spans or log records name no trace, so they belong to no conversation"
+        found.append(ValueError(said))
     if not found:
-        raise NoConversation("the export holds no span")
+        raise registry.NoConversation("the export holds no span")
     return found
 
 
-def place(value: JsonObject) -> tuple[str, int]:
-    """Returns no conversation, and turn 0 for a part with the root; raises ValueError without a trace."""
-    group(value)
-    return "", 0 if value.get("has_root") else -1
-
-
-def has_root(value: JsonObject) -> bool:
-    """Returns whether a part holds the root, which ends last, so that its trace is whole."""
-    return value.get("has_root") is True
-
-
-def group(value: JsonObject) -> str:
-    """Returns the trace of a part; raises ValueError if it names none."""
+def _group(value: JsonObject) -> str:
     trace = value.get("trace")
     if not isinstance(trace, str) or not trace:
         raise ValueError("a part of a trace needs the id of the trace")
     return trace
 
 
+def _place(value: JsonObject) -> tuple[str, int]:
+    """Returns no conversation, and turn 0 for a part with the root."""
+    _group(value)
+    return "", 0 if value.get("has_root") else -1
+
+
 def _add(part: TracePart, span: TraceSpan) -> None:
     span.attributes = stated(span.attributes)
     for event in span.events:
         event.attributes = stated(event.attributes)
-    words = words_of(span)
+    words = dialect.words_of(span)
     part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
     part.has_root = part.has_root or not (span.parent or span.is_log)
     span.trace = ""
     part.turnwise_spans.append(span)
-    if says_something(span, words):
-        conversation = conversation_of(span, words)
+    if dialect.says_something(span, words):
+        conversation = dialect.conversation_of(span, words)
         if conversation:
             part.conversations[span.id] = conversation
-    elif is_noise(span, words):
+    elif dialect.is_noise(span, words):
         part.has_noise = True
         _strip(span)
-    elif not span.events and not looks_like_work(span, words):
+    elif not span.events and not dialect.looks_like_work(span, words):
         _strip(span)
 
 
@@ -173,7 +131,7 @@ def _strip(span: TraceSpan) -> None:
         span.resource = {}
 
 
-def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
+def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     """Returns the parts of a whole trace, each with its conversation; a part of several is divided.
 
     A span is of the conversation that the topmost span above it names, or else of the one that the trace
@@ -189,7 +147,7 @@ def lend(trace: str, parts: Sequence[bytes]) -> list[Lent]:
     names = {name for head in heads for name in head.conversations.values()}
     if len(names) <= 1:
         name = next(iter(names), trace)
-        return [Lent(place, name, data) for place, data in enumerate(parts)]
+        return [registry.Lent(place, name, data) for place, data in enumerate(parts)]
     return list(_divided(trace, [_PART.decode(data) for data in parts]))
 
 
@@ -198,46 +156,43 @@ def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     spans = [span for part in held for span in part.turnwise_spans]
     names = sorted({span.scope or span.name for span in spans})
     shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-    is_agents = any(is_foreign(span) for span in spans)
-    if is_agents or not any(part.has_noise or any(map(kind_of, part.turnwise_spans)) for part in held):
+    is_agents = any(dialect.is_foreign(span) for span in spans)
+    if is_agents or not any(
+        part.has_noise or any(map(dialect.kind_of, part.turnwise_spans)) for part in held
+    ):
         keys = sorted({key for span in spans for key in span.attributes})[:8]
         what = "look like an agent's" if is_agents else "are of no known kind"
         raise ValueError(
             f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
-            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(DIALECTS))}"
+            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialect.DIALECTS))}"
         )
-    raise NoConversation(f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})")
+    raise registry.NoConversation(
+        f"trace {trace}: none of its {len(spans)} spans is a step of an agent ({shown})"
+    )
 
 
-def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[Lent]:
+def _divided(trace: str, parts: Sequence[TracePart]) -> Iterable[registry.Lent]:
     """Yields the pieces of parts, by the conversation of each span."""
     parents = {span.id: span.parent for part in parts for span in part.turnwise_spans}
     stated = {key: name for part in parts for key, name in part.conversations.items()}
-    first = min((span.start, span.id) for part in parts for span in part.turnwise_spans if span.id in stated)[
-        1
-    ]
+    spans = (span for part in parts for span in part.turnwise_spans if span.id in stated)
+    first = min((span.start, span.id) for span in spans)[1]
     for place, part in enumerate(parts):
         pieces: dict[str, list[TraceSpan]] = {}
         for span in part.turnwise_spans:
-            pieces.setdefault(_name(span.id, parents, stated) or stated[first], []).append(span)
-        for name, spans in pieces.items():
-            piece = msgspec.structs.replace(
-                part, conversations={span.id: name for span in spans}, turnwise_spans=spans
-            )
-            yield Lent(place, name, _ENCODE(piece))
-
-
-def _name(span: str, parents: dict[str, str], stated: dict[str, str]) -> str | None:
-    found, seen = None, set[str]()
-    while span and span not in seen:
-        seen.add(span)
-        found = stated.get(span) or found
-        span = parents.get(span, "")
-    return found
+            name, above, seen = None, span.id, set[str]()
+            while above and above not in seen:
+                seen.add(above)
+                name = stated.get(above) or name
+                above = parents.get(above, "")
+            pieces.setdefault(name or stated[first], []).append(span)
+        for name, held in pieces.items():
+            names = {span.id: name for span in held}
+            piece = msgspec.structs.replace(part, conversations=names, turnwise_spans=held)
+            yield registry.Lent(place, name, _ENCODE(piece))
 
 
 def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:
-    """Joins the parts of a conversation's traces."""
     try:
         parts = [msgspec.convert(value, TracePart) for value in values]
     except msgspec.ValidationError as error:
@@ -257,28 +212,30 @@ def _register_export(
     name: str,
     rank: int,
     help: str,
-    recognises: Test,
+    recognises: registry.Test,
     spans: Callable[[JsonObject], Iterable[TraceSpan]],
     *keys: tuple[str, ...],
-    is_list: Test | None = None,
+    is_list: registry.Test | None = None,
 ) -> None:
-    """Adds the format of an export of spans."""
-
-    def split(value: JsonValue, settings: ReadSettings) -> list[SplitEvent | ValueError]:
-        return _trace_parts(_all(value, spans), settings.traces.app_version_attribute)
+    def split(value: JsonValue, settings: registry.ReadSettings) -> list[registry.SplitEvent | ValueError]:
+        records = value if isinstance(value, list) else [value]
+        bad = next((record for record in records if not isinstance(record, dict)), None)
+        if bad is not None:
+            raise ValueError(f"a JSON object is needed, not {type(bad).__name__}")
+        return _trace_parts(chain.from_iterable(map(spans, records)), settings.traces.app_version_attribute)
 
     def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
 
-    register_format(
-        Format(
+    registry.register_format(
+        registry.Format(
             name=name,
             help=help,
             rank=rank,
             recognises=recognises,
             keys=keys[0],
             other_keys=keys[1:],
-            splitter=Splitter(into=_PARTS, split=split),
+            splitter=registry.Splitter(into=_PARTS, split=split),
             time=last_time,
             is_list=is_list,
             has_rubrics=False,
@@ -286,20 +243,20 @@ def _register_export(
     )
 
 
-def _all(value: JsonValue, spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Iterator[TraceSpan]:
-    for each in value if isinstance(value, list) else [value]:
-        if not isinstance(each, dict):
-            raise ValueError(f"a JSON object is needed, not {type(each).__name__}")
-        yield from spans(each)
-
-
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name=_PARTS,
         help="turnwise's own part of a trace",
         rank=24,
         recognises=lambda record: KEY in record,
-        events=EventReader(place=place, join=_join_parts, is_end=has_root, group=group, lend=lend),
+        events=registry.EventReader(
+            place=_place,
+            join=_join_parts,
+            # The root ends last, so that its trace is whole.
+            is_end=lambda part: part.get("has_root") is True,
+            group=_group,
+            lend=_lend,
+        ),
         has_rubrics=False,
     )
 )
@@ -311,30 +268,32 @@ _register_export(
 # For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
 _register_export(
     "jaeger_export", 26, "Jaeger's query API",
-    is_jaeger, jaeger_spans,
+    containers.is_jaeger, containers.jaeger_spans,
     ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
 )  # fmt: skip
 # For example {"trace": {"id": "1"}, "observations": [{"id": "2", "type": "GENERATION", "input": [...]}]}
 _register_export(
     "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
-    is_langfuse, langfuse_spans, ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
+    containers.is_langfuse, containers.langfuse_spans,
+    ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
 )  # fmt: skip
 # For example {"id": "2", "trace_id": "1", "run_type": "llm", "inputs": {"messages": [...]}, "outputs": {...}}
 _register_export(
     "langsmith_runs", 28, "LangSmith runs",
-    is_langsmith, langsmith_spans,
+    containers.is_langsmith, containers.langsmith_spans,
     ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
 )  # fmt: skip
 # For example {"object": "trace.span", "trace_id": "1", "id": "2", "span_data": {"type": "function", ...}}
 _register_export(
     "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
-    is_agents_trace, agents_spans,
+    containers.is_agents_trace, containers.agents_spans,
     ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
 )  # fmt: skip
 # For example {"event_type": "TOOL_STARTING", "session_id": "7", "content": {"tool": "find", "args": {}}}
 _register_export(
     "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
-    is_agent_event, agent_event_spans, ("event_type", "session_id", "invocation_id", "content"),
+    containers.is_agent_event, containers.agent_event_spans,
+    ("event_type", "session_id", "invocation_id", "content"),
 )  # fmt: skip
 # For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
 _register_export(
@@ -347,5 +306,5 @@ _register_export(
 # For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
 _register_export(
     "otel_attributes", 146, "attributes of one OpenTelemetry span",
-    is_attributes, attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
+    containers.is_attributes, containers.attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from itertools import pairwise
 from operator import attrgetter
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
@@ -150,28 +150,41 @@ def _set_depth(node: SpanNode) -> None:
     return None
 
 
-class WorkUnit(Struct, eq=False):
-    """A topmost agent or workflow with all that stands below it, or the bare calls of a trace.
+class WorkSteps(Struct, eq=False, kw_only=True):
+    """Steps of agents, in order.
 
     Attributes:
-        top: The agent or workflow; None: bare calls.
         main: Model calls of the main line: those of no agent that a tool called.
         inner: All other model calls.
         tools: Tool calls.
         handoffs: Hand-offs.
     """
 
+    main: list[SpanNode] = []
+    inner: list[SpanNode] = []
+    tools: list[SpanNode] = []
+    handoffs: list[SpanNode] = []
+
+    @property
+    def models(self) -> list[SpanNode]:
+        """All model calls."""
+        return [*self.main, *self.inner]
+
+
+class WorkUnit(WorkSteps, eq=False):
+    """A topmost agent or workflow with all that stands below it, or the bare calls of a trace.
+
+    Attributes:
+        top: The agent or workflow; None: bare calls.
+    """
+
     top: SpanNode | None
-    main: list[SpanNode] = field(default_factory=list)
-    inner: list[SpanNode] = field(default_factory=list)
-    tools: list[SpanNode] = field(default_factory=list)
-    handoffs: list[SpanNode] = field(default_factory=list)
 
     @property
     def nodes(self) -> list[SpanNode]:
         """All spans that are steps, with the top."""
         top = [self.top] if self.top is not None else []
-        return [*top, *self.main, *self.inner, *self.tools, *self.handoffs]
+        return [*top, *self.models, *self.tools, *self.handoffs]
 
     @property
     def trace(self) -> str:
@@ -256,35 +269,22 @@ _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
 
 
-class TurnLine(Struct, eq=False):
+class TurnLine(WorkSteps, eq=False):
     """What belongs to one turn.
 
     Attributes:
         user: The user's message; None: not stated.
         users: All messages of users that the first input holds, the newest last.
         units: Units of work, whole or in part.
-        main: Model calls of the main line, in order.
-        inner: Other model calls.
-        tools: Tool calls.
-        handoffs: Hand-offs.
         after: First input of the next turn: it may hold results of this one; empty: there is none.
         asked: The user's message as a model or an agent was given it; None: none was.
     """
 
     user: str | None = None
     users: tuple[str, ...] = ()
-    units: list[WorkUnit] = field(default_factory=list)
-    main: list[SpanNode] = field(default_factory=list)
-    inner: list[SpanNode] = field(default_factory=list)
-    tools: list[SpanNode] = field(default_factory=list)
-    handoffs: list[SpanNode] = field(default_factory=list)
+    units: list[WorkUnit] = []
     after: Sequence[SpanMessage] = ()
     asked: SpanMessage | None = None
-
-    @property
-    def models(self) -> list[SpanNode]:
-        """All model calls."""
-        return [*self.main, *self.inner]
 
     @property
     def tops(self) -> list[SpanNode]:
@@ -395,11 +395,10 @@ def _ends_in_results(messages: Sequence[SpanMessage]) -> bool:
 
 def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
     """Returns whether a turn is an agent's span without content that encloses the next unit."""
-    is_empty = line.user is None and not (line.main or line.inner or line.tools)
+    is_empty = line.user is None and not (line.models or line.tools)
     last = line.units[-1]
-    if not is_empty or last.top is None or last.trace != unit.trace:
-        return False
-    return last.top.span.end >= unit.nodes[0].span.start
+    is_one = is_empty and last.trace == unit.trace
+    return is_one and last.top is not None and last.top.span.end >= unit.nodes[0].span.start
 
 
 def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:

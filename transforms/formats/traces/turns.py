@@ -53,6 +53,7 @@ _USER_OFF = "the trace does not record what the user said"
 _ARGS_OFF = "the trace records no arguments or results of calls"
 _WHICH_OFF = "the trace records that calls were asked for, and not which"
 _STEPS_OFF = "the trace records no call of a model or a tool; what the agent called is unknown"
+_WHICH_ANSWER = "models answered apart from each other; which answer the user got is unknown"
 _FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _TOTALS = _FIELDS[:2]
 _FAILED = "AgentError"
@@ -61,10 +62,10 @@ _SEVERAL = "SeveralAnswers"
 
 
 def _line_turn(line: TurnLine, index: int) -> Turn:
-    """Returns a turn."""
     calls = turn_calls(line)
     texts, answer = _agent_words(line)
     models = line.models
+    steps = sorted([*models, *line.tools], key=lambda node: node.order)
     responses = [response for each in calls if (response := each.response()) is not None]
     responses += results_without_call(line, calls)
     turn = Turn(
@@ -75,11 +76,7 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
         tool_responses=responses,
         agent_messages=texts,
         transfers=transfers(line, calls),
-        spans=[
-            _timed(node)
-            for node in sorted([*models, *line.tools], key=lambda node: node.order)
-            if _is_timed(node)
-        ],
+        spans=list(map(_timed, filter(_is_timed, steps))),
         model_ms=_total_ms(models),
         tool_ms=_total_ms(line.tools),
         inference_calls=len(models) or None,
@@ -110,27 +107,28 @@ def _unreported(models: Sequence[SpanNode]) -> int:
 def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     """Returns what the trace does not hold: content that was not captured, parts that are not read."""
     unread = Unread()
-    is_silent = not (
-        (any(node.step.output for node in line.main) or any(unit.answer for unit in line.units))
-        or _is_output_cut(line)
-    )
-    _add_silence(line, is_silent, unread)
+    is_heard = any(node.step.output for node in line.main) or any(unit.answer for unit in line.units)
+    if not (is_heard or _is_output_cut(line)):
+        if line.failure is not None:
+            unread.add(_FAILED, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
+        else:
+            unread.add(CONTENT_OFF, _OFF, words=True)
+    elif line.is_hidden:
+        unread.add(CONTENT_OFF, _USER_OFF)
+    elif line.user is None:
+        unread.add(MISSING_HISTORY, NO_REQUEST)
     models = line.models
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
-        told = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
-        unread.add(_USAGE_OFF, told)
+        said = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
+        unread.add(_USAGE_OFF, said)
     _add_calls(line, calls, unread)
     if others := _strangers(line):
         texts = list(dict.fromkeys(_asked_text(node) for node in others))
         shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
-        told = f"model calls were given what no message of the turn says: {shown}"
-        unread.add(STRANGER, told, words=_answering(line) in others and not _stated_answer(line)[1])
+        said = f"model calls were given what no message of the turn says: {shown}"
+        unread.add(STRANGER, said, words=_answering(line) in others and not _stated_answer(line)[1])
     if _is_contested(line) and not _stated_answer(line)[1]:
-        unread.add(
-            _SEVERAL,
-            "models answered apart from each other; which answer the user got is unknown",
-            words=True,
-        )
+        unread.add(_SEVERAL, _WHICH_ANSWER, words=True)
     _add_unread(line, unread)
     return unread
 
@@ -158,7 +156,6 @@ def _add_unread(line: TurnLine, unread: Unread) -> None:
 
 
 def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
-    """Adds why calls or their arguments are not there."""
     steps = [*line.models, *line.tools, *line.handoffs]
     is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
     if any(each.tool is not None and each.call.args is None for each in calls):
@@ -169,18 +166,6 @@ def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> Non
         unread.add(CONTENT_OFF, _WHICH_OFF, calls=True, words=is_last)
     elif not is_seen:
         unread.add(CONTENT_OFF, _STEPS_OFF, calls=True)
-
-
-def _add_silence(line: TurnLine, is_silent: bool, unread: Unread) -> None:
-    """Adds why the agent's words or the user's message are not there."""
-    if is_silent and line.failure is not None:
-        unread.add(_FAILED, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
-    elif is_silent:
-        unread.add(CONTENT_OFF, _OFF, words=True)
-    elif line.is_hidden:
-        unread.add(CONTENT_OFF, _USER_OFF)
-    elif line.user is None:
-        unread.add(MISSING_HISTORY, NO_REQUEST)
 
 
 STEPS = ("model", "tool", "agent", "chain", "handoff")
@@ -276,28 +261,21 @@ def _agent_words(line: TurnLine) -> tuple[list[str], str | None]:
     texts: list[str] = []
     answer: str | None = None
     if line.main:
-        texts = [
-            text
-            for each in after_user(line.main[0].step.input or ())
-            if each.role == AGENT
-            for text in each.texts
-        ]
+        before = after_user(line.main[0].step.input or ())
+        texts = [text for message in before if message.role == AGENT for text in message.texts]
     for node in line.main:
-        output = node.step.output or ()
+        output = node.step.output or []
         said, calls = _said(output)
         texts += said
-        answer = _last_words(output, said) if said and not (calls or asks(node)) else answer
+        if said and not (calls or asks(node)):
+            # What a reply says after the last call that the model's service ran, if anything.
+            last = output[-1]
+            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or said)
     final, is_final = _stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
         texts += [text for text in final if text not in texts]
     return texts, answer
-
-
-def _last_words(output: Sequence[SpanMessage], said: Sequence[str]) -> str:
-    """Returns what a reply says after the last call that the model's service ran, if anything."""
-    last = output[-1]
-    return "\n".join((last.answer_from and last.texts[last.answer_from :]) or said)
 
 
 def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> bool:
@@ -329,12 +307,11 @@ def _stated_answer(line: TurnLine) -> tuple[list[str], bool]:
     """Returns the words of the agent's own output after the last message of the user in it."""
     messages = next((unit.answer for unit in reversed(line.units) if unit.answer), [])
     last = max((i for i, each in enumerate(messages) if each.role == USER), default=-1)
-    own = [each for each in messages[last + 1 :] if each.role == AGENT]
+    said = [message for message in messages[last + 1 :] if message.role == AGENT]
+    is_final = bool(said) and not said[-1].calls
     if line.main:
-        return (own[-1].texts, not own[-1].calls) if own else ([], False)
-    return [text for each in own for text in each.texts][-1:], bool(
-        own and own[-1].texts and not own[-1].calls
-    )
+        return said[-1].texts if said else [], is_final
+    return [text for message in said for text in message.texts][-1:], is_final and bool(said[-1].texts)
 
 
 def _strangers(line: TurnLine) -> list[SpanNode]:
@@ -357,10 +334,14 @@ def _answering(line: TurnLine) -> SpanNode | None:
 def _is_contested(line: TurnLine) -> bool:
     """Returns whether several models answered at one time or apart, so that any of them may be the answer."""
     last = _answering(line)
-    return last is not None and any(
-        node is not last and _answers(node) and (_overlap(*_apart(node, last)) or _is_asked_apart(node, last))
-        for node in line.main
-    )
+    if last is None:
+        return False
+    for node in line.main:
+        texts, has_calls = _said(node.step.output or ())
+        is_answer = node is not last and bool(texts) and not has_calls
+        if is_answer and (_is_at_one_time(node, last) or _is_asked_apart(node, last)):
+            return True
+    return False
 
 
 def _is_asked_apart(node: SpanNode, last: SpanNode) -> bool:
@@ -373,22 +354,14 @@ def _is_asked_apart(node: SpanNode, last: SpanNode) -> bool:
     return not any(text == held or (len(text) > _SHORT and text in held) for text in said for held in given)
 
 
-def _answers(node: SpanNode) -> bool:
-    texts, has_calls = _said(node.step.output or ())
-    return bool(texts) and not has_calls
-
-
-def _apart(one: SpanNode, other: SpanNode) -> tuple[TraceSpan, TraceSpan]:
-    """Returns the spans of two model calls, or of the agents that made them if each has one of its own."""
+def _is_at_one_time(one: SpanNode, other: SpanNode) -> bool:
+    """Returns whether two model calls overlap, or the agents that made them if each has one of its own."""
     first, second = (
         next((above for above in node.above() if above.step.kind == "agent"), node) for node in (one, other)
     )
     is_apart = first is not second and first not in second.above() and second not in first.above()
-    return (first.span, second.span) if is_apart else (one.span, other.span)
-
-
-def _overlap(one: TraceSpan, other: TraceSpan) -> bool:
-    return 0 < one.start < other.end and 0 < other.start < one.end
+    a, b = (first.span, second.span) if is_apart else (one.span, other.span)
+    return 0 < a.start < b.end and 0 < b.start < a.end
 
 
 _MS = 1e6

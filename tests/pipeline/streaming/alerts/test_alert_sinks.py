@@ -150,10 +150,7 @@ def test_a_webhook_is_tried_three_times_where_that_may_help(endpoint, statuses, 
     assert len(endpoint.asked) == tries
 
 
-NOWHERE = [
-    "http://127.0.0.1:1/SECRET",
-    "http://no.such.host.invalid/SECRET",
-]
+NOWHERE = ["http://127.0.0.1:1/SECRET", "http://no.such.host.invalid/SECRET"]
 
 
 @pytest.mark.parametrize("url", NOWHERE)

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
-from turnwise.pipeline.streaming.inputs.files import LineSplitter, OversizedLine
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.score import IncompleteReadError
 
@@ -242,18 +241,12 @@ def test_a_file_that_fails_while_it_is_read(checkpoints, clock):
 DEEP = "[" * 100_000
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "deep.json",
-        "deep.jsonl",
-    ],
-)
+@pytest.mark.parametrize("name", ["deep.json", "deep.jsonl"])
 @pytest.mark.parametrize("text", [DEEP, DEEP + "]" * len(DEEP)], ids=["cut_off", "whole"])
 @pytest.mark.parametrize("is_last", [False, True])
 def test_a_text_too_deep_to_read_ends_nothing(tmp_path, checkpoints, clock, name, text, is_last):
     data = text.encode()
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    (tmp_path / name).write_bytes(data)
     watch = Watch([tmp_path / "*"], checkpoints, clock)
     watch.source = DirectorySource([str(tmp_path / "*")], checkpoints, len(text) + 1, clock)
     append(tmp_path / "good.jsonl", '{"n":1}\n')
@@ -492,23 +485,3 @@ def test_a_watched_directory_that_is_replaced_goes_on(tmp_path, checkpoints, clo
     append(tmp_path / "in/a.jsonl", '{"i": 1}\n', clock)
     assert watch.texts(after=6) == ['{"i": 1}'] and list(watch.source.last_items()) == []
     watch.source.close()
-
-
-@given(LINES, st.booleans(), st.data())
-def test_any_chopping_gives_the_same_lines(lines, is_ended, data):
-    text = b"\n".join(lines) + b"\n" * is_ended
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
-    chopped, whole = LineSplitter(LIMIT), LineSplitter(LIMIT)
-    found = [
-        line
-        for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)
-        for line in chopped.add(text[start:end])
-    ]
-    expected = whole.add(text)
-    assert [isinstance(line, OversizedLine) for line in found] == [
-        isinstance(line, OversizedLine) for line in expected
-    ]
-    assert [line[:50] for line in found] == [line[:50] for line in expected]
-    assert chopped.pending == whole.pending
-    complete = lines if is_ended else lines[:-1]
-    assert [line[:50] for line in expected][: len(complete)] == [line[:50] for line in complete]

@@ -84,17 +84,3 @@ def test_large_rows_are_copied_whole(tmp_path, size):
     new = segments.rewrite(FIRST, [(dead.offset, dead.length)])
     segments.close()
     assert written(tmp_path, new) == ["y" * size]
-
-
-def test_what_was_not_committed_is_cut_off(tmp_path):
-    segments = Segments(tmp_path, {})
-    segments.append("scores", rows(1, 2))
-    committed = dict(segments.lengths)
-    segments.append("scores", rows(3))
-    segments.append("results", rows(4))
-    segments.close()
-    segments = Segments(tmp_path, committed)
-    segments.append("scores", rows(5))
-    segments.close()
-    assert written(tmp_path) == [1, 2, 5]
-    assert written(tmp_path, SegmentId("results", 0)) == []

@@ -1,6 +1,7 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.messages import spellings
 from turnwise.transforms.formats.messages.kinds import AGENT, TOOL, USER
 from turnwise.transforms.formats.messages.parts import (
     HIDDEN,
@@ -10,12 +11,6 @@ from turnwise.transforms.formats.messages.parts import (
     SpanMessage,
     call_arguments,
     is_spoken,
-)
-from turnwise.transforms.formats.messages.spellings import (
-    add_finish,
-    first_of_several,
-    only_messages,
-    read_messages,
 )
 from turnwise.transforms.formats.messages.streams import as_object, stated
 from turnwise.transforms.formats.traces.calls import add_result
@@ -33,7 +28,7 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_numbered, loaded, numbered
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_prefix, loaded, numbered
 
 _STANDARD_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
@@ -118,7 +113,6 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
 
 
 def _first_content(messages: list[SpanMessage]) -> JsonValue:
-    """Returns the first result or text of some messages."""
     for message in messages:
         if message.results:
             return message.results[0].response
@@ -128,7 +122,6 @@ def _first_content(messages: list[SpanMessage]) -> JsonValue:
 
 
 def _add_event(event: SpanEvent, step: SpanStep) -> None:
-    """Adds the messages of an event of a span, or of a log record."""
     name = event.name
     if not name.startswith("gen_ai."):
         return
@@ -151,7 +144,7 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
             step.output = _with_choice(step.output or [], added)
         else:
             # The last piece of a streamed reply may state nothing but why it ended.
-            add_finish(step.output or [], held)
+            spellings.add_finish(step.output or [], held)
     elif name == _PROMPT:
         step.input = step.input or messages_at(held.get("gen_ai.prompt"), USER)
     elif name == _COMPLETION:
@@ -184,7 +177,7 @@ def _first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | Non
     """
     if not messages or not all(each.finish and each.texts and not each.calls for each in messages):
         return messages
-    return first_of_several(messages)
+    return spellings.first_of_several(messages)
 
 
 def _message(name: str, held: JsonObject) -> list[SpanMessage]:
@@ -197,7 +190,7 @@ def _message(name: str, held: JsonObject) -> list[SpanMessage]:
     value["content"] = content if isinstance(content, list) else value.get("content")
     value["tool_calls"] = loaded(value.get("tool_calls"))
     value.pop("message", None)
-    return read_messages({**value, "event.name": name}, AGENT)
+    return spellings.read_messages({**value, "event.name": name}, AGENT)
 
 
 register_dialect(
@@ -229,10 +222,10 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.name = text_at(held, *_ENTITY_NAMES)
         step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
-    elif has_numbered(held, _NUMBERED):
+    elif has_prefix(tuple(held), _NUMBERED):
         given, said = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
-        step.input = only_messages(given, USER) or None
-        step.output = _first_choice(only_messages(said, AGENT) or None)
+        step.input = spellings.only_messages(given, USER) or None
+        step.output = _first_choice(spellings.only_messages(said, AGENT) or None)
         step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
 
 
@@ -304,7 +297,7 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
         if _AUTOMATIC in str(held.get("output.value")):
             # Google's SDK made calls by itself; the tokens are those of the last of its requests alone.
             history = as_object(value_at(held, "output.value")).get(_AUTOMATIC)
-            step.input, step.usage = read_messages(history, USER) or step.input, None
+            step.input, step.usage = spellings.read_messages(history, USER) or step.input, None
         step.finish = text_at(held, "llm.finish_reason") or next(
             (each.finish for each in reversed(_value(held, "output", AGENT) or ()) if each.finish), None
         )
@@ -335,7 +328,7 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
     reply = as_object(value_at(held, "output.value"))
     choices = reply.get("choices") or reply.get("candidates")
     if found and len(found) == (len(choices) if isinstance(choices, list) else 1):
-        found = first_of_several(found)
+        found = spellings.first_of_several(found)
     # Empty arguments are left out.
     calls = [call for message in found or () for call in message.calls]
     is_hosted = any(call.name in HOSTED for call in calls)
@@ -358,7 +351,7 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
 
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
-    return only_messages(numbered(held, prefix), role) or None
+    return spellings.only_messages(numbered(held, prefix), role) or None
 
 
 register_dialect(
