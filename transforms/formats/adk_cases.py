@@ -309,7 +309,7 @@ def _calls(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[Too
 
 
 def _texts(steps: Sequence[adk.InvocationEvent]) -> list[str]:
-    return [words for step in steps if (words := text(step.content))]
+    return list(filter(None, (text(step.content) for step in steps)))
 
 
 def _milliseconds(seconds: float | None) -> float | None:

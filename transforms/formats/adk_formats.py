@@ -16,17 +16,8 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import adk_sessions as event
-from turnwise.transforms.formats.adk_cases import (
-    eval_cases,
-    invocation_expected,
-    invocation_turn,
-    legacy_cases,
-    rubrics_of,
-    stated_app_version,
-    turn_context,
-    unread_parts,
-)
 from turnwise.transforms.formats.adk_sessions import case_end, session_conversation
 from turnwise.transforms.formats.endings import context_tools, spelt
 from turnwise.transforms.formats.fields import check_calls
@@ -75,13 +66,13 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
     state = details["state"] if isinstance(details.get("state"), dict) else {}
     metrics = {metric.metric_name: metric.score for metric in result.overall_eval_metric_results}
     recorded = [pair.actual_invocation for pair in result.eval_metric_result_per_invocation]
-    context, end = turn_context(recorded), case_end(result)
+    context, end = cases.turn_context(recorded), case_end(result)
     turns = [_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)]
     check_calls(turns)
     made = Conversation(
         conversation_id=conversation_id,
         source="adk",
-        app_version=stated_app_version(state),
+        app_version=cases.stated_app_version(state),
         eval_id=result.eval_id or None,
         eval_set_id=result.eval_set_id or None,
         user_id=result.user_id or None,
@@ -106,11 +97,13 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
 
 
 def _turn(pair: adk.EvalMetricResultPerInvocation, index: int) -> Turn:
-    turn = unread_parts(pair.actual_invocation).add_to(invocation_turn(pair.actual_invocation, index))
+    turn = cases.unread_parts(pair.actual_invocation).add_to(
+        cases.invocation_turn(pair.actual_invocation, index)
+    )
     # google-adk copies every rubric that applies onto the actual invocation.
-    rubrics = rubrics_of(pair.actual_invocation.rubrics)
+    rubrics = cases.rubrics_of(pair.actual_invocation.rubrics)
     if pair.expected_invocation:
-        turn.expected = invocation_expected(pair.expected_invocation)
+        turn.expected = cases.invocation_expected(pair.expected_invocation)
         turn.expected.rubrics = rubrics or turn.expected.rubrics
     elif rubrics:
         turn.expected = ExpectedTurn(rubrics=rubrics)
@@ -177,12 +170,12 @@ def _is_session(record: JsonObject) -> bool:
 
 
 def _cases(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
-    return _singly(value, "eval_cases", eval_cases)
+    return _singly(value, "eval_cases", cases.eval_cases)
 
 
 def _legacy(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
     stem = PurePosixPath(record.source).name.split(".")[0]
-    return legacy_cases(value if isinstance(value, list) else [value], stem)
+    return cases.legacy_cases(value if isinstance(value, list) else [value], stem)
 
 
 # For example {"eval_set_id": "s", "eval_cases": [{"eval_id": "e", "conversation": [...]}]}

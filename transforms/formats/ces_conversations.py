@@ -255,12 +255,8 @@ def entry_session(value: JsonObject) -> tuple[str, int]:
         ValueError: It names no session.
     """
     payload, labels = _payload(value), as_object(value.get("labels"))
-    session = (
-        text_of(labels, "session_id")
-        or text_of(value, "session")
-        or text_of(payload, "sessionId")
-        or text_of(payload, "session_id")
-    )
+    named = text_of(labels, "session_id") or text_of(value, "session")
+    session = named or text_of(payload, "sessionId") or text_of(payload, "session_id")
     if session is None:
         raise ValueError("a session log entry needs labels.session_id (or session, sessionId)")
     return session, (_stated_index(payload) or 0) - 1

@@ -28,10 +28,10 @@ _INTERRUPTED = "[Request interrupted by user"
 
 
 def _is_entry(value: JsonObject) -> bool:
-    if "parentUuid" in value and not value.keys().isdisjoint(("uuid", "sessionId")):
-        return True
-    if value.keys() >= {"uuid", "sessionId", "type"}:
-        # The first line of a session has no parent.
+    # The first line of a session has no parent.
+    if value.keys() >= {"uuid", "sessionId", "type"} or (
+        "parentUuid" in value and not value.keys().isdisjoint(("uuid", "sessionId"))
+    ):
         return True
     kind = kind_of(value)
     is_stepless = kind in _STEPLESS and "-" in kind and "role" not in value
@@ -41,16 +41,13 @@ def _is_entry(value: JsonObject) -> bool:
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
     if not isinstance(value, list):
         raise ValueError("one line of a session log; such a log is read as a whole file")
-    found: list[Conversation] = []
-    for entries in _segments(list(objects(value, "lines"))):
-        kept, beside = _chain(entries)
-        if any(map(_said, kept)):
-            found.append(_conversation(kept, beside, entries, record, len(found)))
-    return found
+    chains = [(entries, *_chain(entries)) for entries in _segments(list(objects(value, "lines")))]
+    spoken = enumerate(chain for chain in chains if any(map(_is_spoken, chain[1])))
+    return [_conversation(*chain, record, place) for place, chain in spoken]
 
 
 def _conversation(
-    kept: Sequence[JsonObject], beside: int, entries: Sequence[JsonObject], record: Record, place: int
+    entries: Sequence[JsonObject], kept: Sequence[JsonObject], beside: int, record: Record, place: int
 ) -> Conversation:
     log = Dialogue()
     usage: dict[str, tuple[int, JsonValue]] = {}
@@ -92,7 +89,7 @@ def _conversation(
     )
 
 
-def _said(entry: JsonObject) -> bool:
+def _is_spoken(entry: JsonObject) -> bool:
     """Returns whether an entry is something that the user or the agent said."""
     if entry.get("isMeta") or entry.get("isCompactSummary"):
         return False
@@ -112,7 +109,7 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
     attached = as_object(entry.get("attachment"))
     if attached.get("type") == "queued_command" and isinstance(attached.get("prompt"), str):
         log.user(attached["prompt"], entry.get("timestamp"))
-    if not _said(entry):
+    if not _is_spoken(entry):
         return
     content, timestamp = _content_of(entry), entry.get("timestamp")
     blocks = as_blocks(content)

@@ -82,10 +82,8 @@ def _event_reader(name: str) -> EventReader:
 
 def may_hold_events(input_format: str) -> bool:
     """Returns whether records of a format, or of `auto`, can be events."""
-    if input_format == AUTO:
-        return True
-    chosen = FORMATS[input_format]
-    return bool(chosen.events or chosen.may_be_part or may_hold_groups(input_format))
+    chosen = None if input_format == AUTO else FORMATS[input_format]
+    return chosen is None or bool(chosen.events or chosen.may_be_part or may_hold_groups(input_format))
 
 
 def may_hold_groups(input_format: str) -> bool:

@@ -173,10 +173,9 @@ def _without(
     value: JsonValue, path: Sequence[str | int], steps: Sequence[str | int], spare: JsonValue
 ) -> JsonValue:
     """Returns a value without some keys or elements of what is at a path, or with `spare` in their place."""
-    if path:
-        inner = {path[0]: _without(value[path[0]], path[1:], steps, spare)}
-    else:
-        inner = dict.fromkeys(steps, spare)
+    inner = (
+        {path[0]: _without(value[path[0]], path[1:], steps, spare)} if path else dict.fromkeys(steps, spare)
+    )
     if isinstance(value, dict):
         return {key: item for key, item in (value | inner).items() if item is not _GONE}
     return [item for place, each in enumerate(value) if (item := inner.get(place, each)) is not _GONE]
