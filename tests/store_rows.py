@@ -17,6 +17,20 @@ DOCUMENT: dict[str, Any] = {
 ENDED = {**DOCUMENT, "exit_status": 0}
 
 
+def completed(name: str, run: str, status: str = "PASS", version: str = "", *turns: Any, **more: Any) -> Any:
+    """Returns a completed EvaluationResult of a golden in a run of its app."""
+    app = name.partition("/evaluations/")[0]
+    return {
+        "name": name,
+        "evaluationRun": f"{app}/evaluationRuns/{run}",
+        "executionState": "COMPLETED",
+        "evaluationStatus": status,
+        "appVersion": version,
+        "goldenResult": {"turnReplayResults": [*turns]} if turns else {},
+        **more,
+    }
+
+
 def put_rows(store: Store, table: Table, rows: list[Any], number: int = 1, *, ends: bool = True) -> Execution:
     """Writes rows of `result_columns`, `failure_columns` and so on; returns their execution."""
     app, run = rows[0]["app"], rows[0]["evaluation_run"].rsplit("/", 1)[-1]

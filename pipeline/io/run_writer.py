@@ -197,8 +197,11 @@ def check_directory(
         paths = _not_left(directory, paths, was_killed)
     if paths:
         name = paths[0].removeprefix(directory).strip("/")
-        what = "a run that has not ended" if name.endswith(".partial") else "an earlier run"
-        raise ConfigError(f"--output {directory}: holds {what} ({name}); --overwrite replaces it")
+        if name.endswith(".partial"):
+            raise ConfigError(
+                f"--output {directory}: holds a run that has not ended ({name}); --overwrite replaces it"
+            )
+        raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
 
 
 def _not_left(directory: str, paths: Sequence[str], was_killed: bool) -> list[str]:

@@ -16,7 +16,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from turnwise.pipeline.io.sinks.base import TableSink
+from turnwise.pipeline.io.sinks.base import TableSink, find_service
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.rows import (
@@ -154,7 +154,7 @@ def run_stem(run_id: str) -> str:
 
 
 def _is_dataset(place: SinkPlace) -> bool:
-    return place.url.partition(":")[0].lower() == "parquet"
+    return find_service("--store", place.url).takes_paths
 
 
 def staging_directory(place: SinkPlace) -> str:

@@ -34,7 +34,7 @@ from turnwise.transforms.decisions.cases import (
 )
 from turnwise.transforms.decisions.comparison.collect import ScoredId
 from turnwise.transforms.decisions.conversion import Converted, RunOfConversation, Target, converted, scored
-from turnwise.transforms.decisions.run import Run, scored_id
+from turnwise.transforms.decisions.run import scored_id
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 
 _ADK = ".adk"
@@ -156,11 +156,6 @@ class RecordFile:
                 raise ValueError(f"a file has each {self._key} once, and another {key!r} is there already")
             if self._digests[key] is not digest:
                 return False
-        self._write(record, data)
-        self.count += 1
-        return True
-
-    def _write(self, record: JsonObject, data: bytes) -> None:
         if self._document is None:
             self._file.write(data + b"\n")
         elif self.count:
@@ -168,6 +163,8 @@ class RecordFile:
         else:
             head, self._tail = self._document(self._name, record)
             self._file.write(head.encode() + data)
+        self.count += 1
+        return True
 
     def end(self) -> None:
         """Writes what follows the records."""
@@ -359,18 +356,12 @@ def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidat
 def run_candidates(directory: str) -> Iterator[Candidate | Failure]:
     """Yields the conversations of a run; raises ConfigError as `open_run`."""
     run = open_run(directory)
-    failed = _failed_turns(run)
+    failed: defaultdict[ScoredId, set[int]] = defaultdict(set)
+    for score in run.scores():
+        if score["outcome"] == "FAIL" and score["turn_index"] is not None:
+            failed[scored_id(score)].add(score["turn_index"])
     for row in run.conversations():
         try:
             yield row_candidate(row, frozenset(failed.get(scored_id(row), ())))
         except ValueError as error:
             yield Failure("parse", "ValueError", str(error), row["source"], row["position"])
-
-
-def _failed_turns(run: Run) -> dict[ScoredId, set[int]]:
-    """Returns the turns of which a score fails, by conversation."""
-    failed: defaultdict[ScoredId, set[int]] = defaultdict(set)
-    for score in run.scores():
-        if score["outcome"] == "FAIL" and score["turn_index"] is not None:
-            failed[scored_id(score)].add(score["turn_index"])
-    return failed

@@ -71,8 +71,7 @@ def write_report(
     _clear(directory)
     chunks = _Chunks(None if single_file else directory, inline_characters)
     report = build_report(runs, compared, chunks.place, keeps_few=single_file)
-    names = ", ".join(version.name for version in report.versions)
-    _write(path, page(report, chunks.inline, names))
+    _write(path, page(report, chunks.inline))
     return report
 
 
@@ -80,7 +79,7 @@ def report_page(runs: Sequence[Run], compared: Compared) -> str:
     """Returns a report as one page; transcripts that have no room in it are left out, which it says."""
     chunks = _Chunks(None, INLINE_CHARACTERS)
     report = build_report(runs, compared, chunks.place, keeps_few=True)
-    return page(report, chunks.inline, ", ".join(version.name for version in report.versions))
+    return page(report, chunks.inline)
 
 
 def _clear(directory: Path) -> None:
@@ -127,13 +126,14 @@ def packed(text: str) -> str:
     return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
-def page(report: Report, chunks: Sequence[str], names: str) -> str:
+def page(report: Report, chunks: Sequence[str]) -> str:
     """Returns the page as HTML, with the packed chunks that it holds itself."""
     scripts = [_text("vendor/uplot.js"), join_modules(lambda name: _text(f"{name}.js"), _START)]
     styles = [_text("vendor/uplot.css"), _text("page.css")]
     loads = " 'strict-dynamic'" if report.chunks > report.inline_chunks else ""
     policy = _POLICY.format(scripts=_hashes(scripts) + loads, styles=_hashes(styles))
     data = packed(exact_json(msgspec.to_builtins(report)))
+    names = ", ".join(version.name for version in report.versions)
     return _text("page.html").format(
         policy=escape(policy),
         title=escape(f"{_TITLE}{names}".encode("utf-8", "replace").decode()),
@@ -210,14 +210,9 @@ def compare_versions(runs: Sequence[Run]) -> Compared:
     for run in runs:
         run.check_results()
     sides = list(_sides([read_versions(run) for run in runs]))
-    comparisons: list[Comparison] = []
-    refused: list[str] = []
-    for other in sides[1 : MOST_COMPARED + 1]:
-        found = _compare(sides[0], other)
-        if isinstance(found, str):
-            refused.append(found)
-        else:
-            comparisons.append(found)
+    found = [_compare(sides[0], other) for other in sides[1 : MOST_COMPARED + 1]]
+    comparisons = [one for one in found if not isinstance(one, str)]
+    refused = [one for one in found if isinstance(one, str)]
     if len(sides) > MOST_COMPARED + 1:
         refused.append(
             f"{sides[0].name} is compared with the first {MOST_COMPARED} of {len(sides) - 1} versions."

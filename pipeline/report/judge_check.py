@@ -42,12 +42,6 @@ from turnwise.transforms.scoring.selection import Selection, hash_place
 _NOT_APPLICABLE = "does not apply"
 
 
-def estimate_line(check: JudgeCheck, questions: int) -> str:
-    """Returns the line about the estimated cost."""
-    asked = f"{counted(questions, 'question')} about {counted(check.conversations, 'conversation')}"
-    return f"estimate: {asked}, {check.votes} votes a form: about {_cost(check.estimate)}"
-
-
 def _cost(cost: CheckCost) -> str:
     if cost.tokens_in is None or cost.tokens_out is None:
         tokens = "an unknown number of tokens"
@@ -113,12 +107,8 @@ class Drawn(NamedTuple):
     records_lost: int
 
 
-class _DrawnConversation(NamedTuple):
-    """A conversation of the sample; the first two decide which goes when another one comes."""
-
-    minus_place: float
-    minus_number: int
-    found: AskedQuestions
+_DrawnConversation = tuple[float, int, AskedQuestions]
+"""Minus its hash, minus its number, what is asked; the first two decide which goes when another one comes."""
 
 
 def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
@@ -132,35 +122,31 @@ def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
     cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
     kept = asyncio.run(_kept(collected.samples(logs, cases), settings.selection, size, seed))
     lost = sum(row["stage"] != "check" for row in collected.result({}).failures)
-    errors = Counter(failure.criterion or "" for each in kept for failure in each.found.failures)
-    return Drawn(_unique(kept), len(kept), dict(errors), lost)
+    errors = Counter(failure.criterion or "" for found in kept for failure in found.failures)
+    questions: dict[object, CheckedQuestion] = {}
+    for place, found in enumerate(kept):
+        for name, asked in found.questions.items():
+            for question in asked:
+                questions.setdefault((name, question.prompt), CheckedQuestion(name, place, question))
+    return Drawn(list(questions.values()), len(kept), dict(errors), lost)
 
 
 async def _kept(
     samples: Iterable[Sample], selection: Selection, size: int, seed: int
-) -> list[_DrawnConversation]:
+) -> list[AskedQuestions]:
     """Returns the conversations with the lowest hashes, lowest first."""
     heap: list[_DrawnConversation] = []
     for number, sample in enumerate(samples):
         conversation = sample.conversation
         named = f"{seed}\0{conversation.conversation_id}\0{conversation.app_version or ''}"
         place = hash_place(named)
-        if len(heap) == size and place >= -heap[0].minus_place:
+        if len(heap) == size and place >= -heap[0][0]:
             continue
         found = await questions_about(sample, selection.of(sample).judged)
         if found.questions or found.failures:
             add = heappush if len(heap) < size else heapreplace
-            add(heap, _DrawnConversation(-place, -number, found))
-    return sorted(heap, reverse=True)
-
-
-def _unique(kept: Sequence[_DrawnConversation]) -> list[CheckedQuestion]:
-    seen: dict[object, CheckedQuestion] = {}
-    for place, each in enumerate(kept):
-        for name, asked in each.found.questions.items():
-            for question in asked:
-                seen.setdefault((name, question.prompt), CheckedQuestion(name, place, question))
-    return list(seen.values())
+            add(heap, (-place, -number, found))
+    return [found for _, _, found in sorted(heap, key=lambda one: one[:2], reverse=True)]
 
 
 ONE_MODEL = "judge-check checks one model: name it with --judge_model"
@@ -200,7 +186,10 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
     drawn = draw(settings, options.sample, options.seed)
     estimate = vote_on_all(drawn.questions, replace(settings.judge, only_estimates=True), options.votes)[1]
     check = _document(settings, options, drawn, estimate)
-    tell(estimate_line(check, len(drawn.questions)))
+    about = (
+        f"{counted(len(drawn.questions), 'question')} about {counted(drawn.conversations, 'conversation')}"
+    )
+    tell(f"estimate: {about}, {options.votes} votes a form: about {_cost(estimate)}")
     if not options.yes:
         return check
     try_judge(settings)

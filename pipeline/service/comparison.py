@@ -59,7 +59,7 @@ class EvaluationPair(NamedTuple):
 _MOST = 2**31 - 1
 _KINDS = ("REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate")
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
-_Told = tuple[JsonObject, JsonObject, list[EvaluationPair]]
+_SidesTold = tuple[JsonObject, JsonObject, list[EvaluationPair]]
 """What is told of base and candidate, and the verdicts of their evaluations."""
 
 
@@ -72,7 +72,7 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
             raise invalid(field, "is required: the name or id of an app version")
     versions = [key_text(version_id(text)) for text in given.values()]
 
-    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _Told:
+    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _SidesTold:
         figures = service.cache.read_all(connection, app, runs)
         figures = {name: own for name, own in figures.items() if compared is None or name in compared}
         known = sorted({version for own in figures.values() for version in own.versions} - {""})
@@ -97,7 +97,7 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
     given = {"baseRun": request.base_run, "candidateRun": request.candidate_run}
     names = [_run_of(app, field, text) for field, text in given.items()]
 
-    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _Told:
+    def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _SidesTold:
         rows, counts = [find_run(connection, name) for name in names], []
         for row in rows:
             state = RunState.of(row)
@@ -130,7 +130,7 @@ def _comparison(
     request: CompareAppVersionsRequest | CompareEvaluationRunsRequest,
     kind: Literal["version", "run"],
     names: Sequence[str],
-    tell: Callable[[Connection, StoredRuns, Collection[str] | None], _Told],
+    tell: Callable[[Connection, StoredRuns, Collection[str] | None], _SidesTold],
 ) -> JsonObject:
     """Returns the answer on two sides; `tell` reads what is told of those evaluations (None: all)."""
     app, title = request.parent, kind.title()
@@ -143,7 +143,7 @@ def _comparison(
         EVALUATIONS.c.app == app, *conditions
     )
 
-    def work(connection: Connection) -> tuple[_Told, dict[str, str], tuple[ComparedSide, ComparedSide]]:
+    def work(connection: Connection) -> tuple[_SidesTold, dict[str, str], tuple[ComparedSide, ComparedSide]]:
         display_names = {name: display_name for name, display_name in connection.execute(query)}
         compared = frozenset(display_names) if conditions else None
         runs = StoredRuns(connection, app)

@@ -23,7 +23,7 @@ from turnwise.schemas.proto.message import Message, WireError
 from turnwise.schemas.proto.schema import SchemaUse, message_schema
 from turnwise.transforms.review.problems import MOST_READ
 
-Answer = Callable[[runs.Service, Any], JsonObject]
+ToolAnswer = Callable[[runs.Service, Any], JsonObject]
 
 
 class Tool(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Tool(Struct, frozen=True):
     """
 
     description: str
-    call: Answer
+    call: ToolAnswer
     request: type[Message]
     response: type[Message]
     stated: type[Message] | None = None
@@ -131,7 +131,7 @@ def listed_tool(name: str, tool: Tool) -> ListedTool:
 # The tools, and what callers read of them.
 
 
-def _viewed(call: Answer, message: type[Message], key: str = "") -> Answer:
+def _viewed(call: ToolAnswer, message: type[Message], key: str = "") -> ToolAnswer:
     """Returns a call that answers with what the request's mask selects, else with all but large fields.
 
     Args:

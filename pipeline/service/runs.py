@@ -96,7 +96,7 @@ class Service:
 RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
 """What `run_summaries` reads."""
 _ABORTED, _INTERNAL = 10, 13
-_Told = Callable[[Connection, str, Sequence[RowMapping]], list[JsonObject]]
+_Summaries = Callable[[Connection, str, Sequence[RowMapping]], list[JsonObject]]
 
 
 def list_evaluation_runs(service: Service, request: tools.ListEvaluationRunsRequest) -> JsonObject:
@@ -109,7 +109,7 @@ def list_run_summaries(service: Service, request: tools.ListEvaluationRunsReques
     return _listed(service, request, run_summaries)
 
 
-def _listed(service: Service, request: tools.ListEvaluationRunsRequest, told: _Told) -> JsonObject:
+def _listed(service: Service, request: tools.ListEvaluationRunsRequest, told: _Summaries) -> JsonObject:
     app = checked("app", request.parent)
     conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))

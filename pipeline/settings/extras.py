@@ -12,8 +12,9 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url, shown_url
 
 _MODULES = {
-    "turnwise[gcp]": tuple(
-        f"google.cloud.{name}" for name in ("storage", "pubsub_v1", "bigquery", "bigquery_storage")
+    "turnwise[gcp]": (
+        *("google.cloud.storage", "google.cloud.pubsub_v1"),
+        *("google.cloud.bigquery", "google.cloud.bigquery_storage"),
     ),
     "turnwise[kafka]": ("confluent_kafka",),
     "turnwise[otlp]": ("opentelemetry.proto", "starlette", "uvicorn"),

@@ -145,7 +145,12 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
         ValueError: The target cannot hold it; one line.
     """
     if isinstance(item, EvalCase):
-        return _written(item, target.case) if target.case else _as_conversation(item, target)
+        if target.case:
+            return _written(item, target.case)
+        if target.conversation is None or not item.turns:
+            raise ValueError(f"the case {item.eval_id} has no turns, which {target.name} needs")
+        record, seen = _and_back(played_case(item), target.conversation)
+        return _compared(record, item, recorded_case(seen), target.conversation.made)
     own = contained_case(item) if target.is_for_cases else None
     if target.conversation is not None and not (own and own.turns):
         return _written(item, target.conversation)
@@ -154,13 +159,6 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
     case = own or recorded_case(item)
     record, back = _and_back(case, target.case)
     return _compared(record, item, _expecting(back) if own else played_case(back), target.case.made)
-
-
-def _as_conversation(case: EvalCase, target: Target) -> Converted:
-    if target.conversation is None or not case.turns:
-        raise ValueError(f"the case {case.eval_id} has no turns, which {target.name} needs")
-    record, back = _and_back(played_case(case), target.conversation)
-    return _compared(record, case, recorded_case(back), target.conversation.made)
 
 
 def scored(run: RunOfConversation, target: Target) -> Converted:
@@ -258,17 +256,13 @@ class Differences:
         elif isinstance(left, msgspec.Struct) and type(left) is type(right):
             self.compare(left, right, f"{path}.")
         elif _is_objects(left) and isinstance(right, list):
-            self._objects(left, right, path)
+            for before, after in zip(left, right, strict=False):
+                self.compare(before, after, f"{path}.")
+            if len(left) != len(right):
+                longer = self.not_held if len(left) > len(right) else self.added
+                longer[path] += abs(len(left) - len(right))
         else:
             self.not_held[path] += _number(left)
-
-    def _objects(self, left: list[Any], right: list[Any], path: str) -> None:
-        for before, after in zip(left, right, strict=False):
-            self.compare(before, after, f"{path}.")
-        if len(left) > len(right):
-            self.not_held[path] += len(left) - len(right)
-        elif len(right) > len(left):
-            self.added[path] += len(right) - len(left)
 
 
 def _is_plainly_equal(left: Any, right: Any) -> bool:

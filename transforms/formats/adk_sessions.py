@@ -246,22 +246,6 @@ def _working_seconds(events: Sequence[adk.AdkEvent]) -> float:
     return seconds
 
 
-def _settle(turn: Turn) -> None:
-    """Leaves out the results of calls that were answered again later, in place, and says so."""
-    calls = Counter(call.id for call in turn.tool_calls)
-    last = {response.id: place for place, response in enumerate(turn.tool_responses)}
-    kept = [
-        response
-        for place, response in enumerate(turn.tool_responses)
-        if response.id is None or calls[response.id] != 1 or last[response.id] == place
-    ]
-    earlier = len(turn.tool_responses) - len(kept)
-    if earlier:
-        message = f"{earlier} results of calls that were answered again later are left out"
-        turn.tool_responses = kept
-        gaps("InterimResult", [message], calls=False, words=False).add_to(turn)
-
-
 PICKLED = "pickled_actions"
 """Key of a session whose events' actions are pickled, so that they are not read."""
 _OF_ROWS = frozenset(("app_name", "user_id", "session_id", "event_data", "long_running_tool_ids_json"))
@@ -389,7 +373,18 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     if times:
         turn.timestamp = times[0]
         turn.latency_ms = length(_working_seconds(events) * 1000.0) or None
-    _settle(turn)
+    # Of calls that were answered again later, only the last result counts.
+    calls = Counter(call.id for call in turn.tool_calls)
+    last = {response.id: place for place, response in enumerate(turn.tool_responses)}
+    kept = [
+        response
+        for place, response in enumerate(turn.tool_responses)
+        if response.id is None or calls[response.id] != 1 or last[response.id] == place
+    ]
+    if earlier := len(turn.tool_responses) - len(kept):
+        message = f"{earlier} results of calls that were answered again later are left out"
+        turn.tool_responses = kept
+        gaps("InterimResult", [message], calls=False, words=False).add_to(turn)
     turn.inference_calls = turn.inference_calls or None
     unread = AdkUnread()
     for event in events:
@@ -537,14 +532,17 @@ def _session_end(events: Sequence[adk.AdkEvent]) -> End:
         return finished
     if last.interrupted:
         return End("user_left", "the agent's last answer was interrupted")
-    missing = _missing(last) if not _is_final(last) or _by_user(last) else None
-    if missing is not None:
-        return End("agent_error", missing)
+    if _by_user(last):
+        return End("agent_error", "the user's last message has no answer")
+    if not _is_final(last) and not (last.actions.escalate or last.actions.end_of_agent):
+        calls = (part.function_call for part in _parts(last) if part.function_call)
+        called = next((f"{call.name or '?'} never responded" for call in calls), None)
+        return End("agent_error", called or "no answer followed the last tool response")
     if finished.detail and finished.ended is None:
         return finished
     if next((e.turn_complete for e in reversed(events) if e.turn_complete is not None), None) is False:
         return End(None, "turnComplete is false: the agent had not finished")
-    is_answer = _is_final(last) and not _by_user(last) and not last.long_running_tool_ids
+    is_answer = _is_final(last) and not last.long_running_tool_ids
     return finished if is_answer and text(last.content) else UNKNOWN
 
 
@@ -574,14 +572,3 @@ def _is_final(event: adk.AdkEvent) -> bool:
     parts = _parts(event)
     works = any(part.function_call or part.function_response for part in parts)
     return not works and (not parts or parts[-1].code_execution_result is None)
-
-
-def _missing(event: adk.AdkEvent) -> str | None:
-    """Returns what is missing after a session's last event; None: nothing."""
-    parts = parts_of(event.content)
-    if _by_user(event):
-        return "the user's last message has no answer"
-    if event.actions.escalate or event.actions.end_of_agent:
-        return None
-    called = next((part.function_call.name or "?" for part in parts if part.function_call), None)
-    return "no answer followed the last tool response" if called is None else f"{called} never responded"

@@ -37,7 +37,6 @@ def _answer_turn(
     tool_name: str,
     raw: JsonObject,
 ) -> Turn:
-    """Returns the turn of a question and its answer."""
     latency = None
     if answer.create_time is not None and answer.complete_time is not None:
         nanos = timestamp_nanos(answer.complete_time) - timestamp_nanos(answer.create_time)
@@ -334,7 +333,6 @@ def _query_text(query: JsonValue) -> str | None:
 
 
 def _engine(name: str) -> str | None:
-    """Returns the engine (or data store) in the name of a session or an answer."""
     match = _ENGINE.match(name)
     return match[1] if match else None
 
@@ -360,7 +358,6 @@ def _app_version(value: JsonObject, field: str) -> str | None:
 
 
 def _is_flat(value: JsonObject) -> bool:
-    """Returns whether an answer is in the flat spelling."""
     return isinstance(value.get("answer"), str) and ("references" in value or "citations" in value)
 
 

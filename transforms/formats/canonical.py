@@ -20,32 +20,7 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.endings import (
-    ARGUMENTS,
-    DETAIL,
-    ENDED,
-    TERMINATIONS,
-    UNKNOWN,
-    VALUES,
-    add_own_results,
-    agreed_end,
-    as_text,
-    call_fields,
-    context_tools,
-    declared_tools,
-    error_mark,
-    failure_mark,
-    is_foreign,
-    length,
-    marked_end,
-    own_result,
-    reasons_end,
-    record_end,
-    split_actions,
-    stated_reason,
-    usage_fields,
-    wrong_tokens,
-)
+from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.fields import (
     MISSING,
     UNREAD,
@@ -115,7 +90,7 @@ def read_conversation(data: bytes) -> Conversation:
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
         named = {tool.name for tool in conversation.tools}
-        others = context_tools(conversation.meta[APP_DETAILS])
+        others = endings.context_tools(conversation.meta[APP_DETAILS])
         conversation.tools += [tool for tool in others if tool.name not in named]
     return conversation
 
@@ -176,7 +151,10 @@ def read_case(data: bytes) -> EvalCase:
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
         if isinstance(value.get("tools"), list):
-            tools = [declared_tools([tool]) if is_foreign(tool) else [tool] for tool in value["tools"]]
+            tools = [
+                endings.declared_tools([tool]) if endings.is_foreign(tool) else [tool]
+                for tool in value["tools"]
+            ]
             value["tools"] = [msgspec.to_builtins(tool) for declared in tools for tool in declared]
         return _strict_case(value)
     conversation = read_conversation(data)
@@ -190,7 +168,7 @@ def _dropped_something(conversation: Conversation) -> bool:
     """Returns whether a record that validates states its tools, usage or end in another spelling."""
     if conversation.tools and any(tool.effect is None for tool in conversation.tools):
         return True
-    if conversation.meta and not conversation.meta.keys().isdisjoint(TERMINATIONS):
+    if conversation.meta and not conversation.meta.keys().isdisjoint(endings.TERMINATIONS):
         return True
     for usage in (turn.usage for turn in conversation.turns if turn.usage is not None):
         if usage.input_tokens is None and usage.output_tokens is None:
@@ -211,14 +189,14 @@ def _repaired(data: bytes) -> Conversation:
             raise ValueError(f"{_CANONICAL_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
         unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
         _unread_work(turn, raw, unread)
-        own, users = ([own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
-        add_own_results(turn, own, users, unread)
+        own, users = ([endings.own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
+        endings.add_own_results(turn, own, users, unread)
         for key in _TIMES:
             if raw.get(key) is not None and getattr(turn, key) is None:
                 message = f"{key}: {str(raw[key])[:60]!r} is no number of milliseconds, 0 or more"
                 unread.add("UnreadTime", message)
                 turn.unknown_latency = message if key == "latency_ms" else turn.unknown_latency
-        wrong = wrong_tokens(raw.get("usage"))
+        wrong = endings.wrong_tokens(raw.get("usage"))
         if wrong:
             unread.add("UnreadTokens", f"usage: {wrong[:60]} is no number of tokens, 0 or more")
         unread.add_to(turn)
@@ -239,55 +217,55 @@ def _conversation(value: JsonObject) -> JsonObject:
     fields = {key: item for key, item in value.items() if item is not None and key in _FIELDS}
     for key in ("conversation_id", "eval_id", "eval_set_id", "app_version", "user_id"):
         if key in fields:
-            fields[key] = as_text(fields[key])
+            fields[key] = endings.as_text(fields[key])
     turns = value.get("turns")
     last = turns[-1] if isinstance(turns, list) and turns and isinstance(turns[-1], dict) else {}
-    end = agreed_end(record_end(value), marked_end(last))
-    if end == UNKNOWN:
-        reasons = map(stated_reason, (last, value))
-        end = reasons_end(reasons, is_call=False, has_answer=bool(last.get("agent")))
+    end = endings.agreed_end(endings.record_end(value), endings.marked_end(last))
+    if end == endings.UNKNOWN:
+        reasons = map(endings.stated_reason, (last, value))
+        end = endings.reasons_end(reasons, is_call=False, has_answer=bool(last.get("agent")))
     fields["ended"], fields["ended_detail"] = end
     _repair_each(fields, _turn, "turns")
     _repair(fields, _outcome, "expected")
     if "tools" in fields:
-        fields["tools"] = declared_tools(fields["tools"])
+        fields["tools"] = endings.declared_tools(fields["tools"])
     return fields
 
 
 def _turn(value: JsonObject) -> JsonObject:
     fields = {key: item for key, item in value.items() if item is not None and key in _TURN_FIELDS}
     for key in _TIMES:
-        if key in fields and length(fields[key]) is None:
+        if key in fields and endings.length(fields[key]) is None:
             del fields[key]
-    _repair_each(fields, call_fields, *_CALLS)
+    _repair_each(fields, endings.call_fields, *_CALLS)
     _repair_each(fields, _response, "tool_responses", "user_tool_responses")
-    _repair(fields, usage_fields, "usage")
+    _repair(fields, endings.usage_fields, "usage")
     _repair(fields, _expected_turn, "expected")
     return fields
 
 
 def _expected_turn(value: JsonObject) -> JsonObject:
     fields: JsonObject = known_fields(value, ExpectedTurn, _SPELLINGS)
-    _repair_each(fields, call_fields, "tool_calls")
+    _repair_each(fields, endings.call_fields, "tool_calls")
     for expectation in fields.get("expectations") or ():
         if isinstance(expectation, dict):
-            _repair(expectation, call_fields, "tool_call")
+            _repair(expectation, endings.call_fields, "tool_call")
     return fields
 
 
 def _outcome(value: JsonObject) -> JsonObject:
     fields: JsonObject = known_fields(value, ExpectedOutcome, _SPELLINGS)
-    _repair_each(fields, call_fields, "user_actions")
+    _repair_each(fields, endings.call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
-        fields["actions"], by_user = split_actions(fields["actions"])
+        fields["actions"], by_user = endings.split_actions(fields["actions"])
         fields["user_actions"] = fields.get("user_actions") or by_user
     return fields
 
 
 def _response(value: JsonObject) -> JsonObject:
     fields: JsonObject = known_fields(value, ToolResponse, _SPELLINGS)
-    fields["error"] = failure_mark(value) or error_mark(fields.get("error"))
-    fields["id"] = as_text(fields.get("id"))
+    fields["error"] = endings.failure_mark(value) or endings.error_mark(fields.get("error"))
+    fields["id"] = endings.as_text(fields.get("id"))
     return fields
 
 
@@ -305,9 +283,9 @@ def _repair_each(fields: JsonObject, repair: Callable[[JsonObject], JsonObject],
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _UNKNOWN = -1
 _MERGED = ("state", "labels", "meta")
-_ENDS = (ENDED, *TERMINATIONS)
+_ENDS = (endings.ENDED, *endings.TERMINATIONS)
 _NAMES = ("app_version", "language", "eval_id", "eval_set_id", "source", "start_time", "user_id")
-_SET = (*_NAMES, "tags", "expected", DETAIL, *_ENDS)
+_SET = (*_NAMES, "tags", "expected", endings.DETAIL, *_ENDS)
 _OWN = frozenset(("event_id", "event_time", "turn_index", "turn", "end", *Conversation.__struct_fields__))
 
 
@@ -317,7 +295,7 @@ def place(value: JsonObject) -> tuple[str, int]:
     Raises:
         ValueError: It names no conversation.
     """
-    conversation_id = as_text(value.get("conversation_id"))
+    conversation_id = endings.as_text(value.get("conversation_id"))
     if not conversation_id:
         raise ValueError("an event needs a conversation_id")
     return conversation_id, _turn_index(value)
@@ -435,14 +413,9 @@ register_format(
 
 _WHAT = "not an eval case"
 _NEAR = 0.5
-_HOLDERS = {
-    "tool_call": "tool_call",
-    "tool_response": "tool_response",
-    "mock_tool_response": "tool_response",
-    "agent_response": "text",
-    "agent_transfer": "target_agent",
-    "updated_variables": "variables",
-}
+_HOLDERS = {"tool_call": "tool_call", "tool_response": "tool_response", "mock_tool_response": "tool_response",
+            "agent_response": "text", "agent_transfer": "target_agent",
+            "updated_variables": "variables"}  # fmt: skip
 
 
 def _strict_case(value: JsonObject) -> EvalCase:
@@ -486,13 +459,9 @@ _KNOWN: Extra = {
     ExpectedTurn: dict.fromkeys(("tool_responses",)),
     ExpectedOutcome: dict.fromkeys(("reward_basis",)),
 }
-_READ: Extra = {**_KNOWN, ToolCall: {**_KNOWN[ToolCall], **dict.fromkeys((*VALUES, "error"))}}
-_EXPECTED_HOLDERS = (
-    ("tool_calls", ToolCall, "its arguments"),
-    ("user_tool_calls", ToolCall, "its arguments"),
-    ("tool_responses", ToolResponse, "what the tool answered"),
-    ("user_tool_responses", ToolResponse, "what the tool answered"),
-)
+_READ: Extra = {**_KNOWN, ToolCall: {**_KNOWN[ToolCall], **dict.fromkeys((*endings.VALUES, "error"))}}
+_OF_CALLS = (ToolCall, ("tool_calls", "user_tool_calls"), "its arguments")
+_OF_RESPONSES = (ToolResponse, ("tool_responses", "user_tool_responses"), "what the tool answered")
 
 
 def _check_names(value: JsonObject, fields: frozenset[str], path: str = "") -> Iterator[str]:
@@ -540,7 +509,7 @@ def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> N
 
 def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
     """Adds the keys of calls without arguments, and of results without a value, that may hold them."""
-    for key, kind, held in _EXPECTED_HOLDERS:
+    for key, kind, held in ((k, kind, held) for kind, keys, held in (_OF_CALLS, _OF_RESPONSES) for k in keys):
         for made, given in zip(getattr(turn, key), raw.get(key) or (), strict=True):
             values = (made.args,) if isinstance(made, ToolCall) else (made.response, made.error)
             is_read = any(value is not None for value in values)
@@ -549,7 +518,7 @@ def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
                 may_hold = item is not None
                 if kind is ToolCall:
                     is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
-                    may_hold = is_object or unknown.near(NEAR) in ARGUMENTS
+                    may_hold = is_object or unknown.near(NEAR) in endings.ARGUMENTS
                 if may_hold:
                     message = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
                     unread.add(UNREAD, message, calls=True)

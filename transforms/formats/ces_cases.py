@@ -318,11 +318,6 @@ def _lists(holder: JsonValue, key: str, name: str) -> bool:
     return isinstance(items, list) and any(isinstance(item, dict) and name in item for item in items)
 
 
-def _place(value: JsonObject) -> tuple[str, int]:
-    session_id, one_based = log.entry_session(value)
-    return session_id, one_based - 1
-
-
 # For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}
 register_format(
     Format(
@@ -356,7 +351,7 @@ register_format(
         rank=120,
         recognises=_is_session_output,
         events=EventReader(
-            place=_place,
+            place=log.entry_session,
             is_end=log.ends_session,
             own_id=lambda value: value.get("insertId"),
             join=log.joined_conversation,

@@ -249,7 +249,7 @@ _NO_DETAILS = "the log entry has no diagnosticInfo.messages, which hold the call
 
 
 def entry_session(value: JsonObject) -> tuple[str, int]:
-    """Returns session id and 1-based turn index (0: unknown) of a log entry.
+    """Returns session id and 0-based turn index (-1: unknown) of a log entry.
 
     Raises:
         ValueError: It names no session.
@@ -263,7 +263,7 @@ def entry_session(value: JsonObject) -> tuple[str, int]:
     )
     if session is None:
         raise ValueError("a session log entry needs labels.session_id (or session, sessionId)")
-    return session, _stated_index(payload) or 0
+    return session, (_stated_index(payload) or 0) - 1
 
 
 def _stated_index(payload: JsonObject) -> int | None:
@@ -299,11 +299,11 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     for entry in entries:
         labels |= as_object(entry.get("labels"))
     made: list[Turn] = []
-    before = 0
+    before = -1
     for index in sorted(turns):
         made.append(_entry_turn(len(made), turns[index]))
         if index > before + 1:
-            add_leap(made[-1], before, index, first=1)
+            add_leap(made[-1], before + 1, index + 1, first=1)
         before = index
     check_calls(made)
     ends = (_end_metadata(_payload(entry)) for entry in reversed(entries))

@@ -103,7 +103,6 @@ def by_user(message: JsonObject) -> bool:
 
 
 def _is_answer(message: JsonObject) -> bool:
-    """Returns whether a message is a tool response."""
     return role_of(message.get("role")) == TOOL or bool(message.get("tool_call_id"))
 
 
@@ -161,7 +160,6 @@ def _is_other(call: JsonValue) -> bool:
 
 
 def _unread_of(message: JsonObject, unread: Unread) -> None:
-    """Adds the unread parts of a message."""
     role = message.get("role")
     is_agents = not (by_user(message) or _is_answer(message))
     if is_agents and role_of(role) != AGENT:

@@ -184,8 +184,6 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
 
 
 class _StreamReader:
-    """Adds the lines of one stream to a dialogue."""
-
     def __init__(self) -> None:
         self.log = Dialogue()
         self.about: JsonObject = {}

@@ -47,8 +47,6 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
 
 
 class _RolloutReader:
-    """Adds the lines of one log to a dialogue."""
-
     def __init__(self, lines: list[JsonObject]) -> None:
         self.log, self.about = Dialogue(), dict[str, JsonValue]()
         payloads = [as_object(line.get("payload")) for line in lines]
@@ -94,12 +92,11 @@ class _RolloutReader:
         kind, log = kind_of(line), self.log
         if kind == "thread.started":
             self.about = {"id": line.get("thread_id")}
-        elif kind in _STARTS:
-            self._open()
+        elif kind in _STARTS or not log.turns:
+            log.open()
+            log.unread.add(MISSING_HISTORY, NO_REQUEST)
+        if kind in _STARTS:
             self.is_running, log.failure = True, None
-        elif not log.turns:
-            self._open()
-            self.add_event(line)
         elif kind == "item.started":
             item = as_object(line.get("item"))
             self.started[str(item.get("id"))] = kind_of(item)
@@ -113,10 +110,6 @@ class _RolloutReader:
         elif kind == "turn.failed":
             self.is_running = False
             log.failure = line.get("error") or "turn.failed"
-
-    def _open(self) -> None:
-        self.log.open()
-        self.log.unread.add(MISSING_HISTORY, NO_REQUEST)
 
     def conversation(self, place: str) -> Conversation:
         """Returns the conversation of the lines."""

@@ -100,7 +100,6 @@ def _model(kind: Any) -> type[msgspec.Struct] | None:
 
 @cache
 def _element(kind: Any) -> Any:
-    """Returns the type of a list's elements if they are models."""
     choices = (kind, *getattr(kind, "__args__", ()))
     inner = [c.__args__[0] for c in choices if getattr(c, "__origin__", None) is list]
     return inner[0] if inner and _model(inner[0]) else None

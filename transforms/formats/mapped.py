@@ -230,7 +230,6 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
 
 
 def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
-    """Returns a conversation with what the mapping leaves out of it."""
     message = "the mapping does not read {!r}; it may hold calls or results"
     missing = [message.format(place[:_LONGEST_PLACE]) for place in places]
     if not states_calls and not any(turn.tool_calls for turn in conversation.turns):
@@ -447,7 +446,6 @@ def _described(record: JsonValue) -> str:
 
 
 def _is_message(value: JsonValue) -> bool:
-    """Returns whether a value is a message of a chat."""
     return isinstance(value, dict) and "role" in value
 
 

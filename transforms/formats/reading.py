@@ -39,11 +39,8 @@ from turnwise.transforms.formats.registry import (
     Format,
     NoConversation,
     ReadSettings,
-    SplitEvent,
-    Splitter,
     Test,
     formats_in_order,
-    read_settings,
     record_place,
 )
 
@@ -60,9 +57,10 @@ class LogReader:
     """
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
-        """Sets the format, and the config whose sections say how some records are read."""
         self.input_format = input_format
-        self._settings = _DEFAULTS if config is None else read_settings(config)
+        self._settings = _DEFAULTS
+        if config is not None:
+            self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, config.traces)
 
     # Looked up by the process that reads, as formats are not pickled.
     @cached_property
@@ -115,7 +113,13 @@ class LogReader:
         if kind.splitter:
             if isinstance(value, dict) and FORMATS[kind.splitter.into].recognises(value):
                 return [read_event(kind.splitter.into, value, record)]
-            return _events(kind.splitter.split(value, self._settings), kind.splitter, record)
+            into = kind.splitter.into
+            return [
+                item
+                if isinstance(item, ValueError)
+                else read_event(into, item.value, record._replace(data=item.data))
+                for item in kind.splitter.split(value, self._settings)
+            ]
         if kind.events:
             return [read_event(kind.name, value, record)]
         if kind.read_log is None:
@@ -187,17 +191,6 @@ def _of_array(value: JsonValue) -> JsonObject | None:
         return None
     read = (kind.from_array for kind in FORMATS.values() if kind.from_array)
     return next((record for spelt in read if (record := spelt(value)) is not None), None)
-
-
-def _events(
-    split: Sequence[SplitEvent | ValueError], splitter: Splitter, record: Record
-) -> list[ConversationEvent | ValueError]:
-    return [
-        item
-        if isinstance(item, ValueError)
-        else read_event(splitter.into, item.value, record._replace(data=item.data))
-        for item in split
-    ]
 
 
 def _named(conversation: Conversation, record: Record) -> Conversation:

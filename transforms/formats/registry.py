@@ -11,7 +11,7 @@ from msgspec import Struct
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig, EvalConfig, MappingConfig, TracesConfig
+from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig, MappingConfig, TracesConfig
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
@@ -94,11 +94,6 @@ class ReadSettings(NamedTuple):
     answers: DiscoveryEngineConfig = DiscoveryEngineConfig()
     mapping: MappingConfig | None = None
     traces: TracesConfig = TracesConfig()
-
-
-def read_settings(config: EvalConfig) -> ReadSettings:
-    """Returns the parts of a config that readers depend on."""
-    return ReadSettings(config.ces, config.discovery_engine, config.mapping, config.traces)
 
 
 Test: TypeAlias = Callable[[JsonObject], bool]

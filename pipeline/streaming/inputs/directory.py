@@ -27,7 +27,7 @@ _MOST_OPEN = 256
 _DOCUMENTS = (".json", ".gz", ".avro", ".parquet")
 
 _FileKey = tuple[int, int]
-_WatchedFile = LineFile | Document
+_File = LineFile | Document
 
 
 class DirectorySource(StreamSource):
@@ -52,7 +52,7 @@ class DirectorySource(StreamSource):
         check_paths(paths)
         self._paths, self._labels = paths, Labels(checkpoints)
         self._limit, self._clock = max_record_bytes, clock
-        self._files: dict[_FileKey, _WatchedFile] = {}
+        self._files: dict[_FileKey, _File] = {}
         self._ready: deque[_FileKey] = deque()
         self._waiting: set[_FileKey] = set()
         self._open: dict[_FileKey, LineFile] = {}
@@ -108,7 +108,7 @@ class DirectorySource(StreamSource):
         gone = [root for root, since in self._gone_since.items() if now - since >= patience]
         return [failure for root in gone for failure in self._unreadable(root, error)]
 
-    def _file_at(self, key: _FileKey, path: str) -> _WatchedFile:
+    def _file_at(self, key: _FileKey, path: str) -> _File:
         kind = Document if path.endswith(_DOCUMENTS) or path in self._compressed else LineFile
         file = self._files.get(key)
         if not isinstance(file, kind):
@@ -165,7 +165,7 @@ class DirectorySource(StreamSource):
                 self._open.pop(next(iter(self._open))).close()
         return items, cost
 
-    def _refuse(self, key: _FileKey, file: _WatchedFile, error: Exception) -> list[SourceRecord]:
+    def _refuse(self, key: _FileKey, file: _File, error: Exception) -> list[SourceRecord]:
         """Reports an unreadable file once and skips it until it changes."""
         self._forget(key)
         with contextlib.suppress(OSError):
@@ -189,7 +189,7 @@ class DirectorySource(StreamSource):
                 items += self._last_items(key, file, now)
         return items
 
-    def _last_items(self, key: _FileKey, file: _WatchedFile, now: float) -> list[SourceRecord]:
+    def _last_items(self, key: _FileKey, file: _File, now: float) -> list[SourceRecord]:
         try:
             return file.last_items(now)
         except (FileNotFoundError, GzipFoundError):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.store_rows import ENDED, put_rows
+from tests.store_rows import ENDED, completed, put_rows
 from turnwise.pipeline.service.comparison import compare_evaluation_runs
 from turnwise.pipeline.service.runs import (
     Service,
@@ -37,14 +37,8 @@ def put(service: Service) -> Any:
     def write(run: str, *fails: int, version: str = "v1", ends: bool = True, conversation: str = "c") -> None:
         rows = []
         for number in range(10):
-            result = {
-                "name": f"{APP}/evaluations/e{number}/results/{run}-{version}",
-                "evaluationRun": f"{APP}/evaluationRuns/{run}",
-                "executionState": "COMPLETED",
-                "evaluationStatus": "FAIL" if number in fails else "PASS",
-                "appVersion": version,
-                "goldenResult": {},
-            }
+            name = f"{APP}/evaluations/e{number}/results/{run}-{version}"
+            result = completed(name, run, "FAIL" if number in fails else "PASS", version)
             rows.append(result_columns(result, f"{conversation}-{number}", 1))
         put_rows(service.store, RESULT_ROWS, rows, ends=ends)
 

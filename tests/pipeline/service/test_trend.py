@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from tests.store_rows import DOCUMENT, ENDED
+from tests.store_rows import DOCUMENT, ENDED, completed
 from turnwise.pipeline.service.runs import Service, get_criterion_trend
 from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import FAILURE_ROWS, LOCAL_APP, METRIC_ROWS, RESULT_ROWS
@@ -31,15 +31,8 @@ def metrics(execution: Execution, version: str, passes: int, fails: int, undecid
 
 
 def result(run: str, version: str, app: str = APP) -> Any:
-    value = {
-        "name": f"{app}/evaluations/one/results/{run}",
-        "evaluationRun": f"{app}/evaluationRuns/{run}",
-        "appVersion": f"{APP}/versions/{version}",
-        "executionState": "COMPLETED",
-        "evaluationStatus": "PASS",
-        "goldenResult": {},
-    }
-    return result_columns(value, run, 1)
+    name, version = f"{app}/evaluations/one/results/{run}", f"{APP}/versions/{version}"
+    return result_columns(completed(name, run, version=version), run, 1)
 
 
 @pytest.fixture

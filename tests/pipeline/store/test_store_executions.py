@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
-from tests.store_rows import DOCUMENT, put_rows
+from tests.store_rows import DOCUMENT, completed, put_rows
 from turnwise.pipeline.io.sinks.base import find_service, recorded
 from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
@@ -49,14 +49,7 @@ DOCS = Path(__file__).parents[3] / "docs/store.md"
 
 
 def row(number: int, run: str = "nightly", status: str = "PASS", version: str = "v1") -> Any:
-    result = {
-        "name": f"{CASE}/results/r-{number}",
-        "evaluationRun": f"{APP}/evaluationRuns/{run}",
-        "executionState": "COMPLETED",
-        "evaluationStatus": status,
-        "appVersion": version,
-        "goldenResult": {},
-    }
+    result = completed(f"{CASE}/results/r-{number}", run, status, version)
     return result_columns(result, f"c-{number}", number)
 
 

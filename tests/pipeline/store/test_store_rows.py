@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from tests.store_rows import put_rows
+from tests.store_rows import completed, put_rows
 from turnwise.pipeline.store.database import (
     FAILURE_ROWS,
     FAILURES,
@@ -33,17 +33,9 @@ CASE = f"{APP}/evaluations/one"
 
 def result(number: int, status: str = "PASS", case: str = CASE, version: str = "v1", **more: Any) -> Any:
     turn = {"semanticSimilarityResult": {"score": number % 5}, "turnLatency": f"{number + 1}s"}
-    return {
-        "name": f"{case}/results/r-{number:05}",
-        "displayName": f"result {number}",
-        "createTime": f"2026-11-{1 + number % 28:02}T00:00:00Z",
-        "evaluationRun": f"{APP}/evaluationRuns/run-1",
-        "executionState": "COMPLETED",
-        "evaluationStatus": status,
-        "appVersion": f"{APP}/versions/{version}",
-        "goldenResult": {"turnReplayResults": [turn]},
-        **more,
-    }
+    named = {"displayName": f"result {number}", "createTime": f"2026-11-{1 + number % 28:02}T00:00:00Z"}
+    name, version = f"{case}/results/r-{number:05}", f"{APP}/versions/{version}"
+    return completed(name, "run-1", status, version, turn, **{**named, **more})
 
 
 def write(store: Store, *results: Any, nanos: int = 1, conversation: str = "c") -> None:

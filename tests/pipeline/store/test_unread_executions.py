@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 import turnwise
-from tests.store_rows import DOCUMENT, ENDED, put_rows
+from tests.store_rows import DOCUMENT, ENDED, completed, put_rows
 from turnwise.pipeline.io.store import break_off_run, complete_run
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.pipeline.runs.store import StoredRuns
@@ -34,15 +34,8 @@ SOON = 10**18
 
 
 def row(number: int, run: str, version: str, nanos: int = SOON) -> Any:
-    result = {
-        "name": f"{APP}/evaluations/e{number}/results/{run}-{version}",
-        "evaluationRun": f"{APP}/evaluationRuns/{run}",
-        "executionState": "COMPLETED",
-        "evaluationStatus": "PASS",
-        "appVersion": version,
-        "goldenResult": {},
-    }
-    return result_columns(result, f"c-{number}", nanos)
+    name = f"{APP}/evaluations/e{number}/results/{run}-{version}"
+    return result_columns(completed(name, run, version=version), f"c-{number}", nanos)
 
 
 def put(

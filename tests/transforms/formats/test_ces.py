@@ -10,7 +10,6 @@ from turnwise.schemas.conversation import TimedSpan, Usage
 from turnwise.schemas.proto.message import WireError
 from turnwise.transforms.formats import ces_cases
 from turnwise.transforms.formats import ces_conversations as ces
-from turnwise.transforms.formats import ces_conversations as ces_log
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")
@@ -79,21 +78,21 @@ def test_an_answer_before_its_question_has_no_latency(asked, answered, seconds):
 
 
 SESSIONS = [
-    ({"session": "s2", "turnIndex": 1, "diagnosticInfo": {}}, ("s2", 1)),
-    ({"jsonPayload": {"sessionId": "s3", "turn_index": 4}}, ("s3", 4)),
-    ({"jsonPayload": {"session_id": "s4"}}, ("s4", 0)),
+    ({"session": "s2", "turnIndex": 1, "diagnosticInfo": {}}, ("s2", 0)),
+    ({"jsonPayload": {"sessionId": "s3", "turn_index": 4}}, ("s3", 3)),
+    ({"jsonPayload": {"session_id": "s4"}}, ("s4", -1)),
 ]
 
 
 @pytest.mark.parametrize(("value", "wanted"), SESSIONS)
 def test_session_and_turn_of_an_entry(value, wanted):
-    assert ces_log.entry_session(value) == wanted
+    assert ces.entry_session(value) == wanted
 
 
 @pytest.mark.parametrize("value", [{}, {"jsonPayload": {"turnIndex": 1}}, {"labels": {"session_id": ""}}])
 def test_an_entry_without_a_session_is_refused(value):
     with pytest.raises(ValueError, match="session_id"):
-        ces_log.entry_session(value)
+        ces.entry_session(value)
 
 
 def evaluation(**fields):

@@ -195,13 +195,17 @@ def _joined(
 def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
     """Returns a conversation with what criteria gave it."""
     first, whole = scores[0], (row for row in scores if row["turn_index"] is None)
+    by_criterion: dict[str, list[ScoreRow]] = {}
+    for row in scores:
+        by_criterion.setdefault(row["criterion"], []).append(row)
+    given = {name: _observe(rows) for name, rows in by_criterion.items()}
     return ComparedConversation(
         first["conversation_id"],
         first["app_version"],
         first["eval_id"],
         language=first["language"],
         tags=first["tags"],
-        criteria=_observed(scores),
+        criteria={name: own for name, own in given.items() if own is not None},
         skipped=frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED"),
     )
 
@@ -220,14 +224,6 @@ def _verdict(summary: Summary, criteria: Mapping[str, Observed]) -> Observed:
     return found
 
 
-def _observed(rows: Iterable[ScoreRow]) -> dict[str, Observed]:
-    by_criterion: dict[str, list[ScoreRow]] = {}
-    for row in rows:
-        by_criterion.setdefault(row["criterion"], []).append(row)
-    found = {name: _observe(own) for name, own in by_criterion.items()}
-    return {name: own for name, own in found.items() if own is not None}
-
-
 def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     """Returns what a criterion gave; None: it was skipped, which is to say that it does not apply."""
     whole = next((row for row in rows if row["turn_index"] is None), None)
@@ -242,10 +238,8 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     else:
         values = [row["value"] for row in turns if row["value"] is not None]
         outcomes = {row["outcome"] for row in turns}
-        found.value, found.outcome = (
-            (sum(values) / len(values) if values else None),
-            ("FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None),
-        )
+        found.value = sum(values) / len(values) if values else None
+        found.outcome = "FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None
     _explain(found, whole, turns)
     for judge in (row["judge"] for row in rows if row["judge"]):
         found.voted += judge.get("voted") or 0

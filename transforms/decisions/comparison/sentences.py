@@ -9,12 +9,18 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
     overall = found.overall
     if overall.difference is None:
-        return f"{_opening(found, a, b)}: {_why_not(overall, a, b)}"
-    figures = [
-        f"{_amount(overall.difference, found, signed=True)}{_range(overall, found)}",
-        *_flips(found, by),
-        *([] if found.p_adjusted is None else [f"p {_p(overall.p)}{_adjusted(found)}"]),
-    ]
+        missing = [name for name, count in ((a, overall.count_a), (b, overall.count_b)) if not count]
+        why = f"{missing[0]} has no value" if missing else "there are too few values"
+        why = "no case has a value on both sides" if len(missing) == 2 else why
+        return f"{_opening(found, a, b)}: {why}"
+    figures = [f"{_amount(overall.difference, found, signed=True)}{_range(overall, found)}"]
+    if by != "nothing" and found.gained is not None and found.measure == "pass_rate":
+        figures += [f"{found.gained} gained", f"{found.lost} lost"]
+    if found.p_adjusted is not None:
+        shown = shown_p(overall.p)
+        is_other = overall.p is not None and found.p_adjusted != overall.p
+        adjusted = f" (adjusted {shown_p(found.p_adjusted)})" if is_other else ""
+        figures.append(f"p {'' if shown.startswith('<') else '= '}{shown}{adjusted}")
     text = f"{_opening(found, a, b)}: {', '.join(figures)}"
     undecided = found.undecided
     is_open = undecided is not None and undecided.changes_the_word
@@ -53,26 +59,6 @@ def _opening(found: CriterionComparison, a: str, b: str) -> str:
     return said[found.overall.word]
 
 
-def _why_not(overall: VersionDifference, a: str, b: str) -> str:
-    missing = [name for name, count in ((a, overall.count_a), (b, overall.count_b)) if not count]
-    if len(missing) == 2:
-        return "no case has a value on both sides"
-    return f"{missing[0]} has no value" if missing else "there are too few values"
-
-
-def _flips(found: CriterionComparison, by: PairedBy) -> list[str]:
-    if by == "nothing" or found.gained is None or found.measure != "pass_rate":
-        return []
-    return [f"{found.gained} gained", f"{found.lost} lost"]
-
-
-def _adjusted(found: CriterionComparison) -> str:
-    p = found.overall.p
-    if p is None or found.p_adjusted is None or found.p_adjusted == p:
-        return ""
-    return f" (adjusted {shown_p(found.p_adjusted)})"
-
-
 def _sight(found: CriterionComparison, by: PairedBy) -> str:
     """Returns what would have been seen, and how many cases the difference needs."""
     overall = found.overall
@@ -96,11 +82,6 @@ def _sight(found: CriterionComparison, by: PairedBy) -> str:
         return seen
     needed = f"{_amount(abs(overall.difference), found)} need about {rounded(overall.pairs_needed)} {unit}"
     return f"{seen}; {needed}"
-
-
-def _p(p: float | None) -> str:
-    shown = shown_p(p)
-    return shown if shown.startswith("<") else f"= {shown}"
 
 
 def shown_p(p: float | None) -> str:

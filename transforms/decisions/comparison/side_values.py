@@ -16,7 +16,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     Bools,
     CaseNames,
     CaseRows,
-    CodedColumn,
     ConversationColumns,
     CriterionColumn,
     Integers,
@@ -102,7 +101,9 @@ class _Cases:
             for place, (name, size) in enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
             if name and size
         }
-        self._digests = _digests(names, side.case_digests)
+        self._digests: list[set[str | None]] = [set() for _ in names.values]
+        for case, place in distinct_pairs(names, side.case_digests):
+            self._digests[case].add(side.case_digests.values[place])
 
     def of(self, names: Sequence[str]) -> CaseRows:
         """Returns the rows of some cases."""
@@ -144,7 +145,9 @@ def _common(a: CaseNames, b: CaseNames) -> _Common:
 def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matched:
     own, other = _Cases(a, by), _Cases(b, by)
     named = sorted(own.places.keys() & other.places.keys())
-    both = [name for name in named if not _expects_other(own.digests(name), other.digests(name))]
+    digests = ((name, own.digests(name), other.digests(name)) for name in named)
+    # Something else is expected in A than in B only as far as it is known.
+    both = [name for name, expected, of_b in digests if expected == of_b or None in expected | of_b]
     changed = sorted({*named}.difference(both))
     only_a = sorted(own.places.keys() - other.places.keys())
     only_b = sorted(other.places.keys() - own.places.keys())
@@ -161,19 +164,6 @@ def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matc
         changed_names=changed[:_NAMES_SHOWN],
     )
     return Matched(both, a, b, own.of(both), other.of(both), pairing)
-
-
-def _digests(names: CaseNames, digests: CodedColumn[str | None]) -> list[set[str | None]]:
-    """Returns the digests of every case, by its place in the values of a column."""
-    found: list[set[str | None]] = [set() for _ in names.values]
-    for case, place in distinct_pairs(names, digests):
-        found[case].add(digests.values[place])
-    return found
-
-
-def _expects_other(a: set[str | None], b: set[str | None]) -> bool:
-    """Returns whether something else is expected in A than in B, as far as it is known."""
-    return a != b and None not in a | b
 
 
 # What of a criterion is compared: pass shares or mean values, and which side is better.
@@ -271,7 +261,8 @@ def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: 
     has_outcomes = (
         criterion == STATUS or any(kind.outcome for kind in kinds) or (has_threshold and not only_informs)
     )
-    is_share = has_outcomes or (unit == "score" and _is_binary(found))
+    values = np.concatenate([own.values[own.has_value] for own in found])
+    is_share = has_outcomes or (unit == "score" and bool(len(values)) and are_binary(values))
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
     side = "more" if has_outcomes else better_side(criterion, has_outcomes)
@@ -292,11 +283,6 @@ def scale_of(criterion: str) -> tuple[float, float] | None:
     """Returns the lowest and highest value of a criterion; None: open-ended, or not known."""
     kind = CRITERIA.get(criterion)
     return (0.0, 1.0) if criterion == STATUS else kind.scale if kind else None
-
-
-def _is_binary(found: Sequence[CriterionColumn]) -> bool:
-    values = np.concatenate([own.values[own.has_value] for own in found])
-    return bool(len(values)) and are_binary(values)
 
 
 class _RowValues(NamedTuple):

@@ -35,8 +35,7 @@ def comparison_notes(
         *_same(a, b, matched),
         *_lost(a, b),
         *dict.fromkeys([*a.notes, *b.notes]),
-        *_versions(a, b),
-        *_sampling(a, b),
+        *_settings_notes(a, b),
         *([f"{left_out} slices are not compared, because there are too many"] if left_out else []),
     ]
 
@@ -78,7 +77,10 @@ def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
     versions = [{*side.conversations.app_versions.used()} for side in (a, b)]
     if versions[0] != versions[1]:
         return
-    own, other = _identities(a.conversations), _identities(b.conversations)
+    own, other = (
+        {*zip(side.conversations.conversation_ids, side.conversations.app_versions, strict=True)}
+        for side in (a, b)
+    )
     if own == other and matched.pairing.by != "nothing":
         yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
         return
@@ -91,10 +93,6 @@ def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
             f"both sides are of the same {len(versions[0])} app versions: differences are chance, changes "
             "outside the agent, or other shares of the versions"
         )
-
-
-def _identities(conversations: ConversationColumns) -> set[tuple[str, str | None]]:
-    return {*zip(conversations.conversation_ids, conversations.app_versions, strict=True)}
 
 
 def run_places(a: ComparedSide | Side, b: ComparedSide | Side) -> list[str]:
@@ -116,10 +114,13 @@ def _lost(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
             yield f"{place}: {counted(count, 'error')} of {criterion}"
 
 
-def _sampling(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
-    """Yields what sampling left out, and where the sample rates differ."""
+def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
+    """Yields other versions of turnwise, where the sample rates differ, and what sampling left out."""
     if a.document is not None and b.document is not None:
         own, other = a.document, b.document
+        versions = [document.versions.get("turnwise") for document in (own, other)]
+        if versions[0] != versions[1]:
+            yield f"A was scored by turnwise {versions[0]}, B by turnwise {versions[1]}"
         rates = [(SAMPLE_RATE, own.judge, other.judge)]
         for name in sorted(own.criteria.keys() & other.criteria.keys()):
             rates.append((f"criteria.{name}.{SAMPLE_RATE}", own.criteria[name], other.criteria[name]))
@@ -135,24 +136,11 @@ def _sampling(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
             yield f"{side.name}: {counted(number, 'conversation')} sampled out of {name}: not in its figures"
 
 
-def _versions(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
-    if a.document is not None and b.document is not None:
-        own, other = (side.document.versions.get("turnwise") for side in (a, b) if side.document)
-        if own != other:
-            yield f"A was scored by turnwise {own}, B by turnwise {other}"
-
-
 # Finds what measured the two sides of a comparison differently.
 
-_CHANGE_NO_SCORE = {
-    "alerts",
-    "criteria",
-    "gate",
-    "judge",
-    "live_model_config",
-    "slices",
-    "user_simulator_config",
-}
+_CHANGE_NO_SCORE = frozenset(
+    ("alerts", "criteria", "gate", "judge", "live_model_config", "slices", "user_simulator_config")
+)
 """Keys of the config that change no score, or are looked at in detail; the others concern every criterion."""
 _JUDGE_KEYS = ("generation_config",)
 _LONGEST = 60

@@ -205,17 +205,12 @@ def mark_missing(a: ConversationColumns, b: ConversationColumns) -> None:
     matched = match(a, b)
     for rows_a, rows_b in zip(matched.cases_a, matched.cases_b, strict=True):
         for own, rows, other, rows_of_other in ((a, rows_a, b, rows_b), (b, rows_b, a, rows_a)):
-            names = _applied(other, rows_of_other)
+            given = ((name, other.given(row, name)) for name in other.criteria for row in rows_of_other)
+            names = {name for name, found in given if _applies(name, found)}
             for row in rows:
                 for name in sorted(names - own.sampled_out[row]):
                     if not _applies(name, own.given(row, name)):
                         own.put(row, name, Observed(why="no value, and the other side has one"))
-
-
-def _applied(conversations: ConversationColumns, rows: Sequence[int]) -> set[str]:
-    """Returns the criteria that apply to any of some conversations."""
-    names = conversations.criteria
-    return {name for name in names for row in rows if _applies(name, conversations.given(row, name))}
 
 
 def _applies(criterion: str, found: Observed | None) -> bool:
@@ -248,16 +243,10 @@ def hold_baseline(
     found = [*_not_compared(comparison, state, lost)]
     is_met = _held(margin * _unit(own), own, coverage is not None)
     fewest = own.overall.fewest_alike
-    texts = [
-        difference_text(own),
-        *(
-            [f"fewer than {fewest} cases cannot show that it is not worse"]
-            if fewest and is_met is None
-            else []
-        ),
-        *corrected_text(own),
-        *(f"{one.number} {one.text}" for one in found),
-    ]
+    texts = [difference_text(own)]
+    if fewest and is_met is None:
+        texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
+    texts += [*corrected_text(own), *(f"{one.number} {one.text}" for one in found)]
     if state.problems:
         texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
         is_met = None

@@ -274,9 +274,8 @@ def difference_text(own: CriterionComparison) -> str:
     if overall.word == "cannot tell" and overall.pairs_needed:
         text += f"; this difference needs about {overall.pairs_needed:,}"
     if own.undecided is not None:
-        text += (
-            f"; not decided: {own.undecided.undecided_a} in the baseline, {own.undecided.undecided_b} here"
-        )
+        before, here = own.undecided.undecided_a, own.undecided.undecided_b
+        text += f"; not decided: {before} in the baseline, {here} here"
     return text
 
 
@@ -304,19 +303,11 @@ def unrecorded_cases(
     """
     recorded: defaultdict[str, set[CaseKey]] = defaultdict(set)
     for row in rows:
-        key = _named_case(row)
+        name = row["eval_id"]
         if row["app_version"]:
-            recorded[row["app_version"]].update(() if key is None else (key,))
+            own = recorded[row["app_version"]]
+            # A record that contains its expectations and names no case has the id of its conversation.
+            if name is not None and (name != row["conversation_id"] or name == row["task"]):
+                own.add(CaseKey(row["eval_set_id"] or "", name))
     known = {key for own in recorded.values() for key in own if key.eval_id not in lost}
     return {version: sorted(key.eval_id for key in known - own) for version, own in recorded.items()}
-
-
-def _named_case(row: ConversationRow) -> CaseKey | None:
-    """Returns the eval case that a log names; None: there is none.
-
-    A record that contains its expectations and names no case has the id of its conversation in place of one.
-    """
-    name = row["eval_id"]
-    if name is None or (name == row["conversation_id"] and name != row["task"]):
-        return None
-    return CaseKey(row["eval_set_id"] or "", name)

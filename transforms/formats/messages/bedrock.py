@@ -14,8 +14,7 @@ _NO_EVENT = frozenset(("output", "messages", "contents", "turns", "content", "pa
 """Keys of replies, of records and of messages, which may state a `stopReason`, too."""
 
 
-def is_event(value: JsonObject) -> bool:
-    """Returns whether an object is an event, under its name or as its payload alone."""
+def _is_event(value: JsonObject) -> bool:
     return bool(value.keys() & {*_FLAT, *_EVENTS[:-1]}) and _NO_EVENT.isdisjoint(value)
 
 
@@ -70,6 +69,6 @@ register_dialect(
         reply=_reply,
         is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
         join=_joined_events,
-        is_event=is_event,
+        is_event=_is_event,
     )
 )

@@ -11,6 +11,7 @@ from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
+    IDS,
     KEPT_BY,
     MISSING_HISTORY,
     NO_REQUEST,
@@ -23,7 +24,7 @@ from turnwise.transforms.formats.messages.messages_base import (
 from turnwise.transforms.formats.messages.streams import as_object, events_of, key_set
 from turnwise.transforms.text.dates import time_seconds
 
-_NAMES = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id")
+_NAMES = IDS[:-1]
 _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
@@ -44,7 +45,6 @@ def _is_exchange(value: JsonObject) -> bool:
 
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
-    """Reads a request with its reply."""
     request, reply, events = _halves(value)
     plain = next(each.name for each in DIALECTS.values() if each.is_plain)
     dialect = DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), plain)]
@@ -188,7 +188,6 @@ def _body(half: JsonValue) -> JsonValue:
 
 
 def _dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:
-    """Returns the dialects whose keys either half has."""
     first = events[:_TRIED]
     return set(dialects_of(request)).union(
         dialect.name

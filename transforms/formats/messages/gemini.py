@@ -63,7 +63,12 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
         log.alternatives(len(candidates))
         if isinstance(first.get("content"), dict):
             _read_contents([{"role": "model", **_plain(first["content"])}], log)
-        log.finish = _finish(first.get("finish_reason"))
+        reason = first.get("finish_reason")
+        if type(reason) is int:
+            # protobuf-Python's `to_dict` writes numbers. From 6 on, the Gemini API and Vertex AI number them
+            # differently; all are failures.
+            reason = _FINISHES[reason] if 0 <= reason < len(_FINISHES) else f"FINISH_REASON_{reason}"
+        log.finish = reason
     blocked = _plain(as_object(found.get("prompt_feedback"))).get("block_reason")
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
@@ -102,18 +107,6 @@ def _join(events: list[JsonObject]) -> JsonObject:
                     parts.append(part)
         reply |= {key: event[key] for key in _KEPT if key in event}
     return {**reply, "candidates": [{"content": {"parts": parts}, "finish_reason": finish}]}
-
-
-def _finish(reason: JsonValue) -> JsonValue:
-    """Returns a finish reason by its name; protobuf-Python's `to_dict` writes numbers.
-
-    From 6 on, the Gemini API and Vertex AI number reasons differently; all of them are failures.
-    """
-    if type(reason) is not int:
-        return reason
-    if 0 <= reason < len(_FINISHES):
-        return _FINISHES[reason]
-    return f"FINISH_REASON_{reason}"
 
 
 # For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}

@@ -31,7 +31,7 @@ ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_
 _TRIED = 1000
 _MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
 _INNER = ("values", "state", "channel_values")
-_IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id",
+IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id",
         "gen_ai.conversation.id")  # fmt: skip
 _KEYS = key_set(
     "messages input contents items input_messages inputMessages id source app_version language eval_id "
@@ -44,7 +44,7 @@ _KEYS = key_set(
     "additionalModelRequestFields guardrailConfig performanceConfig requestMetadata stream_options "
     "logit_bias user provider extra_body extra_headers betas container mcp_servers output_config "
     "max_tokens meta info uri url method"
-) | frozenset((*_IDS, OTHER_BRANCHES))
+) | frozenset((*IDS, OTHER_BRANCHES))
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
@@ -210,7 +210,7 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         log.general.add("OtherBranch", said, calls=True)
     end = log.end(record)
     named = list(_named(record))
-    own = next((as_text(holder[key]) for holder in named for key in _IDS if holder.get(key)), None)
+    own = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
     fields = {
         "conversation_id": own or as_text(record.get("id")) or name,
         "source": record.get("source") or dialect.name,

@@ -149,21 +149,17 @@ def _output(item: JsonObject, log: Dialogue) -> None:
         output = _content(output)[0]
     elif output is None and "tools" in item:
         output = item["tools"]
+    # The last command of a shell may have timed out, or have failed.
+    last = output[-1] if isinstance(output, list) and output else None
+    outcome = as_object(as_object(last).get("outcome"))
+    code, is_late = outcome.get("exit_code"), outcome.get("type") == "timeout"
     error = (
         item.get("error")
-        or _exit(output)
+        or ("timeout" if is_late else f"exit code {code}" if code else None)
         or (item.get("status") in ("failed", "incomplete") and str(item["status"]))
         or failure_mark(item)
     )
     log.result(decoded(output), item.get("call_id") or item.get("id"), item.get("name"), error)
-
-
-def _exit(output: JsonValue) -> str | None:
-    """Returns the exit code of the last command of a shell, or that it timed out; None: it succeeded."""
-    last = output[-1] if isinstance(output, list) and output else None
-    outcome = as_object(last.get("outcome")) if isinstance(last, dict) else {}
-    code = outcome.get("exit_code")
-    return "timeout" if outcome.get("type") == "timeout" else f"exit code {code}" if code else None
 
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:

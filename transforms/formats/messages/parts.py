@@ -27,7 +27,6 @@ from turnwise.transforms.formats.messages.kinds import (
     snake,
 )
 from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
-from turnwise.transforms.formats.messages.openai_responses import hosted_arguments
 from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
 from turnwise.transforms.formats.messages.vercel import stated_call
 from turnwise.transforms.formats.traces.span import loaded
@@ -297,12 +296,6 @@ def call_of(call: JsonObject) -> MessageCall:
     args = None if isinstance(args, str) and args in HIDDEN else args
     call_id = as_text(first_of(call, ("id", *_CALL_IDS)))
     return MessageCall(as_text(first_of(call, _NAMES)), args, call_id, own=own_result(call))
-
-
-def hosted_call(item: JsonObject) -> MessageCall:
-    """Returns a call to a tool that the model's service ran, as an item of the Responses API."""
-    name = str(item.get("type")).removesuffix("_call")
-    return MessageCall(name, hosted_arguments(item), as_text(item.get("id")), True)
 
 
 def call_arguments(value: JsonValue) -> JsonValue:

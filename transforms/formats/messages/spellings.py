@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import KEYS as OF_CHATS
-from turnwise.transforms.formats.endings import stated_reason
+from turnwise.transforms.formats.endings import as_text, stated_reason
 from turnwise.transforms.formats.fields import may_hold_work
 from turnwise.transforms.formats.messages import messages_base
 from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
@@ -25,7 +25,7 @@ from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
 from turnwise.transforms.formats.messages.langchain import finish_reason
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
-from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS
+from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS, hosted_arguments
 from turnwise.transforms.formats.messages.parts import (
     AGAIN,
     FURTHER_CHOICE,
@@ -33,6 +33,7 @@ from turnwise.transforms.formats.messages.parts import (
     OBJECT,
     STEPS,
     UNKNOWN,
+    MessageCall,
     MessageResult,
     SpanMessage,
     add_call,
@@ -40,7 +41,6 @@ from turnwise.transforms.formats.messages.parts import (
     add_part,
     add_text,
     call_of,
-    hosted_call,
     is_object,
     result_of,
 )
@@ -77,8 +77,7 @@ _REPLIED = ("content", "parts", "message", "output", "text")
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
 _ITEMS = ("function_call", "custom_tool_call", "mcp_call")
-_HOSTED = tuple(HOSTED_ITEMS)
-_TYPED = (*_ITEMS, *OUTPUTS, *_HOSTED, "message", "reasoning")
+_TYPED = (*_ITEMS, *OUTPUTS, *HOSTED_ITEMS, "message", "reasoning")
 _HOLDERS = ("parts", "contents", "blocks", "content", "text")
 """Keys that hold the content of a message; a list of parts goes before a text that may repeat it."""
 _SKIPPED = (_THOUGHT, *STEPLESS)
@@ -237,16 +236,21 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
     if found.role not in (USER, AGENT, TOOL, SYSTEM):
         found.role, found.stated_role = UNKNOWN, None if found.role == UNKNOWN else found.role
     found.finish = _finish({**outer, **value})
-    kind = value.get("type")
-    if kind in _ITEMS or kind in _HOSTED:
+    kind, blocks = value.get("type"), objects_in(value.get("content")) if found.role == TOOL else ()
+    names = (name for block in blocks for name in (*block, str(block.get("type"))))
+    has_results = any(part_kind(name) == RESULT for name in names)
+    if kind in _ITEMS:
+        found.role, found.calls = AGENT, [call_of(value)]
+    elif isinstance(kind, str) and kind in HOSTED_ITEMS:
+        tool, call_id = kind.removesuffix("_call"), as_text(value.get("id"))
         found.role = AGENT
-        found.calls.append(call_of(value) if kind in _ITEMS else hosted_call(value))
+        found.calls.append(MessageCall(tool, hosted_arguments(value), call_id, is_hosted=True))
     elif kind in OUTPUTS:
         found.role = TOOL
         found.results.append(result_of({**value, "id": None}))
     elif kind in _EXECUTED and isinstance(value.get("content"), list):
         found.results += map(result_of, objects_in(value["content"]))
-    elif found.role == TOOL and not isinstance(value.get("parts"), list) and not _has_results(value):
+    elif found.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
         result, name = result_of({**value, "name": value.get("name")}), value.get("name")
         result.name = name if isinstance(name, str) else None
         found.results.append(result)
@@ -361,11 +365,6 @@ def _blocks(content: JsonValue) -> list[JsonValue]:
     return [content]
 
 
-def _has_results(value: JsonObject) -> bool:
-    names = (name for part in objects_in(value.get("content")) for name in (*part, str(part.get("type"))))
-    return any(part_kind(name) == RESULT for name in names)
-
-
 def _inner(value: JsonObject) -> JsonObject:
     """Returns what a wrapper of a message holds; Haystack's older messages have keys such as `_role`."""
     if "_role" in value:
@@ -397,7 +396,6 @@ def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
 
 
 def _is_known(kind: JsonValue) -> bool:
-    """Returns whether a part of this type is known, or of none."""
     return kind is None or (isinstance(kind, str) and part_kind(kind) is not None)
 
 

@@ -365,7 +365,6 @@ LABELLED = _WITH_METADATA | {"gen_ai"}
 
 
 def _add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
-    """Adds the version and the tags that a span states, where there are none yet."""
     attributes = span.attributes
     step.version = step.version or text_at(attributes, *_VERSIONS)
     if not words.isdisjoint(_WITH_METADATA):

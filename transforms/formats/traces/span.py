@@ -85,13 +85,9 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
 _DEEPEST = 12
 
 
-def has_numbered(attributes: JsonObject, prefixes: tuple[str, ...]) -> bool:
-    """Returns whether a key has one of some prefixes."""
-    return _has_prefix(tuple(attributes), prefixes)
-
-
 @lru_cache(maxsize=512)
-def _has_prefix(keys: tuple[str, ...], prefixes: tuple[str, ...]) -> bool:
+def has_prefix(keys: tuple[str, ...], prefixes: tuple[str, ...]) -> bool:
+    """Returns whether a key has one of some prefixes."""
     return any(key.startswith(prefixes) for key in keys)
 
 
@@ -99,24 +95,21 @@ def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:
     """Returns the list that keys such as `prefix.0.role`, `prefix.1.content` spell."""
     tree: JsonObject = {}
     for key, value in attributes.items():
-        if key.startswith(prefix):
-            _put(tree, key[len(prefix) :].split("."), value)
+        if not key.startswith(prefix):
+            continue
+        holder, (*path, last) = tree, key[len(prefix) :].split(".")
+        for step in path[:_DEEPEST]:
+            inner = holder.get(step)
+            if not isinstance(inner, dict):
+                inner = holder[step] = {} if inner is None else {"": inner}
+            holder = inner
+        if isinstance(holder.get(last), dict):
+            holder[last][""] = value
+        else:
+            holder[last] = value
     found = _lists({key: item for key, item in tree.items() if key.isdigit()})
     others = {key: item for key, item in tree.items() if not key.isdigit()}
     return [*(found if isinstance(found, list) else ()), *([others] if others else ())]
-
-
-def _put(tree: JsonObject, path: list[str], value: JsonValue) -> None:
-    for step in path[:-1][:_DEEPEST]:
-        inner = tree.get(step)
-        if not isinstance(inner, dict):
-            inner = tree[step] = {} if inner is None else {"": inner}
-        tree = inner
-    last = path[-1]
-    if isinstance(tree.get(last), dict):
-        tree = tree[last]
-        last = ""
-    tree[last] = value
 
 
 def _lists(value: JsonValue) -> JsonValue:
@@ -350,25 +343,19 @@ def loaded(value: JsonValue) -> JsonValue:
         try:
             value = from_json(text, allow_inf_nan=False)
         except ValueError:
-            return _literal(text, value)
+            if text[:1] == '"' or len(text) > _LONGEST_LITERAL:
+                return value
+            try:
+                literal = literal_eval(text)
+                return literal if isinstance(literal, dict | list) and _is_json(literal) else value
+            except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+                return value
     return value
-
-
-def _literal(text: str, value: JsonValue) -> JsonValue:
-    if text[:1] not in "{[" or len(text) > _LONGEST_LITERAL:
-        return value
-    try:
-        found = literal_eval(text)
-        return found if isinstance(found, dict | list) and _is_json(found) else value
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return value
 
 
 def _is_json(value: object) -> bool:
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
-    return (
-        all(map(_is_json, value))
-        if isinstance(value, list)
-        else (value is None or isinstance(value, str | int | float | bool))
-    )
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, str | int | float | bool)

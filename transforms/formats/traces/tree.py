@@ -397,9 +397,8 @@ def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
     """Returns whether a turn is an agent's span without content that encloses the next unit."""
     is_empty = line.user is None and not (line.models or line.tools)
     last = line.units[-1]
-    if not is_empty or last.top is None or last.trace != unit.trace:
-        return False
-    return last.top.span.end >= unit.nodes[0].span.start
+    is_one = is_empty and last.trace == unit.trace
+    return is_one and last.top is not None and last.top.span.end >= unit.nodes[0].span.start
 
 
 def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:

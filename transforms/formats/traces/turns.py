@@ -156,7 +156,6 @@ def _add_unread(line: TurnLine, unread: Unread) -> None:
 
 
 def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
-    """Adds why calls or their arguments are not there."""
     steps = [*line.models, *line.tools, *line.handoffs]
     is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
     if any(each.tool is not None and each.call.args is None for each in calls):

@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 import pytest
 from sqlalchemy import select, text
 
-from tests.store_rows import DOCUMENT, ENDED
+from tests.store_rows import DOCUMENT, ENDED, completed
 from turnwise.pipeline.service.evaluations import create_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import (
@@ -86,14 +86,10 @@ def _metric(run: str) -> Any:
 
 
 def _result(run: str, name: str, app: str) -> Any:
-    result = {
-        "name": f"{app}/evaluations/one/results/{run}-{name}",
-        "evaluationRun": f"{app}/evaluationRuns/{run}",
-        "executionState": "COMPLETED",
-        "evaluationStatus": "PASS",
-        "goldenResult": {"turnReplayResults": [{"conversation": _said(name)}]},
-    }
-    return result_columns(result, name, 1)
+    turn = {"conversation": _said(name)}
+    return result_columns(
+        completed(f"{app}/evaluations/one/results/{run}-{name}", run, "PASS", "", turn), name, 1
+    )
 
 
 PEOPLE: Mapping[str, str | None] = {"c-1": "u-1", "c-12": "u-12", "c-2": "u-1"}

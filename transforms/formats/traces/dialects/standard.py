@@ -28,7 +28,7 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_numbered, loaded, numbered
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_prefix, loaded, numbered
 
 _STANDARD_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
@@ -113,7 +113,6 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
 
 
 def _first_content(messages: list[SpanMessage]) -> JsonValue:
-    """Returns the first result or text of some messages."""
     for message in messages:
         if message.results:
             return message.results[0].response
@@ -123,7 +122,6 @@ def _first_content(messages: list[SpanMessage]) -> JsonValue:
 
 
 def _add_event(event: SpanEvent, step: SpanStep) -> None:
-    """Adds the messages of an event of a span, or of a log record."""
     name = event.name
     if not name.startswith("gen_ai."):
         return
@@ -224,7 +222,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.name = text_at(held, *_ENTITY_NAMES)
         step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
-    elif has_numbered(held, _NUMBERED):
+    elif has_prefix(tuple(held), _NUMBERED):
         given, said = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
         step.input = spellings.only_messages(given, USER) or None
         step.output = _first_choice(spellings.only_messages(said, AGENT) or None)
