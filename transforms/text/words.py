@@ -29,7 +29,6 @@ class Word(NamedTuple):
         month: 1..12 for the name of a month, else 0.
         units: What stands in an order in a text: the characters of a run of Han, Kana or Hangul, the features
             of other words without capitals, else the stem or the number.
-        shares: Features with their shares of the weight of the word, 0..1.
     """
 
     lower: str
@@ -40,7 +39,6 @@ class Word(NamedTuple):
     is_negation: bool = False
     month: int = 0
     units: Keys = ()
-    shares: tuple[tuple[str, float], ...] = ()
 
 
 @cache
@@ -65,47 +63,22 @@ def _read(token: str) -> Word:
     if token[0].isdecimal() or (is_run_of_characters(token) and any(map(str.isdecimal, token))):
         numeral = read_numeral(token)
         features = tuple((key, WORD_WEIGHT) for key in numeral.parts)
-        return Word(
-            token.lower(),
-            features,
-            numeral.keys,
-            numeral.demands,
-            units=numeral.keys[:1],
-            shares=_shares(features),
-        )
+        return Word(token.lower(), features, numeral.keys, numeral.demands, units=numeral.keys[:1])
     lower = unicodedata.normalize("NFKC", token).lower().replace("’", "'")
     weights: Features = {}
     is_content = add_features(lower, weights)
     keys = tuple(weights)
     demands = (keys,) if len(keys) == 1 and any(map(str.isdecimal, lower)) else ()
-    return Word(
-        lower,
-        tuple(weights.items()),
-        keys,
-        demands,
-        is_content,
-        lower in NEGATIONS
-        or lower.endswith("n't")
-        or lower.startswith("n'")
-        or (not lower.isascii() and NEGATING.search(lower) is not None),
-        MONTHS.get(lower, 0),
-        _units(lower, keys),
-        _shares(tuple(weights.items())),
+    is_negation = lower in NEGATIONS or lower.endswith("n't") or lower.startswith("n'")
+    is_negation = is_negation or (not lower.isascii() and NEGATING.search(lower) is not None)
+    units = (
+        tuple(lower) if is_run_of_characters(lower) else keys[:1] if lower[0].upper() != lower[0] else keys
     )
+    month = MONTHS.get(lower, 0)
+    return Word(lower, tuple(weights.items()), keys, demands, is_content, is_negation, month, units)
 
 
 _WORDS = Remembered(_read, 20_000)
-
-
-def _units(lower: str, keys: Keys) -> Keys:
-    if is_run_of_characters(lower):
-        return tuple(lower)
-    return keys[:1] if lower[0].upper() != lower[0] else keys
-
-
-def _shares(features: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
-    total = sum(weight for _, weight in features)
-    return tuple((key, weight / total) for key, weight in features)
 
 
 def tokenize(text: str) -> list[str]:
