@@ -44,10 +44,10 @@ class LabelFigure(msgspec.Struct, frozen=True, kw_only=True):
 class ConfusionCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Scores by what people and the criterion say of them."""
 
-    both_pass: int
+    still_passing: int
     false_pass: int
     false_fail: int
-    both_fail: int
+    still_failing: int
 
 
 class OutcomeAgreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,14 +56,14 @@ class OutcomeAgreement(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         confusion: Counts; of several raters the majority decides.
         tied: Scores whose raters are equally divided; they are not in the counts.
-        undecided_pass: Scores that the criterion leaves undecided and people pass; not in the counts.
+        no_score_pass: Scores that the criterion gives no score and people pass; not in the counts.
         precision: Of what the criterion passes, the share that people pass.
     """
 
     confusion: ConfusionCounts
     tied: int
-    undecided_pass: int
-    undecided_fail: int
+    no_score_pass: int
+    no_score_fail: int
     agreement: LabelFigure
     kappa: LabelFigure
     precision: LabelFigure
@@ -119,9 +119,9 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         group: `all`, `app_version` or `slice`.
         name: Version or slice; None: all, or a version that the logs do not state.
-        covers: What the figure is of: `all` scores, or, where no label is of an undecided one, the
+        covers: What the figure is of: `all` scores, or, where no label is of one without a score, the
             `decided` alone, which is not what was drawn from.
-        undecided: Those without an outcome (of means: without a value).
+        no_score: Those without an outcome (of means: without a value).
         missing: Drawn scores without a usable label; the interval holds whatever they are.
         raw: The figure of the run, of what it decided.
         value: The corrected figure; None: it is not corrected.
@@ -134,7 +134,7 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None
     covers: Literal["all", "decided"]
     scores: int
-    undecided: int
+    no_score: int
     labels: int
     cases: int
     missing: int
@@ -161,7 +161,7 @@ class CriterionCalibration(msgspec.Struct, frozen=True, kw_only=True):
         level: MeasuredLevel of its scores and labels.
         kind: Whether the labels are outcomes or numbers.
         scores: Scores of the run.
-        unscored: Those without a value and an outcome; a sample holds them, too.
+        no_score: Those without a value and an outcome; a sample holds them, too.
         labelled: Scores with at least one usable label.
         cases: Their cases: eval cases, or conversations without one.
         random: Labelled scores of a random sample.
@@ -179,7 +179,7 @@ class CriterionCalibration(msgspec.Struct, frozen=True, kw_only=True):
     level: MeasuredLevel
     kind: Literal["outcomes", "numbers"]
     scores: int
-    unscored: int
+    no_score: int
     labelled: int
     cases: int
     raters: int
@@ -229,8 +229,8 @@ class LabelDraw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     Attributes:
         size: How many were drawn, each with the same probability and without replacement.
-        of: From how many: all scores of the criterion at that level in the run, unscored ones included, or
-            all conversations that have such scores.
+        of: From how many: all scores of the criterion at that level in the run, those without a value
+            included, or all conversations that have such scores.
         unit: What was drawn: single scores, or conversations with all of their scores of the criterion.
     """
 
@@ -365,7 +365,7 @@ class JudgeCheck(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         model: The models that are asked, as the config names them, with commas between them.
         votes: How often each question was asked in each form.
-        records_lost: Records and conversations that could not be read, parsed or matched.
+        records_rejected: Records and conversations that could not be read, parsed or matched.
         problems: Why the exit status is 1, one line each.
     """
 
@@ -374,7 +374,7 @@ class JudgeCheck(msgspec.Struct, frozen=True, kw_only=True):
     sample: int
     seed: int
     conversations: int
-    records_lost: int
+    records_rejected: int
     estimate: CheckCost
     used: CheckCost | None
     criteria: list[CheckedCriterion]

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-ComparisonWord = Literal["better", "worse", "not worse", "same", "cannot tell", "differs"]
+ComparisonWord = Literal["better", "worse", "not worse", "same", "inconclusive", "differs"]
 """What may be said of B against A; `differs`: a difference of a criterion that has no better side."""
 
 
@@ -32,7 +32,7 @@ class VersionDifference(msgspec.Struct, frozen=True):
         pairs: Cases with a value on both sides; for unpaired groups 0.
         count_a: Conversations of A with a value behind it.
         value_a: Share or mean of A: over the pairs, or over all of A if unpaired.
-        word: What may be said, whatever the undecided would have been.
+        word: What may be said, whatever is missing would have been.
         detectable: Smallest difference that would have been seen with a power of 80 %; None: not known, or
             more than the whole scale.
         pairs_needed: Cases (if unpaired: of each side) that this difference needs to be seen
@@ -53,7 +53,7 @@ class VersionDifference(msgspec.Struct, frozen=True):
     difference: float | None = None
     interval: Bounds | None = None
     p: float | None = None
-    word: ComparisonWord = "cannot tell"
+    word: ComparisonWord = "inconclusive"
     detectable: float | None = None
     pairs_needed: int | None = None
     cases_a: int | None = None
@@ -63,8 +63,8 @@ class VersionDifference(msgspec.Struct, frozen=True):
     method: str = ""
 
 
-class UndecidedReading(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference under one reading of what is undecided; `p` is adjusted as that of the criterion."""
+class MissingReading(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference under one reading of what has no score; `p` is adjusted as that of the criterion."""
 
     pairs: int
     value_a: float | None
@@ -75,24 +75,24 @@ class UndecidedReading(msgspec.Struct, frozen=True, kw_only=True):
     word: ComparisonWord
 
 
-class Undecided(msgspec.Struct, frozen=True, kw_only=True):
-    """What is undecided on either side, counted in three ways.
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """What has no score on either side, counted in three ways.
 
     Attributes:
-        undecided_a: Conversations of A without a value: the criterion was not decided or raised an error,
+        missing_a: Conversations of A without a value: the criterion was no score or raised an error,
             or only the other side of their case has a score of it.
         left_out: They do not count.
-        worst_for_b: What is undecided passes in A and fails in B.
-        best_for_b: What is undecided fails in A and passes in B.
-        changes_the_word: The three do not agree on the word, or it is not known how far the undecided may lie
-            (open scale). The word of the criterion is then what all three bear out.
+        worst_for_b: What has no score passes in A and fails in B.
+        best_for_b: What has no score fails in A and passes in B.
+        changes_the_word: The three do not agree on the word, or it is not known how far the missing ones may
+            lie (open scale). The word of the criterion is then what all three bear out.
     """
 
-    undecided_a: int
-    undecided_b: int
-    left_out: UndecidedReading
-    worst_for_b: UndecidedReading | None
-    best_for_b: UndecidedReading | None
+    missing_a: int
+    missing_b: int
+    left_out: MissingReading
+    worst_for_b: MissingReading | None
+    best_for_b: MissingReading | None
     changes_the_word: bool
 
 
@@ -155,7 +155,7 @@ class TurnDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ComparedMeasure = Literal["pass_rate", "mean"]
-FlipKind = Literal["gained", "lost", "newly_undecided", "newly_decided"]
+FlipKind = Literal["fixed", "regressed", "newly_missing", "newly_measured"]
 PairedBy = Literal["eval_id", "conversation_id", "task", "nothing"]
 
 
@@ -168,10 +168,10 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         app_versions: Its app versions; None: the logs do not state it.
         cases: Units of the comparison: cases, or conversations that name none.
         repeated_cases: Cases with more than one conversation.
-        undecided: Conversations without a verdict.
+        no_verdict: Conversations without a verdict.
         problems: Why its run ended with exit status 1, one line each. Of a store: its runs that have not
             ended or broke off, unless all that is compared was measured later.
-        lost: Records, conversations and eval cases of its run that could not be read or scored, and files
+        rejected: Records, conversations and eval cases of its run that could not be read or scored, and files
             not read to the end; of the run as a whole where both sides are versions of one run. None: not
             known. Of a store, results that others of the same run replaced are among them.
         create_time: Start of the run in RFC 3339; None: of a store.
@@ -186,8 +186,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     repeated_cases: int
     passed: int
     failed: int
-    undecided: int
-    lost: int | None
+    no_verdict: int
+    rejected: int | None
     create_time: str | None = None
     problems: list[str] = []
 
@@ -229,11 +229,11 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
         effect: Size of the effect, of B against A: Cohen's h of shares; of means, the mean difference divided
             by the standard deviation of the differences (paired) or the pooled one (Cohen's d).
         effect_kind: `h`, `d_z` (paired) or `d`.
-        gained: Paired cases that failed in A and pass in B.
+        fixed: Paired cases that failed in A and pass in B.
         only_a: Cases with a value in A alone.
         unpaired: The same criterion over all conversations, pairs or not; None: it is the overall difference.
         mean: VersionDifference of the mean values beside that of the outcomes; None: the values say no more.
-        undecided: What is undecided, in three ways; None: nothing is.
+        missing: What has no score, in three ways; None: nothing is.
         quantiles: Of latencies and counts.
         corrected: Difference without the judge's bias, where both sides are calibrated by human labels; the
             word does not rest on it.
@@ -249,15 +249,15 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
     mid_p: float | None = None
     effect: float | None = None
     effect_kind: Literal["h", "d_z", "d"] | None = None
-    gained: int | None = None
-    lost: int | None = None
-    both_pass: int | None = None
-    both_fail: int | None = None
+    fixed: int | None = None
+    regressed: int | None = None
+    still_passing: int | None = None
+    still_failing: int | None = None
     only_a: int = 0
     only_b: int = 0
     unpaired: VersionDifference | None = None
     mean: VersionDifference | None = None
-    undecided: Undecided | None = None
+    missing: Missing | None = None
     quantiles: list[QuantileRatio] = []
     turns: list[TurnDifference] = []
     judge: JudgeNoise | None = None
@@ -287,14 +287,14 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     """A case whose outcome differs between A and B.
 
     Attributes:
-        kind: `gained`: fails in A, passes in B; `lost`: the reverse; `newly_undecided`: decided in A,
-            undecided in B; `newly_decided`: the reverse.
+        kind: `fixed`: fails in A, passes in B; `regressed`: the reverse; `newly_missing`: measured in A, not
+            in B; `newly_measured`: the reverse.
         case: What pairs the two.
         conversations_a: Ids of the conversations in A.
-        share_a: Share of A's runs that pass; None: undecided.
-        turn_index: First failing or undecided turn (0-based), of the side that the reason is of; None: the
-            conversation as a whole.
-        reason: Why it fails, or is undecided, on the side that is worse.
+        share_a: Share of A's runs that pass; None: no score.
+        turn_index: First turn that fails or has no score (0-based), of the side that the reason is of; None:
+            the conversation as a whole.
+        reason: Why it fails, or has no score, on the side that is worse.
         tags: Tags of the case, of both sides.
         language: Its language.
     """
@@ -312,7 +312,7 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     language: str | None
 
 
-class RulerChange(msgspec.Struct, frozen=True, kw_only=True):
+class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
     """Something that measured A and B differently.
 
     Attributes:
@@ -335,8 +335,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         criteria: One entry per criterion that both have, the verdicts first.
         not_compared: Criterion -> why it is not compared.
         slices: Slice by criterion; those that stand out first.
-        flips: Cases whose outcome differs, lost ones first.
-        ruler: What measured A and B differently; empty: nothing that is known.
+        flips: Cases whose outcome differs, regressed ones first.
+        settings_changes: What measured A and B differently; empty: nothing that is known.
         notes: What a reader must know before believing the figures, one line each.
         word: The word for the verdicts; None: no verdicts.
     """
@@ -351,6 +351,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     not_compared: dict[str, str]
     slices: list[SliceDifference]
     flips: list[Flip]
-    ruler: list[RulerChange]
+    settings_changes: list[SettingsChange]
     notes: list[str]
     word: ComparisonWord | None

@@ -306,7 +306,7 @@ class JudgeConfig(Settings):
     prices: dict[str, TokenPrices] = Field(default_factory=dict)
 
 
-STATUS = "evaluation_status"
+STATUS = "verdict"
 """Stands in the place of a criterion's name where verdicts are counted."""
 _Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 _Number = Annotated[float, Field(strict=True)]
@@ -346,7 +346,7 @@ class NotWorseRule(Settings):
     Attributes:
         margin: Largest loss that does not matter, as a share of the criterion's scale, 0..1; 0.02 of a pass
             rate are 2 points.
-        criterion: A criterion, or `evaluation_status`; None: each of the `primary` ones.
+        criterion: A criterion, or `verdict`; None: each of the `primary` ones.
     """
 
     rule: Literal["not_worse"]
@@ -363,8 +363,8 @@ class DestructiveRule(Settings):
 class CoverageRule(Settings):
     """At least a share of everything was decided.
 
-    What was lost counts as not decided: records and conversations that failed, eval cases that could not be
-    read or have no recording.
+    What was rejected counts as without a verdict: records and conversations that failed, eval cases that
+    could not be read or have no recording.
 
     Attributes:
         at_least: The share, 0..1.
@@ -376,14 +376,14 @@ class CoverageRule(Settings):
 
 
 class AllPassRule(Settings):
-    """Every conversation of the run passes a criterion: none fails, and none is undecided.
+    """Every conversation of the run passes a criterion: none fails, and none has no verdict.
 
-    It is applied to the run as a whole. What was lost leaves it undecided: records and conversations that
-    failed (unless `--max_failure_ratio` of the run allows it), eval cases that could not be read or have no
-    recording.
+    It is applied to the run as a whole. What was rejected leaves it inconclusive: records and conversations
+    that failed (unless `--max_failure_ratio` of the run allows it), eval cases that could not be read or
+    have no recording.
 
     Attributes:
-        criterion: A criterion of the config with a threshold, or `evaluation_status`.
+        criterion: A criterion of the config with a threshold, or `verdict`.
     """
 
     rule: Literal["all_pass"]
@@ -413,8 +413,8 @@ class GateConfig(Settings):
 
 
 ScoreLevel = Literal["conversation", "turn"]
-Measure = Literal["mean", "pass_rate", "unscored_rate", "p50", "p90", "p99", "count"]
-RATES = ("pass_rate", "unscored_rate")
+Measure = Literal["mean", "pass_rate", "no_score_rate", "p50", "p90", "p99", "count"]
+RATES = ("pass_rate", "no_score_rate")
 
 
 class Drop(Settings):
@@ -436,9 +436,9 @@ class AlertRule(Settings):
     Attributes:
         level: Scores of whole conversations or of turns; None: conversations if there are any.
         app_version: Glob of app versions; `*` also matches an unknown one.
-        measure: Tested metric. `pass_rate`: share of passes among passes and fails; `unscored_rate`: share of
-            unscored among all; `p50`, `p90`, `p99`: quantiles of latencies, in seconds; `count`: number of
-            scores, including unscored ones.
+        measure: Tested metric. `pass_rate`: share of passes among passes and fails; `no_score_rate`: share of
+            no_score among all; `p50`, `p90`, `p99`: quantiles of latencies, in seconds; `count`: number of
+            scores, including those without a score.
         below: Alert if the measure is below this; for `count`, tested at the end of the window.
         above: Alert if the measure is above this.
         drop: Alert if `mean` or `pass_rate` is significantly worse than in the windows before.
@@ -597,7 +597,7 @@ class EvalConfig(Settings):
 
     Attributes:
         criteria: Name -> threshold, or an object with the criterion's fields.
-        custom_metrics: google-adk's custom metrics by name; those named in `criteria` are unscored.
+        custom_metrics: google-adk's custom metrics by name; those named in `criteria` have no score.
         adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose; with no `criteria`,
             only google-adk's default ones have thresholds.
         alerts: Rules on the windows of a stream; ignored in a batch run.

@@ -6,7 +6,7 @@ import msgspec
 
 from turnwise.schemas.comparison import Bounds, Comparison
 
-RuleStatus = Literal["passed", "failed", "undecided"]
+RuleStatus = Literal["passed", "failed", "inconclusive"]
 GATE_PROBLEM = "gate: "
 """Begins the problems of `run.json` that come from the rules of a gate, not from the run itself."""
 
@@ -15,14 +15,14 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one rule, for one app version.
 
     Attributes:
-        status: `undecided` does not pass.
+        status: `inconclusive` does not pass.
         app_version: Version that it was applied to; None: the log does not state it, or the whole run.
         value: What was held against the bound; None: it is not known.
         why: What was seen, in one line.
         conversations: Conversations that it rests on: those that miss it, at most 20.
-        lost: What was lost and leaves it undecided, at most 20: source and position of records, eval cases
-            without a recording.
-        more_lost: How many others are known by name.
+        rejected: What was rejected and leaves it inconclusive, at most 20: source and position of records,
+            eval cases without a recording.
+        more_rejected: How many others are known by name.
     """
 
     rule: str
@@ -33,16 +33,16 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
     interval: Bounds | None = None
     conversations: list[str] = []
     more: int = 0
-    lost: list[str] = []
-    more_lost: int = 0
+    rejected: list[str] = []
+    more_rejected: int = 0
 
 
 class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One criterion on one conversation.
 
     Attributes:
-        criterion: A criterion with a threshold, or `evaluation_status`.
-        status: `undecided`: it has no outcome.
+        criterion: A criterion with a threshold, or `verdict`.
+        status: `inconclusive`: it has no outcome.
         turn_index: 0-based turn that `why` is of; None: the whole conversation.
         why: Why it is not passed, in one line.
     """
@@ -62,7 +62,7 @@ class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation to read first.
 
     Attributes:
-        cluster_label: Kind of its problem.
+        problem_label: Kind of its problem.
         alike: Number of conversations with the same kind of problem, with itself.
         position: 1-based line or index.
     """
@@ -71,14 +71,14 @@ class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
     app_version: str | None
     verdict: str | None
     why: str | None
-    cluster_label: str | None
+    problem_label: str | None
     alike: int
     source: str | None
     position: int | None
 
 
-class LostRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record or conversation that was lost before it could be scored: file and line or index, and why."""
+class RejectedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record or conversation that was rejected before it was scored: file and line or index, and why."""
 
     place: str
     message: str
@@ -88,11 +88,11 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a gate.
 
     Attributes:
-        status: `failed`: a rule failed; `undecided`: none failed, and one could not be decided.
+        status: `failed`: a rule failed; `inconclusive`: none failed, and one could not be decided.
         baseline: Directory of the baseline; None: there is none.
         rules: The rules, each for each app version.
         problems: Why the run itself failed, one line each, as in `run.json`.
-        lost: Records, conversations and eval cases that were lost.
+        rejected: Records, conversations and eval cases that were rejected.
         comparison: The comparison with the baseline; None: there is none.
     """
 
@@ -103,6 +103,6 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     rules: list[RuleResult]
     checks: list[GateCheck]
     problems: list[str]
-    lost: list[LostRecord]
+    rejected: list[RejectedRecord]
     to_read: list[GatedConversation]
     comparison: Comparison | None

@@ -117,7 +117,7 @@ class Conversion(msgspec.Struct):
         not_held: Field -> how often the target does not hold it, or holds something else in its place.
         added: Field -> how often the target states it and the original does not.
         lost_count: Number of records, conversations and cases that were not converted.
-        lost: The first 20 of them.
+        rejected: The first 20 of them.
         skipped: Why something was left out on purpose -> how often.
         notes: What a person should look at in what was written -> how often.
     """
@@ -130,6 +130,6 @@ class Conversion(msgspec.Struct):
     not_held: dict[str, int] = {}
     added: dict[str, int] = {}
     lost_count: int = 0
-    lost: list[NotConverted] = []
+    rejected: list[NotConverted] = []
     skipped: dict[str, int] = {}
     notes: dict[str, int] = {}

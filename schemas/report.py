@@ -23,7 +23,7 @@ class CriterionFigure(msgspec.Struct, frozen=True):
 
     count: int
     scored: int
-    unscored: int
+    no_score: int
     errors: int
     passed: int
     failed: int
@@ -38,7 +38,7 @@ class CriterionRow(msgspec.Struct, frozen=True):
     """A row of the table of criteria.
 
     Attributes:
-        name: Name of the criterion; `evaluation_status` counts verdicts.
+        name: Name of the criterion; `verdict` counts verdicts.
         level: `conversation` or `turn`: what the figures count.
         low: Lowest possible value of the shown figure; None: open.
         figures: One per version; None: it applied to nothing.
@@ -56,7 +56,7 @@ class SliceFigure(msgspec.Struct, frozen=True):
     """Outcomes of one criterion in one slice of one version.
 
     Attributes:
-        unscored: Conversations without a value or verdict.
+        no_score: Conversations without a value or verdict.
         difference: Pass share minus that of the version's other conversations, -1..1; None: one of the two
             groups has no outcome.
         shrunk: The difference, drawn towards the mean of its criterion by its uncertainty.
@@ -67,7 +67,7 @@ class SliceFigure(msgspec.Struct, frozen=True):
 
     passed: int
     failed: int
-    unscored: int
+    no_score: int
     difference: float | None = None
     shrunk: float | None = None
     stands_out: bool = False
@@ -127,7 +127,7 @@ class Curve(msgspec.Struct, frozen=True):
     quantiles: list[float]
 
 
-class Unscored(msgspec.Struct, frozen=True):
+class WithoutScore(msgspec.Struct, frozen=True):
     """Scores without a value, or verdicts not reached, for one reason.
 
     Attributes:
@@ -167,13 +167,13 @@ class Conversations(msgspec.Struct, frozen=True):
         language: Places of languages; -1: not stated.
         worst: Place of the worst criterion's name; -1: none failed.
         worst_turn: Its 0-based turn; None: the whole conversation.
-        harm: What decides the order, at least 0.
-        harm_term: What the harm consists of.
-        cluster_label: What conversations of the same cluster have in common.
-        cluster: Places of clusters; -1: none.
+        severity_score: What decides the order, at least 0.
+        severity_reason: What it consists of.
+        problem_label: What conversations of the same problem type have in common.
+        problem_type: Places of problem types; -1: none.
         source: Places of files or topics; -1: unknown.
         passed: Places of the names of the criteria that passed.
-        unscored: Places of the names of the criteria without a value.
+        no_score: Places of the names of the criteria without a value.
         whole: Places of the names of the criteria with a score of the whole conversation.
         by_turn: Places of the names of the criteria with scores of turns.
         chunk: Place of the chunk with transcript and scores; -1: left out of the report.
@@ -192,10 +192,10 @@ class Conversations(msgspec.Struct, frozen=True):
     worst: list[int]
     worst_turn: list[int | None]
     why: list[str | None]
-    harm: list[float]
-    harm_term: list[str | None]
-    cluster_label: list[str | None]
-    cluster: list[int]
+    severity_score: list[float]
+    severity_reason: list[str | None]
+    problem_label: list[str | None]
+    problem_type: list[int]
     turns: list[int | None]
     tool_calls: list[int | None]
     tool_errors: list[int | None]
@@ -208,7 +208,7 @@ class Conversations(msgspec.Struct, frozen=True):
     position: list[int | None]
     passed: list[list[int]]
     failed: list[list[int]]
-    unscored: list[list[int]]
+    no_score: list[list[int]]
     whole: list[list[int]]
     by_turn: list[list[int]]
     labels: list[list[int]]
@@ -257,14 +257,14 @@ class ReportVersion(msgspec.Struct, frozen=True):
     turns: int
     passed: int
     failed: int
-    undecided: int
+    no_verdict: int
 
 
 class Sentence(msgspec.Struct, frozen=True):
     """One statement of the first screen.
 
     Attributes:
-        tone: What is said of a difference (`better`, `worse`, `cannot tell`, ...), `neutral`, `note`, or
+        tone: What is said of a difference (`better`, `worse`, `inconclusive`, ...), `neutral`, `note`, or
             `problem`: the result cannot be relied on.
         criterion: The criterion it is about; None: the run.
     """
@@ -282,10 +282,10 @@ class Report(msgspec.Struct, frozen=True):
         sentences: The first screen, problems first.
         coverage: One sentence per run that balances records, conversations and scores.
         comparisons: The first version with each other one.
-        unscored: What was not scored, by reason.
+        no_score: What was not scored, by reason.
         failures: Failures and findings, by kind.
         names: Texts that columns name by place.
-        read_first: Places of the conversations to read first, at most three of a cluster.
+        read_first: Places of the conversations to read first, at most three of a problem type.
         chunks: Number of chunks.
         inline_chunks: How many of them the page itself holds; the others are files beside it.
         omitted: Conversations whose transcripts were left out.
@@ -302,7 +302,7 @@ class Report(msgspec.Struct, frozen=True):
     slices: list[Slice]
     tools: list[ToolFigure]
     curves: list[Curve]
-    unscored: list[Unscored]
+    no_score: list[WithoutScore]
     failures: list[FailureGroup]
     names: list[str]
     read_first: list[int]

@@ -116,7 +116,7 @@ class ConversationRow(TypedDict):
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"tool_calls": [call]}}
     >>> log = {"conversation_id": "c1", "turns": [turn]}
     >>> result = turnwise.evaluate(log, criteria={"tool_effects_v1": 1.0})
-    >>> [(row["verdict"], row["harm_term"], row["why"]) for row in result.conversations]
+    >>> [(row["verdict"], row["severity_reason"], row["why"]) for row in result.conversations]
     [('FAIL', 'missing_writes', 'turn 0: missing book_slot(date: 2026-08-07)')]
     >>> result.conversations[0]["transcript"]["turns"][0]["agent"]
     'Hello'
@@ -143,7 +143,7 @@ class ConversationRow(TypedDict):
     reason: Annotated[str | None, "Why it is not decided, or why it fails whatever its scores."]
     sampled_out: Annotated[
         list[str],
-        "Judged criteria that a sample rate left out, and `evaluation_status` if one of them takes part in "
+        "Judged criteria that a sample rate left out, and `verdict` if one of them takes part in "
         "the verdict, which is not decided then.",
     ]
     ended: Annotated[
@@ -152,7 +152,7 @@ class ConversationRow(TypedDict):
         "null: the log does not say.",
     ]
     worst_criterion: Annotated[
-        str | None, "Criterion of the failed score with the greatest harm; null: none failed."
+        str | None, "Criterion of the failed score that is most severe; null: none failed."
     ]
     worst_turn: Annotated[int | None, "0-based turn of that score; null: the whole conversation."]
     why: Annotated[
@@ -160,21 +160,21 @@ class ConversationRow(TypedDict):
         "Why it should be read, in one line of at most 200 characters; turns are counted from 0. Null: it "
         "passed, and nothing failed.",
     ]
-    harm: Annotated[
+    severity_score: Annotated[
         float,
         "Order of reading: the greater, the earlier; 0: nothing failed, and it passed or was sampled out.",
     ]
-    harm_term: Annotated[
+    severity_reason: Annotated[
         str | None,
-        "What most of the harm comes from: `destructive`, `safety`, `false_claims`, `missing_writes`, "
-        "`unsupported`, `expectations`, `text`, `other` or `undecided`; null: the harm is 0.",
+        "What most of the severity comes from: `destructive`, `safety`, `false_claims`, `missing_writes`, "
+        "`unsupported`, `expectations`, `text`, `other` or `no_verdict`; null: the severity is 0.",
     ]
-    cluster: Annotated[
+    problem_type: Annotated[
         str | None,
         "Key of the conversations with the same kind of problem: criterion, label and tool, separated by "
-        "`|`; null: the harm is 0.",
+        "`|`; null: the severity is 0.",
     ]
-    cluster_label: Annotated[str | None, "The same for people, such as `tool_effects_v1: missing book_slot`."]
+    problem_label: Annotated[str | None, "The same for people, such as `tool_effects_v1: missing book_slot`."]
     turns: Annotated[int, "Number of recorded turns."]
     tool_calls: Annotated[int, "Number of calls of the agent."]
     tool_errors: Annotated[int, "Number of those that failed."]
@@ -227,8 +227,8 @@ class ScoreRow(TypedDict):
     app_version: Annotated[str | None, "Version of the agent; null: the log does not state it."]
     turn_index: Annotated[int | None, "0-based turn; null: the whole conversation."]
     criterion: Annotated[str, "Name of the criterion."]
-    value: Annotated[float | None, "The score, on the scale of the criterion; null: unscored."]
-    outcome: Annotated[str | None, "PASS or FAIL by the threshold; null: unscored, or no threshold."]
+    value: Annotated[float | None, "The score, on the scale of the criterion; null: no score."]
+    outcome: Annotated[str | None, "PASS or FAIL by the threshold; null: no score, or no threshold."]
     threshold: Annotated[float | None, "The applied threshold; null: there is none."]
     label: Annotated[str | None, "A short result (`MISSING_TURN`), or the measured item (a tool, a model)."]
     reason: Annotated[str | None, "Why there is no value or no outcome."]
@@ -297,7 +297,7 @@ class ResultRow(TypedDict):
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
-    >>> [(row["conversation_id"], row["evaluation_status"]) for row in result.results]
+    >>> [(row["conversation_id"], row["verdict"]) for row in result.results]
     [('c1', 'PASS')]
     """
 
@@ -310,7 +310,7 @@ class ResultRow(TypedDict):
         str | None, "Digest of what its eval case, or the record itself, expects, as in `conversations-*`."
     ]
     app_version: Annotated[str | None, "Version of the agent; null: the log does not state it."]
-    evaluation_status: Annotated[str | None, "The verdict, PASS or FAIL; null: not decided."]
+    verdict: Annotated[str | None, "The verdict, PASS or FAIL; null: not decided."]
     result: Annotated[JsonObject, "A CES EvaluationResult in proto3 JSON."]
 
 
@@ -320,20 +320,22 @@ class MetricRow(TypedDict):
     run_id: Annotated[str, "Id of the run."]
     app_version: Annotated[str | None, "Version of the agent; null: the logs do not state it."]
     criterion: Annotated[
-        str, "Name of the criterion. `evaluation_status` counts the verdicts; its PASS is 1, its FAIL 0."
+        str, "Name of the criterion. `verdict` counts the verdicts; its PASS is 1, its FAIL 0."
     ]
     level: Annotated[str, "`turn`, or `conversation`: scores of whole conversations."]
     unit: Annotated[str, "Unit of the values: `score`, `seconds` or `count`."]
     count: Annotated[int, "Number of scores, those without a value included."]
     scored: Annotated[int, "Scores with a value."]
-    unscored: Annotated[int, "Scores without a value."]
+    no_score: Annotated[int, "Scores without a value."]
     errors: Annotated[int, "How often the criterion failed with an error."]
     mean: Annotated[float | None, "Mean of the values."]
     mean_low: Annotated[
-        float | None, "Mean if everything unscored had the lowest value of the scale; null: it has none."
+        float | None,
+        "Mean if everything without a score had the lowest value of the scale; null: it has none.",
     ]
     mean_high: Annotated[
-        float | None, "Mean if everything unscored had the highest value of the scale; null: it has none."
+        float | None,
+        "Mean if everything without a score had the highest value of the scale; null: it has none.",
     ]
     stddev: Annotated[float | None, "Sample standard deviation; null: fewer than two values."]
     pass_count: Annotated[int, "Scores with the outcome PASS."]
@@ -366,14 +368,14 @@ class MetricRow(TypedDict):
 
 
 class MetricsByAppVersionRow(MetricRow):
-    """One criterion over an app version; the row of the criterion `evaluation_status` counts verdicts.
+    """One criterion over an app version; the row of the criterion `verdict` counts verdicts.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
     >>> [(row["criterion"], row["level"], row["pass_rate"]) for row in result.metrics_by_app_version[:2]]
-    [('evaluation_status', 'conversation', 1.0), ('response_match_score', 'turn', 1.0)]
+    [('verdict', 'conversation', 1.0), ('response_match_score', 'turn', 1.0)]
     """
 
     conversations: Annotated[int, "Conversations of the version, the same in all of its rows."]
@@ -412,7 +414,7 @@ class MetricsBySliceRow(MetricRow):
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
     >>> [(row["slice"], row["criterion"], row["count"]) for row in result.metrics_by_slice[:1]]
-    [('skipped:NONE', 'evaluation_status', 1)]
+    [('skipped:NONE', 'verdict', 1)]
     """
 
     slice: Annotated[str, "Name of the slice (`skipped:NO_RELEVANT_CONTENT`, `language:ko`)."]

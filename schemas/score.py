@@ -35,12 +35,12 @@ class Score(Struct):
     """Score of a turn or a whole conversation.
 
     Attributes:
-        value: Value on the criterion's scale, finite; None: unscored.
+        value: Value on the criterion's scale, finite; None: no score.
         reason: Why there is no value or no outcome, or an outcome that the value alone does not give.
         label: Label of the value, or the measured item (a tool, a model).
         explanation: One sentence for a reviewer.
         threshold: Applied threshold; None: there is none.
-        outcome: PASS or FAIL by the threshold; None: unscored, or no threshold.
+        outcome: PASS or FAIL by the threshold; None: no score, or no threshold.
         judge: Usage of the judge; None: the score was measured.
 
     >>> import turnwise
@@ -58,24 +58,26 @@ class Score(Struct):
     judge: JudgeUse | None = None
 
 
-CriterionHarm: TypeAlias = Literal[
+CriterionSeverityReason: TypeAlias = Literal[
     "safety", "false_claims", "missing_writes", "unsupported", "expectations", "text", "other"
 ]
-"""Harm that a criterion can state."""
+"""Severity reasons that a criterion can state."""
 
-HarmTerm: TypeAlias = Literal[
+SeverityReason: TypeAlias = Literal[
     "destructive", "safety", "false_claims", "missing_writes", "unsupported", "expectations", "text", "other",
-    "undecided",
+    "no_verdict",
 ]  # fmt: skip
 """All kinds, the most severe first.
 
 `destructive`: a successful call that cannot be undone and was not expected. `missing_writes`: changes that
-are missing, wrong or not expected. `undecided`: a conversation without a verdict.
+are missing, wrong or not expected. `no_verdict`: a conversation without a verdict.
 """
 
-CRITERION_HARMS: Final[tuple[str, ...]] = get_args(CriterionHarm)
-HARM_TERMS: Final[tuple[HarmTerm, ...]] = get_args(HarmTerm)
-HARM_WEIGHTS: Final[dict[HarmTerm, int]] = {term: 3**i for i, term in enumerate(reversed(HARM_TERMS))}
+CRITERION_SEVERITY_REASONS: Final[tuple[str, ...]] = get_args(CriterionSeverityReason)
+SEVERITY_REASONS: Final[tuple[SeverityReason, ...]] = get_args(SeverityReason)
+SEVERITY_WEIGHTS: Final[dict[SeverityReason, int]] = {
+    term: 3**i for i, term in enumerate(reversed(SEVERITY_REASONS))
+}
 """Weight of each kind. The half of each weight is more than all lower weights together can reach."""
 
 

@@ -47,14 +47,14 @@ def _metrics(rows: list[Row]) -> list[Row]:
         verdicts = [row["verdict"] for row in rows if row["app_version"] == version]
         passed, decided = verdicts.count("PASS"), len(verdicts) - verdicts.count(None)
         rate = passed / decided if decided else None
-        figures = {"count": len(verdicts), "scored": decided, "unscored": verdicts.count(None), "errors": 0}
+        figures = {"count": len(verdicts), "scored": decided, "no_score": verdicts.count(None), "errors": 0}
         found.append(
             {
                 **dict.fromkeys(MetricsByAppVersionRow.__annotations__),
                 **figures,
                 "run_id": rows[0]["run_id"],
                 "app_version": version,
-                "criterion": "evaluation_status",
+                "criterion": "verdict",
                 "level": "conversation",
                 "unit": "score",
                 "mean": rate,

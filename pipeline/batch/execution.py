@@ -165,7 +165,7 @@ def _run(directory: str) -> tuple[object, object]:
         return "of a broken run.json", None
 
 
-_LOST = "unread_records"
+_REJECTED = "unread_records"
 
 
 def log_source(settings: RunSettings) -> Source:
@@ -176,7 +176,7 @@ def log_source(settings: RunSettings) -> Source:
     """
     limit, spread = settings.max_record_bytes, settings.is_distributed
     patterns = file_patterns("--input", [path for path in settings.input if not is_bigquery(path)])
-    files = FileSource(patterns, limit, _LOST, spread)
+    files = FileSource(patterns, limit, _REJECTED, spread)
     rows = [path for path in settings.input if is_bigquery(path)]
     if not rows:
         return files
@@ -188,7 +188,7 @@ def log_source(settings: RunSettings) -> Source:
         queries = [prepare_query(path) for path in dict.fromkeys(rows)]
     except ConfigError as error:
         raise ConfigError(f"--input: {error}") from None
-    return BigQuerySource(queries, files if patterns else None, limit, _LOST, spread)
+    return BigQuerySource(queries, files if patterns else None, limit, _REJECTED, spread)
 
 
 class Again(NamedTuple):

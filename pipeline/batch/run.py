@@ -180,7 +180,7 @@ def _clear(settings: RunSettings) -> None:
 def _case_source(settings: RunSettings) -> Source | None:
     paths = tuple(path for path in settings.eval_cases if not is_store_url(path))
     patterns = file_patterns("--eval_cases", paths)
-    files = FileSource(patterns, settings.max_record_bytes, "lost_cases") if patterns else None
+    files = FileSource(patterns, settings.max_record_bytes, "rejected_cases") if patterns else None
     if len(paths) == len(settings.eval_cases):
         return files
     from turnwise.pipeline.io.store import with_stores

@@ -48,12 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
     add_options(stream, streaming_options)
     gates: OptionRows = (
         ("--max_failure_ratio", {"type": float, "metavar": "SHARE"},
-         "fail if a larger share (0..1) of records and conversations is lost"),
+         "fail if a larger share (0..1) of records and conversations is rejected"),
         ("--baseline", {"metavar": "OUT"},
          "output directory of the run to compare with, by the report and the config's rules (`gate`)"),
         ("--fail_on", {"nargs": "+", "action": "extend", "metavar": "CRITERION"},
-         "adds the rule all_pass to the gate: fail if a conversation fails, or is undecided, on one of "
-         "these criteria (or evaluation_status)"),
+         "adds the rule all_pass to the gate: fail if a conversation fails, or has no verdict, on one of "
+         "these criteria (or verdict)"),
     )  # fmt: skip
     add_options(parser.add_argument_group("gates (exit status 1)"), gates)
 

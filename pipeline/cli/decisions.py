@@ -22,7 +22,7 @@ from turnwise.pipeline.report.comparison import (
     comparison_text,
     fail_on_problems,
     nothing_common,
-    ruler_problem,
+    settings_problem,
     sides_of,
 )
 from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
@@ -35,7 +35,7 @@ from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.registry import load_plugins
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.comparison.words import ruler_changes
+from turnwise.transforms.decisions.comparison.words import settings_changes
 from turnwise.transforms.text.dates import time_seconds
 
 
@@ -188,7 +188,7 @@ def gate(argv: Sequence[str]) -> int:
             say(printable(f"passed: {rule.rule}{version}: {rule.why}"))
     for line in (*report.problems, *(rule_line(rule) for rule in report.rules if rule.status != "passed")):
         complain(line)
-    status = "not decided" if report.status == "undecided" else report.status
+    status = report.status
     say(f"gate: {status}, {counted(len(report.rules), 'rule')}")
     return 0 if report.status == "passed" else 1
 
@@ -218,7 +218,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
         merge_lines,
         merged,
         read_labels,
-        run_rulers,
+        run_scales,
         run_scores,
         write_calibration,
     )
@@ -226,12 +226,12 @@ def calibrate_run(argv: Sequence[str]) -> int:
 
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}
-    rulers = run_rulers(names)
-    scores = run_scores(run, names, rulers)
+    scales = run_scales(names)
+    scores = run_scores(run, names, scales)
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            calibration = calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs)
+            calibration = calibrate(run.document.run_id, options.labels, lines, scores, scales, costs)
     except ArithmeticError:
         raise ConfigError("values of the run or labels are too large to compute with") from None
     try:
@@ -293,7 +293,7 @@ def compare_runs(argv: Sequence[str]) -> int:
         from turnwise.pipeline.runs.store import sides_of_store
 
         a, b = sides_of_store(options.store, options.app, options.versions)
-    problem = "" if options.allow_different_judges else ruler_problem(ruler_changes(a, b))
+    problem = "" if options.allow_different_judges else settings_problem(settings_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
     slices = options.slices

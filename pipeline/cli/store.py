@@ -63,7 +63,7 @@ def _opened(options: Namespace, read_only: bool = False) -> "closing[Store]":
     return closing(open_store(options.store, read_only=read_only))
 
 
-_HEAD = ("state", "day", "run", "results", "pass", "fail", "open", "lost", "cost", "versions")
+_HEAD = ("state", "day", "run", "results", "pass", "fail", "open", "rejected", "cost", "versions")
 _LONGEST = 48
 
 
@@ -85,7 +85,7 @@ def _list_runs(options: Namespace) -> int:
 
 
 def _cells(run: Any) -> tuple[str, ...]:
-    counts = (run.results, run.passes, run.fails, run.undecided, run.lost)
+    counts = (run.results, run.passes, run.fails, run.no_verdict, run.rejected)
     return (
         run.state,
         run.day or "?",

@@ -92,9 +92,9 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
         say(check_text(check))
         if options.output:
             say(f"file: {options.output}/{_FILE}")
-    if check.records_lost:
+    if check.records_rejected:
         complain(
-            f"{counted(check.records_lost, 'record')} could not be read, and the sample is of the others"
+            f"{counted(check.records_rejected, 'record')} could not be read, and the sample is of the others"
         )
     for problem in check.problems:
         complain(problem)
@@ -434,13 +434,14 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
     say(json.dumps({"mapping": proposal.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
     read = f"{counted(proposal.conversations, 'conversation')}, {counted(proposal.turns, 'turn')}"
     say(
-        f"proposed by names of keys; with it {read} are read, and {proposal.lost} records are not", sys.stderr
+        f"proposed by names of keys; with it {read} are read, and {proposal.rejected} records are not",
+        sys.stderr,
     )
     if proposal.unread:
         say(f"not read by it: {', '.join(map(printable, proposal.unread))}", sys.stderr)
     if not proposal.has_calls:
         say(_NO_CALLS, sys.stderr)
-    return 0 if proposal.turns and not proposal.lost else 1
+    return 0 if proposal.turns and not proposal.rejected else 1
 
 
 def convert(argv: Sequence[str]) -> int:

@@ -332,7 +332,7 @@ def read_cases(
     failures: list[Failure] = []
     for item in records:
         if isinstance(item, Failure):
-            counts["lost_cases"] += 1
+            counts["rejected_cases"] += 1
             failures.append(item)
         elif isinstance(item, Record):
             for case in parse_case(reader, item, counts):
@@ -494,8 +494,8 @@ def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str
             if not is_directory:
                 # A broken link may have led to a directory.
                 is_broken = entry.is_symlink() and not entry.name.endswith(_FILES)
-                is_lost = is_broken and not os.path.exists(entry.path) and enters(entry.path)
-                if is_wanted(entry.path) or is_lost:
+                is_rejected = is_broken and not os.path.exists(entry.path) and enters(entry.path)
+                if is_wanted(entry.path) or is_rejected:
                     yield from look_at(entry.path)
             elif enters(entry.path):
                 # Links last: a directory is found under its own path before a link to it.

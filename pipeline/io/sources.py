@@ -194,9 +194,9 @@ class Source(Protocol):
 
 
 class _ReadingFn(CountingDoFn):
-    def __init__(self, max_record_bytes: int, lost: str, named: frozenset[str]) -> None:
+    def __init__(self, max_record_bytes: int, rejected: str, named: frozenset[str]) -> None:
         super().__init__()
-        self._limit, self._lost, self._named = max_record_bytes, lost, named
+        self._limit, self._rejected, self._named = max_record_bytes, rejected, named
 
     def whole(self, file: SizedPath | Failure) -> Iterator[Any]:
         """Yields the records and failures of one of the `listed_files`."""
@@ -205,7 +205,7 @@ class _ReadingFn(CountingDoFn):
     def _tagged(self, records: Iterable[Record | Failure]) -> Iterator[Any]:
         for record in records:
             if isinstance(record, Failure):
-                self.count(self._lost)
+                self.count(self._rejected)
                 yield beam.pvalue.TaggedOutput(FAILURES, record)
             else:
                 yield record
@@ -217,8 +217,8 @@ def _read(parts: "PCollection[Any]", label: str, read: _ReadingFn) -> ReadRecord
 
 
 class _ReadFn(_ReadingFn):
-    def __init__(self, patterns: list[str], max_record_bytes: int, lost: str) -> None:
-        super().__init__(max_record_bytes, lost, frozenset(patterns))
+    def __init__(self, patterns: list[str], max_record_bytes: int, rejected: str) -> None:
+        super().__init__(max_record_bytes, rejected, frozenset(patterns))
         self._patterns = patterns
 
     def process(self, start: bytes) -> Iterator[Any]:
@@ -276,19 +276,19 @@ class _ReadRangesFn(_RangesFn):
 
 
 class FileSource:
-    """Reads JSON, JSON Lines and Avro files, gzipped or not; `lost` names a counter of records."""
+    """Reads JSON, JSON Lines and Avro files, gzipped or not; `rejected` names a counter of records."""
 
     def __init__(
-        self, patterns: list[str], max_record_bytes: int, lost: str, is_distributed: bool = False
+        self, patterns: list[str], max_record_bytes: int, rejected: str, is_distributed: bool = False
     ) -> None:
-        self.patterns, self.limit, self.lost = patterns, max_record_bytes, lost
+        self.patterns, self.limit, self.rejected = patterns, max_record_bytes, rejected
         self._is_distributed = is_distributed
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that find the files and read each one once."""
         start: PCollection[Any] = root | f"{name}Start" >> beam.Impulse()
         if not self._is_distributed:
-            return _read(start, f"{name}Read", _ReadFn(self.patterns, self.limit, self.lost))
+            return _read(start, f"{name}Read", _ReadFn(self.patterns, self.limit, self.rejected))
         # Flink takes what was once spread for spread, until it is grouped: of two Reshuffles in a row, it
         # leaves out the second.
         ranges = (
@@ -300,7 +300,7 @@ class FileSource:
             | f"{name}NumberLines" >> beam.FlatMap(_numbered)
             | f"{name}SpreadRanges" >> beam.Reshuffle()
         )
-        read = _ReadRangesFn(self.limit, self.lost, frozenset(self.patterns))
+        read = _ReadRangesFn(self.limit, self.rejected, frozenset(self.patterns))
         return _read(ranges, f"{name}Read", read)
 
 
@@ -405,7 +405,7 @@ def take_shards(queue: int, parts: Sequence[FileRange | Failure]) -> Iterator[Fi
 class _ReadShardsFn(_RangesFn):
     def __init__(self, shards: Shards, queue: int) -> None:
         files = shards.files
-        super().__init__(files.limit, files.lost, frozenset(files.patterns))
+        super().__init__(files.limit, files.rejected, frozenset(files.patterns))
         self._parts, self._queue = shards.parts, queue
 
     def process(self, start: bytes) -> Iterator[Any]:
@@ -442,11 +442,11 @@ class BigQuerySource:
         queries: Sequence[RowsQuery],
         other: Source | None,
         max_record_bytes: int,
-        lost: str,
+        rejected: str,
         is_distributed: bool = False,
     ) -> None:
         self._queries, self._other, self._limit = list(queries), other, max_record_bytes
-        self._lost, self._is_distributed = lost, is_distributed
+        self._rejected, self._is_distributed = rejected, is_distributed
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that run the queries and read their results."""
@@ -454,7 +454,7 @@ class BigQuerySource:
         parts = queries | f"{name}RunQueries" >> beam.FlatMap(result_parts)
         if self._is_distributed:
             parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
-        read = _ReadPartFn(self._limit, self._lost, frozenset())
+        read = _ReadPartFn(self._limit, self._rejected, frozenset())
         rows = _read(parts, f"{name}ReadRows", read)
         if self._other is None:
             return rows

@@ -612,7 +612,7 @@ class Collected:
 
     def lose(self, sample: Sample, error: BaseException) -> None:
         """Adds the failure of a conversation that could not be scored."""
-        self._counts["lost_conversations"] += 1
+        self._counts["rejected_conversations"] += 1
         self.fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
 
     def result(self, usage: UsageByModel) -> RunResult:
@@ -640,7 +640,7 @@ class Collected:
             self._unused,
         )
         problems = document["problems"]
-        has_failed = any(row["evaluation_status"] == "FAIL" for row in self._results)
+        has_failed = any(row["verdict"] == "FAIL" for row in self._results)
         return RunResult(
             run_id=run_id,
             status="FAIL" if has_failed else None if problems else "PASS",

@@ -175,7 +175,7 @@ class Table(list[Row]):
 
     >>> import turnwise
     >>> result = turnwise.evaluate({"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]})
-    >>> [row["evaluation_status"] for row in result.results]
+    >>> [row["verdict"] for row in result.results]
     [None]
     >>> result.results.to_arrow().column_names[:2]
     ['name', 'conversation_id']
@@ -231,8 +231,8 @@ class RunResult(Struct, frozen=True):
 
     Attributes:
         run_id: Id of the run, as in the rows.
-        status: PASS: every conversation passed, and nothing was lost or left undecided. FAIL: a conversation
-            failed. None: undecided; also where nothing was scored.
+        status: PASS: every conversation passed, and nothing was rejected or left without a verdict. FAIL: a
+            conversation failed. None: neither; also where nothing was scored.
         problems: Why the status is not PASS, one line each.
         scores: One row a score.
         results: One row a conversation; `result` is a CES EvaluationResult in proto3 JSON.
@@ -280,8 +280,8 @@ class RunResult(Struct, frozen=True):
 
     def __repr__(self) -> str:
         conversations = counted(len(self.results), "conversation")
-        lost = counted(len(self.failures), "failure")
-        return f"<RunResult {self.status or 'not decided'}: {conversations}, {lost}>"
+        rejected = counted(len(self.failures), "failure")
+        return f"<RunResult {self.status or 'no verdict'}: {conversations}, {rejected}>"
 
     def __str__(self) -> str:
         return "\n".join((self.summary, *self.problems))

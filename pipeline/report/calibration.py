@@ -30,7 +30,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration.labels import (
     JudgedScore,
     LabelLine,
-    Ruler,
+    Scale,
     judged_scores,
 )
 from turnwise.transforms.decisions.run import Run
@@ -106,13 +106,13 @@ def _outcomes(own: OutcomeAgreement) -> Iterator[str]:
     agreement = f"{_percent(own.agreement)} of {own.agreement.count}"
     yield f"agreement {agreement}{tied}; Cohen's kappa {_number(own.kappa)}"
     table = own.confusion
-    undecided = [str(own.undecided_pass), str(own.undecided_fail)]
+    no_score = [str(own.no_score_pass), str(own.no_score_fail)]
     yield from _table(
         [
             ["", "people PASS", "people FAIL", "precision"],
-            ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(own.precision)],
-            ["criterion FAIL", str(table.false_fail), str(table.both_fail), _percent(own.fail_precision)],
-            *([["undecided", *undecided, ""]] if own.undecided_pass or own.undecided_fail else []),
+            ["criterion PASS", str(table.still_passing), str(table.false_pass), _percent(own.precision)],
+            ["criterion FAIL", str(table.false_fail), str(table.still_failing), _percent(own.fail_precision)],
+            *([["no score", *no_score, ""]] if own.no_score_pass or own.no_score_fail else []),
             ["recall", _percent(own.recall), _percent(own.fail_recall), ""],
         ]
     )
@@ -141,8 +141,8 @@ def threshold_text(own: ThresholdAdvice, found: Calibration) -> str:
 def corrected_text(own: Corrected, is_rate: bool) -> str:
     """Returns the corrected figure of all scores."""
     what = f"{'pass rate' if is_rate else 'mean'} of {_population(own, is_rate)}"
-    of_decided = own.undecided and own.covers == "all"
-    scored = f"as scored, of the {own.scores - own.undecided} decided" if of_decided else "as scored"
+    of_decided = own.no_score and own.covers == "all"
+    scored = f"as scored, of the {own.scores - own.no_score} decided" if of_decided else "as scored"
     missing = f", whatever the {own.missing} drawn without a label are" if own.missing else ""
     return (
         f"{what}: {_amount(own.raw, is_rate)} {scored}; corrected by {own.labels} "
@@ -155,7 +155,7 @@ def _population(own: Corrected, is_rate: bool) -> str:
         return f"all {own.scores}"
     nothing = "an outcome" if is_rate else "a value"
     return (
-        f"the {own.scores - own.undecided} decided of {own.scores} (no label is of the {own.undecided} "
+        f"the {own.scores - own.no_score} decided of {own.scores} (no label is of the {own.no_score} "
         f"without {nothing}; it does not speak for all)"
     )
 
@@ -236,17 +236,17 @@ def write_calibration(run: Run, found: Calibration) -> str:
     return str(path)
 
 
-def run_rulers(names: Collection[str]) -> dict[str, Ruler]:
+def run_scales(names: Collection[str]) -> dict[str, Scale]:
     """Returns criterion -> what it measures with; criteria that are not known here are left out."""
-    rulers = {
-        name: Ruler(scale=kind.scale, passes_from=kind.gate == "at_least")
+    scales = {
+        name: Scale(scale=kind.scale, passes_from=kind.gate == "at_least")
         for name in names
         if (kind := CRITERIA.get(name)) is not None
     }
-    return rulers | {STATUS: Ruler(scale=(0.0, 1.0), has_values=False)}
+    return scales | {STATUS: Scale(scale=(0.0, 1.0), has_values=False)}
 
 
-def run_scores(run: Run, criteria: Collection[str], rulers: Mapping[str, Ruler]) -> list[JudgedScore]:
+def run_scores(run: Run, criteria: Collection[str], scales: Mapping[str, Scale]) -> list[JudgedScore]:
     """Returns the scores of some criteria in a run, and the verdicts if they are wanted.
 
     Raises:
@@ -257,7 +257,7 @@ def run_scores(run: Run, criteria: Collection[str], rulers: Mapping[str, Ruler])
         scored = dict.fromkeys(("turn_index", "value", "threshold", "score_id")) | {"criterion": STATUS}
         verdicts = ({**row, **scored, "outcome": row["verdict"]} for row in run.conversations())
         wanted = chain(wanted, cast(Iterable[ScoreRow], verdicts))
-    return judged_scores(wanted, rulers)
+    return judged_scores(wanted, scales)
 
 
 _OTHER_COSTS = "it was computed with other costs of errors; calibrate the criterion again"

@@ -13,9 +13,9 @@ from turnwise.schemas.comparison import (
     Comparison,
     CriterionComparison,
     Flip,
-    RulerChange,
+    Missing,
+    SettingsChange,
     Side,
-    Undecided,
     VersionDifference,
 )
 from turnwise.schemas.config import STATUS, ConfigError
@@ -25,7 +25,7 @@ from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
-from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes, run_places
+from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -64,10 +64,10 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def side_text(side: Side) -> str:
     """Returns one line about a side."""
-    decided = f"{side.passed} passed, {side.failed} failed, {side.undecided} undecided"
+    decided = f"{side.passed} passed, {side.failed} failed, {side.no_verdict} without a verdict"
     text = f"{side.name}: {counted(side.conversations, 'conversation')} ({decided}), {side.source}"
-    if side.lost:
-        text += f"; {side.lost} records or conversations lost"
+    if side.rejected:
+        text += f"; {side.rejected} records or conversations rejected"
     if side.problems:
         more = f", and {len(side.problems) - 1} more" if len(side.problems) > 1 else ""
         text += f"; {failed_text(side)}{side.problems[0]}{more}"
@@ -122,7 +122,7 @@ def _line(own: CriterionComparison) -> list[str]:
 def value_text(value: float | None, own: CriterionComparison) -> str:
     """Returns a share or mean; a dash where there is none.
 
-    Where something is undecided, with the number of pairs behind it: those decided on both sides.
+    Where something is missing, with the number of pairs behind it: those decided on both sides.
     """
     if value is None:
         return "-"
@@ -130,7 +130,7 @@ def value_text(value: float | None, own: CriterionComparison) -> str:
     shown = (
         f"{value:.1%}" if own.measure == "pass_rate" else amount(value, own.measure, own.unit, digits=digits)
     )
-    is_part = bool(overall.pairs) and (own.undecided is not None or own.only_a or own.only_b)
+    is_part = bool(overall.pairs) and (own.missing is not None or own.only_a or own.only_b)
     return f"{shown} of {overall.pairs}" if is_part else shown
 
 
@@ -249,7 +249,7 @@ def _comparison_lines(runs: Sequence[Run], pair: Sequence[str], command: str, wi
         a, b = sides_of_runs(runs, pair)
     except ConfigError as error:
         return printable(f"not compared: {error}")
-    problem = ruler_problem(ruler_changes(a, b))
+    problem = settings_problem(settings_changes(a, b))
     if problem:
         return printable(f"not compared: {problem}: {command} --allow_different_judges")
     found = compare(a, b, CompareOptions())
@@ -330,21 +330,21 @@ _NAMES_SHOWN = 5
 
 def fail_on_problems(found: Comparison, fail_on: FailOn) -> list[str]:
     """Returns why a comparison does not pass, one line each; what could not be compared never passes."""
-    allowed = ("better", "same", "not worse", "differs", *(("cannot tell",) if fail_on == "worse" else ()))
+    allowed = ("better", "same", "not worse", "differs", *(("inconclusive",) if fail_on == "worse" else ()))
     problems = [
         f"{own.criterion}: {own.sentence}"
         for own in found.criteria
-        if own.overall.word not in allowed or own.overall.difference is None or _may_be_worse(own.undecided)
+        if own.overall.word not in allowed or own.overall.difference is None or _may_be_worse(own.missing)
     ]
     problems += [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
     return [*problems, *_not_measured(found)]
 
 
-def _may_be_worse(undecided: Undecided | None) -> bool:
-    if undecided is None:
+def _may_be_worse(missing: Missing | None) -> bool:
+    if missing is None:
         return False
-    readings = (undecided.left_out, undecided.worst_for_b, undecided.best_for_b)
-    is_unknown = undecided.changes_the_word and undecided.worst_for_b is None
+    readings = (missing.left_out, missing.worst_for_b, missing.best_for_b)
+    is_unknown = missing.changes_the_word and missing.worst_for_b is None
     return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
 
 
@@ -352,8 +352,8 @@ def _not_measured(found: Comparison) -> Iterator[str]:
     """Yields what is in no figure and may have been worse."""
     a, b, pairing = found.a, found.b, found.pairing
     for side, place in zip((a, b), run_places(a, b), strict=False):
-        if side.lost:
-            yield f"{place}: {side.lost} records or conversations were lost"
+        if side.rejected:
+            yield f"{place}: {side.rejected} records or conversations were rejected"
         for problem in side.problems:
             if not problem.startswith(GATE_PROBLEM):
                 yield f"{place}: {failed_text(side)}{problem}"
@@ -466,9 +466,9 @@ def _short(names: Sequence[str]) -> list[str]:
 _SHOWN = 5
 
 
-def ruler_problem(ruler: Sequence[RulerChange]) -> str:
+def settings_problem(found: Sequence[SettingsChange]) -> str:
     """Returns what measured two sides differently, in one sentence; "": nothing."""
-    changes = [f"{change.what} ({change.a} for A, {change.b} for B)" for change in beyond_verdicts(ruler)]
+    changes = [f"{change.what} ({change.a} for A, {change.b} for B)" for change in beyond_verdicts(found)]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = ", ".join(changes[:_SHOWN])
     return f"A and B were not measured in the same way: {shown}{more}" if changes else ""

@@ -59,7 +59,7 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
         for row in run.conversations():
             done.conversations += 1
             if row["transcript"] is None:
-                add_lost(done, row["source"] or "", row["position"] or 0, "the run kept no transcript")
+                add_rejected(done, row["source"] or "", row["position"] or 0, "the run kept no transcript")
                 continue
             transcript = cast(Transcript, row["transcript"])
             notes["cut transcripts"] += transcript["cut"]
@@ -115,7 +115,7 @@ def _lines(done: Conversion, width: int) -> Iterator[str]:
     yield from _counts("to be looked at", done.notes, width)
     if done.lost_count:
         yield f"not converted: {done.lost_count}"
-        for one in done.lost[:_SHOWN]:
+        for one in done.rejected[:_SHOWN]:
             place = f"{one.source}:{one.position}" if one.position else one.source
             yield from wrapped(printable(f"  {place}: {one.reason}", _LONGEST), width, " " * 4)
         if done.lost_count > _SHOWN:
@@ -238,7 +238,7 @@ def write_cases(
     with record_file(output, target) as file:
         for one in given:
             if isinstance(one, Failure):
-                add_lost(done, one.source or "", one.position or 0, one.message)
+                add_rejected(done, one.source or "", one.position or 0, one.message)
                 continue
             done.conversations += 1
             if is_wanted(one):
@@ -269,7 +269,7 @@ def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, do
             written = converted(case, target)
         file.add(written.record)
     except ValueError as error:
-        add_lost(done, candidate.source, candidate.position, " ".join(str(error).split()))
+        add_rejected(done, candidate.source, candidate.position, " ".join(str(error).split()))
         return
     done.notes = dict(Counter(done.notes) + made.notes)
     # The set of the case is the file itself.
@@ -293,7 +293,7 @@ def convert_items(items: Iterable[ReadItem], target: Target, output: str) -> Con
     with record_file(output, target) as file:
         for item in items:
             if isinstance(item, Failure):
-                add_lost(done, item.source or "", item.position or 0, item.message)
+                add_rejected(done, item.source or "", item.position or 0, item.message)
             elif isinstance(item, FoundCase):
                 done.cases += 1
                 write_item(item.case, item.record, target, file, done)
@@ -312,7 +312,7 @@ def write_item(
         made = converted(item, target)
         is_new = file.add(made.record)
     except ValueError as error:
-        add_lost(done, record.source, record.position, " ".join(str(error).split()))
+        add_rejected(done, record.source, record.position, " ".join(str(error).split()))
         return
     if not is_new:
         done.skipped[_REPEATED] = done.skipped.get(_REPEATED, 0) + 1
@@ -326,11 +326,11 @@ def add_differences(done: Conversion, made: Converted) -> None:
     done.added = dict(Counter(done.added) + made.added)
 
 
-def add_lost(done: Conversion, source: str, position: int, reason: str) -> None:
+def add_rejected(done: Conversion, source: str, position: int, reason: str) -> None:
     """Adds what was not converted."""
     done.lost_count += 1
-    if len(done.lost) < _KEPT:
-        done.lost.append(NotConverted(source, position, reason))
+    if len(done.rejected) < _KEPT:
+        done.rejected.append(NotConverted(source, position, reason))
 
 
 def is_run(path: str) -> bool:

@@ -90,7 +90,7 @@ def figures_of(
         counted: What its steps counted, by name of the counter.
         usage: Usage of judges.
         rows: Rows of `metrics_by_app_version` over the whole run.
-        counts: Numbers of what was read, scored and lost; None: those of `counted`.
+        counts: Numbers of what was read, scored and rejected; None: those of `counted`.
     """
     return Figures(
         run_counts(counted) if counts is None else counts,
@@ -139,7 +139,16 @@ def _difference(settings: RunSettings, document: JsonObject, rows: Sequence[Metr
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:
-    names = ("conversation_id", "app_version", "eval_id", "verdict", "why", "harm", "harm_term", "cluster")
+    names = (
+        "conversation_id",
+        "app_version",
+        "eval_id",
+        "verdict",
+        "why",
+        "severity_score",
+        "severity_reason",
+        "problem_type",
+    )
     return {name: row[name] for name in names}
 
 

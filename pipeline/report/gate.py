@@ -18,7 +18,7 @@ from turnwise.schemas.gate import (
     GateCheck,
     GatedConversation,
     GateReport,
-    LostRecord,
+    RejectedRecord,
     RuleResult,
     RuleStatus,
 )
@@ -30,16 +30,16 @@ from turnwise.transforms.decisions.gate.measured import (
     NO_BASELINE,
     BaselineState,
     GatedVersion,
-    Lost,
+    Rejected,
     baseline_state,
     difference_text,
     gate_fault,
-    lost_of,
+    rejected_of,
     unrecorded_cases,
 )
 from turnwise.transforms.decisions.gate.rules import apply_rules
 from turnwise.transforms.decisions.run import Run, problems_of, read_versions
-from turnwise.transforms.review.problems import cluster_sizes, to_read
+from turnwise.transforms.review.problems import to_read, type_sizes
 
 
 def gate_report(
@@ -67,13 +67,15 @@ def gate_report(
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     gated = gated_versions(run, failures, compared, state)
     counts, names = run.document.counts, list(unused)
-    lost = lost_of_run(counts, failures, gated, names)
+    rejected = rejected_of_run(counts, failures, gated, names)
     gated = [version for version in gated if not compared or version.app_version in compared]
-    not_allowed = lost
+    not_allowed = rejected
     if run.document.max_failure_ratio is not None:
         of_cases = (row for row in failures if row["stage"] in _READING_CASES)
-        not_allowed = lost_of(counts, [*_places(of_cases), *map(_EVAL_CASE.format, names)], only_cases=True)
-    results = apply_rules(rules, gated, lost, not_allowed)
+        not_allowed = rejected_of(
+            counts, [*_places(of_cases), *map(_EVAL_CASE.format, names)], only_cases=True
+        )
+    results = apply_rules(rules, gated, rejected, not_allowed)
     problems = _own_problems(run)
     return GateReport(
         status=status_of(results, problems),
@@ -83,7 +85,9 @@ def gate_report(
         rules=results,
         checks=list(checks_of(gated)),
         problems=problems,
-        lost=[LostRecord(place=_place(row), message=row["message"]) for row in lost_rows(failures)],
+        rejected=[
+            RejectedRecord(place=_place(row), message=row["message"]) for row in rejected_rows(failures)
+        ],
         to_read=read_first(gated),
         comparison=comparison,
     )
@@ -126,7 +130,7 @@ def _against(
     comparison = compare(base, candidate, CompareOptions())
     relative = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
     criteria = {name for rule in relative for name in ([rule.criterion] if rule.criterion else rules.primary)}
-    for change in comparison.ruler:
+    for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
             raise ConfigError(
                 f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
@@ -150,7 +154,7 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
     try:
         report = gate_report(read(), settings.config.gate, settings.baseline, unused=unused)
     except ConfigError as error:  # what was scored is kept
-        return [f"{GATE_PROBLEM}not decided: {error}"]
+        return [f"{GATE_PROBLEM}no verdict: {error}"]
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
 
 
@@ -169,21 +173,25 @@ _STATUSES: dict[str, RuleStatus] = {"PASS": "passed", "FAIL": "failed"}
 
 
 def status_of(rules: Sequence[RuleResult], problems: Sequence[str]) -> RuleStatus:
-    """Returns the status of a gate: what is undecided does not pass."""
+    """Returns the status of a gate: what is inconclusive does not pass."""
     found = {rule.status for rule in rules}
     if problems or "failed" in found:
         return "failed"
-    return "undecided" if "undecided" in found or not rules else "passed"
+    return "inconclusive" if "inconclusive" in found or not rules else "passed"
 
 
 def rule_line(rule: RuleResult) -> str:
     """Returns what became of a rule, in one line."""
     version = f" ({rule.app_version})" if rule.app_version else ""
-    status = "not decided" if rule.status == "undecided" else rule.status
-    more, more_lost = (f" and {number} more" if number else "" for number in (rule.more, rule.more_lost))
-    lost = f"; lost: {names_text(rule.lost, LONGEST_PLACE)}{more_lost}" if rule.lost else ""
+    status = rule.status
+    more, more_rejected = (
+        f" and {number} more" if number else "" for number in (rule.more, rule.more_rejected)
+    )
+    rejected = (
+        f"; rejected: {names_text(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
+    )
     names = f": {names_text(rule.conversations)}{more}" if rule.conversations else ""
-    return f"{rule.rule}{version}: {status}: {rule.why}{names}{lost}"
+    return f"{rule.rule}{version}: {status}: {rule.why}{names}{rejected}"
 
 
 def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
@@ -209,7 +217,7 @@ def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
                     app_version=version.app_version,
                     eval_id=eval_id,
                     criterion=name,
-                    status=_STATUSES.get(found.outcome or "", "undecided"),
+                    status=_STATUSES.get(found.outcome or "", "inconclusive"),
                     value=found.value,
                     threshold=found.threshold,
                     turn_index=found.turn_index,
@@ -220,15 +228,15 @@ def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
 def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
     """Returns the conversations to read first."""
     rows = [row for version in versions for row in version.rows]
-    sizes = cluster_sizes(rows)
+    sizes = type_sizes(rows)
     return [
         GatedConversation(
             conversation_id=row["conversation_id"],
             app_version=row["app_version"],
             verdict=row["verdict"],
             why=row["why"],
-            cluster_label=row["cluster_label"],
-            alike=sizes.get(row["cluster"] or "", 1),
+            problem_label=row["problem_label"],
+            alike=sizes.get(row["problem_type"] or "", 1),
             source=row["source"],
             position=row["position"],
         )
@@ -236,22 +244,25 @@ def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
     ]
 
 
-def lost_of_run(
+def rejected_of_run(
     counts: JsonObject,
     failures: Sequence[FailureRow],
     versions: Sequence[GatedVersion],
     unused: Iterable[str] = (),
-) -> Lost:
-    """Returns what was lost, with source and position of records and the names of eval cases.
+) -> Rejected:
+    """Returns what was rejected, with source and position of records and the names of eval cases.
 
-    A case without a recording is not counted where a record was lost that names it: it is the same loss.
+    A case without a recording is not counted where a record was rejected that names it: it is the same loss.
     `unused` are eval cases without a recording, as far as their names are known.
     """
     scored = {name for version in versions for name in version.conversations.eval_ids.used()}
-    gone = lost_names(failures) - scored
+    gone = rejected_names(failures) - scored
     other = max(0, (counts.get("unused_cases") or 0) - len(gone))
-    names = [*_places(lost_rows(failures)), *(_EVAL_CASE.format(name) for name in unused if name not in gone)]
-    return lost_of({**counts, "unused_cases": other}, names)
+    names = [
+        *_places(rejected_rows(failures)),
+        *(_EVAL_CASE.format(name) for name in unused if name not in gone),
+    ]
+    return rejected_of({**counts, "unused_cases": other}, names)
 
 
 def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
@@ -270,7 +281,7 @@ def gated_versions(
 ) -> list[GatedVersion]:
     """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
-    unrecorded = unrecorded_cases(rows, lost_names(failures))
+    unrecorded = unrecorded_cases(rows, rejected_names(failures))
     found, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
     return [
         GatedVersion(
@@ -286,11 +297,11 @@ def gated_versions(
     ]
 
 
-_MARKS = {"passed": "passed", "failed": "**failed**", "undecided": "**not decided**"}
+_MARKS = {"passed": "passed", "failed": "**failed**", "inconclusive": "**inconclusive**"}
 _LONGEST = 160
 _MOST_FLIPS = 10
 _MOST_NAMES = 5
-_FLIPS = (("lost", "Now failing"), ("newly_undecided", "No longer decided"), ("gained", "Now passing"))
+_FLIPS = (("regressed", "Now failing"), ("newly_missing", "No verdict any more"), ("fixed", "Now passing"))
 
 
 def plain(text: str) -> str:
@@ -319,12 +330,14 @@ def _lines(report: GateReport) -> Iterator[str]:
     yield f"## turnwise: {_MARKS[report.status].strip('*')}"
     yield ""
     verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
-    counts = f"{verdicts['passed']} passed, {verdicts['failed']} failed, {verdicts['undecided']} not decided"
-    lost = f"; {counted(len(report.lost), 'record')} lost" if report.lost else ""
-    yield f"{counted(verdicts.total(), 'conversation')}: {counts}{lost}."
+    counts = (
+        f"{verdicts['passed']} passed, {verdicts['failed']} failed, {verdicts['inconclusive']} no verdict"
+    )
+    rejected = f"; {counted(len(report.rejected), 'record')} rejected" if report.rejected else ""
+    yield f"{counted(verdicts.total(), 'conversation')}: {counts}{rejected}."
     yield from ("", *(f"- {code(problem, 400)}" for problem in report.problems)) if report.problems else ()
     yield from ("", "| rule | version | result | why |", "|---|---|---|---|")
-    order = {"failed": 0, "undecided": 1, "passed": 2}
+    order = {"failed": 0, "inconclusive": 1, "passed": 2}
     yield from (_rule(rule) for rule in sorted(report.rules, key=lambda rule: order[rule.status]))
     if report.comparison is not None:
         yield from _changes(report.comparison)
@@ -334,7 +347,7 @@ def _lines(report: GateReport) -> Iterator[str]:
 
 def _rule(rule: RuleResult) -> str:
     names = _names(": ", rule.conversations, rule.more, 60) + _names(
-        "; lost: ", rule.lost, rule.more_lost, _LONGEST
+        "; rejected: ", rule.rejected, rule.more_rejected, _LONGEST
     )
     cells = (plain(rule.rule), code(rule.app_version), _MARKS[rule.status], plain(rule.why) + names)
     return f"| {' | '.join(cells)} |"
@@ -347,7 +360,7 @@ def _names(before: str, names: Sequence[str], others: int, width: int) -> str:
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:
-    changed = [one for one in comparison.criteria if one.overall.difference or one.gained or one.lost]
+    changed = [one for one in comparison.criteria if one.overall.difference or one.fixed or one.regressed]
     yield from ("", f"### Against the baseline {code(comparison.a.name)}", "")
     if not changed:
         yield "No criterion changed."
@@ -384,7 +397,7 @@ def _to_read(report: GateReport) -> Iterator[str]:
     for one in report.to_read:
         place = code(f"{one.source}:{one.position}" if one.position else one.source)
         yield (
-            f"| {code(one.conversation_id)} | {code(one.app_version)} | {one.verdict or 'not decided'} "
+            f"| {code(one.conversation_id)} | {code(one.app_version)} | {one.verdict or 'no verdict'} "
             f"| {code(one.why)} | {one.alike} | {place} |"
         )
     yield from ("", "</details>")
@@ -394,8 +407,8 @@ _READING = ("read", "parse", "parse_case", "assemble", "match")
 _CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
 
 
-def lost_rows(failures: Iterable[FailureRow]) -> list[FailureRow]:
-    """Returns the failures that a whole record, conversation or eval case was lost by."""
+def rejected_rows(failures: Iterable[FailureRow]) -> list[FailureRow]:
+    """Returns the failures that a whole record, conversation or eval case was rejected by."""
     return [
         row
         for row in failures
@@ -403,30 +416,32 @@ def lost_rows(failures: Iterable[FailureRow]) -> list[FailureRow]:
     ]
 
 
-def lost_names(failures: Iterable[FailureRow]) -> set[str]:
-    """Returns the eval cases that lost records name."""
-    named = ({*_CASE_NAME.findall(row["record"] or "")} for row in lost_rows(failures))
+def rejected_names(failures: Iterable[FailureRow]) -> set[str]:
+    """Returns the eval cases that rejected records name."""
+    named = ({*_CASE_NAME.findall(row["record"] or "")} for row in rejected_rows(failures))
     # A record that names several cannot be read so far as to tell which is its own.
     return {name for names in named if len(names) == 1 for name in names}
 
 
 _JUNIT_LONGEST = 4000
-_RULES, _RUN, _LOST = "gate rules", "run", "lost records"
+_RULES, _RUN, _REJECTED = "gate rules", "run", "rejected records"
 
 
 def junit_xml(report: GateReport) -> bytes:
     """Returns a document with one suite of the rules, and one suite a criterion with one test a conversation.
 
-    What is undecided is skipped, but an undecided rule is a failure. A lost record is an error.
+    What has no outcome is skipped, but an inconclusive rule is a failure. A rejected record is an error.
     """
     suites = [_suite(_RULES, map(_rule_junit, report.rules))]
     if report.problems:
         suites.append(
             _suite(_RUN, (_case(_RUN, line, ("failure", "failed", line)) for line in report.problems))
         )
-    if report.lost:
-        lost = (_case(_LOST, one.place, ("error", "lost", one.message)) for one in report.lost)
-        suites.append(_suite(_LOST, lost))
+    if report.rejected:
+        rejected = (
+            _case(_REJECTED, one.place, ("error", "rejected", one.message)) for one in report.rejected
+        )
+        suites.append(_suite(_REJECTED, rejected))
     by_criterion: dict[str, list[GateCheck]] = {}
     for check in report.checks:
         by_criterion.setdefault(check.criterion, []).append(check)
@@ -459,8 +474,8 @@ def _rule_junit(rule: RuleResult) -> ET.Element:
     if rule.status == "passed":
         return _case(_RULES, name, None)
     names = ", ".join(rule.conversations) + (f" and {rule.more} more" if rule.more else "")
-    lost = ", ".join(rule.lost) + (f" and {rule.more_lost} more" if rule.more_lost else "")
-    body = "; ".join(filter(None, (names, lost and f"lost: {lost}")))
+    rejected = ", ".join(rule.rejected) + (f" and {rule.more_rejected} more" if rule.more_rejected else "")
+    body = "; ".join(filter(None, (names, rejected and f"rejected: {rejected}")))
     return _case(_RULES, name, ("failure", rule.status, rule.why), body)
 
 
@@ -469,9 +484,9 @@ def _check(check: GateCheck) -> ET.Element:
     if check.status == "passed":
         return _case(place, check.conversation_id, None)
     turn = "" if check.turn_index is None else f"turn {check.turn_index}: "
-    if check.status == "undecided":
+    if check.status == "inconclusive":
         return _case(
-            place, check.conversation_id, ("skipped", "undecided", f"{turn}{check.why or 'not decided'}")
+            place, check.conversation_id, ("skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}")
         )
     value = "" if check.value is None else f"value {check.value:.6g}"
     threshold = "" if check.threshold is None else f"threshold {check.threshold:g}"

@@ -236,9 +236,9 @@ def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     from turnwise.pipeline.report.comparison import nothing_common
     from turnwise.transforms.decisions.comparison.differences import compare
     from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-    from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes
+    from turnwise.transforms.decisions.comparison.words import beyond_verdicts, settings_changes
 
-    found = beyond_verdicts(ruler_changes(a, b))
+    found = beyond_verdicts(settings_changes(a, b))
     changes = [f"{c.what} ({c.a} for {a.name}, {c.b} for {b.name})" for c in found]
     if changes:
         more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""

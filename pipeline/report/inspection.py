@@ -153,13 +153,13 @@ class Suggestion(NamedTuple):
 
     Attributes:
         unread: Keys of the first such record that the mapping does not read.
-        lost: Number of records and conversations that are not read with it.
+        rejected: Number of records and conversations that are not read with it.
     """
 
     mapping: MappingConfig
     conversations: int
     turns: int
-    lost: int
+    rejected: int
     has_calls: bool
     unread: list[str]
 
@@ -175,14 +175,19 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
     if mapping is None:
         return None
     mapped = AnyReader(config=config.model_copy(update={"mapping": mapping}))
-    conversations = turns = lost = 0
+    conversations = turns = rejected = 0
     for item in whole_items(read_files("inspect", paths, mapped, MAX_RECORD_BYTES)):
-        lost += isinstance(item, Failure)
+        rejected += isinstance(item, Failure)
         if isinstance(item, LoggedConversation):
             conversations += 1
             turns += len(item.conversation.turns)
     return Suggestion(
-        mapping, conversations, turns, lost, "tool_calls: " in mapping.content, unread_keys(record, mapping)
+        mapping,
+        conversations,
+        turns,
+        rejected,
+        "tool_calls: " in mapping.content,
+        unread_keys(record, mapping),
     )
 
 

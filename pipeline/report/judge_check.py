@@ -98,13 +98,13 @@ class Drawn(NamedTuple):
 
     Attributes:
         errors: Criterion -> how often it failed with an error about them.
-        records_lost: Records and conversations that could not be read, parsed or matched.
+        records_rejected: Records and conversations that could not be read, parsed or matched.
     """
 
     questions: list[CheckedQuestion]
     conversations: int
     errors: dict[str, int]
-    records_lost: int
+    records_rejected: int
 
 
 _DrawnConversation = tuple[float, int, AskedQuestions]
@@ -121,14 +121,14 @@ def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
     logs = sort_inputs("--input", settings.input, Conversation)
     cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
     kept = asyncio.run(_kept(collected.samples(logs, cases), settings.selection, size, seed))
-    lost = sum(row["stage"] != "check" for row in collected.result({}).failures)
+    rejected = sum(row["stage"] != "check" for row in collected.result({}).failures)
     errors = Counter(failure.criterion or "" for found in kept for failure in found.failures)
     questions: dict[object, CheckedQuestion] = {}
     for place, found in enumerate(kept):
         for name, asked in found.questions.items():
             for question in asked:
                 questions.setdefault((name, question.prompt), CheckedQuestion(name, place, question))
-    return Drawn(list(questions.values()), len(kept), dict(errors), lost)
+    return Drawn(list(questions.values()), len(kept), dict(errors), rejected)
 
 
 async def _kept(
@@ -216,7 +216,7 @@ def _document(
         sample=options.sample,
         seed=options.seed,
         conversations=drawn.conversations,
-        records_lost=drawn.records_lost,
+        records_rejected=drawn.records_rejected,
         estimate=estimate,
         used=used,
         criteria=criteria or [],

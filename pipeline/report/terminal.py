@@ -116,8 +116,8 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[Metric
     config = settings.judge.config
     kind = settings.judge.kind
     if kind.answer:
-        undecided = sum(row["unscored"] for row in rows if row["criterion"] == STATUS)
-        is_asked = settings.selection.judged or ((undecided or kind.is_judging) and settings.eval_cases)
+        no_verdict = sum(row["no_score"] for row in rows if row["criterion"] == STATUS)
+        is_asked = settings.selection.judged or ((no_verdict or kind.is_judging) and settings.eval_cases)
         return kind.note if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
     lines += _money_lines("cost", usage, config)
@@ -302,7 +302,7 @@ _FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
 
 
 class RunCounts(TypedDict):
-    """Numbers of what a run read, scored and lost, as `counts` in `run.json`.
+    """Numbers of what a run read, scored and rejected, as `counts` in `run.json`.
 
     A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
     read). A stream has `replaced` (results that a later revision replaced), `repeated`
@@ -314,12 +314,12 @@ class RunCounts(TypedDict):
 
     records: int
     parsed_records: int
-    lost_records: int
+    rejected_records: int
     conversations: int
-    lost_conversations: int
+    rejected_conversations: int
     results: int
     cases: int | None
-    lost_cases: int
+    rejected_cases: int
     unused_cases: int | None
     joined_entries: NotRequired[int]
     replaced: NotRequired[int]
@@ -344,20 +344,20 @@ def failure_counters(row: FailureRow) -> Iterator[str]:
 
 
 def run_counts(counts: Mapping[str, int]) -> RunCounts:
-    """Returns how many records, conversations and results there were, and how many were lost where.
+    """Returns how many records, conversations and results there were, and how many were rejected where.
 
-    `unread_records` are records, too, and lost.
+    `unread_records` are records, too, and rejected.
     """
     number = Counter(counts)
     found: RunCounts = {
         "records": number["records"] + number["unread_records"],
         "parsed_records": number["parsed_records"],
-        "lost_records": number["lost_records"] + number["unread_records"],
+        "rejected_records": number["rejected_records"] + number["unread_records"],
         "conversations": number["conversations"],
-        "lost_conversations": number["lost_conversations"],
+        "rejected_conversations": number["rejected_conversations"],
         "results": number["results"],
         "cases": number["cases"],
-        "lost_cases": number["lost_cases"],
+        "rejected_cases": number["rejected_cases"],
         "unused_cases": number["cases"] - len(_of(counts, USED_CASE)),
         "joined_entries": number["joined_entries"],
         "unread_files": number[UNREAD_FILES]
@@ -413,10 +413,10 @@ def version_table(
     lines.append(["pass rate", *(_pass_rate(row) for row in status)])
     if any(_repeated(row) for row in status):
         lines.append(["pass^k, pass@k", *map(_repeats, status)])
-    lines.append(["not decided", *(_undecided(row) if row else "" for row in status)])
+    lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
     for name in (name for name in criteria if name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
-    lines.append(["unscored", *(_total(by_key, version, criteria) for version in versions)])
+    lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
     lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
     return "\n".join(aligned([[printable(cell) for cell in line] for line in lines])) + (
         _others(others, by_key, failures) if others else ""
@@ -432,11 +432,11 @@ def _others(
     conversations, passed, scored = (
         sum(row[name] for row in rows) for name in ("conversations", "pass_count", "scored")
     )
-    lost = sum(failures.get(version, 0) for version in versions)
+    rejected = sum(failures.get(version, 0) for version in versions)
     return (
         f"\n{counted(len(versions), 'app version')} before these by name: "
         f"{counted(conversations, 'conversation')}, {passed} of {scored} passed, "
-        f"{counted(lost, 'failure')} (see metrics_by_app_version)"
+        f"{counted(rejected, 'failure')} (see metrics_by_app_version)"
     )
 
 
@@ -460,9 +460,9 @@ def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
     return f"{row['pass_rate']:.0%} ({row['pass_count']} of {row['scored']}, {low:.0%} to {high:.0%})"
 
 
-def _undecided(row: MetricsByAppVersionRow) -> str:
+def _without_verdict(row: MetricsByAppVersionRow) -> str:
     sampled_out = row["sampled_out"]
-    return f"{row['unscored'] + sampled_out}" + (f" ({sampled_out} sampled out)" if sampled_out else "")
+    return f"{row['no_score'] + sampled_out}" + (f" ({sampled_out} sampled out)" if sampled_out else "")
 
 
 def _repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
@@ -506,19 +506,21 @@ def _total(
 ) -> str:
     """Returns how many scores of a version have no value, at the displayed level."""
     rows = (_row_of(by_key, version, name) for name in names)
-    return str(sum(row["unscored"] for row in rows if row is not None))
+    return str(sum(row["no_score"] for row in rows if row is not None))
 
 
 def balance_text(counts: RunCounts) -> str:
     """Returns the lines that balance records, conversations and cases, with the most frequent failures."""
     lines = [
         f"{counted(counts['records'], 'record')} = {counts['parsed_records']} parsed "
-        f"+ {counts['lost_records']} failed; {counted(counts['conversations'], 'conversation')} = "
-        f"{counted(counts['results'], 'result')} + {counts['lost_conversations']} failed"
+        f"+ {counts['rejected_records']} rejected; {counted(counts['conversations'], 'conversation')} = "
+        f"{counted(counts['results'], 'result')} + {counts['rejected_conversations']} rejected"
     ]
-    if counts["lost_cases"] or counts["unused_cases"]:
+    if counts["rejected_cases"] or counts["unused_cases"]:
         known = f"{counts['cases']} read, {counts['unused_cases']} without a recording, "
-        lines.append(f"eval cases: {'' if counts['cases'] is None else known}{counts['lost_cases']} failed")
+        lines.append(
+            f"eval cases: {'' if counts['cases'] is None else known}{counts['rejected_cases']} rejected"
+        )
     if counts.get("late_conversations"):
         late = counts["late_conversations"]
         lines.append(
@@ -550,7 +552,7 @@ def custom_text(criteria: Sequence[Criterion]) -> str:
     """Returns the line about custom metrics; "" if there are none."""
     names = [criterion.name for criterion in criteria if isinstance(criterion, CustomMetric)]
     return (
-        f"custom_metrics: unscored, because their functions are not run: {printable(', '.join(names))}"
+        f"custom_metrics: no score, because their functions are not run: {printable(', '.join(names))}"
         if names
         else ""
     )
@@ -622,17 +624,18 @@ def gate_problems(
 ) -> list[str]:
     """Returns why the run fails whatever its rules say, one line per reason; empty if it does not."""
     problems = _nothing_scored(settings, counts, rows)
-    conversations = counts["results"] + counts["lost_conversations"]
-    records = counts["parsed_records"] + counts["lost_records"]
+    conversations = counts["results"] + counts["rejected_conversations"]
+    records = counts["parsed_records"] + counts["rejected_records"]
     if not bool(conversations == counts["conversations"] and records == counts["records"]):
         problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
     unread = counts.get("unread_ends", 0)
-    lost = counts["lost_records"] + counts["lost_conversations"] + unread
-    total = counts["lost_records"] + counts["conversations"] + unread
+    rejected = counts["rejected_records"] + counts["rejected_conversations"] + unread
+    total = counts["rejected_records"] + counts["conversations"] + unread
     limit = settings.max_failure_ratio
-    if limit is not None and total and lost / total > limit:
+    if limit is not None and total and rejected / total > limit:
         problems.append(
-            f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
+            f"{rejected} of {total} records and conversations were rejected, "
+            f"more than --max_failure_ratio {limit:g}"
         )
     if files := counts.get("unread_files", 0):
         said = f"{counted(files, 'named file')} could not be read at all"
@@ -641,15 +644,15 @@ def gate_problems(
     if broken:
         said = f"{counted(broken, 'input')} could not be read to the end"
         problems.append(f"{said}: an unknown number of records is missing; {_see(settings, 'failures')}")
-    has_given = settings.eval_cases or counts["lost_cases"]
+    has_given = settings.eval_cases or counts["rejected_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
         problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")
     return problems
 
 
 def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
-    if counts["lost_cases"]:
-        return f"{counts['lost_cases']} failed; {_see(settings, 'failures')}"
+    if counts["rejected_cases"]:
+        return f"{counts['rejected_cases']} rejected; {_see(settings, 'failures')}"
     return f"{'--eval_cases' if settings.output else 'cases'} holds none"
 
 
@@ -664,21 +667,21 @@ def _nothing_scored(
     """Returns why no conversation has a score or a verdict; empty if one has."""
     if any(row["scored"] for row in rows):
         return []
-    lost = counts["lost_records"] + counts["lost_conversations"]
+    rejected = counts["rejected_records"] + counts["rejected_conversations"]
     if counts["results"]:
         has = "has" if counts["results"] == 1 else "have"
-        unscored = f"{counted(counts['results'], 'conversation')} {has} no value by any criterion"
+        no_value = f"{counted(counts['results'], 'conversation')} {has} no value by any criterion"
         has_raised = any(kind.startswith("score: ") for kind in counts.get("failures", ()))
-        reason = f"{unscored}; {_see(settings, 'failures' if has_raised else 'scores')}"
+        reason = f"{no_value}; {_see(settings, 'failures' if has_raised else 'scores')}"
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
-        reason = f"{_failed(lost)}, {files} {'breaks' if files == '1 file' else 'break'} off"
-    elif lost:
-        reason = f"{_failed(lost)}; {_see(settings, 'failures')}"
+        reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"
+    elif rejected:
+        reason = f"{_rejected(rejected)}; {_see(settings, 'failures')}"
     else:
         reason = "the input holds no record"
     return [f"no conversation was scored: {reason}"]
 
 
-def _failed(lost: int) -> str:
-    return f"{lost} record{' or conversation' if lost == 1 else 's and conversations'} failed"
+def _rejected(rejected: int) -> str:
+    return f"{rejected} record{' or conversation' if rejected == 1 else 's and conversations'} rejected"

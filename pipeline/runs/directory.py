@@ -78,7 +78,7 @@ class RunDirectory(Run):
         columns: Set[str] = TABLES[table].__annotations__.keys() if table in TABLES else frozenset()
         if table == "results":
             # One in JSON Lines has fewer than others.
-            columns = {"result", "conversation_id", "evaluation_status"}
+            columns = {"result", "conversation_id", "verdict"}
         number, stated = 0, stated_rows(self.document.counts, table)
         for path in self.files.get(table, ()):
             try:

@@ -165,9 +165,9 @@ class StoredRuns:
         return renumbered
 
     def _side(self, name: str, source: str, stored: "RecordColumns") -> ComparedSide:
-        rulers: dict[str, set[str]] = {}
-        conversations = self._conversations(stored, rulers)
-        side = ComparedSide(name, source, conversations, stored.run_ids, rulers=rulers)
+        judges: dict[str, set[str]] = {}
+        conversations = self._conversations(stored, judges)
+        side = ComparedSide(name, source, conversations, stored.run_ids, judges=judges)
         # What criteria raised.
         runs = [f"{app}/evaluationRuns/{run}" for app in (self._app, LOCAL_APP) for run in side.run_ids]
         of_runs = select(FAILURES.c.content).where(FAILURES.c.evaluation_run.in_(runs))
@@ -183,8 +183,8 @@ class StoredRuns:
         conversations.criteria = dict(sorted(conversations.criteria.items()))
         return side
 
-    def _conversations(self, stored: "RecordColumns", rulers: dict[str, set[str]]) -> ConversationColumns:
-        """Returns what criteria gave conversations, and adds to `rulers` which judges did."""
+    def _conversations(self, stored: "RecordColumns", judges: dict[str, set[str]]) -> ConversationColumns:
+        """Returns what criteria gave conversations, and adds to `judges` which judges did."""
         places = np.split(stored.places, np.cumsum(stored.runs.counts()))
         by_run = [(run, rows) for run, rows in zip(stored.runs.values, places, strict=False) if len(rows)]
         columns = [(self._columns[run], rows) for run, rows in by_run]
@@ -192,9 +192,9 @@ class StoredRuns:
         def column(name: str) -> CodedColumn[Any]:
             return stacked([getattr(of_run.conversations, name).at(rows) for of_run, rows in columns])
 
-        judged = stacked([of_run.rulers.at(rows) for of_run, rows in columns])
-        for criterion, ruler in {ruler for several in judged.used() for ruler in several}:
-            rulers.setdefault(criterion, set()).add(ruler)
+        judged = stacked([of_run.judges.at(rows) for of_run, rows in columns])
+        for criterion, judge in {judge for several in judged.used() for judge in several}:
+            judges.setdefault(criterion, set()).add(judge)
         is_old = _are_old(stored, stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
         skipped = column("skipped")
         if self._with_details:
@@ -375,14 +375,20 @@ def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
 
 
 def _why_nothing(connection: Connection, app: str, name: str) -> str:
-    """Returns why there is nothing of a version or run: it does not count, or lost all; and what there is."""
+    """Returns why there is nothing of a version or run: it does not count, or all is rejected."""
     named = key_text(version_id(name))
     told = "; ".join(
         [state.told() for state in stored_runs.unread_runs(connection, app, named, named)][:_SHOWN]
     )
-    lost = [own for own in stored_runs.lost_records(connection, app) if named in (own.version, own.run)]
-    runs = ", ".join(sorted({own.run for own in lost})[:_SHOWN])
-    lost_text = f", which lost all of its {len(lost)} records or conversations (run {runs})" if lost else ""
+    rejected = [
+        own for own in stored_runs.rejected_records(connection, app) if named in (own.version, own.run)
+    ]
+    runs = ", ".join(sorted({own.run for own in rejected})[:_SHOWN])
+    lost_text = (
+        f", which rejected all of its {len(rejected)} records or conversations (run {runs})"
+        if rejected
+        else ""
+    )
     known = []
     for column, kind in (("version_id", "versions"), ("evaluation_run", "runs")):
         queries = (select(table.c[column]).where(table.c.app == app) for table in (RESULTS, CONVERSATIONS))
@@ -405,30 +411,30 @@ class _Side(Struct):
     is_b: bool
 
 
-# Reads from a store what the runs of a side lost, those without any result included.
+# Reads from a store what the runs of a side rejected, those without any result included.
 
 
 def _add_losses(connection: Connection, app: str, found: _Side) -> None:
-    """Adds to a side what its runs lost.
+    """Adds to a side what its runs rejected.
 
-    The runs of an app version are also those whose results others have superseded, and those that lost
+    The runs of an app version are also those whose results others have superseded, and those that rejected
     everything; a loss counts there unless the conversation (where none is known: all that is compared) was
     measured later. A run without any result whose records name no version counts for B.
     """
     side = found.side
-    all_lost = list(stored_runs.lost_records(connection, app, stored_runs.is_counted(FAILURES)))
-    versions = _versions_of_runs(connection, app) if all_lost else {}
+    all_rejected = list(stored_runs.rejected_records(connection, app, stored_runs.is_counted(FAILURES)))
+    versions = _versions_of_runs(connection, app) if all_rejected else {}
     counts = Counter[str]()
-    if all_lost:
+    if all_rejected:
         is_of_version = _of_version(found, versions)
-        for lost in all_lost:
-            if lost.run in side.run_ids or is_of_version(lost):
-                counts[lost.run] += lost.number
-    side.lost = counts.total()
+        for rejected in all_rejected:
+            if rejected.run in side.run_ids or is_of_version(rejected):
+                counts[rejected.run] += rejected.number
+    side.rejected = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
         what = f"{counts[run]} records or conversations"
-        side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {what}")
+        side.notes.append(f"{side.name}: run {run} has {nothing}, and rejected {what}")
     side.run_ids = sorted({*side.run_ids, *counts})
     # What other results of the same run replaced.
     names = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
@@ -439,20 +445,20 @@ def _add_losses(connection: Connection, app: str, found: _Side) -> None:
 
 
 def _of_version(found: _Side, versions: Mapping[str, set[str]]) -> Callable[[stored_runs.RunLoss], bool]:
-    """Returns whether what other runs lost counts for an app version; see `_add_losses`."""
+    """Returns whether what other runs rejected counts for an app version; see `_add_losses`."""
     stored, version = found.stored, found.version
     measured: dict[str, int] = {}
     for name, nanos in zip(stored.conversations, stored.nanos.tolist(), strict=True):
         measured[name] = max(nanos, measured.get(name, 0))
     oldest = min(measured.values(), default=0)
 
-    def is_of_version(lost: stored_runs.RunLoss) -> bool:
+    def is_of_version(rejected: stored_runs.RunLoss) -> bool:
         if version is None:
             return False
-        if lost.version:
-            return lost.version == version and lost.nanos >= measured.get(lost.conversation, 0)
-        own = versions.get(lost.run)
-        return lost.nanos >= oldest and (found.is_b if own is None else version in own)
+        if rejected.version:
+            return rejected.version == version and rejected.nanos >= measured.get(rejected.conversation, 0)
+        own = versions.get(rejected.run)
+        return rejected.nanos >= oldest and (found.is_b if own is None else version in own)
 
     return is_of_version
 

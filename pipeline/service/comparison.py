@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.report.comparison import nothing_common, ruler_problem
+from turnwise.pipeline.report.comparison import nothing_common, settings_problem
 from turnwise.pipeline.runs.store import StoredRuns
 from turnwise.pipeline.service.computed_fields import Paging, next_token, read_paging
 from turnwise.pipeline.service.evaluations import filter_conditions
@@ -167,12 +167,12 @@ def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> 
         add_sums(sums, evaluation.versions[version].sums)
     passes = sum(evaluation.versions[version].passes for evaluation in own)
     fails = sum(evaluation.versions[version].fails for evaluation in own)
-    undecided = sum(evaluation.undecided.get(version, 0) for evaluation in own)
+    no_verdict = sum(evaluation.no_verdict.get(version, 0) for evaluation in own)
     counts = {
         "evaluationCount": len(own),
         "passCount": passes,
         "failCount": fails,
-        "undecidedCount": undecided,
+        "noVerdictCount": no_verdict,
     }
     message: JsonObject = {"appVersionId": version, **{name: n for name, n in counts.items() if n}}
     decided = passes + fails
@@ -202,7 +202,7 @@ def _run_of(app: str, field: str, text: str) -> str:
 def version_verdict(a: ComparedSide, b: ComparedSide) -> JsonObject:
     """Returns the VersionVerdict of base and candidate in proto3 JSON."""
     comparison = compare(a, b, CompareOptions(details=False))
-    if changed := ruler_problem(comparison.ruler):
+    if changed := settings_problem(comparison.settings_changes):
         return {"refusal": f"{changed}; score one of them again"}
     if nothing := nothing_common(comparison):
         return {"refusal": f"nothing to compare: {nothing}"}
@@ -232,16 +232,20 @@ def version_verdict(a: ComparedSide, b: ComparedSide) -> JsonObject:
 
 
 def _side(name: str, side: Side) -> JsonObject:
-    counts = {"Conversation": side.conversations, "Undecided": side.undecided, "LostRecord": side.lost}
+    counts = {
+        "Conversation": side.conversations,
+        "NoVerdict": side.no_verdict,
+        "RejectedRecord": side.rejected,
+    }
     return {f"{name}{what}Count": number for what, number in counts.items()} | {
         f"{name}Problems": side.problems
     }
 
 
 def _difference(criterion: CriterionComparison) -> JsonObject:
-    overall, bounds, undecided = criterion.overall, criterion.overall.interval, criterion.undecided
+    overall, bounds, missing = criterion.overall, criterion.overall.interval, criterion.missing
     needed = overall.pairs_needed
-    worst, best = (undecided.worst_for_b, undecided.best_for_b) if undecided else (None, None)
+    worst, best = (missing.worst_for_b, missing.best_for_b) if missing else (None, None)
     return _stated(
         {
             "word": overall.word,
@@ -255,12 +259,12 @@ def _difference(criterion: CriterionComparison) -> JsonObject:
             "differenceLow": bounds.low if bounds else None,
             "differenceHigh": bounds.high if bounds else None,
             "pValue": criterion.p_adjusted,
-            "gainedCount": criterion.gained,
-            "lostCount": criterion.lost,
+            "fixedCount": criterion.fixed,
+            "regressedCount": criterion.regressed,
             "detectableDifference": overall.detectable,
             "neededPairCount": None if needed is None else min(needed, _MOST),
-            "wordIfUndecidedFail": worst.word if worst else None,
-            "wordIfUndecidedPass": best.word if best else None,
+            "wordIfMissingFail": worst.word if worst else None,
+            "wordIfMissingPass": best.word if best else None,
         }
     )
 

@@ -247,7 +247,8 @@ TOOLS: dict[str, Tool] = {
         """Compares the results of two versions of an app: pass rates with 95 % intervals, metrics, what
         changed. verdict says what the command turnwise compare says: whether the candidate is better or
         worse, or that it cannot be told, by the verdicts and (criteria) by every other criterion; which
-        cases are left out because their expectation changed; what was undecided or lost. If it holds a
+        cases are left out because their expectation changed; what has no verdict or was rejected. If it holds
+    a
         refusal, the versions were measured in different ways: conclude nothing from the rates. changes
         lists the evaluations whose share of passed results fell or rose, the regressed ones first.
         evaluationFilter: such as 'tags:slow'. readMask names the fields wanted ('*' is everything, metrics
@@ -270,8 +271,8 @@ TOOLS: dict[str, Tool] = {
         """Lists the conversations of a run to read first: the worst of each kind, at most three of a kind.
         parent: projects/P/locations/L/apps/A. Without evaluationRun it is the run that was written last.
         appVersion: only this version. pageSize: 10 if absent, at most 50. why says in one line what is
-        wrong; clusterSize how many conversations have the same kind of problem. lostRecordCount: what the
-        run could not read or score; without conversationCount it lost all. unreadRuns: later runs that
+        wrong; problemTypeSize how many conversations have the same kind of problem. rejectedRecordCount: what
+        the run could not read or score; without conversationCount that is all. unreadRuns: later runs that
         broke off or have not ended. get_conversation shows a whole one.""",
         runs.list_conversations_to_read,
         tools.ListConversationsToReadRequest,
@@ -297,7 +298,7 @@ TOOLS: dict[str, Tool] = {
     ),
     "get_criterion_trend": Tool(
         """Tells how a criterion (or all) developed over the runs of an app, the newest run first. parent:
-        projects/P/locations/L/apps/A. criterion: such as evaluation_status (the verdicts). Each point has
+        projects/P/locations/L/apps/A. criterion: such as verdict (the verdicts). Each point has
         the pass rate and mean of an app version in a run, with 95 % intervals and counts. gap says why
         there is no value: conclude nothing from it, it is not 0. Runs whose configDigest or judgeModel
         differ measured in different ways. filter: such as 'create_time > "2026-11-01T00:00:00Z"'.""",

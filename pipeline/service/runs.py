@@ -168,12 +168,12 @@ def find_run(connection: Connection, name: str) -> RowMapping:
 
 
 def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
-    """Returns EvaluationRuns in proto3 JSON; what was lost has no result and counts as an error."""
+    """Returns EvaluationRuns in proto3 JSON; what was rejected has no result and counts as an error."""
     values = []
-    for row, counts, lost in stored_runs.counts_of_runs(connection, app, rows):
+    for row, counts, rejected in stored_runs.counts_of_runs(connection, app, rows):
         progress = {
-            "totalCount": counts["results"] + lost,
-            "errorCount": lost,
+            "totalCount": counts["results"] + rejected,
+            "errorCount": rejected,
             "completedCount": counts["results"],
             "passedCount": counts["passes"],
             "failedCount": counts["fails"],
@@ -207,7 +207,7 @@ def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) 
         *("config_digest", "judge", "judge_model"),
     )
     summaries = []
-    for row, counts, lost in stored_runs.counts_of_runs(connection, app, rows):
+    for row, counts, rejected in stored_runs.counts_of_runs(connection, app, rows):
         known = {
             **{name: row[name] for name in same},
             **{
@@ -221,8 +221,8 @@ def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) 
             "result_count": counts["results"],
             "pass_count": counts["passes"],
             "fail_count": counts["fails"],
-            "undecided_count": counts["undecided"],
-            "lost_record_count": lost,
+            "no_verdict_count": counts["no_verdict"],
+            "rejected_record_count": rejected,
         }
         stated = {name: value for name, value in known.items() if value is not None}
         summaries.append(tools.RunSummary.from_value(stated).to_value())
@@ -286,14 +286,14 @@ def _run(
     state = stored_runs.RunState.of(row)
     if state.is_counted and metrics:
         return {"run": summary, "points": list(_points(row, metrics, wanted))}
-    lost = summary.get("lostRecordCount")
+    rejected = summary.get("rejectedRecordCount")
     if not state.is_counted:
         reason = state.told()
     elif row["results"]:
         reason = _elsewhere(row) or "it kept no metrics"
     else:
         reason = "it has no result in this app" + (
-            f": it lost {lost} records or conversations" if lost else ""
+            f": it rejected {rejected} records or conversations" if rejected else ""
         )
     return {"run": summary, "gap": f"{reason}{'' if row['app'] == wanted.app else _UNKNOWN_APP}"}
 
@@ -341,7 +341,7 @@ def _point(own: VersionMetric) -> JsonObject:
         gap=gap,
         score_count=own["count"],
         scored_count=own["scored"],
-        unscored_count=own["unscored"],
+        no_score_count=own["no_score"],
         error_count=own["errors"],
         mean_interval_low=interval.low if interval else None,
         mean_interval_high=interval.high if interval else None,
@@ -371,15 +371,15 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
         run = _named_or_last_run(connection, app, request.evaluation_run)
         version = key_text(version_id(request.app_version)) if request.app_version else None
         counts = verdict_counts(connection, run, version)
-        lost = stored_runs.lost_of_runs(connection, app, [run], version).total()
-        if not counts and not lost:
+        rejected = stored_runs.rejected_of_runs(connection, app, [run], version).total()
+        if not counts and not rejected:
             raise not_found(f"a conversation of {run}" if version else run)
         briefs = []
-        for name, row, cluster_size in conversations_to_read(connection, run, version, most):
+        for name, row, problem_type_size in conversations_to_read(connection, run, version, most):
             columns = {
                 key: value for key, value in row.items() if key in tools.ConversationBrief.model_fields
             }
-            brief = columns | {"name": name, "cluster_size": cluster_size}
+            brief = columns | {"name": name, "problem_type_size": problem_type_size}
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
         return {"evaluationRun": run, "runState": stored_runs.run_state(connection, run)} | _stated(
             {
@@ -387,8 +387,8 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
                 "conversations": briefs,
                 "conversationCount": sum(counts.values()),
                 "failCount": counts.get("FAIL", 0),
-                "undecidedCount": counts.get("", 0),
-                "lostRecordCount": lost,
+                "noVerdictCount": counts.get("", 0),
+                "rejectedRecordCount": rejected,
             }
         )
 

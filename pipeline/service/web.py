@@ -310,7 +310,7 @@ def _section(name: tuple[str, str], steps: Sequence[_MeasuredStep], app: str) ->
 
 def _step_cells(step: _MeasuredStep) -> list[str]:
     run, point = step.run, step.point
-    counts = [str(point.get(name, 0)) for name in ("scoredCount", "unscoredCount", "errorCount")]
+    counts = [str(point.get(name, 0)) for name in ("scoredCount", "noScoreCount", "errorCount")]
     return [
         *(run["runId"], run.get("day", ""), point.get("appVersionId", "")),
         between(point, "passRateLow", "passRateHigh", percent(point.get("passRate"))),
@@ -352,7 +352,7 @@ def stored_report(service: Service, names: Sequence[str]) -> Response:
 _LISTED_RUNS = 50
 _RUN_HEADS = (
     *("Compare", "Run", "State", "Begun", "App versions", "Conversations"),
-    *("Passed", "Failed", "Undecided", "Lost", "Cost", "Exit status"),
+    *("Passed", "Failed", "No verdict", "Rejected", "Cost", "Exit status"),
 )
 
 
@@ -400,7 +400,7 @@ def _run_cells(run: JsonObject) -> Iterator[str]:
     yield el("span", f"{run['state']}{error}", class_="" if is_complete else "bad" if error else "open")
     yield run.get("createTime", UNKNOWN_FIGURE)
     yield ", ".join(run.get("appVersions", ())) or UNKNOWN_FIGURE
-    for name in ("conversationCount", "passCount", "failCount", "undecidedCount", "lostRecordCount"):
+    for name in ("conversationCount", "passCount", "failCount", "noVerdictCount", "rejectedRecordCount"):
         yield str(run.get(name, 0 if is_complete else UNKNOWN_FIGURE))
     cost = run.get("cost")
     yield UNKNOWN_FIGURE if cost is None else f"{cost:.2f}"
@@ -414,7 +414,7 @@ _SIDES = ("base", "candidate")
 _COUNTS = (
     ("Conversations compared", "ConversationCount"),
     ("Without a verdict", "UndecidedCount"),
-    ("Records lost", "LostRecordCount"),
+    ("Records rejected", "RejectedRecordCount"),
     ("Cases of this version alone", "OnlyCaseCount"),
 )
 

@@ -49,7 +49,7 @@ class RunSettings(Struct, frozen=True):
     """The settings of a run.
 
     Attributes:
-        max_failure_ratio: Largest share of lost records and conversations, 0..1; None: no limit.
+        max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: no limit.
         baseline: Output directory of the run that the rules of the gate compare with; None: there is none.
         is_distributed: Whether other processes do the work.
         sample_rate: Share of the conversations that are judged, 0..1.

@@ -133,12 +133,12 @@ EXECUTIONS = _table(
     "run_executions",
     texts="name home app run_id state error day config_digest judge judge_model criteria app_versions "
     "content",
-    numbers="execution create_nanos update_nanos end_nanos conversations results passes fails undecided "
-    "failures lost exit_status",
+    numbers="execution create_nanos update_nanos end_nanos conversations results passes fails no_verdict "
+    "failures rejected exit_status",
     fractions="cost",
     key="name execution",
     optional="error day config_digest judge judge_model criteria app_versions end_nanos conversations "
-    "results passes fails undecided failures lost exit_status cost content",
+    "results passes fails no_verdict failures rejected exit_status cost content",
     indexes="by_update app update_nanos name; by_start app create_nanos name; by_home home execution",
 )
 """Executions of runs, one row an app. `home` is the name of the run in its default app.
@@ -181,13 +181,14 @@ FAILURE_ROWS = _table(
 
 CONVERSATION_ROWS = _table(
     "conversation_rows",
-    texts="name app evaluation_run conversation_id eval_id version_id verdict harm_term cluster why "
+    texts="name app evaluation_run conversation_id eval_id version_id verdict severity_reason problem_type "
+    "why "
     "event_time case_digest user_id content",
     numbers="execution update_nanos",
-    fractions="harm",
+    fractions="severity_score",
     key="name execution",
     indexes="by_update app update_nanos; by_conversation app conversation_id; "
-    "by_run evaluation_run execution harm; by_user user_id",
+    "by_run evaluation_run execution severity_score; by_user user_id",
 )
 """Conversations of all executions. `content` holds the row, with the transcript; "": null.
 

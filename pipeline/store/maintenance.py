@@ -248,7 +248,7 @@ def _is_of(table: Table, app: str, ids: Sequence[str]) -> ColumnElement[bool]:
 def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
     """Deletes a conversation or a user from all runs; returns table -> number of rows deleted or emptied.
 
-    The failures that name it stay without their record, message and place: they count what was lost.
+    The failures that name it stay without their record, message and place: they count what was rejected.
     """
     done: Counter[str] = Counter()
     changed: set[str] = set()
@@ -345,7 +345,7 @@ def overwrite_deleted(store: Store) -> bool:
 
 # Says what is wrong with a store.
 
-_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures")
+_COUNTS = ("conversations", "results", "passes", "fails", "no_verdict", "failures")
 
 
 def problems_of(store: Store) -> dict[str, list[str]]:
@@ -379,8 +379,8 @@ def _lost_rows(connection: Connection) -> Iterator[str]:
     for run, count in orphans(connection).items():
         yield f"{run}: {count} rows belong to no execution; turnwise store prune deletes them"
     is_it = EXECUTIONS.c.name == CURRENT.c.name, EXECUTIONS.c.execution == CURRENT.c.execution
-    lost = select(CURRENT.c.name).where(~select(EXECUTIONS.c.name).where(*is_it).exists())
-    for name in connection.execute(lost).scalars():
+    rejected = select(CURRENT.c.name).where(~select(EXECUTIONS.c.name).where(*is_it).exists())
+    for name in connection.execute(rejected).scalars():
         yield f"{name}: the execution that is read is not there"
 
 
@@ -393,7 +393,7 @@ def _counts(connection: Connection) -> Iterator[str]:
             yield f"{row['name']}: its run.json cannot be read"
             continue
         there = stored_runs.count_rows(connection, row["name"], row["execution"])
-        for name in (*_COUNTS, "lost"):
+        for name in (*_COUNTS, "rejected"):
             total = there[name] + document.get(stored_runs.REMOVED, {}).get(name, 0)
             if row[name] != total:
                 yield f"{row['name']}: counted {row[name]} {name}, but {total} are there or were deleted"
@@ -416,9 +416,9 @@ class ListedRun(NamedTuple):
     results: int
     passes: int
     fails: int
-    undecided: int
+    no_verdict: int
     failures: int
-    lost: int
+    rejected: int
     cost: float | None
     exit_status: int | None
     error: str | None
@@ -431,11 +431,11 @@ def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     stated = ("name", "app", "run_id", "state", "day", "cost", "exit_status", "error")
     listed = []
     for own, of_app in groupby(connection.execute(query).mappings().all(), lambda row: row["app"]):
-        for row, counts, lost in stored_runs.counts_of_runs(connection, own, list(of_app)):
+        for row, counts, rejected in stored_runs.counts_of_runs(connection, own, list(of_app)):
             run = ListedRun(
                 **{name: row[name] for name in stated},
                 **{name: counts[name] for name in _COUNTS},
-                lost=lost,
+                rejected=rejected,
                 update_time=nanos_timestamp(row["update_nanos"]),
                 app_versions=json.loads(counts["app_versions"]),
             )

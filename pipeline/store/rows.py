@@ -64,7 +64,7 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
         **_shared_columns(row, app, nanos),
         "name": conversation_name(row, app),
         "user_id": key_text(row["user_id"] or ""),
-        "harm": row["harm"],
+        "severity_score": row["severity_score"],
         "content": dump_json(row).decode(),
     }
 
@@ -119,7 +119,7 @@ class ReadFirst(NamedTuple):
 
     name: str
     row: ConversationRow
-    cluster_size: int
+    problem_type_size: int
 
 
 def verdict_counts(connection: Connection, run: str, version: str | None = None) -> dict[str, int]:
@@ -134,19 +134,29 @@ def conversations_to_read(
 ) -> list[ReadFirst]:
     """Returns the conversations of a run, or a version of it, to read first.
 
-    They are chosen from the 10,000 with the greatest harm, as `to_read` does.
+    They are chosen from the 10,000 that is most severe, as `to_read` does.
     """
     of_run = _of_version(run, version)
-    names = ("name", "harm", "cluster", "event_time", "conversation_id", "version_id", "eval_id")
-    query = select(*(CONVERSATIONS.c[name] for name in names)).where(*of_run, CONVERSATIONS.c.harm > 0)
-    worst = connection.execute(query.order_by(CONVERSATIONS.c.harm.desc()).limit(_MOST_CONSIDERED))
+    names = (
+        "name",
+        "severity_score",
+        "problem_type",
+        "event_time",
+        "conversation_id",
+        "version_id",
+        "eval_id",
+    )
+    query = select(*(CONVERSATIONS.c[name] for name in names)).where(
+        *of_run, CONVERSATIONS.c.severity_score > 0
+    )
+    worst = connection.execute(query.order_by(CONVERSATIONS.c.severity_score.desc()).limit(_MOST_CONSIDERED))
     rows: list[Any] = [{**row._mapping, "app_version": row.version_id} for row in worst]
-    cluster = CONVERSATIONS.c.cluster
-    counts = connection.execute(select(cluster, func.count()).where(*of_run).group_by(cluster))
+    problem_type = CONVERSATIONS.c.problem_type
+    counts = connection.execute(select(problem_type, func.count()).where(*of_run).group_by(problem_type))
     sizes: dict[str, int] = {name: count for name, count in counts}
     chosen = [row["name"] for row in to_read(rows, most)]  # type: ignore[typeddict-item]
     read = [(name, find_conversation(connection, name)) for name in chosen]
-    return [ReadFirst(name, row, sizes[row["cluster"] or ""]) for name, row in read if row is not None]
+    return [ReadFirst(name, row, sizes[row["problem_type"] or ""]) for name, row in read if row is not None]
 
 
 def _of_version(run: str, version: str | None) -> list[ColumnElement[bool]]:
@@ -303,7 +313,7 @@ class EvaluationFigures(NamedTuple):
     """
 
     versions: dict[str, VersionSums]
-    undecided: dict[str, int]
+    no_verdict: dict[str, int]
     runs: list[str]
 
 
@@ -329,8 +339,8 @@ def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
             (((turn, kind, tool), first, second) for (turn, kind, tool), first, second in json.loads(parts)),
         )
     versions = {v: VersionSums(passes, fails, sums[v]) for v, (passes, fails, _) in counts.items()}
-    undecided = {v: count for v, (_, _, count) in counts.items() if count}
-    return EvaluationFigures(versions, undecided, sorted(runs - {""}))
+    no_verdict = {v: count for v, (_, _, count) in counts.items() if count}
+    return EvaluationFigures(versions, no_verdict, sorted(runs - {""}))
 
 
 # Sums over the results of one run, and of several runs together.
@@ -447,7 +457,7 @@ def _figures(
     runs: Sequence[str], versions: Mapping[str, list[GroupFigures]], has_again: bool
 ) -> EvaluationFigures | None:
     by_version: dict[str, VersionSums] = {}
-    undecided: dict[str, int] = {}
+    no_verdict: dict[str, int] = {}
     for version, groups in versions.items():
         counted = _counted(groups) if has_again else groups
         if counted is None:
@@ -459,8 +469,8 @@ def _figures(
                 add_parts(sums, own.sums)
             passes, fails = (sum(getattr(own.group, name) for own in counted) for name in ("passes", "fails"))
             by_version[version] = VersionSums(passes, fails, sums)
-            undecided |= {version: completed - passes - fails} if completed > passes + fails else {}
-    return EvaluationFigures(by_version, undecided, sorted({*runs} - {""}))
+            no_verdict |= {version: completed - passes - fails} if completed > passes + fails else {}
+    return EvaluationFigures(by_version, no_verdict, sorted({*runs} - {""}))
 
 
 def _counted(groups: list[GroupFigures]) -> list[GroupFigures] | None:

@@ -1,4 +1,4 @@
-"""The runs of a store: how they stand, how their executions write, count and delete rows, what they lost."""
+"""The runs of a store: how they stand, how their executions write, count and delete rows, and reject."""
 
 import json
 from collections import Counter
@@ -117,7 +117,7 @@ def run_states(connection: Connection, apps: Collection[str]) -> dict[str, RunSt
 
 
 def run_state(connection: Connection, name: str) -> str:
-    """Returns the state of a run, "" if there is none; of one that lost all records, they may name no app."""
+    """Returns the state of a run, "" if there is none; rejected records may name no app."""
     names = key_text(name), run_key(LOCAL_APP, name.rsplit("/", 1)[-1])
     states = dict(connection.execute(select(RUNS.c.name, RUNS.c.state).where(RUNS.c.name.in_(names))).all())
     return next((states[name] for name in names if name in states), "")
@@ -391,7 +391,7 @@ def row_count(connection: Connection, table: Table, *conditions: ColumnElement[b
 # Counts the rows of one execution of a run.
 
 LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
-"""Stages at which a failure without a criterion is a lost record, case or conversation."""
+"""Stages at which a failure without a criterion is a rejected record, case or conversation."""
 REPLACED = "ReplacedResult"
 """Error type of the row that says how many results of a run others of the same run replaced."""
 _FINDING = "check"
@@ -406,19 +406,19 @@ def count_rows(connection: Connection, run: str, execution: int) -> JsonObject:
     versions = set()
     for version, status, count in connection.execute(results):
         versions.add(version)
-        counts[_BY_STATUS.get(status, "undecided")] += count
+        counts[_BY_STATUS.get(status, "no_verdict")] += count
     failed = _rows_of(FAILURE_ROWS, run, execution)
     told = replaced_text(FAILURE_ROWS).label("told")
     losses = select(told, func.count()).where(*failed, is_loss(FAILURE_ROWS)).group_by("told")
     return {
         "results": counts.total(),
-        **{name: counts[name] for name in ("passes", "fails", "undecided")},
+        **{name: counts[name] for name in ("passes", "fails", "no_verdict")},
         "app_versions": json.dumps(sorted(versions), ensure_ascii=False),
         "conversations": row_count(
             connection, CONVERSATION_ROWS, *_rows_of(CONVERSATION_ROWS, run, execution)
         ),
         "failures": row_count(connection, FAILURE_ROWS, *failed, FAILURE_ROWS.c.stage != _FINDING),
-        "lost": sum(lost_by(text) * count for text, count in connection.execute(losses)),
+        "rejected": sum(rejected_by(text) * count for text, count in connection.execute(losses)),
     }
 
 
@@ -429,12 +429,12 @@ def _rows_of(table: Table, run: str, execution: int) -> tuple[ColumnElement[bool
 def counts_of_runs(
     connection: Connection, app: str, rows: Sequence[RowMapping]
 ) -> Iterator[tuple[RowMapping, JsonObject, int]]:
-    """Yields runs of an app with their counts (of their end, else of their rows) and what they lost."""
-    lost = lost_of_runs(connection, app, [row["name"] for row in rows])
+    """Yields runs of an app with their counts (of their end, else of their rows) and what they rejected."""
+    rejected = rejected_of_runs(connection, app, [row["name"] for row in rows])
     for row in rows:
         is_known = row["results"] is not None
         counts = dict(row) if is_known else count_rows(connection, row["name"], row["execution"])
-        yield row, counts, lost[row["name"].rsplit("/", 1)[-1]]
+        yield row, counts, rejected[row["name"].rsplit("/", 1)[-1]]
 
 
 def count_by_evaluation(connection: Connection, run: str, execution: int) -> dict[str, dict[str, int]]:
@@ -458,8 +458,8 @@ def replaced_text(table: Table) -> ColumnElement[str]:
     return case((table.c.error_type == REPLACED, table.c.content), else_="")
 
 
-def lost_by(text: str) -> int:
-    """Returns how many were lost; `text` is that of `replaced_text`."""
+def rejected_by(text: str) -> int:
+    """Returns how many were rejected; `text` is that of `replaced_text`."""
     return int(json.loads(text)["replaced"]) if text else 1
 
 
@@ -491,7 +491,7 @@ def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[b
         columns = table.c.evaluation_run, table.c.execution, *status
         query = select(func.count(), *columns).where(deleted[table]).group_by(*columns)
         for count, run, execution, *own in connection.execute(query):
-            counting = ("results", _BY_STATUS.get(own[0], "undecided")) if own else ("conversations",)
+            counting = ("results", _BY_STATUS.get(own[0], "no_verdict")) if own else ("conversations",)
             removed.setdefault((run, execution), Counter()).update(dict.fromkeys(counting, count))
     for (run, execution), counts in removed.items():
         is_it = EXECUTIONS.c.name == run, EXECUTIONS.c.execution == execution
@@ -530,11 +530,11 @@ def place_in_only_app(connection: Connection, home: str, number: int) -> None:
         connection.execute(update(table).where(*_rows_of(table, home, number)).values(moved))
 
 
-# Reads the records and conversations that runs lost.
+# Reads the records and conversations that runs rejected.
 
 
 class RunLoss(NamedTuple):
-    """A lost record, case or conversation, or results that others of the same run replaced: their number.
+    """A rejected record, case or conversation, or results that others of the same run replaced: their number.
 
     The ids of conversation and app version are "" if they are not known, `nanos` is the time of writing.
     """
@@ -546,8 +546,8 @@ class RunLoss(NamedTuple):
     number: int = 1
 
 
-def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bool]) -> Iterator[RunLoss]:
-    """Yields what an app's runs lost; of what names no app, that of runs that are not of others alone."""
+def rejected_records(connection: Connection, app: str, *conditions: ColumnElement[bool]) -> Iterator[RunLoss]:
+    """Yields what an app's runs rejected; of what names no app, that of runs that are not of others alone."""
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
     query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES))
     is_near = or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
@@ -558,9 +558,9 @@ def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bo
             apps.setdefault(run.rsplit("/", 1)[-1], set()).add(own)
     for own, run, conversation, version, nanos, content in rows:
         id_of_version = key_text(version_id(version))
-        lost = RunLoss(run.rsplit("/", 1)[-1], conversation, id_of_version, nanos, lost_by(content))
-        if own == app or app in apps.get(lost.run, {app}):
-            yield lost
+        rejected = RunLoss(run.rsplit("/", 1)[-1], conversation, id_of_version, nanos, rejected_by(content))
+        if own == app or app in apps.get(rejected.run, {app}):
+            yield rejected
 
 
 def _homes(app: str) -> Select[tuple[str]]:
@@ -568,10 +568,12 @@ def _homes(app: str) -> Select[tuple[str]]:
     return select(EXECUTIONS.c.home).where(EXECUTIONS.c.app == app)
 
 
-def lost_of_runs(
+def rejected_of_runs(
     connection: Connection, app: str, runs: Collection[str], version: str | None = None
 ) -> Counter[str]:
-    """Returns last part of the names of runs -> how many records they lost; of a version, that may be of it.
+    """Returns last part of the names of runs -> how many records they rejected.
+
+    Of a version: those that may be of it.
 
     These are their failures, or what they counted when these were still there.
     """
@@ -579,11 +581,11 @@ def lost_of_runs(
     homes = _homes(app).where(EXECUTIONS.c.name.in_(list(runs)))
     is_theirs = or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
     numbers = Counter[str]()
-    for lost in lost_records(connection, app, is_theirs):
-        if version is None or lost.version in (version, ""):
-            numbers[lost.run] += lost.number
+    for rejected in rejected_records(connection, app, is_theirs):
+        if version is None or rejected.version in (version, ""):
+            numbers[rejected.run] += rejected.number
     if version is None:
-        counted = select(RUNS.c.name, RUNS.c.lost).where(RUNS.c.name.in_(list(runs)), RUNS.c.lost > 0)
+        counted = select(RUNS.c.name, RUNS.c.rejected).where(RUNS.c.name.in_(list(runs)), RUNS.c.rejected > 0)
         for name, number in connection.execute(counted):
             run = name.rsplit("/", 1)[-1]
             numbers[run] = max(numbers[run], number)
@@ -591,13 +593,13 @@ def lost_of_runs(
 
 
 def last_run(connection: Connection, app: str) -> str | None:
-    """Returns the name of the run that was written last in an app, or None; it may have lost everything."""
+    """Returns the name of the run that was written last in an app, or None; all may be rejected."""
     newest = CONVERSATIONS.c.update_nanos.desc(), CONVERSATIONS.c.name.desc()
     query = select(CONVERSATIONS.c.evaluation_run, CONVERSATIONS.c.update_nanos)
     last_row = connection.execute(query.where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)).first()
     run, nanos = last_row or (None, -1)
-    lost = list(lost_records(connection, app, FAILURES.c.update_nanos > nanos))
-    if lost:
-        last = max(lost, key=lambda own: own.nanos)
+    rejected = list(rejected_records(connection, app, FAILURES.c.update_nanos > nanos))
+    if rejected:
+        last = max(rejected, key=lambda own: own.nanos)
         return f"{app}/evaluationRuns/{last.run}"
     return run

@@ -31,7 +31,7 @@ from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.names import id_of
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, ScoreRow
-from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Summary, collect, ruler_of
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Summary, collect, judge_of
 from turnwise.transforms.decisions.comparison.sides import (
     CodedColumn,
     ConversationColumns,
@@ -53,7 +53,7 @@ class RunColumns(msgspec.Struct, frozen=True, array_like=True):
         evaluations: Names of their evaluations; "": not known.
         nanos: When they were written, nanoseconds since 1970.
         revisions: Highest revision of their scores; -1: they have none.
-        rulers: Criterion and judge of the scores that a judge gave.
+        judges: Criterion and judge of the scores that a judge gave.
         figures: Figures of the results; their conversations are places in the values of the ids.
     """
 
@@ -62,7 +62,7 @@ class RunColumns(msgspec.Struct, frozen=True, array_like=True):
     nanos: CodedColumn[int]
     is_result: CodedColumn[bool]
     revisions: CodedColumn[int]
-    rulers: CodedColumn[tuple[tuple[str, str], ...]]
+    judges: CodedColumn[tuple[tuple[str, str], ...]]
     figures: RunFigures
 
 
@@ -247,7 +247,7 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     def conversations() -> Iterator[ComparedConversation]:
         for record, scores in _scored(connection, run, _records(connection, app, run)):
             revision = max((score["revision"] for score in scores), default=-1)
-            judged = {(score["criterion"], own) for score in scores if (own := ruler_of(score)) is not None}
+            judged = {(score["criterion"], own) for score in scores if (own := judge_of(score)) is not None}
             told = record.nanos, record.is_result, revision, tuple(sorted(judged))
             for one in collect(scores, [record.summary]):
                 traits.append((record.name, record.evaluation, *told))
@@ -261,10 +261,10 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     for own in found.criteria.values():
         own.details = None
     columns: list[CodedColumn[Any]] = [coded(values).at(order) for values in zip(*traits, strict=True)][1:]
-    evaluations, nanos, is_result, revisions, rulers = columns or [coded(())] * 5
+    evaluations, nanos, is_result, revisions, judges = columns or [coded(())] * 5
     places = {name: place for place, name in enumerate(found.conversation_ids.values)}
     figures = run_figures(connection, run, places)
-    return RunColumns(found, evaluations, nanos, is_result, revisions, rulers, figures), details
+    return RunColumns(found, evaluations, nanos, is_result, revisions, judges, figures), details
 
 
 def _records(connection: Connection, app: str, run: str) -> list[StoredRecord]:

@@ -43,7 +43,7 @@ from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
 from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
 from turnwise.transforms.formats.registry import record_time
 
-_LOST = "lost_records"
+_REJECTED = "rejected_records"
 _SCAN_SECONDS = 10.0
 
 
@@ -150,8 +150,8 @@ class _ArriveFn(CountingDoFn):
         return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
 
     def lose(self, failure: Failure) -> Any:
-        """Counts a lost record and returns its failure for the tagged output."""
-        self.count(_LOST)
+        """Counts a rejected record and returns its failure for the tagged output."""
+        self.count(_REJECTED)
         return beam.pvalue.TaggedOutput(FAILURES, failure)
 
 
@@ -283,7 +283,8 @@ class SharedFiles:
 
     A file is named by a digest of its content, so that a repeated step writes the same file. A row that
     changed is in several files; the highest revision counts. The revision is a column of the row or, for
-    results and lost conversations, part of the file name. Within one revision, a result replaces a failure.
+    results and rejected conversations, part of the file name. Within one revision, a result replaces a
+    failure.
     """
 
     alerts_path: Path | None = None

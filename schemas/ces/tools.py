@@ -126,8 +126,8 @@ class RunSummary(Message):
     result_count: Int32 = field("Their results.")
     pass_count: Int32 = field("Results with the verdict PASS.")
     fail_count: Int32 = field("Results with the verdict FAIL.")
-    undecided_count: Int32 = field("Results without a verdict.")
-    lost_record_count: Int32 = field(
+    no_verdict_count: Int32 = field("Results without a verdict.")
+    rejected_record_count: Int32 = field(
         "Records and conversations that could not be read or scored, and replaced results; get_failures "
         "lists them."
     )
@@ -143,7 +143,7 @@ class ListRunSummariesResponse(Message):
 class GetCriterionTrendRequest(PageRequest):
     """Read the figures of a criterion, or of all, run after run."""
 
-    criterion: Text = field("Name of the criterion; evaluation_status: the verdicts; absent: all.")
+    criterion: Text = field("Name of the criterion; verdict: the verdicts; absent: all.")
     app_version: Text = field("Name or id of the only app version wanted; absent: all.")
     filter: Text = field(
         "Of the runs: by name, display_name (the run id), state, create_time and update_time."
@@ -163,7 +163,7 @@ class TrendPoint(Message):
     unit: Text = field("score, seconds or count.")
     score_count: Int32 = field("Scores, those without a value included.")
     scored_count: Int32 = field("Scores with a value.")
-    unscored_count: Int32 = field("Scores without a value.")
+    no_score_count: Int32 = field("Scores without a value.")
     error_count: Int32 = field("How often the criterion failed with an error.")
     pass_count: Int32 = field("Scores with the outcome PASS.")
     fail_count: Int32 = field("Scores with the outcome FAIL.")
@@ -178,10 +178,10 @@ class TrendPoint(Message):
     )
     mean_interval_high: Double | None = field("Upper bound.")
     mean_low: Double | None = field(
-        "Mean if everything unscored had the lowest value of the scale; absent: it has none."
+        "Mean if everything without a score had the lowest value of the scale; absent: it has none."
     )
     mean_high: Double | None = field(
-        "Mean if everything unscored had the highest value of the scale; absent: it has none."
+        "Mean if everything without a score had the highest value of the scale; absent: it has none."
     )
     stddev: Double | None = field("Standard deviation of the values; absent: fewer than two.")
     p50: Double | None = field("Median, of latencies only.")
@@ -242,7 +242,7 @@ class VersionSummary(Message):
     evaluation_count: Int32 = field("Evaluations that have a result.")
     pass_count: Int32 = field("Results that passed.")
     fail_count: Int32 = field("Results that failed.")
-    undecided_count: Int32 = field("Results without a verdict.")
+    no_verdict_count: Int32 = field("Results without a verdict.")
     pass_rate: Double | None = field("Share that passed of the results with a verdict.")
     pass_rate_low: Double | None = field("Lower bound with 95 % confidence (Wilson).")
     pass_rate_high: Double | None = field("Upper bound.")
@@ -273,7 +273,7 @@ class MeasuredDifference(Message):
     """The candidate less the base, by one measure, and what may be said of it."""
 
     word: Text = field(
-        "`better`, `worse`, `not worse`, `same`, `cannot tell` or `differs`; absent: nothing may be said."
+        "`better`, `worse`, `not worse`, `same`, `inconclusive` or `differs`; absent: nothing may be said."
     )
     sentence: Text = field("The same as one sentence, with what would have been seen.")
     measure: Text = field("`pass_rate` or `mean`.")
@@ -285,19 +285,19 @@ class MeasuredDifference(Message):
     difference_low: Double | None = field("Lower bound with 95 % confidence.")
     difference_high: Double | None = field("Upper bound.")
     p_value: Double | None = field("Adjusted (Holm) over the criteria that decide.")
-    gained_count: Int32 = field("Pairs that fail in the base and pass in the candidate.")
-    lost_count: Int32 = field("Pairs that pass in the base and fail in the candidate.")
+    fixed_count: Int32 = field("Pairs that fail in the base and pass in the candidate.")
+    regressed_count: Int32 = field("Pairs that pass in the base and fail in the candidate.")
     detectable_difference: Double | None = field(
         "Smallest difference that would have been seen with a power of 80 %."
     )
     needed_pair_count: Int32 = field(
         "Pairs that the difference needs to be seen with a power of 80 %; 0: there is none."
     )
-    word_if_undecided_fail: Text = field(
-        "The word if what is undecided passed in the base and failed in the candidate; empty: there is none."
+    word_if_missing_fail: Text = field(
+        "The word if what has no score passed in the base and failed in the candidate; empty: there is none."
     )
-    word_if_undecided_pass: Text = field(
-        "The word if what is undecided failed in the base and passed in the candidate; empty: there is none."
+    word_if_missing_pass: Text = field(
+        "The word if what has no score failed in the base and passed in the candidate; empty: there is none."
     )
 
 
@@ -310,7 +310,7 @@ class CriterionDifference(MeasuredDifference):
 class CriterionNotCompared(Message):
     """A criterion of which nothing may be said."""
 
-    criterion: Text = field("`evaluation_status`: the verdicts.")
+    criterion: Text = field("`verdict`: the verdicts.")
     reason: Text = field("Why not.")
 
 
@@ -332,12 +332,12 @@ class VersionVerdict(MeasuredDifference):
     candidate_only_case_count: Int32 = field("Cases of the candidate alone.")
     base_conversation_count: Int32 = field("Conversations of the base.")
     candidate_conversation_count: Int32 = field("Conversations of the candidate.")
-    base_undecided_count: Int32 = field("Conversations of the base without a verdict.")
-    candidate_undecided_count: Int32 = field("Conversations of the candidate without a verdict.")
-    base_lost_record_count: Int32 = field(
-        "Records, conversations and cases that the runs of the base lost, whatever their version."
+    base_no_verdict_count: Int32 = field("Conversations of the base without a verdict.")
+    candidate_no_verdict_count: Int32 = field("Conversations of the candidate without a verdict.")
+    base_rejected_record_count: Int32 = field(
+        "Records, conversations and cases that the runs of the base rejected, whatever their version."
     )
-    candidate_lost_record_count: Int32 = field("The same of the candidate.")
+    candidate_rejected_record_count: Int32 = field("The same of the candidate.")
     base_problems: Repeated[Text] = field(
         "Runs of the base that have not ended or broke off: what is newest is not compared."
     )
@@ -444,18 +444,18 @@ class ConversationFields(Message):
     tags: Repeated[Text] = field("Tags.")
     verdict: Text = field("PASS or FAIL; absent: not decided.")
     why: Text = field("Why it should be read, in one line; turns are counted from 0.")
-    harm: Double = field("Order of reading: the greater, the earlier.")
-    harm_term: Text = field("What most of the harm comes from; absent: the harm is 0.")
+    severity_score: Double = field("Order of reading: the greater, the earlier.")
+    severity_reason: Text = field("What most of the severity comes from; absent: the severity is 0.")
     worst_criterion: Text = field("Criterion of the worst score.")
     worst_turn: Int32 | None = field("Turn of the worst score, from 0.")
-    cluster: Text = field("Kind of problem: criterion, label and tool.")
+    problem_type: Text = field("Kind of problem: criterion, label and tool.")
     event_time: Text = field("When it took place.")
 
 
 class ConversationBrief(ConversationFields):
     """A conversation of a run, in short."""
 
-    cluster_size: Int32 = field("Conversations of the run and version with the same kind of problem.")
+    problem_type_size: Int32 = field("Conversations of the run and version with the same kind of problem.")
 
 
 class ListConversationsToReadResponse(Message):
@@ -471,8 +471,8 @@ class ListConversationsToReadResponse(Message):
     conversations: Repeated[ConversationBrief] = field("The conversations, the worst first.")
     conversation_count: Int32 = field("All conversations of the run and version.")
     fail_count: Int32 = field("Of them, those that failed.")
-    undecided_count: Int32 = field("Of them, those without a verdict.")
-    lost_record_count: Int32 = field(
+    no_verdict_count: Int32 = field("Of them, those without a verdict.")
+    rejected_record_count: Int32 = field(
         "Records and conversations that could not be read or scored, and replaced results; get_failures "
         "lists them."
     )
@@ -493,7 +493,7 @@ class ConversationScore(Message):
     score_id: Text = field("Id of the score.")
     turn_index: Int32 | None = field("0-based; absent: the whole conversation.")
     criterion: Text = field("Name of the criterion.")
-    value: Double | None = field("Absent: unscored.")
+    value: Double | None = field("Absent: no_score.")
     outcome: Text = field("PASS, FAIL or SKIPPED; absent: not decided.")
     threshold: Double | None = field("Threshold of the criterion.")
     label: Text = field("Label of the score.")
@@ -518,7 +518,7 @@ class RecordedConversation(ConversationFields):
     source: Text = field("File that it came from.")
     position: Int64 | None = field("Its line or index in the file, from 1.")
     transcript: Struct | None = field("What was said and called, at most 64 KiB; absent: the run kept none.")
-    scores: Repeated[ConversationScore] = field("Failed ones first, then unscored ones; at most 200.")
+    scores: Repeated[ConversationScore] = field("Failed ones first, then those without a score; at most 200.")
     omitted_score_count: Int32 = field("Scores that are left out here.")
     other_names: Repeated[Text] = field(
         "Names of the same conversation in the run, with another case or app version; at most 20."

@@ -178,11 +178,11 @@ def _level_tally(state: MetricsState, criterion: str, level: ScoreLevel) -> Tall
 
 
 def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
-    decided, everything = tally.passes + tally.fails, tally.scored + tally.unscored
+    decided, everything = tally.passes + tally.fails, tally.scored + tally.no_score
     if rule.measure == "pass_rate":
         return (tally.passes / decided if decided else None), decided
-    if rule.measure == "unscored_rate":
-        return (tally.unscored / everything if everything else None), everything
+    if rule.measure == "no_score_rate":
+        return (tally.no_score / everything if everything else None), everything
     if rule.measure == "count":
         return everything, everything
     if rule.measure == "mean":

@@ -51,7 +51,7 @@ class Emitter(Protocol):
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
         """Returns the outputs that a conversation makes."""
 
-    def lost(self, failure: Failure) -> Any:
+    def rejected(self, failure: Failure) -> Any:
         """Returns the output for a conversation that could not be scored."""
 
     def finish(self) -> list[Any]:
@@ -90,7 +90,7 @@ class BundleSums:
             outputs += [TaggedOutput(ROWS, rows) for rows in self._taken()]
         return outputs
 
-    def lost(self, failure: Failure) -> Any:
+    def rejected(self, failure: Failure) -> Any:
         """Returns the failure."""
         return TaggedOutput(FAILURES, failure)
 
@@ -138,7 +138,7 @@ class ScoringDoFn(CountingDoFn):
         try:
             evaluated = decide(scored, self._run)
         except RAISED as error:
-            return [self.lost(scored.sample, error)]
+            return [self.rejected(scored.sample, error)]
         return self.emitted(evaluated, timestamp)
 
     def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
@@ -151,11 +151,11 @@ class ScoringDoFn(CountingDoFn):
             self._guesses.add(scored)
         return self._emission.give(evaluated, timestamp)
 
-    def lost(self, sample: Sample, error: BaseException) -> Any:
+    def rejected(self, sample: Sample, error: BaseException) -> Any:
         """Returns the failure of a conversation that could not be scored, and counts it."""
-        self.count("lost_conversations")
+        self.count("rejected_conversations")
         failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
-        return self._emission.lost(failure)
+        return self._emission.rejected(failure)
 
 
 class MeasuringDoFn(ScoringDoFn):
@@ -171,7 +171,7 @@ class MeasuringDoFn(ScoringDoFn):
             scored, _ = evaluate(sample, self._criteria)
             evaluated = decide(scored, self._run)
         except RAISED as error:
-            return [self.lost(sample, error)]
+            return [self.rejected(sample, error)]
         return self.emitted(evaluated, timestamp)
 
 
@@ -232,7 +232,7 @@ class JudgeFn(ScoringDoFn):
         try:
             scored, asking = evaluate(sample, self._selection.of(sample), self._judge.ask)
         except RAISED as error:
-            yield self.lost(sample, error)
+            yield self.rejected(sample, error)
             return
         if asking is None:
             yield from self.outputs(scored, timestamp)

@@ -172,11 +172,11 @@ def reopened(closed: ClosedSession, reader: LogReader) -> Session:
     )
 
 
-def closed_session(record: Record, is_lost: bool) -> ClosedSession:
-    """Returns the stored form of a closing; `is_lost`: it yielded no conversation."""
+def closed_session(record: Record, is_rejected: bool) -> ClosedSession:
+    """Returns the stored form of a closing; `is_rejected`: it yielded no conversation."""
     assert record.closing is not None
     closing = record.closing
-    return ClosedSession(closing.revision - is_lost, record.data, closing.closed_at, closing.places)
+    return ClosedSession(closing.revision - is_rejected, record.data, closing.closed_at, closing.places)
 
 
 def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, ConversationEvent]:
@@ -329,7 +329,7 @@ class Sessions(msgspec.Struct, array_like=True):
     ) -> tuple[list[ConversationEvent], list[Failure]]:
         """Closes a due group; returns its new events with the ids of their conversations, and failures."""
         record = session.record(name, max(self.now, session.last_time))
-        self._keep(name, closed_session(record, is_lost=False), rules)
+        self._keep(name, closed_session(record, is_rejected=False), rules)
         named = named_events(name, session.events(), counts)
         # Its session tells a later process which conversations the group belongs to.
         events = [event._replace(group=name) for event in named.events if event.event_id in session.fresh]
@@ -459,7 +459,7 @@ class _AssembleFn(_SessionsFn):
         content = sessions.joined(name, session, self.rules)
         self.count("conversations")
         if isinstance(content, LostConversation):
-            self.count("lost_conversations")
+            self.count("rejected_conversations")
         else:
             self.count("joined_entries", len(session.fresh))
         yield TimestampedValue(content, session.last_time)

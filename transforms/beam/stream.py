@@ -22,7 +22,7 @@ from turnwise.transforms.beam.windows import (
     RecordOutcome,
     failed_outcome,
     ignored_outcome,
-    lost_outcome,
+    rejected_outcome,
     scored_outcome,
 )
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
@@ -48,15 +48,15 @@ class _Outcomes:
         seconds = time() if timestamp is None else timestamp.micros / 1e6
         return [TaggedOutput(OUTCOMES, scored_outcome(evaluated, seconds, self._run_id))]
 
-    def lost(self, failure: Failure) -> Any:
+    def rejected(self, failure: Failure) -> Any:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run_id))
 
     def other(self, content: Failure | LostConversation | Ignored) -> Any:
         """Returns the outcome of what is no conversation."""
         if isinstance(content, Failure):
-            return self.lost(content)
+            return self.rejected(content)
         if isinstance(content, LostConversation):
-            return TaggedOutput(OUTCOMES, lost_outcome(content.record, content.failures, self._run_id))
+            return TaggedOutput(OUTCOMES, rejected_outcome(content.record, content.failures, self._run_id))
         return TaggedOutput(OUTCOMES, ignored_outcome(content.receipts))
 
     def finish(self) -> list[Any]:

@@ -139,7 +139,7 @@ class RecordOutcome(NamedTuple):
 
     Attributes:
         conversation_id: None: the record yielded no conversation.
-        contribution: Contribution to the metrics, empty for a lost joined conversation; None: the record
+        contribution: Contribution to the metrics, empty for a rejected joined conversation; None: the record
             yielded no conversation.
         scores: Score rows.
         results: The one result row, or none.
@@ -192,15 +192,15 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
 
 
 def failed_outcome(failure: Failure, run_id: str) -> RecordOutcome:
-    """Returns the outcome of a lost record or conversation."""
+    """Returns the outcome of a rejected record or conversation."""
     if failure.joined is not None:
-        return lost_outcome(failure.joined, [failure], run_id)
+        return rejected_outcome(failure.joined, [failure], run_id)
     return RecordOutcome(
         failure.conversation_id, None, [], [], failure_rows(failure, run_id), failure.receipts
     )
 
 
-def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> RecordOutcome:
+def rejected_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> RecordOutcome:
     """Returns the outcome of a closing without a result, which replaces earlier outcomes."""
     assert record.closing is not None
     name, closing = record.closing.session_id, record.closing

@@ -193,7 +193,7 @@ def _with_verdicts(
         before, threshold = outcome.parameters, outcome.expectation.parameter_threshold
         wrong = tuple(value.name for value in values if value.score == 0.0)
         right = sum(value.score == 1.0 for value in values)
-        still_open = before.undecided - right - len(wrong)
+        still_open = before.unclear - right - len(wrong)
         parameters = ParameterScore(before.matched + right, before.total, still_open, before.wrong + wrong)
         gate = parameter_outcome(parameters, case.thresholds.parameter if threshold is None else threshold)
         is_gated = case.kind == "scenario" or case.step_tool_correctness_enabled

@@ -465,7 +465,7 @@ def _parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_c
     text = "No parameters found" if was_called else "The tool was not called"
     if was_called and parameters.total:
         text = f"{parameters.matched} of {parameters.total} parameters match"
-        text += f", {parameters.undecided} need a judge" if parameters.undecided else ""
+        text += f", {parameters.unclear} need a judge" if parameters.unclear else ""
         text += f"; wrong or missing: {', '.join(parameters.wrong)}" if parameters.wrong else ""
     return message | {"explanation": f"{text}."}
 

@@ -28,7 +28,7 @@ def ces_verdict(scored: ScoredConversation) -> Verdict:
 
 
 def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict:
-    """Decides a golden case: FAIL if any check failed; PASS if all passed; undecided where a judgement lacks.
+    """Decides a golden case: FAIL if a check failed; PASS if all passed; none where a judgement lacks.
 
     Checks: every expectation outcome (SKIPPED does not count), every turn's tool score and similarity,
     hallucinations where they count, extra calls, and the statements about the whole conversation.

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from turnwise.schemas.conversation import FAILED, SUCCEEDED, GroundedAnswer, SafetyRating, Turn
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import CriterionHarm, Score
+from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.citations import (
     LISTED,
@@ -53,8 +53,8 @@ class SafetyRatings(MeasuredCriterion):
     """1.0 if no rating of an answer is blocked or above its limit, else 0.0.
 
     The label is the first failed category; the details hold every rating. A missing level is allowed; an
-    unknown level leaves the answer unscored, unless another rating fails it. An answer
-    without ratings is unscored; not applicable if it was skipped, or if there is no threshold. A blocked
+    unknown level leaves the answer without a score, unless another rating fails it. An answer
+    without ratings has no score; not applicable if it was skipped, or if there is no threshold. A blocked
     rating of a skipped answer says why the engine refused: the user read no unsafe text. It does not fail,
     and the label is `withheld`.
 
@@ -68,7 +68,7 @@ class SafetyRatings(MeasuredCriterion):
 
     name: ClassVar[str] = "safety_ratings"
     needs: ClassVar[str] = "answers of a search engine with safety ratings"
-    harm: ClassVar[CriterionHarm] = "safety"
+    severity_reason: ClassVar[CriterionSeverityReason] = "safety"
     rests_on: ClassVar[RestsOn] = ()
 
     threshold: float | None = 1.0
@@ -116,7 +116,7 @@ class SafetyRatings(MeasuredCriterion):
 class UnobservedActions(AnswerFaults):
     """Share of the actions of an answer's steps that have no observation, 0..1.
 
-    As a gate, a threshold is an upper bound. An observation without results is one. Unscored if actions could
+    As a gate, a threshold is an upper bound. An observation without results is one. No score if actions could
     not be read; not applicable without actions. The details hold the indexes of the steps with such actions.
 
     When to use: Find searches of which nothing came back, and logs without the results of searches.
@@ -140,7 +140,7 @@ class UnobservedActions(AnswerFaults):
 class SkippedRate(AnswerFaults):
     """1.0 if an answer was skipped, else 0.0; its mean is the rate. As a gate, a threshold is an upper bound.
 
-    The label is the first reason; the details hold all reasons. Unscored if the record has neither a text nor
+    The label is the first reason; the details hold all reasons. No score if the record has neither a text nor
     a reason, such as a session without its answers. `metrics_by_slice` has the share of every reason.
 
     When to use: Measure how often, and why, answers are skipped.
@@ -164,7 +164,7 @@ class GroundingScore(OfAnswer):
     """The engine's own score of an answer, 0..1; without one, the mean over the scored claims.
 
     Claims that need no check are excluded; the details hold the scores of all others. Not applicable to a
-    skipped answer, nor to one whose claims need no check, nor to one without a score (unscored if there is a
+    skipped answer, nor to one whose claims need no check, nor to one without a score (no score if there is a
     threshold). With a threshold, the CES result gets a
     `hallucinationResult` by it.
 
@@ -176,7 +176,7 @@ class GroundingScore(OfAnswer):
 
     name: ClassVar[str] = "grounding_score"
     needs: ClassVar[str] = "answers of a search engine with a grounding score"
-    harm: ClassVar[CriterionHarm] = "unsupported"
+    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
     of_refusals: ClassVar[bool] = False
 
     claim_threshold: float | None = Field(default=None, ge=0.0, le=1.0, strict=True)
@@ -235,9 +235,9 @@ _QUOTED = 200
 class FailedSteps(AnswerFaults):
     """Share of the steps on the way to an answer that failed, 0..1.
 
-    As a gate, a threshold is an upper bound. Unscored if a step is stated neither to have failed nor to have
+    As a gate, a threshold is an upper bound. No score if a step is stated neither to have failed nor to have
     succeeded, or if steps could not be read; not applicable without steps, nor if no step states how it ended
-    (unscored if there is a threshold). The details hold the state of every step, and how many of its actions
+    (no score if there is a threshold). The details hold the state of every step, and how many of its actions
     have an observation.
 
     When to use: Find answers that were made although a step failed.
@@ -280,7 +280,7 @@ class RedundantRelatedQuestions(AnswerFaults):
 
     A related question offers nothing new if it is blank, equal to the user's question or equal to an earlier
     related one. Case, white space and marks at the ends do not count. As a gate, a threshold is an upper
-    bound. Unscored if the log lacks the user's question, or if related questions could not be read; not
+    bound. No score if the log lacks the user's question, or if related questions could not be read; not
     applicable without related questions. The details hold the number of questions, and those that offer
     nothing new.
 
@@ -325,7 +325,7 @@ def _plain(text: str) -> str:
 class EmptySearches(AnswerFaults):
     """Share of an answer's searches that found nothing or whose step failed, 0..1.
 
-    As a gate, a threshold is an upper bound. Unscored if the log lacks the results of a search whose step did
+    As a gate, a threshold is an upper bound. No score if the log lacks the results of a search whose step did
     not fail, or if searches or the states of steps could not be read; not applicable without searches. The
     details hold the query and the number of results of every search.
 

@@ -21,7 +21,7 @@ from turnwise.schemas.config import PromptGeneration
 from turnwise.schemas.conversation import ToolCall, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 from turnwise.schemas.registry import Registry
-from turnwise.schemas.score import CRITERION_HARMS, CriterionHarm, Outcome, Score
+from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.effects.changes import call_text, clipped_value, value_text
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
 from turnwise.transforms.judging.prompts import Section, fill_task, judge_statements, share_score
@@ -74,11 +74,11 @@ class Criterion(BaseModel, ABC):
         special_values: Values outside the scale that a score may have nevertheless (CES's -1: no claim).
         unit: Unit of a value.
         gate: `at_least`: PASS from the threshold upwards; `at_most`: PASS up to the threshold.
-        harm: What a failed score means, which decides how early the conversation should be read: `safety`,
-            `false_claims`, `missing_writes`, `unsupported`, `expectations`, `text` or `other`.
-        rests_on: Parts of a turn that must be complete in the log, else it is unscored: calls (with results
+        severity_reason: What a failed score means, which decides how early the conversation should be read:
+            `safety`, `false_claims`, `missing_writes`, `unsupported`, `expectations`, `text` or `other`.
+        rests_on: Parts of a turn that must be complete in the log, else it has no score: calls (with results
             and hand-offs), the agent's words.
-        needs_expected_calls: Whether it compares calls with expected ones; unscored if an expectation could
+        needs_expected_calls: Whether it compares calls with expected ones; no score if an expectation could
             not be read.
         turns_count: Whether a conversation with a score of the whole passes only if the summary of its turns
             passes too.
@@ -86,7 +86,8 @@ class Criterion(BaseModel, ABC):
             `turnwise inspect`; "": not stated.
         needs_answers: Whether a conversation with a failed or unfinished answer gets no score of the whole.
         applies_always: Whether every conversation has something to measure, so that one without a score was
-            not measured: its log lacks what is measured. With a threshold it is unscored, and undecided.
+            not measured: its log lacks what is measured. With a threshold it has no score, and the
+            conversation no verdict.
         threshold: Threshold on the scale; None: the criterion never fails.
     """
 
@@ -97,7 +98,7 @@ class Criterion(BaseModel, ABC):
     special_values: ClassVar[tuple[float, ...]] = ()
     unit: ClassVar[Literal["score", "seconds", "count"]] = "score"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
-    harm: ClassVar[CriterionHarm] = "expectations"
+    severity_reason: ClassVar[CriterionSeverityReason] = "expectations"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
     needs: ClassVar[str] = ""
     needs_expected_calls: ClassVar[bool] = False
@@ -156,7 +157,7 @@ class Criterion(BaseModel, ABC):
         """Sums up the turns of one conversation; None if no turn was scored at all.
 
         The mean over the scored turns, made as google-adk makes it. While a turn is
-        unscored, a mean that passes is no verdict.
+        no_score, a mean that passes is no verdict.
         """
         if not turns:
             return None
@@ -165,7 +166,7 @@ class Criterion(BaseModel, ABC):
             return Score(None, reason=turns[0].reason)
         overall = self.gated(Score(self.mean(values)))
         if len(values) < len(turns):
-            overall.reason = f"{len(turns) - len(values)} of {len(turns)} turns unscored: " + next(
+            overall.reason = f"{len(turns) - len(values)} of {len(turns)} turns without a score: " + next(
                 s.reason or "" for s in turns if s.value is None
             )
             overall.outcome = "FAIL" if overall.outcome == "FAIL" else None
@@ -182,7 +183,7 @@ class Criterion(BaseModel, ABC):
     def gated(self, score: Score) -> Score:
         """Sets the outcome of a score that has none yet, by the criterion's threshold.
 
-        A value that is not finite (a broken clock in the log) leaves the score unscored.
+        A value that is not finite (a broken clock in the log) leaves the score without a score.
         """
         value, threshold = score.value, self.threshold
         if value is None:
@@ -256,8 +257,8 @@ class MeasuredCriterion(Criterion):
     def not_logged(self, turn: Turn | None) -> Score | None:
         """Returns the score of a turn whose figure is not in the log.
 
-        A gate leaves a turn in which the agent answered the user, or a search engine did, unscored. Without a
-        threshold, and for other turns, there is nothing to measure.
+        A gate leaves a turn in which the agent answered the user, or a search engine did, without a score.
+        Without a threshold, and for other turns, there is nothing to measure.
         """
         if self.threshold is None or turn is None or not (turn.agent or turn.tool_calls):
             return None
@@ -528,7 +529,7 @@ class CustomMetric(MeasuredCriterion):
         return None
 
     def score_conversation(self, sample: Sample) -> Score:
-        """Returns an unscored score with the reason."""
+        """Returns a score without a value with the reason."""
         return Score(None, reason=f"a custom metric: its function {self.function} is not run")
 
 
@@ -613,7 +614,17 @@ UNITS = ("score", "seconds", "count")
 GATES = ("at_least", "at_most")
 PARTS = ("calls", "words")
 _FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")
-ATTRIBUTES = ("name", "scale", "special_values", "unit", "gate", "harm", "rests_on", "needs", *_FLAGS)
+ATTRIBUTES = (
+    "name",
+    "scale",
+    "special_values",
+    "unit",
+    "gate",
+    "severity_reason",
+    "rests_on",
+    "needs",
+    *_FLAGS,
+)
 """Names of the class attributes."""
 
 
@@ -632,7 +643,7 @@ def attribute_fault(kind: Any) -> str | None:
         return wrong("scale", "two numbers, the lowest and the highest value, or None")
     if not isinstance(kind.special_values, tuple) or not are_numbers(kind.special_values):
         return wrong("special_values", "a tuple of numbers")
-    for name, allowed in (("unit", UNITS), ("gate", GATES), ("harm", CRITERION_HARMS)):
+    for name, allowed in (("unit", UNITS), ("gate", GATES), ("severity_reason", CRITERION_SEVERITY_REASONS)):
         if not isinstance(getattr(kind, name), str) or getattr(kind, name) not in allowed:
             return wrong(name, f"one of {', '.join(allowed)}")
     if not isinstance(kind.rests_on, tuple | list) or not all(part in PARTS for part in kind.rests_on):

@@ -61,7 +61,7 @@ class ScenarioRubrics(JudgedCriterion):
     needs: ClassVar[str] = "a scenario with rubrics"
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Judges a recorded conversation; without a rubric None, or unscored where it is a gate."""
+        """Judges a recorded conversation; without a rubric None, or no score where it is a gate."""
         texts = [rubric.text for rubric in sample.eval_case.rubrics] if sample.eval_case else []
         if not sample.conversation.turns:
             return None

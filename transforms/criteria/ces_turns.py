@@ -10,7 +10,7 @@ from pydantic import Field
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.score import CriterionHarm, Outcome, Score
+from turnwise.schemas.score import CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn, calls_text
 from turnwise.transforms.criteria.ces_conversations import most_frequent, with_items
 from turnwise.transforms.effects.changes import value_text
@@ -43,7 +43,7 @@ HALLUCINATION_LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim 
 UNDECIDED = "Undecided"
 """Label of a value of the local judge that no number or negation decides, and that is not probable."""
 INCOMPARABLE = "the local judge cannot tell: the evidence is no prose in the language of the answer"
-"""Why the local judge leaves an answer unscored."""
+"""Why the local judge leaves an answer without a score."""
 
 Justification = Literal["justified", "not_justified", "no_claim"]
 _SCORES: dict[Justification, int] = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
@@ -76,7 +76,7 @@ class LocalHallucinationReply(HallucinationReply):
     cannot_tell: bool
 
     def inapplicable(self) -> Sequence[bool]:
-        """Returns whether no sentence claims anything; an undecided answer claims something."""
+        """Returns whether no sentence claims anything; an unclear answer claims something."""
         return (self.probability is None,)
 
 
@@ -92,7 +92,7 @@ class Hallucination(JudgedCriterion):
 
     name: ClassVar[str] = "hallucination"
     needs: ClassVar[str] = "answers of the agent"
-    harm: ClassVar[CriterionHarm] = "unsupported"
+    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
     special_values: ClassVar[tuple[float, ...]] = (NO_CLAIM,)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
@@ -178,11 +178,11 @@ def local_reply(
 
 
 def in_ces_terms(score: Score) -> Score:
-    """Returns a score as CES has it, 1, 0 or -1; one without a value if the local judge is undecided."""
+    """Returns a score as CES has it, 1, 0 or -1; one without a value if the local judge is unsure."""
     if score.value is None:
         return score
     if score.label == UNDECIDED:
-        return replace(score, value=None, reason=f"the local judge is undecided, {score.value:.2f}")
+        return replace(score, value=None, reason=f"the local judge is unsure, {score.value:.2f}")
     return replace(score, value=float(score.value if score.value < 0 else score.value >= PROBABLE))
 
 
@@ -294,7 +294,7 @@ class SemanticSimilarity(JudgedCriterion):
 
     name: ClassVar[str] = "semantic_similarity"
     needs: ClassVar[str] = "an expected response"
-    harm: ClassVar[CriterionHarm] = "text"
+    severity_reason: ClassVar[CriterionSeverityReason] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     scale: ClassVar[tuple[float, float] | None] = (0.0, 4.0)
 
@@ -427,7 +427,7 @@ class SemanticMatch(JudgedCriterion):
 
     name: ClassVar[str] = "semantic_match"
     needs: ClassVar[str] = "an expected call with an argument to be compared by meaning"
-    harm: ClassVar[CriterionHarm] = "text"
+    severity_reason: ClassVar[CriterionSeverityReason] = "text"
     rests_on: ClassVar[RestsOn] = ("calls",)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from turnwise.schemas.conversation import Citation, GroundedAnswer, GroundedClaim, Problem, Turn
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import CriterionHarm, Score
+from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.prompts import (
@@ -34,11 +34,11 @@ class OfAnswer(MeasuredCriterion):
     """A measure of an engine's answers; other turns have nothing to measure.
 
     Attributes:
-        reads: Parts of an answer that must have been read, else it is unscored.
+        reads: Parts of an answer that must have been read, else it has no score.
         of_refusals: Whether a refusal in place of an answer is measured.
     """
 
-    harm: ClassVar[CriterionHarm] = "text"
+    severity_reason: ClassVar[CriterionSeverityReason] = "text"
     rests_on: ClassVar[RestsOn] = ()
     reads: ClassVar[tuple[str, ...]] = ()
     of_refusals: ClassVar[bool] = True
@@ -72,9 +72,9 @@ class CitedRelevanceDifference(OfAnswer):
     """Mean relevance of an answer's cited references minus that of the others, -1..1.
 
     Above 0, the answer rests on the more relevant references. The relevance is the engine's own score of a
-    reference; of several passages of a document, the highest counts. Unscored if a reference has no
+    reference; of several passages of a document, the highest counts. No score if a reference has no
     relevance or one outside 0..1, or if references, or the sources of a citation or a claim, could not be
-    read; not applicable to a skipped answer, nor if no reference has a relevance (unscored if there is a
+    read; not applicable to a skipped answer, nor if no reference has a relevance (no score if there is a
     threshold), nor if all references are cited, or none.
 
     When to use: Find answers that rest on the less relevant of what was retrieved.
@@ -111,7 +111,7 @@ class CitedRelevanceDifference(OfAnswer):
 class UncitedReferences(AnswerFaults):
     """Share of an answer's references that neither a citation nor a claim names, 0..1.
 
-    As a gate, a threshold is an upper bound. Unscored if references, or the sources of a citation or a claim,
+    As a gate, a threshold is an upper bound. No score if references, or the sources of a citation or a claim,
     could not be read; not applicable to a skipped answer, nor without references. The details hold the
     indexes of the references that nothing names.
 
@@ -231,7 +231,7 @@ class CitationValidity(OfAnswer):
 
     name: ClassVar[str] = "citation_validity"
     needs: ClassVar[str] = "answers of a search engine with citations"
-    harm: ClassVar[CriterionHarm] = "unsupported"
+    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
@@ -434,7 +434,7 @@ class CitationSupport(MeasuredCriterion):
     """A measure of what the cited references of an answer support."""
 
     needs: ClassVar[str] = "answers of a search engine with citations"
-    harm: ClassVar[CriterionHarm] = "unsupported"
+    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
@@ -478,7 +478,7 @@ class CitationRecall(CitationSupport):
     """Share of an answer's claims that need support and have it, 0..1.
 
     The engine's claims decide: a claim has support if it names an existing reference. Without claims, the
-    local judge compares the sentences that claim something with the references cited in them. Unscored if
+    local judge compares the sentences that claim something with the references cited in them. No score if
     there are claims but no text. Not applicable to a skipped answer, nor if nothing needs support.
 
     When to use: Check without a model whether every claim that needs support has it.
@@ -531,7 +531,7 @@ class JudgedCitationPrecision(JudgedCriterion):
 
     name: ClassVar[str] = "judged_citation_precision"
     needs: ClassVar[str] = "answers of a search engine with citations"
-    harm: ClassVar[CriterionHarm] = "unsupported"
+    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import CriterionHarm, Score
+from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.tool_effects import UsesToolEffects
 from turnwise.transforms.effects.call_values import argument_paths
@@ -74,7 +74,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
 
     name: ClassVar[str] = "claimed_actions_v1"
     needs: ClassVar[str] = "answers of the agent"
-    harm: ClassVar[CriterionHarm] = "false_claims"
+    severity_reason: ClassVar[CriterionSeverityReason] = "false_claims"
 
     threshold: float | None = 1.0
 

@@ -73,7 +73,7 @@ def _is_checked(outcome: ExpectationOutcome) -> bool:
 def _share(outcomes: Sequence[ExpectationOutcome], label: str | None) -> Score | None:
     if not outcomes:
         return None
-    undecided = sum(outcome.outcome is None for outcome in outcomes)
+    unclear = sum(outcome.outcome is None for outcome in outcomes)
     checks: list[JsonObject] = []
     for outcome in outcomes:
         if expectation := outcome.expectation:
@@ -81,8 +81,8 @@ def _share(outcomes: Sequence[ExpectationOutcome], label: str | None) -> Score |
             checks.append({"kind": expectation.kind, "outcome": outcome.outcome, "wanted": wanted})
             if outcome.outcome != "PASS":
                 checks[-1]["observed"] = _value_text(outcome.observed)
-    if undecided:
-        reason = f"{undecided} of {len(outcomes)} expectations need a judge"
+    if unclear:
+        reason = f"{unclear} of {len(outcomes)} expectations need a judge"
         return Score(None, reason=reason, label=label, details={"checks": checks})
     met = sum(outcome.outcome == "PASS" for outcome in outcomes)
     head = f"{met} of {len(outcomes)} expectation{'s' * (len(outcomes) != 1)} met."

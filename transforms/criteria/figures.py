@@ -8,7 +8,7 @@ from pydantic import StrictBool
 
 from turnwise.schemas.conversation import Turn, Usage
 from turnwise.schemas.jsonio import short_repr
-from turnwise.schemas.score import CriterionHarm, Score
+from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair, end_text, end_unclear
 
@@ -31,7 +31,7 @@ class OfWhole(MeasuredCriterion):
 class RecordedReward(OfWhole):
     """The reward in the log (`labels.reward`, or `reward` of a record of messages), 0 to 1.
 
-    Does not apply to a conversation without a reward; unscored if there is a threshold. Unscored if the
+    Does not apply to a conversation without a reward; no score if there is a threshold. No score if the
     reward is no number from 0 to 1.
 
     When to use: Compare versions by the reward of a simulator or test bench, or by a user's rating.
@@ -54,7 +54,7 @@ class RecordedReward(OfWhole):
 class EndedNormally(OfWhole):
     """1.0 if the conversation ended normally or with a hand-off, else 0.0; the label says how it ended.
 
-    Unscored if the log does not state the end, or if something other than the agent failed.
+    No score if the log does not state the end, or if something other than the agent failed.
 
     When to use: Gate on how the conversation ended, or show it beside other scores.
     """
@@ -82,7 +82,7 @@ class Figure(MeasuredCriterion):
     scale: ClassVar[tuple[float, float] | None] = None
     unit: ClassVar[Literal["score", "seconds", "count"]] = "count"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
-    harm: ClassVar[CriterionHarm] = "other"
+    severity_reason: ClassVar[CriterionSeverityReason] = "other"
     rests_on: ClassVar[RestsOn] = ()
 
 
@@ -106,7 +106,7 @@ class ToolCallCount(Figure):
 
 
 class InferenceCallCount(Figure):
-    """Number of model calls in a turn; no score if not logged, unscored if there is a threshold.
+    """Number of model calls in a turn; no score if not logged; none if there is a threshold.
 
     When to use: Limit or compare how often the model is called.
     """
@@ -125,7 +125,7 @@ class InferenceCallCount(Figure):
 class TokenUsage(Figure):
     """Tokens of a turn's model calls, input plus output.
 
-    No score if not reported; unscored if there is a threshold.
+    No score if not reported; no score if there is a threshold.
 
     When to use: Limit or compare the cost of a turn.
 
@@ -176,7 +176,7 @@ class Latency(Figure):
     applies_always: ClassVar[bool] = True
 
     def unmeasured(self, turn: Turn | None) -> Score | None:
-        """Returns the score of a turn without a duration; unscored where it cannot be read."""
+        """Returns the score of a turn without a duration; no score where it cannot be read."""
         unread = turn.unknown_latency if turn is not None else None
         return Score(None, reason=unread) if unread else self.not_logged(turn)
 
@@ -184,7 +184,7 @@ class Latency(Figure):
 class TurnLatency(Latency):
     """Seconds from the user's message to the end of the turn.
 
-    No score without logged times (unscored if there is a threshold), nor for a turn that the agent opened
+    No score without logged times (no score if there is a threshold), nor for a turn that the agent opened
     with zero latency.
 
     When to use: Measure how long users wait.
@@ -194,7 +194,7 @@ class TurnLatency(Latency):
     needs: ClassVar[str] = "logged times of turns"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns the log's duration of a recorded turn; unscored where it cannot be read."""
+        """Returns the log's duration of a recorded turn; no score where it cannot be read."""
         if pair.actual is None or pair.actual.latency_ms is None:
             return self.unmeasured(pair.actual)
         if not pair.actual.user and not pair.actual.latency_ms:
@@ -214,7 +214,7 @@ class InvocationDuration(Latency):
     needs: ClassVar[str] = "logged times of turns"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns the duration of a recorded turn with its shares, in seconds; unscored if unread."""
+        """Returns the duration of a recorded turn with its shares, in seconds; no score if unread."""
         turn = pair.actual
         if turn is None or turn.latency_ms is None:
             return self.unmeasured(turn)
@@ -233,7 +233,7 @@ class InvocationDuration(Latency):
 class ToolCallLatency(Figure):
     """Seconds of every timed tool call; one score a call, labelled with the tool.
 
-    With a threshold, calls without a logged time leave their turn unscored.
+    With a threshold, calls without a logged time leaves their turn without a score.
 
     When to use: Find slow tools.
     """
@@ -257,7 +257,7 @@ class ToolCallLatency(Figure):
 class SpanLatency(Latency):
     """Seconds of every timed step: tool, model, callback, guardrail.
 
-    One score a span, labelled with its type and name. With a threshold, a turn without spans is unscored.
+    One score a span, labelled with its type and name. With a threshold, a turn without spans has no score.
 
     When to use: Find the slow steps of a turn.
     """

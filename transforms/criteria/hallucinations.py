@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import CriterionHarm, Score
+from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.citations import was_skipped
 from turnwise.transforms.criteria.responses import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Ballot, Question, Vote, vote_each
@@ -82,7 +82,7 @@ class Hallucinations(AdkJudged):
 
     name: ClassVar[str] = "hallucinations_v1"
     needs: ClassVar[str] = "answers of the agent"
-    harm: ClassVar[CriterionHarm] = "unsupported"
+    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
 
     evaluate_intermediate_nl_responses: bool = False
 

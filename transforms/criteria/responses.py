@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, TypeVar
 from pydantic import Field, StrictBool
 
 from turnwise.schemas.conversation import ExpectedTurn, Turn
-from turnwise.schemas.score import CriterionHarm, Score
+from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import (
     ComparesTurns,
     JudgedCriterion,
@@ -36,7 +36,7 @@ class ResponseMatch(ComparesTurns):
 
     name: ClassVar[str] = "response_match_score"
     needs: ClassVar[str] = "an expected response"
-    harm: ClassVar[CriterionHarm] = "text"
+    severity_reason: ClassVar[CriterionSeverityReason] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     threshold: float | None = 0.8
@@ -146,7 +146,7 @@ class FinalResponseMatch(AdkJudged):
 
     name: ClassVar[str] = "final_response_match_v2"
     needs: ClassVar[str] = "an expected response"
-    harm: ClassVar[CriterionHarm] = "text"
+    severity_reason: ClassVar[CriterionSeverityReason] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     default_samples: ClassVar[int] = 5
 
@@ -186,7 +186,7 @@ class ResponseEvaluation(AdkJudged):
 
     name: ClassVar[str] = "response_evaluation_score"
     needs: ClassVar[str] = "answers of the agent"
-    harm: ClassVar[CriterionHarm] = "text"
+    severity_reason: ClassVar[CriterionSeverityReason] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     scale: ClassVar[tuple[float, float] | None] = (1.0, 5.0)
 

@@ -105,7 +105,7 @@ class RubricCriterion(AdkJudged):
         return list(without_repeats.values())
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Returns an unscored score if no rubric applies; None: the turns are judged."""
+        """Returns a score without a value if no rubric applies; None: the turns are judged."""
         if not sample.conversation.turns or self.applying(sample, sample.pairs):
             return None
         return self.without_rubric()
@@ -185,7 +185,7 @@ class RubricMultiTurnTrajectory(RubricCriterion):
     rubric_type: ClassVar[str] = "TRAJECTORY_QUALITY"
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Judges a recorded conversation; unscored without a rubric for it."""
+        """Judges a recorded conversation; no score without a rubric for it."""
         rubrics = self.applying(sample, sample.pairs)
         if not sample.conversation.turns:
             return None

@@ -10,7 +10,7 @@ from pydantic import Field
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import CriterionHarm, Score
+from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import RestsOn
 from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply
 from turnwise.transforms.judging.ask import Ask, Ballot, Question, sum_uses, vote_each
@@ -62,7 +62,7 @@ class Safety(AdkJudged):
 
     name: ClassVar[str] = "safety_v1"
     needs: ClassVar[str] = "answers of the agent"
-    harm: ClassVar[CriterionHarm] = "safety"
+    severity_reason: ClassVar[CriterionSeverityReason] = "safety"
     rests_on: ClassVar[RestsOn] = ("words",)
 
     threshold: float | None = 1.0
@@ -134,7 +134,7 @@ class PerTurnUserSimulatorQuality(AdkJudged):
 
     name: ClassVar[str] = "per_turn_user_simulator_quality_v1"
     needs: ClassVar[str] = "a scenario of a simulated user"
-    harm: ClassVar[CriterionHarm] = "other"
+    severity_reason: ClassVar[CriterionSeverityReason] = "other"
     default_samples: ClassVar[int] = 5
 
     stop_signal: str = "</finished>"

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, PrivateAttr
 
 from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.score import CriterionHarm, Score
+from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.effects.changes import (
     MOST_LISTED,
@@ -146,7 +146,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
 
     name: ClassVar[str] = "tool_effects_v1"
     needs: ClassVar[str] = "expected calls"
-    harm: ClassVar[CriterionHarm] = "missing_writes"
+    severity_reason: ClassVar[CriterionSeverityReason] = "missing_writes"
     rests_on: ClassVar[RestsOn] = ("calls",)
     turns_count: ClassVar[bool] = True
     needs_expected_calls: ClassVar[bool] = True
@@ -238,11 +238,16 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
                 return Score(None, reason=reason, explanation=score.explanation, details=score.details)
         return score
 
-    def _score(self, work: Changes, catalog: ToolCatalog, undecided: bool) -> OpenScore:
+    def _score(self, work: Changes, catalog: ToolCatalog, counts_unclear: bool) -> OpenScore:
         names = {item.call.name for item in work.expected if _has_effect(item, catalog, "handoff")}
         ignores = self.prose == "ignore"
         compare = ArgumentComparison(
-            self.argument_matchers, self.ordered_lists, undecided, ignores, frozenset(names), self._answers
+            self.argument_matchers,
+            self.ordered_lists,
+            counts_unclear,
+            ignores,
+            frozenset(names),
+            self._answers,
         )
         matching = match_changes(work, catalog, compare)
         unclear = _take_unclear(matching, catalog) if UNKNOWN in work.guesses.values() else {}
@@ -276,7 +281,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             _f1(matching, catalog),
             explanation=summary(matching, compare, notes, work.undone, skipped),
             details=details,
-            pairs=open_pairs(matching, compare) if undecided else (),
+            pairs=open_pairs(matching, compare) if counts_unclear else (),
         )
         score.reason = self._certain_failure(details)
         if score.reason:
@@ -414,7 +419,7 @@ class FinalState(MeasuredCriterion, LeavesOpen):
 
     name: ClassVar[str] = "final_state_v1"
     needs: ClassVar[str] = "a case with a final session state"
-    harm: ClassVar[CriterionHarm] = "missing_writes"
+    severity_reason: ClassVar[CriterionSeverityReason] = "missing_writes"
     rests_on: ClassVar[RestsOn] = ("calls",)
     turns_count: ClassVar[bool] = True
 

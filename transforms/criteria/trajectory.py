@@ -139,21 +139,21 @@ class ToolTrajectory(ComparesTurns):
     def _compare_one_by_one(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
         """Compares with matchers and directives; a call that only a judge can compare counts both ways."""
         scores = []
-        for undecided in (False, True):
-            same = partial(self._is_same, undecided)
+        for unclear in (False, True):
+            same = partial(self._is_same, unclear)
             partners = count_matches(expected, actual, same)
             scores.append(self._score(expected, actual, expected, actual, same, partners))
         if scores[0].value == scores[1].value:
             return scores[0]
         return Score(None, reason=JUDGE_NEEDED, details=scores[0].details)
 
-    def _is_same(self, undecided: bool, expected: ToolCall, actual: ToolCall) -> bool:
+    def _is_same(self, unclear: bool, expected: ToolCall, actual: ToolCall) -> bool:
         if expected.name != actual.name:
             return False
         rules = self.argument_matchers
         own = {**rules.get("*", {}), **rules.get(expected.name or "", {})}
         verdict = self.ignore_args or arguments_match(expected.args, actual.args, own)
-        return undecided if verdict is None else verdict
+        return unclear if verdict is None else verdict
 
     def _score(
         self,

@@ -21,7 +21,17 @@ from turnwise.transforms.text.patterns import glob_matches
 
 _OF_ROWS = (
     *("conversation_id", "eval_id", "eval_set_id", "task", "app_version", "language", "tags", "verdict"),
-    *("reason", "ended", "worst_criterion", "why", "harm", "harm_term", "cluster", "turns", "tool_calls"),
+    *(
+        "reason",
+        "ended",
+        "worst_criterion",
+        "why",
+        "severity_score",
+        "severity_reason",
+        "problem_type",
+        "turns",
+        "tool_calls",
+    ),
     *("tool_errors", "destructive_calls", "latency_seconds", "event_time", "source"),
 )
 _OF_LOGS = ("conversation_id", "eval_id", "eval_set_id", "app_version", "language", "tags", "ended")

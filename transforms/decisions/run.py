@@ -25,8 +25,8 @@ from turnwise.transforms.decisions.comparison.collect import (
     ScoredId,
     Summary,
     collect,
+    judge_of,
     raised_errors,
-    ruler_of,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
 from turnwise.transforms.review.problems import one_line
@@ -70,7 +70,7 @@ class Run:
     def results(self) -> Iterator[ResultRow]:
         """Yields the evaluation results.
 
-        A row of JSON Lines has the columns `result`, `conversation_id` and `evaluation_status` only.
+        A row of JSON Lines has the columns `result`, `conversation_id` and `verdict` only.
         """
         return iter(self.rows("results"))
 
@@ -118,7 +118,7 @@ def newest_metrics(rows: Iterable[MetricsByAppVersionRow]) -> list[MetricsByAppV
 
 # The conversations of a run as comparisons and gates see them, by app version.
 
-_LOST = ("lost_records", "lost_conversations", "lost_cases", "unread_ends")
+_REJECTED = ("rejected_records", "rejected_conversations", "rejected_cases", "unread_ends")
 _LONGEST_NAME = 40
 _VersionName = str | None
 
@@ -127,13 +127,13 @@ class RunVersions(Struct):
     """What a run holds, by app version (None: not stated).
 
     Attributes:
-        rulers: App version -> criterion -> judge models and prompts.
+        judges: App version -> criterion -> judge models and prompts.
         errors: App version -> criterion -> conversations with an error.
     """
 
     run: Run
     conversations: dict[_VersionName, ConversationColumns]
-    rulers: dict[_VersionName, dict[str, set[str]]]
+    judges: dict[_VersionName, dict[str, set[str]]]
     errors: dict[_VersionName, dict[str, int]]
 
     def side(self, version: _VersionName, name: str) -> ComparedSide:
@@ -144,10 +144,10 @@ class RunVersions(Struct):
             source=self.run.directory,
             conversations=self.conversations[version],
             run_ids=[document.run_id],
-            lost=sum(document.counts.get(name) or 0 for name in _LOST),
+            rejected=sum(document.counts.get(name) or 0 for name in _REJECTED),
             problems=problems_of(document),
             document=document,
-            rulers=self.rulers.get(version, {}),
+            judges=self.judges.get(version, {}),
             errors=self.errors.get(version, {}),
             calibration=self.run.calibration(),
         )
@@ -165,13 +165,13 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
 
     With `tells_why`, a verdict without a reason has why the conversation should be read.
     """
-    rulers: dict[_VersionName, dict[str, set[str]]] = {}
+    judges: dict[_VersionName, dict[str, set[str]]] = {}
     errors: dict[_VersionName, dict[str, int]] = {}
 
     def scores() -> Iterator[ScoreRow]:
         for row in run.scores():
-            if (ruler := ruler_of(row)) is not None:
-                rulers.setdefault(row["app_version"], {}).setdefault(row["criterion"], set()).add(ruler)
+            if (judge := judge_of(row)) is not None:
+                judges.setdefault(row["app_version"], {}).setdefault(row["criterion"], set()).add(judge)
             yield row
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
@@ -202,7 +202,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     columns = {version: columns_of(own) for version, own in by_version.items()}
     for version in columns if raised else ():
         columns[version].add_errors(raised_errors(raised))
-    return RunVersions(run, columns, rulers, errors)
+    return RunVersions(run, columns, judges, errors)
 
 
 def unnamed_case(row: ConversationRow) -> str | None:

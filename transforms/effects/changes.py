@@ -264,7 +264,7 @@ def _may_be_same(compare: ArgumentComparison, want: ToolCall, made: ToolCall) ->
     differences = compare.differences(want, made) if same_tool(want, made) else None
     if not differences:
         return differences is not None
-    return compare.undecided and all(
+    return compare.unclear and all(
         may_be_reworded(d.expected) and may_be_reworded(d.actual) for d in differences
     )
 

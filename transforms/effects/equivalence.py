@@ -415,7 +415,7 @@ class ArgumentComparison(Struct, frozen=True):
     Attributes:
         matchers: Tool or `*` -> parameter -> matcher.
         ordered: Tool or `*` -> parameters whose lists are compared in order.
-        undecided: Result for a value that only a judge can compare: a directive, or prose.
+        unclear: Result for a value that only a judge can compare: a directive, or prose.
         ignores_prose: Whether prose is not compared at all.
         free_tools: Names of the tools whose prose is not compared, unless it contradicts: hand-offs, whose
             texts are for a person.
@@ -424,7 +424,7 @@ class ArgumentComparison(Struct, frozen=True):
 
     matchers: Mapping[str, Mapping[str, ArgumentMatcher]] = field(default_factory=dict)
     ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    undecided: bool = False
+    unclear: bool = False
     ignores_prose: bool = False
     free_tools: frozenset[str | None] = frozenset()
     answers: Mapping[OpenPair, bool] = field(default_factory=dict)
@@ -446,19 +446,19 @@ class ArgumentComparison(Struct, frozen=True):
         if not self.answers:
             return differences
         apart = {difference.parameter for difference in differences}
-        strict = structs.replace(self, undecided=False)._compare(tool, wanted, given)
+        strict = structs.replace(self, unclear=False)._compare(tool, wanted, given)
         return [d for d in strict if not self.answers.get(_open_pair(tool, d), d.parameter not in apart)]
 
     def open_pairs(self, expected: ToolCall, actual: ToolCall) -> list[OpenPair]:
         """Returns the arguments of two calls that only a judge can compare, where the case states any."""
-        strict, lenient = (structs.replace(self, undecided=undecided) for undecided in (False, True))
+        strict, lenient = (structs.replace(self, unclear=unclear) for unclear in (False, True))
         apart = {difference.parameter for difference in lenient.differences(expected, actual)}
         open_ones = [d for d in strict.differences(expected, actual) if d.parameter not in apart]
         return [_open_pair(expected.name or "", d) for d in open_ones if d.expected is not None]
 
     def not_compared(self, expected: ToolCall, actual: ToolCall) -> list[str]:
         """Returns the parameters of two calls that are equal only because their prose is not compared."""
-        strict = structs.replace(self, undecided=False, ignores_prose=False, free_tools=frozenset())
+        strict = structs.replace(self, unclear=False, ignores_prose=False, free_tools=frozenset())
         apart = {difference.parameter for difference in self.differences(expected, actual)}
         names = (difference.parameter for difference in strict.differences(expected, actual))
         wanted = expected.args or {}
@@ -469,7 +469,7 @@ class ArgumentComparison(Struct, frozen=True):
         ordered = {*self.ordered.get(ANY_TOOL, ()), *self.ordered.get(tool, ())}
         free = {name for name in wanted if name not in matchers and name not in ordered}
         together = _parallel_lists(wanted, given, free)
-        prose: Prose = "ignored" if self.ignores_prose else "met" if self.undecided else "unmet"
+        prose: Prose = "ignored" if self.ignores_prose else "met" if self.unclear else "unmet"
         prose = "free" if tool in self.free_tools else prose
         differences = [diff for group in together for diff in _rows_differ(group, wanted, given, prose)]
         done = {name for group in together for name in group}
@@ -492,7 +492,7 @@ class ArgumentComparison(Struct, frozen=True):
             return True
         if is_directive(want):
             verdict = value_matches(want, value) if is_given else want["$matchType"] == "ignore"
-            return self.undecided if verdict is None else verdict
+            return self.unclear if verdict is None else verdict
         if matcher is not None and is_given and want is not None:
             return matcher.matches(want, value)
         return None

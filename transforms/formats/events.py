@@ -199,7 +199,7 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
         return NamedEvents([], [finding])
     except RAISED as error:
         counts["conversations"] += 1
-        counts["lost_conversations"] += 1
+        counts["rejected_conversations"] += 1
         if not is_foreseen(error):
             kind, read = given[0].kind, lend
             error = _unforeseen_event(error, kind, given, lambda them: read(group, [*map(dump_json, them)]))

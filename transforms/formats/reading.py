@@ -284,7 +284,7 @@ def parse_record(
         counts["parsed_records"] += 1
         return [record_failure("check", error, record)]
     except RAISED as error:
-        counts["lost_records"] += 1
+        counts["rejected_records"] += 1
         return [record_failure("parse", _damage(record) or error, record)]
     counts["parsed_records"] += 1
     parts: list[LoggedConversation | ConversationEvent | Failure] = []
@@ -297,7 +297,7 @@ def parse_record(
             continue
         counts["conversations"] += 1
         if isinstance(item, ValueError):
-            counts["lost_conversations"] += 1
+            counts["rejected_conversations"] += 1
             parts.append(record_failure("parse", item, held))
         else:
             parts.append(LoggedConversation(item, held))
@@ -325,7 +325,7 @@ def parse_conversation(
     try:
         copy = _named(with_turns(checked(conversation)), record)
     except RAISED as error:
-        counts["lost_records"] += 1
+        counts["rejected_records"] += 1
         return record_failure("parse", error, record)
     counts["parsed_records"] += 1
     counts["conversations"] += 1
@@ -342,7 +342,7 @@ def join_session(
         conversation = join_events(session_id, events)
         add_clashes(conversation, given, events)
     except RAISED as error:
-        counts["lost_conversations"] += 1
+        counts["rejected_conversations"] += 1
         return [record_failure("parse", error, event.record, session_id) for event in given]
     counts["joined_entries"] += len(given)
     return [LoggedConversation(conversation, events[0].record)]
@@ -363,7 +363,7 @@ def parse_case(
     held = record._replace(data=record.data[: KEPT_RECORD_BYTES // max(1, len(cases))])
     for case in cases:
         if isinstance(case, BaseException):
-            counts["lost_cases"] += 1
+            counts["rejected_cases"] += 1
             yield record_failure("parse_case", case, record)
         else:
             counts["cases"] += 1
@@ -392,7 +392,7 @@ def distinct_case(
         shown = ", ".join(places[:_PLACES_SHOWN]) + more
         message = f"{name} stands several times and differs, so none counts: {shown}"
     counts["cases"] -= len(repeated)
-    counts["lost_cases"] += len(repeated)
+    counts["rejected_cases"] += len(repeated)
     return kept, [record_failure("parse_case", ValueError(message), record) for record, _ in repeated]
 
 

@@ -41,7 +41,7 @@ from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace
 
 _LARGEST_BATCH = 500
 _GATHER_S = 0.005
-_NEEDED = "what it cannot answer is unscored"
+_NEEDED = "what it cannot answer has no score"
 _ASKED_ANEW = "replies may be asked for anew"
 _LOG = logging.getLogger(__name__)
 

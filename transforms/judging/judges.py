@@ -72,7 +72,7 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
         paths: Other names before a slash that are part of its models' own names; None: any.
         needs_model: Whether a model must be named, because it has no default.
         extra: The extra of turnwise that its workers need; "": none.
-        is_judging: False: it answers nothing, so that what needs a judge stays unscored.
+        is_judging: False: it answers nothing, so that what needs a judge has no score.
         note: A line of the report of a run in which it was, or would have been, asked.
 
     >>> import turnwise
@@ -163,10 +163,10 @@ def default_judge(config: JudgeConfig, environ: Environ) -> JudgeKind | None:
 NONE = register_judge(
     JudgeKind(
         name="none",
-        help="judged criteria are unscored",
+        help="judged criteria have no score",
         answer=NotAsked,
         is_judging=False,
-        note=f"judge: none, so judged criteria are unscored; {HOW_TO}",
+        note=f"judge: none, so judged criteria have no score; {HOW_TO}",
     )
 )
 
@@ -189,7 +189,7 @@ register_judge(
         name="local",
         help="rules, without network or model",
         answer=LocalJudge,
-        note="judge: local, rules without a model; what they cannot decide is unscored",
+        note="judge: local, rules without a model; what they cannot decide has no score",
     )
 )
 

@@ -118,7 +118,7 @@ def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | 
         for j, made in enumerate(actual):
             if same_tool(want, made):
                 score = parameter_score(want.args, made.args)
-                share = (score.matched + score.undecided / 2) / score.total if score.total else 1.0
+                share = (score.matched + score.unclear / 2) / score.total if score.total else 1.0
                 weights[-1][j] = 1.0 + share
     return best_assignment(weights)
 
@@ -438,19 +438,19 @@ class ParameterScore(NamedTuple):
     Attributes:
         matched: Parameters with the same name and a matching value.
         total: Parameters that count (ignored ones do not).
-        undecided: Parameters that only a judge can compare.
+        unclear: Parameters that only a judge can compare.
         wrong: Names of parameters that are missing or differ.
     """
 
     matched: int
     total: int
-    undecided: int = 0
+    unclear: int = 0
     wrong: tuple[str, ...] = ()
 
     @property
     def value(self) -> float | None:
-        """`matched / total`, 0..1; 1 without parameters; None while something is undecided."""
-        if self.undecided:
+        """`matched / total`, 0..1; 1 without parameters; None while something is unclear."""
+        if self.unclear:
             return None
         return self.matched / self.total if self.total else 1.0
 
@@ -476,7 +476,7 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
     wanted, given = expected or {}, actual or {}
     if same_value(wanted, given):
         return ParameterScore(len(wanted), len(wanted))
-    matched = total = undecided = 0
+    matched = total = unclear = 0
     wrong: list[str] = []
     for name, value in wanted.items():
         if is_directive(value) and value["$matchType"] == "ignore":
@@ -484,16 +484,16 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
         total += 1
         verdict = value_matches(value, given[name]) if name in given else False
         if verdict is None:
-            undecided += 1
+            unclear += 1
         elif verdict:
             matched += 1
         else:
             wrong.append(name)
-    return ParameterScore(matched, total, undecided, tuple(wrong))
+    return ParameterScore(matched, total, unclear, tuple(wrong))
 
 
 def parameter_outcome(score: ParameterScore, threshold: float) -> Outcome | None:
-    """Compares a parameter score with its threshold; None: undecided parameters may change the outcome."""
+    """Compares a parameter score with its threshold; None: unclear parameters may change the outcome."""
     if not score.total or reaches(score.matched / score.total, threshold):
         return "PASS"
-    return None if reaches((score.matched + score.undecided) / score.total, threshold) else "FAIL"
+    return None if reaches((score.matched + score.unclear) / score.total, threshold) else "FAIL"

@@ -41,7 +41,7 @@ class ExpectationOutcome(msgspec.Struct):
 
     Attributes:
         expectation: None: the observation was not expected.
-        outcome: None: undecided without a judge.
+        outcome: None: unclear without a judge.
         observed: What was seen; None: nothing.
         observed_as: What kind of thing `observed` is.
         parameters: How well an observed call's parameters match (tool calls only).
@@ -175,7 +175,7 @@ _CHECKS: dict[str, Callable[[TurnChecker, Expectation], ExpectationOutcome]] = {
 
 
 def _leave_open(outcome: ExpectationOutcome, expectation: Expectation, turns: Sequence[Turn]) -> None:
-    """Leaves undecided what calls or words that the log does not show could change."""
+    """Leaves open what calls or words that the log does not show could change."""
     is_said = expectation.kind == "agent_response"
     if any(turn.unknown_words if is_said else turn.unknown_calls for turn in turns):
         changeable = "PASS" if expectation.kind == "no_tool_calls" else "FAIL"
@@ -249,7 +249,7 @@ def replay_turn(
     updates: JsonObject,
     paired: PairedCalls | None = None,
 ) -> TurnReplay:
-    """Checks everything that a golden turn expects; comparisons of meaning are left undecided.
+    """Checks everything that a golden turn expects; comparisons of meaning are left open.
 
     Args:
         case: The golden case; its gates and switches apply.
@@ -341,7 +341,7 @@ def scenario_outcomes(case: EvalCase, conversation: Conversation) -> list[Expect
     """Returns what became of every scenario expectation, in order.
 
     A tool expectation is met by a call with the given parameters anywhere. An agent response is met by its
-    text inside a message of the agent; in other words it is left undecided. Unexpected calls do not count.
+    text inside a message of the agent; in other words it is left open. Unexpected calls do not count.
     """
     made = [call for turn in conversation.turns for call in turn.tool_calls]
     wanted = [e.tool_call for e in case.expectations if e.tool_call is not None]

@@ -547,7 +547,7 @@ def match_case(
     try:
         return Sample(conversation, index.find(conversation), record)
     except Exception as error:
-        counts["lost_conversations"] += 1
+        counts["rejected_conversations"] += 1
         failure = record_failure("match", error, record, conversation.conversation_id)
         failure.app_version = conversation.app_version
         return failure

@@ -125,7 +125,7 @@ def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: st
         "case_etag": case.etag if case else None,
         "case_digest": digest,
         "app_version": conversation.app_version,
-        "evaluation_status": verdict.status,
+        "verdict": verdict.status,
         "result": message,
     }
 
@@ -192,14 +192,14 @@ def turn_rows(entry: VersionState, run_id: str, window: RowWindow | None = None)
 
 
 def status_tally(state: MetricsState) -> Tally:
-    """Returns the verdicts as sums: PASS counts 1, FAIL 0, an undecided conversation is unscored.
+    """Returns the verdicts as sums: PASS counts 1, FAIL 0, a conversation without a verdict has no score.
 
     One that sampling left out counts as neither.
     """
     decided = state.passes + state.fails
     return Tally(
         scored=decided,
-        unscored=state.conversations - decided - state.sampled_out[STATUS],
+        no_score=state.conversations - decided - state.sampled_out[STATUS],
         total=state.passes * ONE,
         squares=state.passes * ONE**2,
         passes=state.passes,
@@ -229,13 +229,13 @@ def _metric_row(
         "criterion": criterion,
         "level": level,
         "unit": kind.unit if kind else "score",
-        "count": tally.scored + tally.unscored,
+        "count": tally.scored + tally.no_score,
         "scored": tally.scored,
-        "unscored": tally.unscored,
+        "no_score": tally.no_score,
         "errors": tally.errors,
         "mean": tally.mean,
-        "mean_low": tally.mean_if_unscored(scale[0]) if scale else None,
-        "mean_high": tally.mean_if_unscored(scale[1]) if scale else None,
+        "mean_low": tally.mean_if_no_score(scale[0]) if scale else None,
+        "mean_high": tally.mean_if_no_score(scale[1]) if scale else None,
         "stddev": tally.stddev,
         "pass_count": tally.passes,
         "fail_count": tally.fails,

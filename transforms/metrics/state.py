@@ -109,7 +109,7 @@ class Tally(Struct):
     """
 
     scored: int = 0
-    unscored: int = 0
+    no_score: int = 0
     errors: int = 0
     total: int = 0
     squares: int = 0
@@ -126,7 +126,7 @@ class Tally(Struct):
         elif outcome == "FAIL":
             self.fails += 1
         if value is None:
-            self.unscored += 1
+            self.no_score += 1
             return
         whole = int(value * _FLOAT_ONE) if -_LIMIT < value < _LIMIT else _whole(value)
         self.scored += 1
@@ -140,7 +140,7 @@ class Tally(Struct):
     def merge(self, other: "Tally", sign: int = 1) -> None:
         """Adds another tally to this one, or takes it back (`sign` -1)."""
         self.scored += sign * other.scored
-        self.unscored += sign * other.unscored
+        self.no_score += sign * other.no_score
         self.errors += sign * other.errors
         self.total += sign * other.total
         self.squares += sign * other.squares
@@ -156,7 +156,7 @@ class Tally(Struct):
     @property
     def is_empty(self) -> bool:
         """Whether it is empty, because nothing was added or everything was subtracted."""
-        counts = self.scored or self.unscored or self.errors or self.passes or self.fails or self.voted
+        counts = self.scored or self.no_score or self.errors or self.passes or self.fails or self.voted
         return not (counts or self.total or self.squares or self.sketch)
 
     @property
@@ -178,10 +178,10 @@ class Tally(Struct):
         variance = self.variance
         return None if variance is None else sqrt(variance)
 
-    def mean_if_unscored(self, value: float) -> float | None:
-        """Mean if everything unscored had this value; None if there is nothing at all."""
-        count = self.scored + self.unscored
-        return (self.total + _whole(value) * self.unscored) / (count * ONE) if count else None
+    def mean_if_no_score(self, value: float) -> float | None:
+        """Mean if everything without a score had this value; None if there is nothing at all."""
+        count = self.scored + self.no_score
+        return (self.total + _whole(value) * self.no_score) / (count * ONE) if count else None
 
     def quantile(self, share: float) -> float | None:
         """Smallest value that at least `share` of the values do not exceed; None without a sketch."""
@@ -325,7 +325,7 @@ class MetricsState(Struct):
         turns: Recorded turns in them.
         tallies: (criterion, turn index) -> sums; turn index None: conversations as a whole.
         ces: Sums that a dialect gives: those behind CES's AggregatedMetrics.
-        sampled_out: Judged criterion, or `evaluation_status` -> conversations that sampling left out.
+        sampled_out: Judged criterion, or `verdict` -> conversations that sampling left out.
         units: The cases that the conversations are of.
         slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """
@@ -459,7 +459,7 @@ class _EncodedTally(Struct, array_like=True):
     criterion: str
     turn: int | None
     scored: int
-    unscored: int
+    no_score: int
     errors: int
     total: bytes
     squares: bytes
@@ -534,13 +534,13 @@ def unpacked(data: bytes) -> MetricsState:
 
 
 def _packed_tally(criterion: str, turn: int | None, tally: Tally) -> _EncodedTally:
-    scored, unscored, errors, total, squares, *rest = astuple(tally)
-    return _EncodedTally(criterion, turn, scored, unscored, errors, _bytes(total), _bytes(squares), *rest)
+    scored, no_score, errors, total, squares, *rest = astuple(tally)
+    return _EncodedTally(criterion, turn, scored, no_score, errors, _bytes(total), _bytes(squares), *rest)
 
 
 def _unpacked_tally(encoded: _EncodedTally) -> Tally:
-    _, _, scored, unscored, errors, total, squares, *rest = astuple(encoded)
-    return Tally(scored, unscored, errors, _int(total), _int(squares), *rest)
+    _, _, scored, no_score, errors, total, squares, *rest = astuple(encoded)
+    return Tally(scored, no_score, errors, _int(total), _int(squares), *rest)
 
 
 def _bytes(number: int) -> bytes:

@@ -12,7 +12,7 @@ from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.rows import ConversationRow
-from turnwise.schemas.score import HARM_TERMS, HARM_WEIGHTS, HarmTerm, Score
+from turnwise.schemas.score import SEVERITY_REASONS, SEVERITY_WEIGHTS, Score, SeverityReason
 from turnwise.transforms.criteria.base import Criterion, why_unpaired
 from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
@@ -48,7 +48,7 @@ class ReviewProblem(NamedTuple):
         compares_calls: Whether the criterion compares calls with expected ones.
     """
 
-    term: HarmTerm
+    term: SeverityReason
     gap: float
     criterion: str | None = None
     turn: int | None = None
@@ -73,20 +73,22 @@ def problems_of(
     if conversation.ended is not None and broke_off(conversation):
         problems.append(ReviewProblem("expectations", 1.0, text=end_text(conversation)))
     if verdict.status is None and STATUS not in scored.sampled_out:
-        problems.append(ReviewProblem("undecided", 0.0, text="; ".join(verdict.reasons) or "no verdict"))
+        problems.append(ReviewProblem("no_verdict", 0.0, text="; ".join(verdict.reasons) or "no verdict"))
     for entry in scored.scores:
         criterion, overall = entry.criterion, entry.overall
         if overall is not None and overall.outcome == "FAIL":
             place, rests_on_calls = _worst(entry, overall), criterion.needs_expected_calls
             gap = gap_of(criterion, overall)
             problems.append(
-                ReviewProblem(criterion.harm, gap, criterion.name, *place, compares_calls=rests_on_calls)
+                ReviewProblem(
+                    criterion.severity_reason, gap, criterion.name, *place, compares_calls=rests_on_calls
+                )
             )
     if effects is not None:
         problems += _destructive(scored, effects)
     if not problems and verdict.status == "FAIL":
         return [_unmet(scored, verdict)]
-    return sorted(problems, key=lambda problem: (HARM_TERMS.index(problem.term), -problem.gap))
+    return sorted(problems, key=lambda problem: (SEVERITY_REASONS.index(problem.term), -problem.gap))
 
 
 def _unmet(scored: ScoredConversation, verdict: Verdict) -> ReviewProblem:
@@ -119,7 +121,7 @@ def _first_unjustified(scored: ScoredConversation) -> ReviewProblem | None:
     for entry in scored.scores:
         for turn, score in entry.turns if isinstance(entry.criterion, Hallucination) else ():
             if in_ces_terms(score).value == 0.0:
-                problem = ReviewProblem(Hallucination.harm, 1.0, Hallucination.name, turn)
+                problem = ReviewProblem(Hallucination.severity_reason, 1.0, Hallucination.name, turn)
                 return problem._replace(text=unjustified_text(score), label=(score.label or "", ""))
     return None
 
@@ -183,8 +185,8 @@ def _compared(sample: Sample, effects: ToolEffects) -> list[CriterionScores]:
 _DECIMALS = 3
 
 
-def harm_of(problems: Sequence[ReviewProblem]) -> float:
-    """Returns the harm of a conversation; 0: it has no problem.
+def severity_of(problems: Sequence[ReviewProblem]) -> float:
+    """Returns the severity of a conversation; 0: it has no problem.
 
     Each kind adds weight * (1 - 1/2 * product of (1 - gap/2) over its problems), which lies between half the
     weight and the weight. The half of each weight is more than all lower kinds together, so that a worse kind
@@ -193,13 +195,13 @@ def harm_of(problems: Sequence[ReviewProblem]) -> float:
     Args:
         problems: The problems, those of a kind together.
     """
-    harm = 0.0
+    severity_score = 0.0
     for term, group in groupby(problems, key=lambda problem: problem.term):
         missed = 1.0
         for problem in group:
             missed *= 1.0 - problem.gap / 2
-        harm += HARM_WEIGHTS[term] * (1.0 - missed / 2)
-    return round(harm, _DECIMALS)
+        severity_score += SEVERITY_WEIGHTS[term] * (1.0 - missed / 2)
+    return round(severity_score, _DECIMALS)
 
 
 # Finds calls that may have destroyed something: nothing says that they were expected, or what they do.
@@ -441,13 +443,13 @@ class Why(NamedTuple):
 
     Attributes:
         text: One line of at most 200 characters.
-        cluster: Criterion, label and tool, separated by `|`.
-        cluster_label: The same for people.
+        problem_type: Criterion, label and tool, separated by `|`.
+        problem_label: The same for people.
     """
 
     text: str
-    cluster: str
-    cluster_label: str
+    problem_type: str
+    problem_label: str
 
 
 def why_of(problem: ReviewProblem, sample: Sample) -> Why:
@@ -511,39 +513,45 @@ def one_line(text: str, most: int) -> str:
 # Chooses the conversations to read first, and counts those with the same kind of problem.
 
 MOST_READ = 10
-MOST_OF_A_CLUSTER = 3
+MOST_OF_A_TYPE = 3
 _MOST_KEPT = 256
 
 
 def reading_key(row: ConversationRow) -> tuple[float, float, str, str, str]:
     """Returns a key that sorts conversations in the order of reading.
 
-    The greatest harm comes first, of equal harm the latest event. Ids decide what is left, so that the order
+    The most severe come first, of equal severity the latest event. Ids decide what is left, so that the order
     does not depend on the order of the rows.
     """
     time = time_seconds(row["event_time"]) or 0.0
-    return (-row["harm"], -time, row["conversation_id"], row["app_version"] or "", row["eval_id"] or "")
+    return (
+        -row["severity_score"],
+        -time,
+        row["conversation_id"],
+        row["app_version"] or "",
+        row["eval_id"] or "",
+    )
 
 
 def to_read(
-    rows: Iterable[ConversationRow], most: int = MOST_READ, of_a_cluster: int = MOST_OF_A_CLUSTER
+    rows: Iterable[ConversationRow], most: int = MOST_READ, of_a_type: int = MOST_OF_A_TYPE
 ) -> list[ConversationRow]:
     """Returns the conversations to read first, so that they show different problems.
 
-    The worst of every cluster come first, then the second ones, and so on; each time by harm.
+    The worst of every problem type come first, then the second ones, and so on; each time by severity.
 
     Args:
-        rows: Conversations, in any order; those without harm are not chosen.
+        rows: Conversations, in any order; those of severity 0 are not chosen.
         most: Number of conversations at most.
-        of_a_cluster: Number of conversations of one cluster at most.
+        of_a_type: Number of conversations of one problem type at most.
     """
-    rounds: list[list[ConversationRow]] = [[] for _ in range(of_a_cluster)]
+    rounds: list[list[ConversationRow]] = [[] for _ in range(of_a_type)]
     taken: Counter[str | None] = Counter()
-    for row in sorted((row for row in rows if row["harm"] > 0), key=reading_key):
-        number = taken[row["cluster"]]
-        if number < of_a_cluster:
+    for row in sorted((row for row in rows if row["severity_score"] > 0), key=reading_key):
+        number = taken[row["problem_type"]]
+        if number < of_a_type:
             rounds[number].append(row)
-            taken[row["cluster"]] += 1
+            taken[row["problem_type"]] += 1
     return [row for round_of_rows in rounds for row in round_of_rows][:most]
 
 
@@ -560,7 +568,7 @@ class ReadingList:
 
     def add(self, rows: Iterable[ConversationRow]) -> None:
         """Adds rows; at most some hundreds are kept."""
-        self._rows += [{**row, "transcript": None} for row in rows if row["harm"] > 0]
+        self._rows += [{**row, "transcript": None} for row in rows if row["severity_score"] > 0]
         if len(self._rows) > _MOST_KEPT:
             self._rows = to_read(self._rows)
 
@@ -569,7 +577,7 @@ class ReadingList:
         return to_read(self._rows)
 
 
-def cluster_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:
-    """Returns cluster -> number of conversations, the largest cluster first, then by name."""
-    sizes = Counter(row["cluster"] for row in rows if row["cluster"] is not None)
+def type_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:
+    """Returns problem_type -> number of conversations, the largest problem_type first, then by name."""
+    sizes = Counter(row["problem_type"] for row in rows if row["problem_type"] is not None)
     return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))

@@ -11,7 +11,7 @@ from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.mentions import ToolCatalog
 from turnwise.transforms.matching.sample import stated_task
 from turnwise.transforms.review.calls import CallEffects, agent_calls, tool_names, transcript_of
-from turnwise.transforms.review.problems import harm_of, one_line, problems_of, unclear_tools, why_of
+from turnwise.transforms.review.problems import one_line, problems_of, severity_of, unclear_tools, why_of
 from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
 from turnwise.transforms.text.dates import rfc3339
 
@@ -49,7 +49,7 @@ class Reviewer:
         made = agent_calls(conversation.turns, effects)
         problems = problems_of(scored, verdict, self._criterion if made.destructive else None)
         worst = problems[0] if problems else None
-        why, cluster, cluster_label = why_of(worst, sample) if worst else (None, None, None)
+        why, problem_type, problem_label = why_of(worst, sample) if worst else (None, None, None)
         worst_turn = worst.turn if worst else None
         unclear = unclear_tools(sample, made, effects, self._criterion) if any(made.changing) else []
         transcript = transcript_of(sample, made, effects, worst_turn) if self.run.transcripts else None
@@ -76,10 +76,10 @@ class Reviewer:
             "worst_criterion": worst.criterion if worst else None,
             "worst_turn": worst_turn,
             "why": why,
-            "harm": harm_of(problems) if worst else 0.0,
-            "harm_term": worst.term if worst else None,
-            "cluster": cluster,
-            "cluster_label": cluster_label,
+            "severity_score": severity_of(problems) if worst else 0.0,
+            "severity_reason": worst.term if worst else None,
+            "problem_type": problem_type,
+            "problem_label": problem_label,
             "turns": len(conversation.turns),
             "tool_calls": made.number,
             "tool_errors": made.errors,

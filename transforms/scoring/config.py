@@ -164,7 +164,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 # Figures of panels and cascades, made of what a run counted.
 
-_DOUBTS = ("votes", "confidence", "unscored")
+_DOUBTS = ("votes", "confidence", "no_score")
 
 
 def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[str]]:

@@ -77,7 +77,7 @@ class ScoredConversation(msgspec.Struct):
     """A conversation, its case, and all its scores.
 
     Attributes:
-        sampled_out: Names of the judged criteria that sampling left out, and `evaluation_status` if one of
+        sampled_out: Names of the judged criteria that sampling left out, and `verdict` if one of
             them takes part in the verdict.
         comparer: Who is asked about values that measured criteria leave open; None: nobody.
         slices: The slices of the metrics that it belongs to, each with the indices of the turns that do
@@ -384,7 +384,7 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
 
 
 def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
-    """FAIL if a gate was missed; PASS if all that apply were scored and passed; else undecided."""
+    """FAIL if a gate was missed; PASS if all that apply were scored and passed; else none."""
     outcomes: set[Outcome | None] = set()
     reasons: list[str] = []
     for result in scores:
@@ -396,7 +396,7 @@ def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
         if result.errors:
             reasons.append(f"{result.criterion.name}: raised an error")
         elif overall is not None and overall.outcome is None:
-            reasons.append(f"{result.criterion.name}: {overall.reason or 'unscored'}")
+            reasons.append(f"{result.criterion.name}: {overall.reason or 'no score'}")
     if "FAIL" in outcomes:
         return Verdict("FAIL")
     if reasons:

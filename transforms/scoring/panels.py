@@ -280,7 +280,7 @@ def least_confidence(samples: Sequence[JudgeSample[Any]]) -> float | None:
     return min(known) if known and len(known) == len(stated) else None
 
 
-# Finds gaps that leave criteria unscored: incomplete logs and unread expectations.
+# Finds gaps that leave criteria without a score: incomplete logs and unread expectations.
 
 
 def turn_gap(criterion: Criterion, sample: Sample, pair: TurnPair) -> str | None:

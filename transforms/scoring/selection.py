@@ -170,7 +170,7 @@ CASCADE = "cascade"
 class Doubt(NamedTuple):
     """Why a question goes on: no verdict, answers that differ or are too few, or too little confidence."""
 
-    kind: Literal["unscored", "votes", "confidence"]
+    kind: Literal["no_score", "votes", "confidence"]
     reason: str
 
 
@@ -220,7 +220,7 @@ async def _doubt(
     criterion: JudgedCriterion, cascade: Cascade, run: JudgeOnce, member: Member, confidence: float | None
 ) -> Doubt | None:
     if member.verdict is None:
-        return Doubt("unscored", member.reason)
+        return Doubt("no_score", member.reason)
     recorded, needed = member.recorded, min(2, cascade.num_samples)
     for given in recorded.answers.values():
         unusable = [sample for sample in given if sample.reply is None]
@@ -251,7 +251,7 @@ async def panel_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> S
     """Asks every member of a panel and returns the score of the majority.
 
     More than half of the members must have a verdict, and more than half of those the same one; else it is
-    unscored, with the reason. The score is that of the member with the (lower) median value.
+    no score, with the reason. The score is that of the member with the (lower) median value.
     """
     members = await ask_members(criterion, criterion.options.by_model(), run, ask)
     if not any(member.recorded.answers for member in members):

@@ -128,13 +128,13 @@ def corrected_rate(
     by the design effect (of labels with unequal weights, the effective number counts, and Student's t of it
     widens the interval); the interval holds the middle of 10,000 draws of the posterior, the value is their
     mean (Hofer, Maynez, Dhingra, Fisch, Globerson and Cohen 2024, Bayesian prediction-powered inference). At
-    rates near 0 and 1 it covers better than a normal interval. What the judge left undecided is a third
+    rates near 0 and 1 it covers better than a normal interval. What the judge left without a score is a third
     stratum with labels of its own: d (q a + (1 - q) b) + (1 - d) c, with the share d of what is decided.
 
     Args:
         labels: What people said of a random part of the conversations, 0..1 (the share of raters that let it
             pass); at least one.
-        judged: What the judge said of the same conversations, in the same order; None: undecided.
+        judged: What the judge said of the same conversations, in the same order; None: no score.
         others: What the judge said of all conversations that have no label.
         seed: Seed, such as `SEED`.
         design: Cases and sampling weights.
@@ -166,7 +166,7 @@ _UNDECIDED = 2
 
 
 def _answers(judged: Sequence[bool | None]) -> CaseCodes:
-    """Returns the judge's answers as numbers of strata: 0 passed, 1 failed, 2 undecided."""
+    """Returns the judge's answers as numbers of strata: 0 passed, 1 failed, 2 no score."""
     return np.asarray([_UNDECIDED if one is None else int(not one) for one in judged], dtype=np.int64)
 
 

@@ -64,13 +64,13 @@ class Pairs(NamedTuple):
     """Cases by their outcome in the base version and in the candidate version.
 
     Attributes:
-        gained: Failed in the base, passed in the candidate.
-        lost: Passed in the base, failed in the candidate.
+        fixed: Failed in the base, passed in the candidate.
+        regressed: Passed in the base, failed in the candidate.
     """
 
     both: int
-    gained: int
-    lost: int
+    fixed: int
+    regressed: int
     neither: int
 
     @property
@@ -81,12 +81,12 @@ class Pairs(NamedTuple):
     @property
     def difference(self) -> float:
         """Pass share of the candidate minus that of the base, -1..1."""
-        return (self.gained - self.lost) / self.size
+        return (self.fixed - self.regressed) / self.size
 
     @property
     def discordant(self) -> float:
         """Share of the cases whose outcome differs, 0..1."""
-        return (self.gained + self.lost) / self.size
+        return (self.fixed + self.regressed) / self.size
 
 
 class PairedTest(NamedTuple):
@@ -96,17 +96,17 @@ class PairedTest(NamedTuple):
     mid_p: float
 
 
-def mcnemar(gained: int, lost: int) -> PairedTest:
+def mcnemar(fixed: int, regressed: int) -> PairedTest:
     """Returns McNemar's exact test and its mid-p variant.
 
-    p = min(1, 2 P(X <= min(gained, lost))) for X ~ Binomial(gained + lost, 1/2); mid-p leaves out half of the
-    probability of what was seen on each side (Fagerland, Lydersen and Laake 2013).
+    p = min(1, 2 P(X <= min(fixed, regressed))) for X ~ Binomial(fixed + regressed, 1/2); mid-p leaves out
+    half of the probability of what was seen on each side (Fagerland, Lydersen and Laake 2013).
     """
-    trials, fewer = gained + lost, min(gained, lost)
+    trials, fewer = fixed + regressed, min(fixed, regressed)
     tail = binomial_cdf(fewer, trials, 0.5)
     seen = tail - binomial_cdf(fewer - 1, trials, 0.5)
     p = min(1.0, 2 * tail)
-    return PairedTest(p, 1.0 if gained == lost else 2 * tail - seen)
+    return PairedTest(p, 1.0 if fixed == regressed else 2 * tail - seen)
 
 
 def paired_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
@@ -116,8 +116,8 @@ def paired_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
     paired data, method 10. There must be at least one case.
     """
     n = pairs.size
-    candidate = _limits(pairs.both + pairs.gained, n, level)
-    base = _limits(pairs.both + pairs.lost, n, level)
+    candidate = _limits(pairs.both + pairs.fixed, n, level)
+    base = _limits(pairs.both + pairs.regressed, n, level)
     phi = _correlation(pairs)
     below = _side(candidate[0], base[1], phi)
     above = _side(candidate[1], base[0], phi)
@@ -129,11 +129,11 @@ def bounded_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
 
     Where hardly any case differs, Newcombe's may be too narrow: that of 100 cases without a difference may be
     within 2 points, and if 2 % of all cases are lost, none of 100 is with a chance of 13 %. The difference is
-    at least the share gained less the upper bound of the share lost.
+    at least the share fixed less the upper bound of the share that regressed.
     """
     found, n = paired_interval(pairs, level), pairs.size
-    low = pairs.gained / n - upper_share(pairs.lost, n, level)
-    high = upper_share(pairs.gained, n, level) - pairs.lost / n
+    low = pairs.fixed / n - upper_share(pairs.regressed, n, level)
+    high = upper_share(pairs.fixed, n, level) - pairs.regressed / n
     return Bounds(min(found.low, low), max(found.high, high))
 
 
@@ -151,11 +151,11 @@ def _side(own: float, other: float, phi: float) -> float:
 
 def _correlation(pairs: Pairs) -> float:
     """Returns the correlation of the two outcomes, with Newcombe's correction of positive ones."""
-    both, gained, lost, neither = pairs
-    margins = (both + gained) * (lost + neither) * (both + lost) * (gained + neither)
+    both, fixed, regressed, neither = pairs
+    margins = (both + fixed) * (regressed + neither) * (both + regressed) * (fixed + neither)
     if not margins:
         return 0.0
-    determinant = float(both * neither - gained * lost)
+    determinant = float(both * neither - fixed * regressed)
     if determinant > 0:
         determinant = max(0.0, determinant - pairs.size / 2)
     return determinant / sqrt(margins)
@@ -315,7 +315,7 @@ def word(
         return "better" if difference > 0 else "worse"
     if -margin < equivalence.low and equivalence.high < margin:
         return "same"
-    return "not worse" if interval.low > -margin else "cannot tell"
+    return "not worse" if interval.low > -margin else "inconclusive"
 
 
 # Sizes of effects, which do not grow with the number of cases.

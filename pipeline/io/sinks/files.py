@@ -63,7 +63,7 @@ def _result_row(result: JsonObject) -> JsonObject:
     part = turns[0] if turns else result.get("scenarioResult", {})
     # One that holds no result says it in its name alone.
     name = part.get("conversation") or _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
-    return {"result": result, "conversation_id": name, "evaluation_status": result.get("evaluationStatus")}
+    return {"result": result, "conversation_id": name, "verdict": result.get("evaluationStatus")}
 
 
 register_sink(SinkKind(name=DEFAULT_OUTPUT_FORMAT, help="JSON Lines", writer=JsonLinesWriter, read=_rows))

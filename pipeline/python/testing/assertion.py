@@ -26,7 +26,7 @@ def assert_conversation(
     *,
     config: Config | None = None,
     judge: str | Backend | JudgeKind | None = None,
-    allow_undecided: Collection[str] = (),
+    allow_no_score: Collection[str] = (),
 ) -> None:
     """Asserts that one conversation passes: as its verdict in a run, and by every criterion with a threshold.
 
@@ -37,11 +37,11 @@ def assert_conversation(
         criteria: Name -> threshold, or a dict of the criterion's fields. None: those of the config.
         config: As for `turnwise.evaluate`.
         judge: As for `turnwise.evaluate`.
-        allow_undecided: Names of criteria that may be without a value or outcome; `evaluation_status`: the
-            verdict. Everything else that is undecided fails.
+        allow_no_score: Names of criteria that may be without a value or outcome; `verdict`: the
+            verdict. Everything else that is no_score fails.
 
     Raises:
-        AssertionError: It fails, or is undecided; the message says why, criterion by criterion.
+        AssertionError: It fails, or is no_score; the message says why, criterion by criterion.
         ReadError: The conversation or the case cannot be read.
         LookupError: The conversation names another case.
         ConfigError: The config, a criterion or the judge is wrong; nothing was scored.
@@ -54,7 +54,7 @@ def assert_conversation(
     >>> assert_conversation(log, case, {"tool_trajectory_avg_score": 1.0})
     """
     __tracebackhide__ = True
-    checked = check_conversation(conversation, case, criteria, config, judge, allow_undecided)
+    checked = check_conversation(conversation, case, criteria, config, judge, allow_no_score)
     if not checked.is_passed:
         raise AssertionError(failure_text(checked))
 
@@ -69,13 +69,13 @@ def _lines(checked: Checked) -> Iterator[str]:
     held = f", eval case {sample.eval_case.eval_id}" if sample.eval_case else ""
     status = "FAIL" if checked.failed or checked.verdict.status == "FAIL" else "not decided"
     yield f"conversation {sample.conversation.conversation_id}{held}: {status}"
-    own = tuple(f"{result.criterion.name}: " for result in checked.undecided)
+    own = tuple(f"{result.criterion.name}: " for result in checked.no_score)
     yield from (f"  {reason}" for reason in checked.verdict.reasons if not reason.startswith(own))
     told = [result for result in checked.scored.scores if result in checked.failed]
     told = told or ([*_failing(checked)] if status == "FAIL" else [])
     for result in told:
         yield from _criterion_lines(result, "FAIL")
-    for result in checked.undecided:
+    for result in checked.no_score:
         if result not in told:
             yield from _criterion_lines(result, None)
     if status == "FAIL" and sample.eval_case is not None and sample.eval_case.dialect == "ces":

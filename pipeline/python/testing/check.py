@@ -37,9 +37,9 @@ class Checked(msgspec.Struct, frozen=True):
     """A scored and decided conversation.
 
     Attributes:
-        scored: Its scores, without those that may be undecided and are.
+        scored: Its scores, without those that may have no score and are.
         verdict: Its verdict by these scores.
-        allowed: Criteria that may be undecided; `evaluation_status`: the verdict.
+        allowed: Criteria that may have no score; `verdict`: the verdict.
         criteria: All criteria by which it was scored.
     """
 
@@ -60,18 +60,18 @@ class Checked(msgspec.Struct, frozen=True):
         ]
 
     @property
-    def undecided(self) -> list[CriterionScores]:
-        """The criteria that raised an error, or are undecided somewhere and may not be."""
+    def no_score(self) -> list[CriterionScores]:
+        """The criteria that raised an error, or have no score somewhere and must."""
         return [
             result
             for result in self.scored.scores
-            if result.errors or (is_undecided(result) and result.criterion.name not in self.allowed)
+            if result.errors or (has_no_score(result) and result.criterion.name not in self.allowed)
         ]
 
     @property
     def is_passed(self) -> bool:
-        """Whether nothing failed, and nothing is undecided that may not be."""
-        if self.failed or self.undecided or self.verdict.status == "FAIL":
+        """Whether nothing failed, and nothing lacks a score that may not be."""
+        if self.failed or self.no_score or self.verdict.status == "FAIL":
             return False
         return self.verdict.status == "PASS" or STATUS in self.allowed
 
@@ -94,11 +94,11 @@ def check_conversation(
     criteria: Mapping[str, Any] | None,
     config: Config | None,
     judge: str | Backend | JudgeKind | None,
-    allow_undecided: Collection[str],
+    allow_no_score: Collection[str],
 ) -> Checked:
     """Scores one conversation by all criteria and decides it; see `assert_conversation`."""
     settings = run_settings(Options(criteria, config, judge), case is not None)
-    allowed = _allowed(allow_undecided, settings.criteria_names)
+    allowed = _allowed(allow_no_score, settings.criteria_names)
     sample = _sample(conversation, case, config)
     kept = _Kept()
     finished(score_with_judge([sample], settings, kept))
@@ -108,14 +108,14 @@ def check_conversation(
 
 
 def _is_let_off(result: CriterionScores, allowed: Collection[str]) -> bool:
-    """Returns whether a criterion is undecided and may be: it failed nowhere, and raised no error."""
+    """Returns whether a criterion has no score and may have none: it failed nowhere, and raised no error."""
     scores = [result.overall, *(score for _, score in result.turns)]
     has_failed = any(score is not None and score.outcome == "FAIL" for score in scores)
     is_allowed = result.criterion.name in allowed and not result.errors
-    return is_allowed and not has_failed and is_undecided(result)
+    return is_allowed and not has_failed and has_no_score(result)
 
 
-def is_undecided(result: CriterionScores) -> bool:
+def has_no_score(result: CriterionScores) -> bool:
     """Returns whether a criterion that applies could not be scored, or not decided, somewhere."""
     overall = result.overall
     is_gate = result.criterion.threshold is not None
@@ -127,10 +127,10 @@ def is_undecided(result: CriterionScores) -> bool:
 
 def _allowed(names: Collection[str], known: list[str]) -> frozenset[str]:
     if isinstance(names, str):
-        raise TypeError("allow_undecided: a collection of names, not one text")
+        raise TypeError("allow_no_score: a collection of names, not one text")
     for name in names:
         if name not in (STATUS, *known):
-            raise ConfigError(f"allow_undecided: {name}: it can be {', '.join((STATUS, *known))}")
+            raise ConfigError(f"allow_no_score: {name}: it can be {', '.join((STATUS, *known))}")
     return frozenset(names)
 
 

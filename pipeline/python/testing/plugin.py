@@ -142,7 +142,7 @@ def turnwise_recording(request: pytest.FixtureRequest) -> "Recording":
 def turnwise_check(pytestconfig: pytest.Config) -> Callable[..., None]:
     """A function that asserts that a recording passes by the criteria of the config file.
 
-    Its arguments: a recording; `criteria`, `judge` and `allow_undecided` of `assert_conversation`. Criteria
+    Its arguments: a recording; `criteria`, `judge` and `allow_no_score` of `assert_conversation`. Criteria
     take the place of those of the file.
     """
     from turnwise.pipeline.python.evaluate import read_any_config

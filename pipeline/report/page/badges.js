@@ -1,4 +1,4 @@
-// Small marks: outcomes, words, tags. What is not decided has a mark of its own, never that of a pass.
+// Small marks: outcomes, words, tags. What is no verdict has a mark of its own, never that of a pass.
 
 import { h } from "./dom.js";
 import { short, shown } from "./format.js";
@@ -7,13 +7,13 @@ const LONGEST = 13;
 const VERDICTS = { PASS: ["pass", "✓ pass"], FAIL: ["fail", "✕ fail"], SKIPPED: ["none", "skipped"] };
 
 export function outcome(value, prefix) {
-  const [kind, text] = VERDICTS[value] ?? ["open", "? not decided"];
+  const [kind, text] = VERDICTS[value] ?? ["open", "? no verdict"];
   return h("span", { class: `badge ${kind}`, title: prefix ? shown(prefix) : null }, prefix ? `${short(prefix, LONGEST)} ` : null, text);
 }
 
 export function scoreOutcome(score) {
   if (score.outcome) return outcome(score.outcome);
-  if (score.value === undefined) return h("span", { class: "badge open" }, "? not scored");
+  if (score.value === undefined) return h("span", { class: "badge open" }, "? no score");
   return h("span", { class: "badge none" }, "no threshold");
 }
 

@@ -44,9 +44,9 @@ function heading(own) {
 function facts(own) {
   const names = [own.language, ...own.tags].map(nameOf).filter((name) => name !== null);
   const first = [
-    own.cluster < 0 ? null : ["kind", h("a", { href: fresh({ view: "conversations", cluster: nameOf(own.cluster) }), dir: "auto" },
-      shown(own.cluster_label ?? nameOf(own.cluster)))],
-    own.harm ? ["harm", `${own.harm.toFixed(2)}${own.harm_term ? ` (${shown(own.harm_term)})` : ""}`] : null,
+    own.problem_type < 0 ? null : ["kind", h("a", { href: fresh({ view: "conversations", problem_type: nameOf(own.problem_type) }), dir: "auto" },
+      shown(own.problem_label ?? nameOf(own.problem_type)))],
+    own.severity_score ? ["severity_score", `${own.severity_score.toFixed(2)}${own.severity_reason ? ` (${shown(own.severity_reason)})` : ""}`] : null,
     ["turns", number(own.turns)],
     ["tool calls", `${number(own.tool_calls)}, ${counted(own.tool_errors, "error")}, ${number(own.destructive_calls)} destructive`],
     ["latency", quantity(own.seconds, "seconds")],

@@ -7,8 +7,8 @@ import { FILTERS, filtered, searchTranscripts, searched } from "./filter.js";
 import { virtualList } from "./list.js";
 import { amend, fresh, go, link, state } from "./state.js";
 
-const SORTS = [["", "most harm"], ["time", "latest"], ["latency", "slowest"], ["turns", "longest"], ["errors", "most tool errors"]];
-const OUTCOMES = [["", "any"], ["PASS", "pass"], ["FAIL", "fail"], ["undecided", "not decided"]];
+const SORTS = [["", "most severe"], ["time", "latest"], ["latency", "slowest"], ["turns", "longest"], ["errors", "most tool errors"]];
+const OUTCOMES = [["", "any"], ["PASS", "pass"], ["FAIL", "fail"], ["no_verdict", "no verdict"]];
 const WAIT = 150;
 
 let list = null;
@@ -48,7 +48,7 @@ function filters() {
       : null,
     pick("criterion", "criterion", named(criteria(), "verdict")),
     pick("outcome", "outcome", OUTCOMES),
-    ...[["label", "labels"], ["tool", "tools"], ["language", "language"], ["tag", "tags"], ["cluster", "cluster"]].map(
+    ...[["label", "labels"], ["tool", "tools"], ["language", "language"], ["tag", "tags"], ["problem_type", "problem_type"]].map(
       ([name, column]) => optional(name, column, pick)),
     state.slice ? h("p", null, `turns: ${shown(state.slice)}`) : null,
     pick("sort", "order", SORTS),
@@ -75,7 +75,7 @@ function search() {
 }
 
 function criteria() {
-  return report.criteria.map((row) => row.name).filter((name) => name !== "evaluation_status");
+  return report.criteria.map((row) => row.name).filter((name) => name !== "verdict");
 }
 
 function named(names, first) {

@@ -109,12 +109,12 @@ function groupByCase() {
   return groups;
 }
 
-export function clusterSizes() {
-  if (!report.clusterSizes) {
-    report.clusterSizes = new Map();
-    for (const cluster of report.conversations.cluster) {
-      report.clusterSizes.set(cluster, (report.clusterSizes.get(cluster) ?? 0) + 1);
+export function typeSizes() {
+  if (!report.typeSizes) {
+    report.typeSizes = new Map();
+    for (const problem_type of report.conversations.problem_type) {
+      report.typeSizes.set(problem_type, (report.typeSizes.get(problem_type) ?? 0) + 1);
     }
   }
-  return report.clusterSizes;
+  return report.typeSizes;
 }

@@ -13,8 +13,8 @@ export function noCase({ transcript }) {
   if (transcript.cut) return "the transcript was cut when the run wrote it";
   const turns = expectedTurns(transcript);
   if (!transcript.expected && !turns.some(({ expected }) => expected)) return "nothing is expected of this conversation";
-  const lost = turns.map(({ expected }) => notCarried(expected, CARRIED)).concat(notCarried(transcript.expected, CARRIED_OF_WHOLE)).flat();
-  if (lost.length) return `the run does not keep all that a case needs of: ${[...new Set(lost)].join(", ")}`;
+  const rejected = turns.map(({ expected }) => notCarried(expected, CARRIED)).concat(notCarried(transcript.expected, CARRIED_OF_WHOLE)).flat();
+  if (rejected.length) return `the run does not keep all that a case needs of: ${[...new Set(rejected)].join(", ")}`;
   return null;
 }
 

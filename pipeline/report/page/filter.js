@@ -4,12 +4,12 @@ import { nameOf, openChunk, report, size } from "./data.js";
 import { jsonText } from "./exact.js";
 import { state } from "./state.js";
 
-const UNDECIDED = "undecided";
+const NO_VERDICT = "no_verdict";
 let texts = null;
 let last = { key: "", places: [] };
 let deep = { query: "", places: new Set(), done: 0, failed: null };
 
-export const FILTERS = ["version", "criterion", "outcome", "label", "tool", "language", "tag", "cluster"];
+export const FILTERS = ["version", "criterion", "outcome", "label", "tool", "language", "tag", "problem_type"];
 
 export function filtered() {
   const key = JSON.stringify([...FILTERS, "text", "deep", "sort", "slice"].map((name) => state[name])) + deep.done;
@@ -31,9 +31,9 @@ function test() {
   };
   if (state.version !== "") tests.push((place) => rows.version[place] === Number(state.version));
   if (state.criterion) addCriterion(tests, rows);
-  else if (state.outcome) tests.push((place) => (rows.verdict[place] ?? UNDECIDED) === state.outcome);
+  else if (state.outcome) tests.push((place) => (rows.verdict[place] ?? NO_VERDICT) === state.outcome);
   for (const [column, name] of [["labels", state.label], ["tools", state.tool], ["language", state.language],
-    ["tags", state.tag], ["cluster", state.cluster]]) {
+    ["tags", state.tag], ["problem_type", state.problem_type]]) {
     if (name) holds(column, name);
   }
   if (state.slice) tests.push(inBucket(rows, state.slice));
@@ -44,11 +44,11 @@ function test() {
 function addCriterion(tests, rows) {
   const wanted = report.names.indexOf(state.criterion);
   const has = (column) => (place) => rows[column][place].includes(wanted);
-  const [failed, unscored] = [has("failed"), has("unscored")];
+  const [failed, no_score] = [has("failed"), has("no_score")];
   if (state.outcome === "FAIL") tests.push(failed);
-  else if (state.outcome === UNDECIDED) tests.push(unscored);
+  else if (state.outcome === NO_VERDICT) tests.push(no_score);
   else if (state.outcome === "PASS") tests.push(has("passed"));
-  else tests.push((place) => failed(place) || unscored(place) || has("passed")(place));
+  else tests.push((place) => failed(place) || no_score(place) || has("passed")(place));
 }
 
 // A number of turns, such as `2 to 3` or `over 10`.
@@ -64,7 +64,7 @@ function addText(tests, query) {
 }
 
 function searchText(place) {
-  const { id, eval_id: cases, why, reason, cluster_label: kind, tags, language } = report.conversations;
+  const { id, eval_id: cases, why, reason, problem_label: kind, tags, language } = report.conversations;
   const names = [...tags[place], language[place]].map(nameOf);
   return [id[place], cases[place], why[place], reason[place], kind[place], ...names].join("\n").toLowerCase();
 }

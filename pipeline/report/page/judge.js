@@ -32,7 +32,7 @@ function cascades(found) {
   if (!found.length) return null;
   return table("Questions that went on", ["criterion", "asked first", "questions", "went on", "votes differ", "low confidence", "no verdict", "calls saved", "tokens saved", "cost saved"],
     found.map(([name, { first, questions, went_on: on, unsure, saved }]) => [shown(name), shown(first), number(questions), number(on),
-      number(unsure.votes), number(unsure.confidence), number(unsure.unscored), number(saved.calls), number(saved.tokens), decimal(saved.cost)]));
+      number(unsure.votes), number(unsure.confidence), number(unsure.no_score), number(saved.calls), number(saved.tokens), decimal(saved.cost)]));
 }
 
 function inapplicable(found) {

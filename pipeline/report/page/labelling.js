@@ -4,7 +4,7 @@ import { details, report } from "./data.js";
 import { button, h, say } from "./dom.js";
 import { turnName } from "./format.js";
 
-export const VERDICT = "evaluation_status";
+export const VERDICT = "verdict";
 export const WHOLE = "whole conversations";
 export const TURNS = "turns";
 const KINDS = [["PASS", "👍 pass"], ["FAIL", "👎 fail"]];

@@ -1,7 +1,7 @@
 // Rows of conversations: the ten to read first, and the filtered list of all, of which only some rows exist.
 
 import { outcome, tag } from "./badges.js";
-import { clusterSizes, conversation, idName, nameOf, report, siblings, versionName } from "./data.js";
+import { typeSizes, conversation, idName, nameOf, report, siblings, versionName } from "./data.js";
 import { h } from "./dom.js";
 import { NONE, counted, number, quantity, shown } from "./format.js";
 import { link } from "./state.js";
@@ -21,7 +21,7 @@ function head() {
 
 function row(place, selected) {
   const own = conversation(place);
-  const number = own.cluster < 0 ? 0 : clusterSizes().get(own.cluster);
+  const number = own.problem_type < 0 ? 0 : typeSizes().get(own.problem_type);
   return h("tr", { "data-place": place, "aria-selected": selected === undefined ? null : String(selected) },
     h("td", null, outcome(own.verdict, versionName(own.version)), siblings(place).slice(0, 3).map((other) =>
       outcome(report.conversations.verdict[other], versionName(report.conversations.version[other])))),

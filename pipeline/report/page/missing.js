@@ -9,8 +9,8 @@ export function missing() {
   const failures = report.failures.filter((group) => group.stage !== "check");
   const findings = report.failures.filter((group) => group.stage === "check");
   return [
-    h("h1", null, "Not scored, failed, lost"),
-    h("section", { "aria-labelledby": "unscored" }, h("h2", { id: "unscored" }, "Not scored or not decided"), unscored()),
+    h("h1", null, "Not scored, failed, rejected"),
+    h("section", { "aria-labelledby": "no_score" }, h("h2", { id: "no_score" }, "Not scored or no verdict"), no_score()),
     h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Failures"),
       failures.length ? failures.map(group) : h("p", null, "No record, conversation or criterion failed.")),
     h("section", { "aria-labelledby": "findings" }, h("h2", { id: "findings" }, "Findings"),
@@ -19,16 +19,16 @@ export function missing() {
   ];
 }
 
-function unscored() {
+function no_score() {
   if (!size()) return h("p", null, "Nothing was scored.");
   const gaps = report.runs.flatMap((run) => run.gaps);
-  const all = report.unscored.length ? reasons() : gaps.length ? null : h("p", null, "Every score has a value, and every conversation a verdict.");
+  const all = report.no_score.length ? reasons() : gaps.length ? null : h("p", null, "Every score has a value, and every conversation a verdict.");
   return [gaps.length ? h("ul", null, gaps.map((text) => h("li", { dir: "auto" }, shown(text)))) : null, all];
 }
 
 function reasons() {
-  return table("By reason", ["criterion", "version", "scores", "reason", "conversations"], report.unscored.map((one) => [
-    one.criterion === "evaluation_status" ? "verdict" : breakable(shown(one.criterion)), shown(versionName(one.version)), number(one.count),
+  return table("By reason", ["criterion", "version", "scores", "reason", "conversations"], report.no_score.map((one) => [
+    one.criterion === "verdict" ? "verdict" : breakable(shown(one.criterion)), shown(versionName(one.version)), number(one.count),
     h("span", { dir: "auto" }, shown(one.reason)),
     one.examples.map((place, i) => [i ? ", " : null, h("a", { href: fresh({ view: "conversation", at: String(place) }), dir: "auto" }, shown(idName(conversation(place).id)))])]));
 }

@@ -8,7 +8,7 @@ import { readingTable } from "./list.js";
 import { intervalBar, sparkline } from "./plots.js";
 import { fresh } from "./state.js";
 
-const VERDICT = "evaluation_status";
+const VERDICT = "verdict";
 const DECIDED = ["better", "worse", "same", "not worse", "differs"];
 const SENTENCES = 6;
 
@@ -29,14 +29,14 @@ function nothingToRead() {
   const missing = report.runs.map(missingOf).filter(Boolean);
   const open = report.conversations.verdict.filter((verdict) => verdict !== "PASS").length;
   if (!size()) missing.unshift("Nothing was scored, so that there is no conversation to read.");
-  else if (open) missing.push(`${counted(open, "conversation")} of ${number(size())} did not pass or ${open === 1 ? "is" : "are"} undecided, and none can be put first.`);
-  return missing.length ? shown(missing.join(" ")) : "No conversation failed or is undecided.";
+  else if (open) missing.push(`${counted(open, "conversation")} of ${number(size())} did not pass or ${open === 1 ? "has" : "have"} no verdict, and none can be put first.`);
+  return missing.length ? shown(missing.join(" ")) : "Every conversation passed.";
 }
 
 function missingOf({ run_id: id, counts }) {
-  const lost = [["lost_records", "record"], ["lost_conversations", "conversation"], ["lost_cases", "eval case"]]
+  const rejected = [["rejected_records", "record"], ["rejected_conversations", "conversation"], ["rejected_cases", "eval case"]]
     .filter(([name]) => counts[name]).map(([name, noun]) => counted(counts[name], noun));
-  return lost.length ? `${id} lost ${lost.join(", ")}.` : null;
+  return rejected.length ? `${id} rejected ${rejected.join(", ")}.` : null;
 }
 
 // Problems first, then the verdicts and what can be told; the rest is folded.
@@ -68,7 +68,7 @@ function sentence(one) {
 
 function criteriaTable() {
   const compared = report.comparisons.map((one) => `${one.b.name} − ${one.a.name}`);
-  const columns = ["criterion", ...report.versions.map((version) => version.name), ...compared, "by turn", "not scored"];
+  const columns = ["criterion", ...report.versions.map((version) => version.name), ...compared, "by turn", "no score"];
   return table("Criteria by version, with 95 % intervals", columns.map(shown), report.criteria.map(criterionRow),
     { class: "criteria" });
 }
@@ -149,7 +149,7 @@ function turnsCell(row, scale) {
 }
 
 function unscoredCell(row) {
-  const missing = row.figures.reduce((sum, figure) => sum + (figure?.unscored ?? 0), 0);
+  const missing = row.figures.reduce((sum, figure) => sum + (figure?.no_score ?? 0), 0);
   const errors = row.figures.reduce((sum, figure) => sum + (figure?.errors ?? 0), 0);
   const text = [missing ? number(missing) : "0", errors ? counted(errors, "error") : null].filter(Boolean).join(", ");
   return missing || errors ? h("a", { class: "open-count", href: fresh({ view: "missing" }) }, text) : text;

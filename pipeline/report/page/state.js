@@ -9,7 +9,7 @@ const DEFAULTS = {
   tool: "",
   language: "",
   tag: "",
-  cluster: "",
+  problem_type: "",
   text: "",
   deep: "",
   sort: "",

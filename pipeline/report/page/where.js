@@ -35,13 +35,13 @@ function slices() {
   ];
 }
 
-function conversationsOf({ figures: { evaluation_status: verdicts } }, version) {
+function conversationsOf({ figures: { verdict: verdicts } }, version) {
   const own = verdicts?.[version];
-  return own ? number(own.passed + own.failed + own.unscored) : "0";
+  return own ? number(own.passed + own.failed + own.no_score) : "0";
 }
 
 function label(name) {
-  return name === "evaluation_status" ? "verdict" : shown(name);
+  return name === "verdict" ? "verdict" : shown(name);
 }
 
 function sliceLink(slice) {
@@ -52,13 +52,13 @@ function cell(slice, name, version) {
   const own = slice.figures[name]?.[version];
   if (!own) return NONE;
   const decided = own.passed + own.failed;
-  if (!decided) return h("span", { class: "cell open" }, `${number(own.unscored)} not scored`);
+  if (!decided) return h("span", { class: "cell open" }, `${number(own.no_score)} no score`);
   const kind = own.stands_out ? (own.difference < 0 ? "bad" : "good") : "";
   const filter = { view: "conversations", [FILTER[slice.kind]]: slice.value, version: String(version), outcome: "FAIL",
-    ...(name === "evaluation_status" ? {} : { criterion: name }) };
+    ...(name === "verdict" ? {} : { criterion: name }) };
   return h("a", { class: `cell ${kind}`, href: fresh(filter) },
     h("span", { class: "figure" }, percent(own.passed / decided)), h("small", null, ` ${own.passed}/${decided}`),
-    own.unscored ? h("small", null, ` +${own.unscored} not scored`) : null,
+    own.no_score ? h("small", null, ` +${own.no_score} no score`) : null,
     own.difference === null ? null : h("small", null, own.stands_out ? ` ${points(own.shrunk)}` :
       own.detectable === null ? " too few to see any" : ` sees ±${Math.round(own.detectable * 100)}`));
 }
@@ -81,10 +81,10 @@ function sliceTable(title, found) {
       pValue(one.q), one.stands_out ? word(one.difference.word) : NONE]));
 }
 
-const KINDS = { lost: "lost", gained: "gained", newly_undecided: "newly undecided", newly_decided: "newly decided" };
-const FLIP_CLASS = { lost: "fail", gained: "pass" };
+const KINDS = { regressed: "regressed", fixed: "fixed", newly_missing: "no verdict any more", newly_measured: "has a verdict now" };
+const FLIP_CLASS = { rejected: "fail", fixed: "pass" };
 
-// Cases whose outcome differs, lost ones first.
+// Cases whose outcome differs, regressed ones first.
 function flips({ flips: all }, title) {
   if (!all.length) return null;
   const names = shortNames(all.map((one) => one.case));
@@ -92,7 +92,7 @@ function flips({ flips: all }, title) {
     h("a", { href: fresh({ view: "conversations", text: names.get(one.case) }), dir: "auto" }, shown(names.get(one.case))), label(one.criterion),
     h("span", { dir: "auto" }, shown([one.turn_index === null ? null : `${turnName(one.turn_index)}: `, one.reason].filter(Boolean).join("")))]);
   const more = all.length > MOST ? h("p", { class: "hint" }, `The first ${MOST} of ${number(all.length)}.`) : null;
-  return [table(`${title}, case by case`, ["outcome", "case", "criterion", "why it fails or is not decided"], rows), more];
+  return [table(`${title}, case by case`, ["outcome", "case", "criterion", "why it fails or is no verdict"], rows), more];
 }
 
 function amount({ difference: { value_a: a, value_b: b } }, value) {

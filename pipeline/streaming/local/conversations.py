@@ -119,7 +119,7 @@ class ConversationStore:
 
         Args:
             contribution: What it adds to the metrics.
-            result: Name of its result; None: it was lost.
+            result: Name of its result; None: it was rejected.
             written: Revision in its rows, which are at `spans`.
             counts: What it adds to the counts.
             spans: Where its rows are.
@@ -141,10 +141,10 @@ class ConversationStore:
             [(key, *span.segment, span.offset, span.length) for span in spans],
         )
 
-    def put_session(self, record: Record, is_lost: bool) -> None:
+    def put_session(self, record: Record, is_rejected: bool) -> None:
         """Stores the events of a closed session, and which groups they come from."""
         assert record.closing is not None
-        closed, key = closed_session(record, is_lost), key_of(f"session {record.closing.session_id}")
+        closed, key = closed_session(record, is_rejected), key_of(f"session {record.closing.session_id}")
         row = (key, closed.revision, closed.closed_at, closed.events, closed.places)
         self._connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?)", row)
         rows = [(key_of(f"group {group}"), key, closed.closed_at) for group in record.closing.groups]

@@ -70,8 +70,8 @@ _READING = ("read", "parse")
 def stream_counts(counts: Mapping[str, int]) -> RunCounts:
     """Returns the stored counts under the names that every run reports."""
     number = Counter(counts)
-    number["parsed_records"] = number["records"] - number["lost_records"]
-    number["conversations"] = number["results"] + number["lost_conversations"]
+    number["parsed_records"] = number["records"] - number["rejected_records"]
+    number["conversations"] = number["results"] + number["rejected_conversations"]
     figures = run_counts(number)
     figures["replaced"], figures["repeated"] = number["replaced"], number["repeated"]
     figures["cases"] = figures["unused_cases"] = None
@@ -82,7 +82,7 @@ def stream_counts(counts: Mapping[str, int]) -> RunCounts:
 def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
     """Returns what a conversation adds to the counts: a result or a loss, its failures and findings."""
     counts = _failure_counts(outcome.failures)
-    counts["results" if outcome.results else "lost_conversations"] += 1
+    counts["results" if outcome.results else "rejected_conversations"] += 1
     counts.update(f"{GUESS}{guess}" for guess in outcome.guesses)
     counts.update(dict(outcome.judged))
     return counts
@@ -93,7 +93,7 @@ def loss_counts(outcome: RecordOutcome) -> Counter[str]:
     counts = _failure_counts(outcome.failures)
     for row in outcome.failures:
         if row["stage"] not in (STAGE, "alert", "parse_case"):
-            counts["lost_records" if row["stage"] in _READING else "lost_conversations"] += 1
+            counts["rejected_records" if row["stage"] in _READING else "rejected_conversations"] += 1
     return counts
 
 
@@ -102,7 +102,7 @@ def _failure_counts(rows: Iterable[FailureRow]) -> Counter[str]:
     for row in rows:
         counts.update(failure_counters(row))
         if row["stage"] == "parse_case":
-            counts["lost_cases"] += 1
+            counts["rejected_cases"] += 1
     return counts
 
 

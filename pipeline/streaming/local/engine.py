@@ -36,7 +36,7 @@ class IncompleteError(OSError):
 
 
 class StreamLimits(Struct, frozen=True):
-    """Seconds, and conversations scored or lost, after which a stream ends by itself; None: never."""
+    """Seconds, and conversations scored or rejected, after which a stream ends by itself; None: never."""
 
     seconds: float | None = None
     conversations: int | None = None
@@ -119,8 +119,8 @@ class Engine:
         if self._cases is None or not self._cases.is_due:
             return
         failures = (yield from self._in_worker(self._cases.refresh)) or ()
-        if lost := [failed_outcome(failure, self._run_id) for failure in failures]:
-            yield from self._in_worker(partial(self._store.commit, lost, self._in_flight))
+        if rejected := [failed_outcome(failure, self._run_id) for failure in failures]:
+            yield from self._in_worker(partial(self._store.commit, rejected, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[StreamEvent, None, _T]:
         """Runs a call in the worker thread, advances the clock meanwhile, and returns the result.
@@ -150,7 +150,7 @@ class Engine:
 
     def _scored(self) -> int:
         counts = self._store.counts
-        return counts["results"] + counts["lost_conversations"]
+        return counts["results"] + counts["rejected_conversations"]
 
     def _admit(self, items: Iterable[SourceRecord]) -> Iterator[StreamEvent]:
         """Passes readable records to the pipeline and stores the failures of the others."""

@@ -207,7 +207,7 @@ class Snapshot(Struct, frozen=True):
         backlog: Records or bytes that wait at the source; None: unknown.
         asking: Judge calls in flight.
         rows: Metrics by app version of the newest window.
-        failures: App version -> number of failures, of which `lost` is the sum.
+        failures: App version -> number of failures, of which `rejected` is the sum.
     """
 
     seconds: float
@@ -219,7 +219,7 @@ class Snapshot(Struct, frozen=True):
     asking: int
     rows: Sequence[MetricsByAppVersionRow]
     failures: dict[str, int]
-    lost: int
+    rejected: int
 
 
 def view(shot: Snapshot, criteria: Sequence[str]) -> list[str]:
@@ -229,7 +229,7 @@ def view(shot: Snapshot, criteria: Sequence[str]) -> list[str]:
     lines = [
         f"turnwise stream   {clock}   ctrl-c: stop",
         f"{shot.rates[0]:,.1f} conversations/s, {shot.rates[1]:,.1f} turns/s; {shot.scored:,} results, "
-        f"{shot.lost:,} failures",
+        f"{shot.rejected:,} rejected",
         f"in flight {shot.waiting - shot.held:,}, in open sessions {shot.held:,}{backlog}; "
         f"judge calls in flight {shot.asking:,}",
     ]
@@ -301,5 +301,5 @@ class LiveView:
             asking=JUDGING.asking,
             rows=self._runtime.metrics.window_rows(),
             failures=counts["failures_by_version"],
-            lost=sum(counts["failures"].values()),
+            rejected=sum(counts["failures"].values()),
         )

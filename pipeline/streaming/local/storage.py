@@ -216,7 +216,7 @@ class StreamStorage:
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
-            self.conversations.put_session(outcome.joined, is_lost=result is None)
+            self.conversations.put_session(outcome.joined, is_rejected=result is None)
 
     def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
         """Returns whether a conversation was pruned; writes a failure if it arrives changed."""
@@ -227,16 +227,16 @@ class StreamStorage:
             self._store_loss(too_late(outcome, self.meta("run_id", "")))
         return digest is not None
 
-    def _store_loss(self, lost: RecordOutcome) -> None:
-        """Stores what is lost for the first time; a source may return its records again."""
-        parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in lost.receipts]
+    def _store_loss(self, rejected: RecordOutcome) -> None:
+        """Stores what is rejected for the first time; a source may return its records again."""
+        parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in rejected.receipts]
         insert = "INSERT OR IGNORE INTO lost VALUES (?, ?, ?, ?)"
         new = sum(self._connection.execute(insert, part).rowcount for part in parts)
         if new > 0 or not parts:
-            self.counts.update(loss_counts(lost))
-            self._segments.append("failures", [dict(row) for row in lost.failures])
+            self.counts.update(loss_counts(rejected))
+            self._segments.append("failures", [dict(row) for row in rejected.failures])
             if self.service is not None:
-                self._change(outcome_change(lost, self.meta("run_id", "")))
+                self._change(outcome_change(rejected, self.meta("run_id", "")))
 
     def _retract(self, known: StoredConversation, name: str, written: int) -> None:
         """Removes a replaced conversation, and subtracts what it added to counts and sums."""

@@ -72,14 +72,14 @@ def test_objects_are_left_as_they_are():
 
 def test_nothing_scored_is_never_green():
     unjudged = api.evaluate(LOG, criteria=MATCH, judge="none")
-    lost = api.evaluate({"no": "log"})
-    assert (unjudged.problems[0][-19:], lost.problems[0][-21:]) == (
+    rejected = api.evaluate({"no": "log"})
+    assert (unjudged.problems[0][-19:], rejected.problems[0][-21:]) == (
         "; see result.scores",
         "; see result.failures",
     )
     no_case = api.evaluate(LOG, cases={"no": "case"}, criteria=ROUGE)
     assert "no eval case was read: 1 failed; see result.failures" in no_case.problems
-    for result in (api.evaluate([]), unjudged, lost, no_case):
+    for result in (api.evaluate([]), unjudged, rejected, no_case):
         assert (result.status, result.passed, bool(result)) == (None, False, False)
         assert result.problems and result.problems[0] in str(result)
 
@@ -166,8 +166,8 @@ def test_no_eval_case_is_a_problem(tmp_path):
 def test_unused_cases_and_raised_errors_are_named():
     cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("c1", "e2")]
     (problem,) = api.evaluate({**LOG, "eval_id": "c1"}, cases=cases, criteria=ROUGE).problems
-    told = "not decided: 0 failed, 1 not decided (1 eval case without a recording); lost: eval case e2"
-    assert problem == f"gate: evaluation_status: every conversation passes: {told}"
+    told = "not decided: 0 failed, 1 not decided (1 eval case without a recording); rejected: eval case e2"
+    assert problem == f"gate: verdict: every conversation passes: {told}"
 
     class Broken(Scripted):
         async def generate(self, request: Any, count: int) -> Any:
@@ -185,7 +185,7 @@ def test_cases_that_one_version_lacks_are_named():
     told = "not decided: 0 failed, 1 not decided (1 eval case without a recording in v2)"
     assert result.status is None
     assert result.problems == (
-        f"gate: evaluation_status: every conversation passes: {told}; lost: eval case e2 (v2)",
+        f"gate: verdict: every conversation passes: {told}; rejected: eval case e2 (v2)",
     )
 
 
@@ -302,8 +302,8 @@ def test_a_criterion_that_raises_is_a_failure_and_not_decided_and_the_rest_count
     result = api.evaluate({**LOG, "turns": [TURN, TURN]}, config=config)
     wholes = {row["criterion"]: row["outcome"] for row in result.scores if row["turn_index"] is None}
     assert wholes["response_match_score"] == "PASS" and wholes.get("faulty") is None
-    (lost,) = result.failures
-    found = [lost[key] for key in ("stage", "error_type", "message", "criterion", "turn_index")]
+    (rejected,) = result.failures
+    found = [rejected[key] for key in ("stage", "error_type", "message", "criterion", "turn_index")]
     assert found == ["score", "ZeroDivisionError", "a fault of its own", "faulty", None if of_whole else 1]
     said = "gate: faulty: every conversation passes: not decided: 0 failed, 1 not decided: c1"
     assert result.problems[0] == said and result.status is None

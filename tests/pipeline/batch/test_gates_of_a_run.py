@@ -1,4 +1,4 @@
-"""When a run fails, and what it must not hide: missed gates, lost records, untried cases, another run."""
+"""When a run fails, and what it must not hide: missed gates, rejected records, untried cases, another run."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ def run(turnwise, tmp_path):
 
 
 def test_gates_that_are_missed(run):
-    fail_on = ("--fail_on", "response_match_score", "tool_trajectory_avg_score", "evaluation_status")
+    fail_on = ("--fail_on", "response_match_score", "tool_trajectory_avg_score", "verdict")
     done = run([BAD, GOOD, "{"], "--max_failure_ratio", "0.33", *fail_on)
     document = done.document("run.json")
     ratio, *gates = document["problems"]
@@ -47,7 +47,7 @@ def test_gates_that_are_missed(run):
     assert gates == [
         f"gate: response_match_score: {PASSES}: failed: 1 failed, 0 not decided: bad",
         f"gate: tool_trajectory_avg_score: {PASSES}: not decided: nothing was scored",
-        f"gate: evaluation_status: {PASSES}: failed: 1 failed, 0 not decided: bad",
+        f"gate: verdict: {PASSES}: failed: 1 failed, 0 not decided: bad",
     ]
     assert len(done.rows("results")) == 2, "everything is written all the same"
 
@@ -57,7 +57,7 @@ def test_gates_that_are_met_over_an_earlier_run(run, tmp_path):
     kept = ["notes.txt", "scores.md", "results-of-march.xlsx", "run.json.notes", "results/mine.jsonl"]
     for name in [*earlier, *kept, "run.json"]:
         write(tmp_path / "out" / name, "earlier")
-    fail_on = ("--fail_on", "response_match_score", "evaluation_status")
+    fail_on = ("--fail_on", "response_match_score", "verdict")
     done = run([GOOD, "{"], "--max_failure_ratio", "0.5", "--overwrite", *fail_on)
     assert (done.status, done.err, done.document("run.json")["exit_status"]) == (0, "", 0)
     assert [name for name in [*earlier, *kept] if (tmp_path / "out" / name).exists()] == kept
@@ -70,7 +70,7 @@ def problems(ratio=None, **counts):
     settings = RunSettings(
         run=made, config=config, criteria=build_criteria(config), output="out", max_failure_ratio=ratio
     )
-    names = ("lost_records", "lost_conversations", "cases", "lost_cases", "unused_cases")
+    names = ("rejected_records", "rejected_conversations", "cases", "rejected_cases", "unused_cases")
     two = dict.fromkeys(("records", "parsed_records", "conversations", "results"), 2)
     return gate_problems(
         settings, {**dict.fromkeys(names, 0), **two, "failures": {}, "findings": {}, **counts}, []
@@ -82,7 +82,7 @@ def test_max_failure_ratio():
         *((0.0, 0, 0, False), (0.0, 1, 0, True), (0.5, 1, 1, False), (0.5, 2, 1, True), (None, 2, 0, False)),
     ):
         counts = {"records": 2 + conversations + records, "parsed_records": 2 + conversations}
-        counts |= {"lost_records": records, "lost_conversations": conversations}
+        counts |= {"rejected_records": records, "rejected_conversations": conversations}
         found = problems(ratio, **counts, conversations=2 + conversations)
         assert any("--max_failure_ratio" in one for one in found) is is_missed
 
@@ -102,7 +102,7 @@ def test_conversations_that_miss_a_gate_are_named(run):
     names = [f"bad-{number:02}" for number in range(23)]
     first, *others = (log(name, "something else") for name in names)
     records = [{**first, "eval_id": "e", "meta": {"trial": 3}}, *others, GOOD, log("z", response=None)]
-    done = run(records, "--fail_on", "response_match_score", "evaluation_status")
+    done = run(records, "--fail_on", "response_match_score", "verdict")
     one, other = done.err.splitlines()
     named, told = ", ".join(names[:20]), "0 not decided; does not apply to 1 other conversation"
     assert done.status == 1
@@ -146,7 +146,7 @@ def test_a_case_without_a_recording_is_told_and_never_green(run):
     assert done.document("run.json")["counts"]["unused_cases"] == 1
     whole = run([OF_CASE], *fail_on, cases=[CASE], name="whole")
     assert whole.status == 0 and "eval cases" not in whole.out
-    assert run([OF_CASE, "{cut"], *fail_on, cases=[CASE], name="lost").status == 1
+    assert run([OF_CASE, "{cut"], *fail_on, cases=[CASE], name="rejected").status == 1
     allowed = ("--max_failure_ratio", "0.5")
     assert run([OF_CASE, "{cut"], *fail_on, *allowed, cases=[CASE], name="allowed").status == 0
 
@@ -158,9 +158,9 @@ def test_cases_of_one_id_in_two_sets_are_told_apart(run):
     done = run([{**OF_CASE, "conversation_id": n, "eval_set_id": s} for n, s in sets.items()], cases=cases)
     rows = [row for row in done.rows("scores") if row["criterion"] == "response_match_score"]
     assert {row["conversation_id"]: row["value"] for row in rows} == {"a": 1.0, "b": 0.0}
-    (lost,) = done.rows("failures")
-    assert (lost["conversation_id"], lost["error_type"]) == ("c", "AmbiguousCaseError")
-    assert "goodbyes" in lost["message"] and "greetings" in lost["message"]
+    (rejected,) = done.rows("failures")
+    assert (rejected["conversation_id"], rejected["error_type"]) == ("c", "AmbiguousCaseError")
+    assert "goodbyes" in rejected["message"] and "greetings" in rejected["message"]
 
 
 def test_gates_that_apply_to_nothing_are_told(run):
@@ -170,14 +170,14 @@ def test_gates_that_apply_to_nothing_are_told(run):
 
 
 def test_failures_are_counted_by_version(run):
-    lost = {**OF_CASE, "eval_id": "?"}
-    versions = [{**lost, "app_version": version} for version in ("", None)]
+    rejected = {**OF_CASE, "eval_id": "?"}
+    versions = [{**rejected, "app_version": version} for version in ("", None)]
     done = run([OF_CASE, *versions, "broken"], cases=[CASE])
     assert done.document("run.json")["counts"]["failures_by_version"] == {"": 2}
     assert [line.split() for line in done.out.splitlines() if line.startswith("failures  ")] == [
         ["failures", "2"]
     ]
-    done = run([OF_CASE, {**lost, "app_version": "v2"}], cases=[CASE], name="v2")
+    done = run([OF_CASE, {**rejected, "app_version": "v2"}], cases=[CASE], name="v2")
     assert done.document("run.json")["counts"]["failures_by_version"] == {"v2": 1}
 
 
@@ -186,15 +186,15 @@ def test_a_custom_metric_is_unscored_and_the_others_run(run):
         "criteria": {"response_match_score": 0.8, "polite": 0.5},
         "custom_metrics": {"polite": {"code_config": {"name": "my.polite"}}},
     }
-    done = run([OF_CASE], "--fail_on", "evaluation_status", cases=[CASE], **config)
+    done = run([OF_CASE], "--fail_on", "verdict", cases=[CASE], **config)
     rows = {row["criterion"]: row for row in done.rows("scores") if row["turn_index"] is None}
     assert rows["response_match_score"]["outcome"] == "PASS"
     polite = rows["polite"]
     reason = "a custom metric: its function my.polite is not run"
     assert (polite["value"], polite["outcome"], polite["reason"]) == (None, None, reason)
     (row,) = (row for row in done.rows("metrics_by_app_version") if row["criterion"] == "polite")
-    assert (row["unscored"], row["mean"], row["mean_low"], row["mean_high"]) == (1, None, None, None)
-    assert "custom_metrics: unscored, because their functions are not run: polite" in done.out
+    assert (row["no_score"], row["mean"], row["mean_low"], row["mean_high"]) == (1, None, None, None)
+    assert "custom_metrics: no_score, because their functions are not run: polite" in done.out
     assert done.status == 1 and "1 not decided" in done.err
 
 

@@ -51,7 +51,7 @@ def test_repeated_runs_are_reliable_or_not_and_guessed_tools_are_counted(run):
         (row["app_version"], row["criterion"], row["level"]): row["repeats"]
         for row in open_run(str(done.directory)).metrics()
     }
-    for criterion in ("tool_effects_v1", "evaluation_status"):
+    for criterion in ("tool_effects_v1", "verdict"):
         repeats = rows["v1", criterion, "conversation"]
         assert (repeats["cases"], repeats["runs"]) == (2, 2)
         assert [one["cases"] for one in repeats["pass_hat_k"]] == [2, 2, 1]
@@ -129,15 +129,15 @@ def test_cases_in_which_the_agent_raised_fail_with_their_reason_and_count_in_eve
     statuses = [json.loads(text)["evaluationStatus"] for text in kept]
     assert sorted(statuses) == ["FAIL"] * 4 + ["PASS"] * 4
     rows = {(r["criterion"], r["level"]): r for r in done.rows("metrics_by_app_version")}
-    verdicts = rows["evaluation_status", "conversation"]
+    verdicts = rows["verdict", "conversation"]
     assert (verdicts["app_version"], verdicts["conversations"], verdicts["pass_rate"]) == ("v7", 8, 0.5)
-    assert (verdicts["pass_count"], verdicts["fail_count"], verdicts["unscored"]) == (4, 4, 0)
+    assert (verdicts["pass_count"], verdicts["fail_count"], verdicts["no_score"]) == (4, 4, 0)
     twice = verdicts["repeats"]["pass_hat_k"][1]
     assert (twice["k"], twice["value"]) == (2, 0.5)
     ends = rows["ended_normally", "conversation"]
-    assert (ends["pass_count"], ends["fail_count"], ends["unscored"]) == (5, 3, 0)
+    assert (ends["pass_count"], ends["fail_count"], ends["no_score"]) == (5, 3, 0)
     match = rows["response_match_score", "conversation"]
-    assert (match["scored"], match["unscored"]) == (5, 3)
+    assert (match["scored"], match["no_score"]) == (5, 3)
     (metrics,) = done.document("aggregated_metrics.json")["metricsByAppVersion"]
     assert (metrics["passCount"], metrics["failCount"]) == (4, 4)
 
@@ -177,10 +177,13 @@ def test_what_is_not_understood_is_no_pass_and_what_holds_nothing_is_a_failure(r
     assert "'delete_use' is not read" in effects["unread"]["reason"]
     verdicts = {row["conversation_id"]: row["verdict"] for row in done.rows("conversations")}
     assert verdicts == {"plain": "PASS", "unread": None}
-    lost = {row["stage"]: row for row in done.rows("failures")}
-    finding = [lost["check"][key] for key in ("error_type", "conversation_id", "position", "turn_index")]
+    rejected = {row["stage"]: row for row in done.rows("failures")}
+    finding = [rejected["check"][key] for key in ("error_type", "conversation_id", "position", "turn_index")]
     assert finding == ["UnreadPart", "unread", 2, 0] and "findings: 1" in done.out
-    assert (lost["parse"]["position"], lost["parse"]["message"]) == (3, "conversation empty has no turn")
+    assert (rejected["parse"]["position"], rejected["parse"]["message"]) == (
+        3,
+        "conversation empty has no turn",
+    )
     assert {tuple(row["tags"]) for row in rows} == {("tier:gold", "suite:nightly")}
     slices = {row["slice"]: row["conversations"] for row in done.rows("metrics_by_slice")}
     assert slices == {"tier:gold": 2, "suite:nightly": 2}
@@ -196,7 +199,7 @@ def test_files_that_hold_nothing_and_cannot_be_empty_are_failures(turnwise, tmp_
     for name, text in (empty | whole).items():
         (tmp_path / "in" / name).write_bytes(text)
         os.utime(tmp_path / "in" / name, (1e9, 1e9))
-    gate = ("--fail_on", "evaluation_status")
+    gate = ("--fail_on", "verdict")
     run = turnwise(
         "run", "--input", tmp_path / "in", "--config", config, *gate, *mode, output=tmp_path / "out"
     )

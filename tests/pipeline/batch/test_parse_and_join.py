@@ -48,7 +48,7 @@ def by_the_runner(records: Any) -> Any:
     parsed = records | ParseConversations(LogReader())
     named = parsed.grouped | NameGroups()
     joined = (parsed.events, named.events) | beam.Flatten() | JoinSessions()
-    return joined.conversations, (named.failures, joined.failures) | "Lost" >> beam.Flatten()
+    return joined.conversations, (named.failures, joined.failures) | "Rejected" >> beam.Flatten()
 
 
 def on_disk(records: Any) -> Any:
@@ -63,9 +63,9 @@ def test_events_are_joined_to_the_same_conversations(join):
         told = conversations | beam.Map(
             lambda found: (found.conversation.conversation_id, [t.agent for t in found.conversation.turns])
         )
-        lost = failures | beam.Map(lambda failure: (failure.error_type, len(failure.receipts)))
+        rejected = failures | beam.Map(lambda failure: (failure.error_type, len(failure.receipts)))
         assert_that(told, equal_to([("talk", ["first", "second"]), ("s1", ["first"])]), "Told")
-        assert_that(lost, equal_to([("NoConversation", 1)]), "Lost2")
+        assert_that(rejected, equal_to([("NoConversation", 1)]), "Lost2")
 
 
 def test_different_events_with_one_id_are_told():

@@ -161,10 +161,10 @@ def detached(output: Path, sample: Path, config: EvalConfig) -> dict[str, Any]:
         eval_cases=(str(sample / "cases"),),
     )
     source, cases = (
-        FileSource(file_patterns(option, (str(sample / name),)), 1 << 26, lost)
-        for option, name, lost in (
+        FileSource(file_patterns(option, (str(sample / name),)), 1 << 26, rejected)
+        for option, name, rejected in (
             ("--input", "conversations", "unread_records"),
-            ("--eval_cases", "cases", "lost_cases"),
+            ("--eval_cases", "cases", "rejected_cases"),
         )
     )
     root = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))

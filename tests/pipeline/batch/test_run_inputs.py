@@ -159,11 +159,11 @@ def test_what_can_be_read_is_scored_once_and_the_rest_is_a_failure_row_with_its_
 
 def test_records_in_are_results_and_failures(mixed_run):
     counts = mixed_run.document("run.json")["counts"]
-    assert counts["results"] == len(GOOD) and counts["lost_conversations"] == 1
-    assert counts["conversations"] == counts["results"] + counts["lost_conversations"]
-    assert counts["lost_records"] == 8, "five do not parse, two are too large, one file is empty"
+    assert counts["results"] == len(GOOD) and counts["rejected_conversations"] == 1
+    assert counts["conversations"] == counts["results"] + counts["rejected_conversations"]
+    assert counts["rejected_records"] == 8, "five do not parse, two are too large, one file is empty"
     assert counts["joined_entries"] == 3
-    assert counts["records"] == counts["lost_records"] + (len(GOOD) - 2 + 1) + 3
+    assert counts["records"] == counts["rejected_records"] + (len(GOOD) - 2 + 1) + 3
     assert f"{counts['records']} records = " in mixed_run.out
 
 
@@ -174,9 +174,7 @@ def test_sessions_are_joined_over_files(mixed_run):
         if "joined" in row["displayName"]
     }
     metrics = mixed_run.rows("metrics_by_app_version")
-    status = next(
-        row for row in metrics if row["criterion"] == "evaluation_status" and row["app_version"] == "v1"
-    )
+    status = next(row for row in metrics if row["criterion"] == "verdict" and row["app_version"] == "v1")
     assert len(turns) == 1
     assert status["conversations"] == len(GOOD) - 1, "all but the chat, which has no version"
     assert status["turns"] == len(GOOD), "the joined session has two"
@@ -228,7 +226,7 @@ def hostile_run(turnwise: Callable[..., Any], hostile_log: Path) -> Any:
 def test_no_record_spoils_the_figures_of_the_others(hostile_run):
     counts = hostile_run.document("run.json")["counts"]
     assert counts["records"] == len(HOSTILE)
-    assert counts["results"] + counts["lost_records"] + counts["lost_conversations"] == len(HOSTILE)
+    assert counts["results"] + counts["rejected_records"] + counts["rejected_conversations"] == len(HOSTILE)
     latency = [
         row for row in hostile_run.rows("metrics_by_app_version") if row["criterion"] == "turn_latency"
     ]
@@ -276,8 +274,8 @@ def test_a_deeply_nested_element_of_an_array_loses_only_itself(turnwise, tmp_pat
     log.write_text(f"[{good[0]}, {nested('b', levels)},\n{good[1]}]{suffix}")
     done = turnwise("run", "--input", log, output=tmp_path / "out")
     counts = done.document("run.json")["counts"]
-    lost = 1 + bool(suffix.strip())
-    assert (counts["results"], counts["lost_records"]) == (2, lost)
+    rejected = 1 + bool(suffix.strip())
+    assert (counts["results"], counts["rejected_records"]) == (2, rejected)
     positions = {row["position"] for row in done.rows("failures")}
     assert positions == ({2, 4} if suffix.strip() else {2})
 
@@ -298,7 +296,7 @@ def test_what_a_directory_holds_beside_logs_is_told(turnwise, tmp_path, add_odd_
         ]
         assert set(names) == odd and len(names) == 2 * len(odd), kind
         counts = done.document("run.json")["counts"]
-        assert (counts["results"], counts["lost_records"]) == (1, len(odd))
+        assert (counts["results"], counts["rejected_records"]) == (1, len(odd))
 
 
 @pytest.mark.parametrize(
@@ -520,7 +518,7 @@ def test_a_binary_file_or_a_pipe_that_is_named_is_refused(turnwise, tmp_path, op
 def assert_all_accounted(done: Any) -> None:
     counts = done.document("run.json")["counts"]
     assert counts["records"] == len(HOSTILE)
-    assert counts["results"] + counts["lost_records"] + counts["lost_conversations"] == len(HOSTILE)
+    assert counts["results"] + counts["rejected_records"] + counts["rejected_conversations"] == len(HOSTILE)
 
 
 def test_no_record_brings_a_run_down(hostile_run: Any) -> None:

@@ -90,7 +90,7 @@ def test_faults_of_the_judge_are_not_the_agents(run, server):
     (row,) = [
         r for r in done.rows("metrics_by_app_version") if (r["criterion"], r["level"]) == (MATCH, "turn")
     ]
-    assert (row["scored"], row["unscored"]) == (outcomes["PASS"], outcomes[None])
+    assert (row["scored"], row["no_score"]) == (outcomes["PASS"], outcomes[None])
     statuses = Counter(row.get("evaluationStatus") for row in done.rows("results"))
     assert statuses == {"PASS": outcomes["PASS"], None: outcomes[None]}
 
@@ -159,11 +159,11 @@ def test_a_sample_is_the_same_in_every_run_and_counted(run, server):
     # Without the judge of its gate a conversation has no verdict, though its other gate is decided.
     for row in done.rows("conversations"):
         is_judged = row["conversation_id"] in judged
-        assert row["sampled_out"] == ([] if is_judged else [MATCH, "evaluation_status"])
+        assert row["sampled_out"] == ([] if is_judged else [MATCH, "verdict"])
         assert is_judged or (row["verdict"], row["reason"]) == (None, f"sampled out: {MATCH}")
-    status = rows["evaluation_status"]
+    status = rows["verdict"]
     assert (status["count"], status["sampled_out"]) == (len(judged), 60 - len(judged))
-    open_ones = status["unscored"] + 60 - len(judged)
+    open_ones = status["no_score"] + 60 - len(judged)
     assert f"{open_ones} ({60 - len(judged)} sampled out)" in done.out
 
 
@@ -203,7 +203,7 @@ def test_many_conversations_wait_in_order_and_within_the_limit(run, server):
 
 def test_without_a_judge_the_run_says_how_to_get_one(run, server):
     done = run(2, "--judge", "none")
-    assert "judge: none, so judged criteria are unscored; set GOOGLE_API_KEY" in done.out
+    assert "judge: none, so judged criteria have no score; set GOOGLE_API_KEY" in done.out
     assert {row["reason"] for row in turn_scores(done)} == {NO_JUDGE}
     assert {row["judge"] for row in turn_scores(done)} == {None}
     assert server.stats()["requests"] == 0

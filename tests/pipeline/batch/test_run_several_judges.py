@@ -129,10 +129,10 @@ def test_a_cascade(run, server):
     assert judge_of(done)["model"] == "openai/gpt-x > anthropic/claude-x"
     found = judge_of(done)["cascades"][MATCH]
     assert (found["questions"], found["went_on"]) == (6, 3)
-    assert found["unsure"] == {"votes": 0, "confidence": 2, "unscored": 1}
+    assert found["unsure"] == {"votes": 0, "confidence": 2, "no_score": 1}
     assert found["saved"]["calls"] == 3 - 6
     assert found["saved"]["cost"] > 0
-    assert f"cascade: {MATCH}: 3 of 6 questions went on (2 confidence, 1 unscored); saved about" in done.out
+    assert f"cascade: {MATCH}: 3 of 6 questions went on (2 confidence, 1 no_score); saved about" in done.out
 
 
 def test_a_stream_counts_panels_and_cascades(run, server):

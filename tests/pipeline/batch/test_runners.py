@@ -70,7 +70,7 @@ def translated() -> Any:
     logs = FileSource(
         file_patterns("--input", ("gs://some-logs/day=1/*.jsonl.gz",)), 1 << 26, "unread_records", True
     )
-    cases = FileSource(file_patterns("--eval_cases", ("gs://some-cases/",)), 1 << 26, "lost_cases")
+    cases = FileSource(file_patterns("--eval_cases", ("gs://some-cases/",)), 1 << 26, "rejected_cases")
     build(root, logs, cases, settings, RunSink("gs://some-results/out", "jsonl", partial(conclude, settings)))
     root.run()
     return root.runner.proto_pipeline
@@ -91,7 +91,9 @@ def test_the_graph_of_one_process_is_small(sample):
         run=RunInfo("run-1", "2026-11-21T00:00:00.000Z"), config=config, criteria=build_criteria(config)
     )
     root = beam.Pipeline()
-    logs, cases = (FileSource([str(sample / name)], 1 << 26, "lost") for name in ("conversations", "cases"))
+    logs, cases = (
+        FileSource([str(sample / name)], 1 << 26, "rejected") for name in ("conversations", "cases")
+    )
     build(root, logs, cases, settings, RunSink("out", "jsonl", partial(conclude, settings)))
     steps = root.to_runner_api().components.transforms.values()
     kinds = Counter(step.spec.urn for step in steps)

@@ -60,10 +60,10 @@ def test_every_scored_conversation_has_one_result_and_failures_tell_where_and_wh
     names = Counter(row["name"] for row in sample_run.rows("results"))
     counts = sample_run.document("run.json")["counts"]
     assert set(names.values()) == {1} and len(names) == counts["results"] == 59
-    assert counts["conversations"] == counts["results"] + counts["lost_conversations"]
-    lost = [row for row in sample_run.rows("failures") if row["criterion"] is None]
-    assert len(lost) == counts["lost_records"] + counts["lost_conversations"] == 2
-    by_stage = {row["stage"]: row for row in lost}
+    assert counts["conversations"] == counts["results"] + counts["rejected_conversations"]
+    rejected = [row for row in sample_run.rows("failures") if row["criterion"] is None]
+    assert len(rejected) == counts["rejected_records"] + counts["rejected_conversations"] == 2
+    by_stage = {row["stage"]: row for row in rejected}
     parse, match = by_stage["parse"], by_stage["match"]
     assert (Path(parse["source"]).name, parse["position"]) == ("ces.jsonl", 22)
     assert parse["record"] and "\n" not in parse["message"]
@@ -76,8 +76,8 @@ def test_statuses_agree_between_results_and_metrics(sample_run):
         (row.get("appVersion"), row.get("evaluationStatus")) for row in sample_run.rows("results")
     )
     for row in sample_run.rows("metrics_by_app_version"):
-        if row["criterion"] == "evaluation_status":
-            found = (row["pass_count"], row["fail_count"], row["unscored"])
+        if row["criterion"] == "verdict":
+            found = (row["pass_count"], row["fail_count"], row["no_score"])
             assert found == tuple(results[row["app_version"], status] for status in ("PASS", "FAIL", None))
 
 
@@ -235,18 +235,18 @@ def test_every_result_has_a_conversation_with_its_verdict(judged):
     turns = {row["app_version"]: row["turns"] for row in judged.rows("metrics_by_app_version")}
     assert sum(row["turns"] for row in rows) == sum(turns.values())
     for row in rows:
-        assert (row["harm"] == 0) <= (row["verdict"] == "PASS")
-        assert (row["harm"] == 0) == (row["why"] is None) == (row["cluster"] is None)
+        assert (row["severity_score"] == 0) <= (row["verdict"] == "PASS")
+        assert (row["severity_score"] == 0) == (row["why"] is None) == (row["problem_type"] is None)
 
 
 def test_judged_scores_count_too(judged, sample):
     paths = {"cases": sample / "cases", "config": sample / "config.json"}
     bare = api.evaluate(sample / "conversations", **paths, judge="none")
-    measured = {row["conversation_id"]: row["harm"] for row in bare.conversations}
+    measured = {row["conversation_id"]: row["severity_score"] for row in bare.conversations}
     whole = [row for row in judged.rows("scores") if row["turn_index"] is None and row["outcome"] == "FAIL"]
     failed = {row["conversation_id"] for row in whole if row["criterion"] == "semantic_similarity"}
-    harm = {row["conversation_id"]: row["harm"] for row in judged.rows("conversations")}
-    assert failed and all(harm[name] > measured[name] for name in failed)
+    severity_score = {row["conversation_id"]: row["severity_score"] for row in judged.rows("conversations")}
+    assert failed and all(severity_score[name] > measured[name] for name in failed)
 
 
 def test_keys_of_scores_are_unique_and_stable(judged, turnwise, sample_arguments, sample, tmp_path):
@@ -265,7 +265,7 @@ def test_the_first_three_are_shown_and_ten_are_in_the_run_file(judged):
     rows = to_read(judged.rows("conversations"))
     named = judged.document("run.json")["to_read"]
     assert [one["conversation_id"] for one in named] == [row["conversation_id"] for row in rows]
-    assert len(named) == 10 and max(Counter(row["cluster"] for row in rows).values()) <= 3
+    assert len(named) == 10 and max(Counter(row["problem_type"] for row in rows).values()) <= 3
     assert reading_text(rows) in judged.out and "read first:" in judged.out
 
 

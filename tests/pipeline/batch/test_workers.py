@@ -52,7 +52,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     named = text(*(conversation(i, conversation_id="same", eval_id=f"e{i}") for i in range(9)))
     (place / "logs/b.jsonl.gz").write_bytes(gzip.compress(named.encode()))
     (place / "logs/c.json").write_text(json.dumps(wide[:3]))
-    (place / "logs/lost.jsonl").symlink_to(place / "nothing")
+    (place / "logs/rejected.jsonl").symlink_to(place / "nothing")
     cases = json.dumps({"eval_set_id": "set", "eval_cases": [case(i) for i in (*range(9), 20, 21, 21)]})
     (place / "cases.jsonl").write_text(cases + "\n{broken\n")
     (place / "config.json").write_text(json.dumps(CRITERIA))
@@ -84,7 +84,7 @@ def test_workers_give_what_one_process_gives(inputs, turnwise, tmp_path, output_
     assert outcome(tmp_path / "one") == outcome(tmp_path / "three")
     document = json.loads((tmp_path / "three/run.json").read_text())
     counts, by_worker = document["counts"], document["records_by_worker"]
-    assert (counts["results"], counts["unused_cases"], counts["lost_cases"]) == (1412, 2, 2)
+    assert (counts["results"], counts["unused_cases"], counts["rejected_cases"]) == (1412, 2, 2)
     assert sum(by_worker.values()) == 1400 + 1 + 9 + 3 and 1 < len(by_worker) <= 3
     assert set(document["files"]["scores"]) == {
         f"scores-{i:05}-of-{len(by_worker):05}.{output_format}" for i in range(len(by_worker))

@@ -55,7 +55,7 @@ def label(place, answer=None, criterion="response_match_score", **more):
 def sample(size=40, of=SIZE):
     draw = {"seed": 7, "size": size, "of": of, "unit": "conversation"}
     drawn = [label(2 * number, chosen="random", draw=draw, number=number + 1) for number in range(size)]
-    return [*drawn, *(one | {"criterion": "evaluation_status"} for one in drawn)]
+    return [*drawn, *(one | {"criterion": "verdict"} for one in drawn)]
 
 
 def test_scores_and_verdicts_are_corrected(calibrated, run):
@@ -63,7 +63,7 @@ def test_scores_and_verdicts_are_corrected(calibrated, run):
     found = json.loads(out)
     assert (status, err, found) == (0, "", json.loads((run / "calibration.json").read_bytes()))
     assert [(own["criterion"], own["level"], own["labelled"]) for own in found["criteria"]] == [
-        ("evaluation_status", "conversation", 40),
+        ("verdict", "conversation", 40),
         ("response_match_score", "conversation", 40),
     ]
     for own in found["criteria"]:
@@ -73,10 +73,10 @@ def test_scores_and_verdicts_are_corrected(calibrated, run):
             and whole["interval"]["low"] < 0.8 < whole["interval"]["high"]
         )
         assert own["outcomes"]["confusion"] == {
-            "both_pass": 21,
+            "still_passing": 21,
             "false_pass": 5,
             "false_fail": 11,
-            "both_fail": 3,
+            "still_failing": 3,
         }
     assert found["criteria"][1]["threshold"]["labels"] == 40 and found["criteria"][0]["threshold"] is None
     assert "no value" in found["criteria"][0]["no_threshold"]
@@ -133,10 +133,10 @@ def test_labels_of_another_criterion_keep_what_is_there(calibrated, run, tmp_pat
     kept = "kept of the earlier calibration: response_match_score (conversation)"
     assert kept in capsys.readouterr().out
     whole = json.loads((run / "calibration.json").read_bytes())
-    assert whole["criteria"][1] == before and whole["criteria"][0]["criterion"] == "evaluation_status"
+    assert whole["criteria"][1] == before and whole["criteria"][0]["criterion"] == "verdict"
     assert [path.rpartition("/")[2] for path in whole["labels"]] == ["labels.jsonl", "others.jsonl"]
     assert main(["calibrate", str(run), "--labels", str(labels), "--false_pass_cost", "3"]) == 0
-    assert f"{kept}\nreplaced of the earlier calibration: evaluation_status" in capsys.readouterr().out
+    assert f"{kept}\nreplaced of the earlier calibration: verdict" in capsys.readouterr().out
     stays = json.loads((run / "calibration.json").read_bytes())["criteria"][1]
     assert stays["corrected"] == before["corrected"] and "other costs" in stays["no_threshold"]
 

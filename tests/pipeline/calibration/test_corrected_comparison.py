@@ -9,7 +9,7 @@ from turnwise.pipeline.cli.main import main
 
 SIZE = 200
 EXPECTED = "It arrives on Monday"
-NAMES = ("evaluation_status", "response_match_score")
+NAMES = ("verdict", "response_match_score")
 
 
 def make_run(place, version, judged):

@@ -83,7 +83,7 @@ def test_base_against_fine_tuned_by_the_recorded_reward(tmp_path, compared):
     found = criterion(text, "recorded_reward")
     assert status == 0 and json.loads(text)["pairing"]["by"] == "eval_id"
     assert (found["overall"]["value_a"], found["overall"]["value_b"]) == (10 / 20, 13 / 20)
-    assert (found["gained"], found["lost"], found["overall"]["word"]) == (6, 3, "cannot tell")
+    assert (found["fixed"], found["rejected"], found["overall"]["word"]) == (6, 3, "inconclusive")
     assert found["overall"]["p"] == pytest.approx(0.508, abs=5e-4)
 
 
@@ -100,7 +100,7 @@ def test_500_pairs(tmp_path, compared):
     found = criterion(text, "tool_effects_v1")
     overall = found["overall"]
     assert status == 0
-    assert (found["gained"], found["lost"], overall["word"]) == (84, 73, "cannot tell")
+    assert (found["fixed"], found["rejected"], overall["word"]) == (84, 73, "inconclusive")
     assert overall["difference"] == pytest.approx(0.022) and overall["p"] == pytest.approx(0.425, abs=1e-3)
     assert overall["detectable"] == pytest.approx(0.0697, abs=1e-3) and overall["pairs_needed"] == 5085
     assert [own for own in json.loads(text)["slices"] if own["stands_out"]] == []
@@ -129,7 +129,7 @@ def test_the_exit_status(scored, compared, bad, fail_on, status):
     output = scored(versions(30, bad))
     found, text, errors = compared(output, "--versions", "v1", "v2", "--fail_on", fail_on)
     assert found == status
-    assert ("turnwise: evaluation_status: " in errors) is bool(status)
+    assert ("turnwise: verdict: " in errors) is bool(status)
     assert ("v2 is worse than v1" in text) is bool(bad)
 
 
@@ -158,9 +158,11 @@ def test_a_run_that_failed_or_lost_records_is_named_first(scored, compared):
     status, text, errors = compared(one, other)
     head = " ".join(text.split("30 pairs")[0].split())
     assert status == 0 and errors == ""
-    assert "/other; 1 records or conversations lost; the run failed: 1 of 31" in head and "/one B:" in head
+    assert (
+        "/other; 1 records or conversations rejected; the run failed: 1 of 31" in head and "/one B:" in head
+    )
     status, text, _ = compared(one, other, "--format", "json")
-    assert json.loads(text)["b"]["lost"] == 1 and len(json.loads(text)["b"]["problems"]) == 1
+    assert json.loads(text)["b"]["rejected"] == 1 and len(json.loads(text)["b"]["problems"]) == 1
     assert compared(other, scored(logs[:30], "third"), "--fail_on", "worse")[0] == 1
 
 
@@ -183,12 +185,12 @@ def test_a_run_that_failed_does_not_pass(scored, compared, problems, status):
 
 
 def test_what_was_not_measured_does_not_pass(scored, compared):
-    """Cases without a conversation in B, conversations without an id, and lost records."""
+    """Cases without a conversation in B, conversations without an id, and rejected records."""
     base, fewer, full = versions(300)[:300], versions(300)[310:], versions(300)[300:]
     a = scored(base, "a")
     for name, logs, said in (
         ("fewer", fewer, "10 cases of v1 without a conversation of v2: e0, e1, e2, e3, e4 and 5 more"),
-        ("lost", [*full, BROKEN], "/lost: 1 records or conversations were lost"),
+        ("rejected", [*full, BROKEN], "/rejected: 1 records or conversations were rejected"),
     ):
         b = scored(logs, name)
         for fail_on in ("worse", "not_noninferior"):
@@ -221,7 +223,7 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     logs = versions(30, 10)
     one, other = scored(logs[:30], "one"), scored(logs[30:], "other")
     status, text, _ = compared(one, other, "--output", str(tmp_path / "found"))
-    assert status == 0 and "30 pairs by eval_id" in text and "lost e0 (" in text
+    assert status == 0 and "30 pairs by eval_id" in text and "rejected e0 (" in text
     document = json.loads((tmp_path / "found" / "compare.json").read_text())
     assert (document["a"]["source"], document["b"]["source"]) == (one, other)
     assert [flip["case"] for flip in document["flips"]][:2] == ["e0", "e1"]
@@ -267,7 +269,7 @@ def test_a_ruler_that_changed_is_refused(scored, compared, config, message):
     assert (status, text) == (2, "") and message in errors and "--allow_different_judges" in errors
     assert errors.count("\n") == 1
     status, text, _ = compared(one, other, "--allow_different_judges")
-    assert status == 0 and "note: the ruler changed: " in text
+    assert status == 0 and "note: the scoring settings changed: " in text
 
 
 def test_settings_that_measure_nothing_may_differ(scored, compared):
@@ -283,7 +285,7 @@ def test_a_sample_rate_changes_how_many_are_judged_and_not_how(scored, compared)
         config = {"criteria": {**CONFIG["criteria"], **judged}}
         outputs.append(scored(part, name, config, "--judge", "local"))
     status, text, errors = compared(*outputs)
-    assert (status, errors) == (0, "") and "the ruler changed" not in text
+    assert (status, errors) == (0, "") and "the scoring settings changed" not in text
 
 
 def test_another_prompt_version_is_refused(scored, compared):
@@ -326,7 +328,7 @@ def test_errors_are_one_line_with_exit_status_2(scored, compared, arguments, mes
 
 
 def test_trials_of_unequal_number_and_missing_rewards(scored, compared):
-    """Rewards that the log does not give are undecided, and neither a pass nor a fail."""
+    """Rewards that the log does not give are missing, and neither a pass nor a fail."""
     logs = [
         {
             **log(f"{task}-{trial}", version),
@@ -341,10 +343,8 @@ def test_trials_of_unequal_number_and_missing_rewards(scored, compared):
     status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
     found = criterion(text, "recorded_reward")
     assert status == 0
-    assert (found["overall"]["pairs"], found["only_a"], found["undecided"]["undecided_b"]) == (7, 3, 9)
-    assert (
-        found["overall"]["word"] == "cannot tell" and found["undecided"]["worst_for_b"]["difference"] < -0.2
-    )
+    assert (found["overall"]["pairs"], found["only_a"], found["missing"]["missing_b"]) == (7, 3, 9)
+    assert found["overall"]["word"] == "inconclusive" and found["missing"]["worst_for_b"]["difference"] < -0.2
     document = json.loads(text)
     assert document["pairing"]["by"] == "eval_id" and document["a"]["repeated_cases"] == 10
 
@@ -378,8 +378,8 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
     status, text, _ = compared("--store", store, "--versions", "v1", "v2", "--format", "json")
     document = json.loads(text)
     assert status == 0 and document["pairing"]["by"] == "eval_id" and document["pairing"]["pairs"] == 9
-    assert (document["word"], document["criteria"][0]["lost"]) == ("worse", 6)
-    assert [own["criterion"] for own in document["criteria"]] == ["evaluation_status", "response_match_score"]
+    assert (document["word"], document["criteria"][0]["rejected"]) == ("worse", 6)
+    assert [own["criterion"] for own in document["criteria"]] == ["verdict", "response_match_score"]
     assert "below the threshold" in document["flips"][-1]["reason"]
     status, _, errors = compared("--store", store, "--versions", "v1", "v3")
     assert status == 2 and "no result of this version or run (versions: v1, v2; runs: first)" in errors
@@ -391,7 +391,7 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
 def test_avro(scored, compared):
     output = scored(versions(9, 3), "out", CONFIG, "--output_format", "avro")
     status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
-    assert status == 0 and criterion(text, "response_match_score")["lost"] == 3
+    assert status == 0 and criterion(text, "response_match_score")["rejected"] == 3
 
 
 def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_path, capsys):
@@ -405,13 +405,13 @@ def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_pat
         for version in ("v1", "v2")
         for number in range(40)
     ]
-    gate = {"rules": [{"rule": "bound", "criterion": "evaluation_status", "side": "lower", "at_least": 0.8}]}
+    gate = {"rules": [{"rule": "bound", "criterion": "verdict", "side": "lower", "at_least": 0.8}]}
     store = ["--store", f"sqlite:///{tmp_path / 'store.db'}"]
     output = scored(logs, "out", CONFIG | {"gate": gate}, *store)
     for where in ([output], store):
         found = json.loads(compared(*where, "--versions", "v1", "v2", "--format", "json")[1])
         assert (found["pairing"]["by"], found["pairing"]["pairs"]) == ("task", 4)
-        assert (found["a"]["conversations"], found["a"]["cases"], found["word"]) == (40, 4, "cannot tell")
+        assert (found["a"]["conversations"], found["a"]["cases"], found["word"]) == (40, 4, "inconclusive")
         by_id = compared(*where, "--versions", "v1", "v2", "--by", "conversation_id", "--format", "json")[1]
         assert json.loads(by_id)["pairing"]["pairs"] == 40
     capsys.readouterr()
@@ -444,7 +444,7 @@ def test_a_store_says_what_a_directory_says(scored, compared, tmp_path):
     assert any(own["turns"] for own in of_files["criteria"])
     for document in (of_files, of_store):
         # A store holds why a conversation is to be read in place of why its verdict is what it is.
-        document["flips"] = [own for own in document["flips"] if own["criterion"] != "evaluation_status"]
+        document["flips"] = [own for own in document["flips"] if own["criterion"] != "verdict"]
     by_name = [
         {own["criterion"]: own for own in document.pop("criteria")} for document in (of_files, of_store)
     ]
@@ -474,9 +474,9 @@ def test_conversations_without_eval_ids(scored, compared, names_task):
     assert document["pairing"]["by"] == ("task" if names_task else "nothing")
     assert document["pairing"]["pairs"] == (10 if names_task else 0)
     assert document["pairing"]["only_a_names"] == (["shop-10", "shop-11"] if names_task else [])
-    assert (found["gained"], found["overall"]["count_a"]) == ((8, 10) if names_task else (None, 12))
-    verdict = criterion(text, "evaluation_status")
-    assert verdict["overall"]["word"] == "cannot tell" and verdict["overall"]["difference"] is None
+    assert (found["fixed"], found["overall"]["count_a"]) == ((8, 10) if names_task else (None, 12))
+    verdict = criterion(text, "verdict")
+    assert verdict["overall"]["word"] == "inconclusive" and verdict["overall"]["difference"] is None
 
 
 @pytest.mark.parametrize("version, message", [(17, "has tables of version 17"), (0, "the store is empty")])
@@ -500,9 +500,9 @@ def test_verdicts_of_different_criteria_are_not_compared(scored, compared):
     status, text, errors = compared(one, other, "--format", "json", "--fail_on", "worse")
     found = json.loads(text)
     assert status == 1 and [own["criterion"] for own in found["criteria"]] == ["response_match_score"]
-    assert found["not_compared"]["evaluation_status"] in errors and "tool_trajectory_avg_score" in errors
+    assert found["not_compared"]["verdict"] in errors and "tool_trajectory_avg_score" in errors
     _, text, _ = compared(one, other, "--format", "json", "--allow_different_judges")
-    assert criterion(text, "evaluation_status")["overall"]["pairs"] == 30
+    assert criterion(text, "verdict")["overall"]["pairs"] == 30
 
 
 RAISES = """
@@ -526,7 +526,7 @@ class RaisesOnNever(turnwise.MeasuredCriterion):
 
 @pytest.mark.usefixtures("unchanged")
 def test_errors_of_a_criterion_do_not_pass(scored, compared, tmp_path):
-    """A criterion that raised on half of the conversations of B is undecided there."""
+    """A criterion that raised on half of the conversations of B is missing there."""
     plugin = tmp_path / "raises_on_never.py"
     plugin.write_text(RAISES)
     logs, config = versions(300, 150), {"criteria": {"raises_on_never": {"threshold": 0.0}}}
@@ -536,9 +536,9 @@ def test_errors_of_a_criterion_do_not_pass(scored, compared, tmp_path):
     )
     for fail_on in ("worse", "not_noninferior"):
         status, text, errors = compared(one, other, "--format", "json", "--fail_on", fail_on)
-        assert status == 1 and "raises_on_never: cannot tell" in errors
+        assert status == 1 and "raises_on_never: inconclusive" in errors
     found = criterion(text, "raises_on_never")
-    assert (found["undecided"]["undecided_a"], found["undecided"]["undecided_b"]) == (0, 150)
+    assert (found["missing"]["missing_a"], found["missing"]["missing_b"]) == (0, 150)
     reasons = {flip["reason"] for flip in json.loads(text)["flips"] if flip["criterion"] == "raises_on_never"}
     assert all(reason.startswith("raised an error: ") for reason in reasons) and reasons
 

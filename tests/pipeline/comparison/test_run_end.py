@@ -60,7 +60,7 @@ def test_two_versions_are_compared_in_natural_order(run, capsys):
     assert status == 0
     assert shown[0] == " B v10 less A v2; 30 pairs by eval_id; 0 in A alone, 0 in B alone"
     assert shown[1].split() == ["A", "v2", "B", "v10", "difference", "p"]
-    assert shown[2].startswith("evaluation_status") and shown[2].endswith("worse") and "-40.0 pt" in shown[2]
+    assert shown[2].startswith("verdict") and shown[2].endswith("worse") and "-40.0 pt" in shown[2]
     assert shown[3].startswith("response_match_score") and shown[3].endswith("worse")
     assert line_of(text, "more: ") == f"more: turnwise compare {output} --versions v2 v10"
     heading = text.splitlines()[0].split()
@@ -88,14 +88,14 @@ def test_a_run_is_compared_with_its_baseline(run):
     status, text, output = run(logs("v2", bad=12), "--baseline", base)
     assert status == 0 and "difference" not in first
     assert "difference: B v2 less A v1; 30 pairs by eval_id" in text
-    assert line_of(text, "evaluation_status ").endswith("worse")
+    assert line_of(text, "verdict ").endswith("worse")
     assert line_of(text, "more: ") == f"more: turnwise compare {base} {output}"
 
 
 def test_what_cannot_be_compared_is_one_line_and_changes_no_status(run):
     _, _, base = run(logs("v1"), name="base")
     other = {"criteria": {"response_match_score": 0.5}}
-    status, text, output = run(logs("v2"), "--baseline", base, config=other, name="ruler")
+    status, text, output = run(logs("v2"), "--baseline", base, config=other, name="scale")
     line = line_of(text, "not compared")
     assert status == 0 and "criteria.response_match_score.threshold (0.8 for A, 0.5 for B)" in line
     assert line.endswith(f"turnwise compare {base} {output} --allow_different_judges")
@@ -208,8 +208,8 @@ def test_latencies_of_milliseconds_at_the_end_of_a_run():
 def test_rates_of_the_pairs_that_both_sides_decide_say_so():
     passed, open_one = Observed(1.0, "PASS"), Observed(None, why="no judge")
     a, b = [passed] * 30, [passed] * 25 + [open_one] * 5
-    assert "100.0% of 25  100.0% of 25" in criteria_table(compared("evaluation_status", a, b), 120)[1]
-    assert " of " not in criteria_table(compared("evaluation_status", a, a), 120)[1]
+    assert "100.0% of 25  100.0% of 25" in criteria_table(compared("verdict", a, b), 120)[1]
+    assert " of " not in criteria_table(compared("verdict", a, a), 120)[1]
 
 
 @pytest.mark.parametrize("stated", ["", "  ", None])

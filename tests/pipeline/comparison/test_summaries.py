@@ -119,7 +119,7 @@ def test_undecided_judged_and_repeated_scores_are_compared_alike(store, put):
     for change in changes:
         store.write(lambda c, change=change: c.execute(change))
     found = check_same(store, *VERSIONS)
-    assert any(own.undecided for own in found.criteria)
+    assert any(own.missing for own in found.criteria)
 
 
 def test_verdicts_and_scores_are_of_one_run(store, put):
@@ -135,7 +135,7 @@ def test_verdicts_and_scores_are_of_one_run(store, put):
         criterion: column.where(lambda kind: kind.outcome == "FAIL")
         for criterion, column in side.conversations.criteria.items()
     }
-    verdicts = failed.pop("evaluation_status")
+    verdicts = failed.pop("verdict")
     assert verdicts.any() and verdicts.tolist() == np.any([*failed.values()], axis=0).tolist()
 
 

@@ -78,7 +78,7 @@ def test_what_cannot_be_read_or_held_is_status_1(tmp_path, convert):
     scenario = {"eval_id": "s", "kind": "scenario", "task": "Book"}
     status, done, _ = convert(lines(tmp_path / "mixed.jsonl", CASE, "{", scenario), "openai_chat")
     assert (status, done["written"], done["lost_count"]) == (1, 1, 2)
-    assert [(one["position"], "has no turns" in one["reason"]) for one in done["lost"]] == [
+    assert [(one["position"], "has no turns" in one["reason"]) for one in done["rejected"]] == [
         (2, False),
         (3, True),
     ]
@@ -96,7 +96,7 @@ def test_an_eval_set_has_each_id_once(tmp_path, convert):
     other = CASE | {"turns": [{"user": "Other", "response": "x"}]}
     status, done, output = convert(lines(tmp_path / "cases.jsonl", CASE, CASE, other), "adk_eval_set")
     assert (status, done["written"], done["lost_count"]) == (1, 1, 1)
-    assert done["skipped"] == {"equal to an earlier record": 1} and "once" in done["lost"][0]["reason"]
+    assert done["skipped"] == {"equal to an earlier record": 1} and "once" in done["rejected"][0]["reason"]
     assert len(json.loads(output.read_text())["eval_cases"]) == 1
 
 
@@ -113,7 +113,7 @@ def test_events_are_joined_before(tmp_path, convert):
 def test_the_sample_is_converted_whole(convert, to):
     status, done, output = convert(str(SAMPLE / "conversations"), to)
     # One record of the sample is broken on purpose.
-    reasons = [one["reason"] for one in done["lost"]]
+    reasons = [one["reason"] for one in done["rejected"]]
     assert status == 1 and sum("EOF" in reason for reason in reasons) == 1
     repeated = sum(done["skipped"].values()) + sum("once" in reason for reason in reasons)
     assert done["conversations"] == 60 == done["written"] + repeated

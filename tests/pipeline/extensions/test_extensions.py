@@ -89,8 +89,8 @@ def test_every_kind_works_in_a_run(way, tmp_path):
     again = run(tmp_path, way, *unjudged, "--overwrite")
     assert again.returncode == 0 and not any(path.exists() for path in (of_earlier_version, *files))
     files = files_of(tmp_path / "out", "scores")
-    unscored = {(c, n, None if n == "example_kindness" else v) for c, n, v in WANTED}
-    assert values(json.loads(row[0]) for path in files for row in csv.reader(path.open())) == unscored
+    no_score = {(c, n, None if n == "example_kindness" else v) for c, n, v in WANTED}
+    assert values(json.loads(row[0]) for path in files for row in csv.reader(path.open())) == no_score
     tools = run(tmp_path, way, "--input_format", "example_call", str(tmp_path / "log.jsonl"), command="tools")
     assert (tools.returncode, tools.stderr) == (0, "0 tools, 0 of them guessed by name\n")
 

@@ -14,7 +14,7 @@ from turnwise.schemas.comparison import Bounds
 CONFIG = {"gate": {"rules": [{"rule": "coverage", "at_least": 0.9}]}}
 CRITERIA = {"tool_trajectory_avg_score": {"threshold": 1.0}, "turn_latency": {"threshold": None}}
 OPEN = {"worst_criterion": None, "worst_turn": None, "transcript": None, "language": None}
-WRONG = {"harm_term": "expectations", "cluster": "a|b|", "cluster_label": "a: b"}
+WRONG = {"severity_reason": "expectations", "problem_type": "a|b|", "problem_label": "a: b"}
 
 
 def conversation(name: str, verdict: str | None, **more: Any) -> dict[str, Any]:
@@ -42,13 +42,13 @@ def failure(message: str, **more: Any) -> dict[str, Any]:
 
 def calibration(run_id: str, value: float, interval: tuple[float, float]) -> bytes:
     """Returns a `calibration.json` that corrects the pass rate of the verdicts of 60 conversations."""
-    numbers = {"scores": 60, "undecided": 0, "labels": 20, "cases": 20, "missing": 0}
+    numbers = {"scores": 60, "inconclusive": 0, "labels": 20, "cases": 20, "missing": 0}
     figure = Corrected(
         group="all", name=None, covers="all", raw=1.0, value=value, interval=Bounds(*interval), **numbers
     )
     counts = {
         "scores": 60,
-        "unscored": 0,
+        "no_score": 0,
         "labelled": 20,
         "cases": 20,
         "raters": 1,
@@ -56,7 +56,7 @@ def calibration(run_id: str, value: float, interval: tuple[float, float]) -> byt
         "hand_picked": 0,
     }
     own = CriterionCalibration(
-        criterion="evaluation_status",
+        criterion="verdict",
         level="conversation",
         kind="outcomes",
         corrected=[figure],
@@ -79,7 +79,12 @@ def write_run(tmp_path: Path) -> WriteRun:
             scores = [
                 score(row["conversation_id"], row["verdict"], app_version=row["app_version"]) for row in rows
             ]
-        own = {"config": CONFIG, "criteria": CRITERIA, "counts": {"lost_records": len(failures)}, **document}
+        own = {
+            "config": CONFIG,
+            "criteria": CRITERIA,
+            "counts": {"rejected_records": len(failures)},
+            **document,
+        }
         return made_run.write_run(tmp_path / name, rows, (), failures, own_scores=scores, run_id=name, **own)
 
     return write

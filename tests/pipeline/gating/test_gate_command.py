@@ -35,11 +35,11 @@ def rows(*verdicts: str | None, **more: Any) -> list[dict[str, Any]]:
     return [conversation(f"c{i}", verdict, **more) for i, verdict in enumerate(verdicts)]
 
 
-ALL_PASS = {"rule": "bound", "criterion": "evaluation_status", "side": "estimate", "at_least": 1.0}
+ALL_PASS = {"rule": "bound", "criterion": "verdict", "side": "estimate", "at_least": 1.0}
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "status", "word"), [([P, P], 0, "passed"), ([P, F], 1, "failed"), ([P, U], 1, "not decided")]
+    ("verdicts", "status", "word"), [([P, P], 0, "passed"), ([P, F], 1, "failed"), ([P, U], 1, "no verdict")]
 )
 def test_the_status_is_that_of_the_rules(write_run, gate, verdicts, status, word):
     run = write_run("out", rows(*verdicts), config=rules(ALL_PASS))
@@ -47,7 +47,7 @@ def test_the_status_is_that_of_the_rules(write_run, gate, verdicts, status, word
     assert found == status and out.endswith(f"gate: {word}, 1 rule\n")
     assert (err == "") == (status == 0)
     if status:
-        assert err.startswith(f"turnwise: evaluation_status: pass rate at least 100 % (v1): {word}: ")
+        assert err.startswith(f"turnwise: verdict: pass rate at least 100 % (v1): {word}: ")
         assert err.endswith(": c1\n")
 
 
@@ -66,7 +66,7 @@ def test_what_is_skipped_or_unscored_does_not_all_pass(write_run, gate, second, 
     rule = {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}
     run = write_run("out", rows(P, P), [score("c0", P), *second], config=rules(rule))
     found, _, err = gate(run)
-    assert found == status and err.count(f"not decided: 0 failed, 1 not decided: {names}") == status
+    assert found == status and err.count(f"no verdict: 0 failed, 1 no verdict: {names}") == status
 
 
 def test_a_criterion_that_is_dropped_makes_the_verdicts_no_better(write_run, gate, tmp_path):
@@ -81,7 +81,7 @@ def test_a_criterion_that_is_dropped_makes_the_verdicts_no_better(write_run, gat
 
 
 def test_a_bound_uses_the_figure_that_labels_correct(write_run, gate, tmp_path):
-    rule = {"rule": "bound", "criterion": "evaluation_status", "side": "lower", "at_least": 0.6}
+    rule = {"rule": "bound", "criterion": "verdict", "side": "lower", "at_least": 0.6}
     run = write_run("out", rows(*[P] * 60), config=rules(rule))
     assert gate(run)[0] == 0
     (run / "calibration.json").write_bytes(calibration("out", 0.7, (0.55, 0.8)))
@@ -133,9 +133,9 @@ def test_a_baseline_decides_whether_it_is_worse(write_run, gate):
     assert status == 1 and "(v2): failed: -66.7 points" in err and "worse, 60 cases" in err
     status, _, err = gate(fewer, "--baseline", base)
     assert status == 1 and "30 cases of the baseline have no conversation here" in err
-    # 60 equal pairs show that at most about 6 points were lost.
+    # 60 equal pairs show that at most about 6 points were rejected.
     status, _, err = gate(same, "--baseline", base)
-    assert status == 1 and "not decided: +0 points" in err
+    assert status == 1 and "no verdict: +0 points" in err
     wide = write_run("wide", rows(*[P] * 60, app_version="v2"), config=rules({**NOT_WORSE, "margin": 0.1}))
     assert gate(wide, "--baseline", base)[0] == 0
 
@@ -154,18 +154,18 @@ NEWER = rows(*[P] * 60, app_version="v2")
 
 
 def test_what_was_lost_may_have_been_destructive_or_a_failure(write_run, gate):
-    destructive, lost = {"rule": "no_destructive_calls"}, {"counts": {"lost_records": 60}}
+    destructive, rejected = {"rule": "no_destructive_calls"}, {"counts": {"rejected_records": 60}}
     wide = {**NOT_WORSE, "margin": 0.1}
     base = write_run("base", MANY)
     for name, own, status in (("open", [], 1), ("allowed", [HALF], 0)):
-        run = write_run(name, NEWER, config=rules(wide, destructive, *own), **lost)
+        run = write_run(name, NEWER, config=rules(wide, destructive, *own), **rejected)
         found, out, err = gate(run, "--baseline", base)
-        assert found == status and ("60 records lost" in err) == (status == 1), out + err
-        assert err.count("not decided: ") == 2 * status
-    more = write_run("more", NEWER, config=rules(wide, {**HALF, "at_least": 0.6}), **lost)
+        assert found == status and ("60 records rejected" in err) == (status == 1), out + err
+        assert err.count("no verdict: ") == 2 * status
+    more = write_run("more", NEWER, config=rules(wide, {**HALF, "at_least": 0.6}), **rejected)
     assert gate(more, "--baseline", base)[0] == 1
     worse = write_run(
-        "worse", rows(*[F] * 60, app_version="v2"), config=rules(wide), counts={"lost_records": 1}
+        "worse", rows(*[F] * 60, app_version="v2"), config=rules(wide), counts={"rejected_records": 1}
     )
     assert "(v2): failed: -100 points" in gate(worse, "--baseline", base)[2]
 
@@ -181,7 +181,7 @@ def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate):
     for name, raised in (("absent", []), ("raised", lines)):
         run = write_run(name, NEWER, half, raised, config=rules(rule), counts={})
         status, _, err = gate(run, "--baseline", base)
-        assert status == 1 and "not decided: 0 in the baseline, 30 here" in err, err
+        assert status == 1 and "no verdict: 0 in the baseline, 30 here" in err, err
     most = [score(f"c{i}", P, app_version="v2") for i in range(59)]
     near = write_run("near", NEWER, most, config=rules({**rule, "margin": 0.2}))
     assert gate(near, "--baseline", base)[0] == 0, "one that fails would not be too many"
@@ -205,7 +205,7 @@ def test_a_baseline_of_other_cases_decides_nothing(write_run, gate, tmp_path, mo
     [
         ({"problems": ["300 of 600 records failed"], "exit_status": 1}, 1, "failed: 300 of 600 records"),
         ({"problems": [], "exit_status": 1}, 1, "the baseline itself failed: it ended with exit status 1"),
-        ({"counts": {"lost_records": 9}}, 1, "9 not measured in the baseline (9 records lost)"),
+        ({"counts": {"rejected_records": 9}}, 1, "9 not measured in the baseline (9 records rejected)"),
         ({"problems": ["gate: no baseline is named"], "exit_status": 1}, 0, ""),
         ({"counts": {"unused_cases": 9}}, 0, ""),
     ],
@@ -277,7 +277,7 @@ ELEMENTS = {
 def attacked(write_run: WriteRun) -> Path:
     found = [
         conversation("good", P),
-        conversation(ATTACK, F, why=ATTACK, cluster_label=ATTACK, source=ATTACK, app_version="v1"),
+        conversation(ATTACK, F, why=ATTACK, problem_label=ATTACK, source=ATTACK, app_version="v1"),
         conversation("open", U),
     ]
     scores = [
@@ -299,23 +299,23 @@ def test_junit_holds_one_test_a_conversation_and_criterion(write_run, gate, tmp_
         attributes, children = ELEMENTS[element.tag]
         assert set(element.attrib) == attributes and {child.tag for child in element} <= children
     suites = {suite.get("name"): suite for suite in root}
-    assert list(suites) == ["gate rules", "lost records", "evaluation_status", "tool_trajectory_avg_score"]
+    assert list(suites) == ["gate rules", "rejected records", "verdict", "tool_trajectory_avg_score"]
     found = {
         name: [suite.get(key) for key in ("tests", "failures", "errors", "skipped")]
         for name, suite in suites.items()
     }
     assert found == {
         "gate rules": ["2", "1", "0", "0"],
-        "lost records": ["1", "0", "1", "0"],
-        "evaluation_status": ["3", "1", "0", "1"],
+        "rejected records": ["1", "0", "1", "0"],
+        "verdict": ["3", "1", "0", "1"],
         "tool_trajectory_avg_score": ["3", "1", "0", "1"],
     }
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("9", "3", "1")
-    good, bad, undecided = suites["tool_trajectory_avg_score"]
+    good, bad, inconclusive = suites["tool_trajectory_avg_score"]
     assert (good.get("classname"), good.get("name"), len(good)) == ("v1.tool_trajectory_avg_score", "good", 0)
     assert bad[0].tag == "failure" and (bad[0].get("message") or "").startswith("turn 2: </code></td>")
     assert bad[0].text == "value 0, threshold 1"
-    assert undecided[0].tag == "skipped" and undecided[0].get("message") == "the log is incomplete"
+    assert inconclusive[0].tag == "skipped" and inconclusive[0].get("message") == "the log is incomplete"
     text = path.read_text(encoding="utf-8")
     assert all(char.isprintable() or char == "\n" for char in text)
     assert "\\u0000\\u001b[31m\\ud800\\ufffe\\u202e" in text
@@ -330,7 +330,7 @@ def test_markdown_is_a_summary_that_judged_text_cannot_break(write_run, gate, tm
     assert gate(attacked(write_run), "--markdown", path)[0] == 1
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "## turnwise: failed"
-    assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 not decided; 1 record lost."
+    assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 no verdict; 1 record rejected."
     table = [cells(line) for line in lines if line.startswith("|")]
     assert {len(row) for row in table} == {4, 6}
     assert table[2][2] == "**failed**" and table[3][2] == "passed"
@@ -376,16 +376,16 @@ def test_what_was_lost_is_named_in_every_form(write_run, gate, tmp_path):
     paths = [tmp_path / name for name in ("a.xml", "a.md", "a.json")]
     status, _, err = gate(run, "--junit", paths[0], "--markdown", paths[1], "--json", paths[2])
     assert status == 1 and err.count("\n") == 1 and err.endswith(" and 3 more\n")
-    assert "not decided: 0 failed, 23 not decided (23 records lost); lost: </code>" in err
+    assert "no verdict: 0 failed, 23 no verdict (23 records rejected); rejected: </code>" in err
     told = ET.parse(paths[0]).getroot().find("testsuite/testcase/failure")
-    assert told is not None and (told.text or "").startswith("lost: </code></td>")
+    assert told is not None and (told.text or "").startswith("rejected: </code></td>")
     (line,) = [
         one for one in paths[1].read_text(encoding="utf-8").splitlines() if "every conversation" in one
     ]
-    assert "; lost: <code>" in line and line.endswith(" and 18 more |")
+    assert "; rejected: <code>" in line and line.endswith(" and 18 more |")
     assert not re.search(r"script|octocat", re.sub(r"<code>.*?</code>", "", line))
     (rule,) = json.loads(paths[2].read_text(encoding="utf-8"))["rules"]
-    assert (len(rule["lost"]), rule["more_lost"], rule["app_version"]) == (20, 3, None)
+    assert (len(rule["rejected"]), rule["more_rejected"], rule["app_version"]) == (20, 3, None)
 
 
 def test_json_holds_everything(write_run, gate, tmp_path):
@@ -394,7 +394,7 @@ def test_json_holds_everything(write_run, gate, tmp_path):
     report = json.loads(path.read_text(encoding="utf-8"))
     assert (report["status"], report["run_id"], report["baseline"]) == ("failed", "out", None)
     assert [rule["status"] for rule in report["rules"]] == ["failed", "passed"]
-    assert len(report["checks"]) == 6 and report["lost"][0]["place"] == "logs.jsonl:7"
+    assert len(report["checks"]) == 6 and report["rejected"][0]["place"] == "logs.jsonl:7"
     assert [one["alike"] for one in report["to_read"]] == [2, 2]
 
 
@@ -405,18 +405,20 @@ def test_a_case_that_one_version_lacks_is_not_decided(write_run, gate, versions)
     other = {**own[0], "app_version": "v2"}
     status, _, err = gate(str(write_run("r", [*own, other], config=held)), *versions)
     unrecorded = "(1 eval case without a recording in v2)"
-    assert status == 1 and f"not decided: 0 failed, 1 not decided {unrecorded}" in err, err
+    assert status == 1 and f"no verdict: 0 failed, 1 no verdict {unrecorded}" in err, err
     assert f"decided (v2): failed: 50 %: 1 of 2 {unrecorded}" in err and "(v1): failed" not in err
-    lost = [failure("no turn", record=json.dumps({"eval_id": own[1]["eval_id"]}))]
-    status, _, err = gate(str(write_run("lost", [*own, other], failures=lost, config=held)), *versions)
-    assert status == 1 and "0 failed, 1 not decided (1 record lost)" in err, err
+    rejected = [failure("no turn", record=json.dumps({"eval_id": own[1]["eval_id"]}))]
+    status, _, err = gate(
+        str(write_run("rejected", [*own, other], failures=rejected, config=held)), *versions
+    )
+    assert status == 1 and "0 failed, 1 no verdict (1 record rejected)" in err, err
 
 
 @pytest.mark.parametrize(("record", "share"), [('{"eval_id": "gone"', "50 %: 2 of 4"), ("{", "40 %: 2 of 5")])
 def test_a_case_whose_record_was_lost_counts_once(write_run, gate, record, share):
     found = rules({"rule": "coverage", "at_least": 0.9})
-    counts = {"lost_records": 1, "unused_cases": 2}
-    lost = [failure("no turn", record=record)]
-    out = write_run("r", rows("PASS", "PASS"), failures=lost, counts=counts, config=found)
+    counts = {"rejected_records": 1, "unused_cases": 2}
+    rejected = [failure("no turn", record=record)]
+    out = write_run("r", rows("PASS", "PASS"), failures=rejected, counts=counts, config=found)
     status, _, err = gate(str(out))
     assert status == 1 and share in err, err

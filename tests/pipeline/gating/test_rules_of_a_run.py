@@ -28,7 +28,7 @@ def bad(name: str) -> dict[str, Any]:
 
 
 def rule(**more: Any) -> dict[str, Any]:
-    return {"rule": "bound", "criterion": "evaluation_status", "side": "estimate", "at_least": 0.6, **more}
+    return {"rule": "bound", "criterion": "verdict", "side": "estimate", "at_least": 0.6, **more}
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ CASES: list[tuple[list[Any], list[Any], list[str]]] = [
         [{"rule": "no_destructive_calls"}],
         ["calls may be missing in the logs of 1 conversation: b"],
     ),
-    ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["not decided: no baseline is named"]),
+    ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["no verdict: no baseline is named"]),
 ]
 
 
@@ -119,7 +119,7 @@ def test_fail_on_is_short_for_a_rule(run, kind):
         options=kind,
         name="stated",
     )
-    said = "gate: tool_trajectory_avg_score: every conversation passes: failed: 1 failed, 0 not decided: c"
+    said = "gate: tool_trajectory_avg_score: every conversation passes: failed: 1 failed, 0 no verdict: c"
     for one in (done, stated):
         document = one.document("run.json")
         assert one.status == 1 and document["problems"] == [said]
@@ -133,14 +133,14 @@ def test_fail_on_is_short_for_a_rule(run, kind):
 
 @pytest.mark.parametrize(("ratio", "status"), [((), 1), (("--max_failure_ratio", "0.5"), 0)])
 def test_lost_records_are_allowed_in_the_run_and_after_it(run, ratio, status):
-    done = run([good("a"), {"no": "log"}], options=("--fail_on", "evaluation_status", *ratio))
+    done = run([good("a"), {"no": "log"}], options=("--fail_on", "verdict", *ratio))
     assert done.status == status == main(["gate", str(done.directory)])
-    assert ("(1 record lost); lost: " in done.err) == (status == 1)
+    assert ("(1 record rejected); rejected: " in done.err) == (status == 1)
 
 
 def test_a_stream_does_not_compare_for_fail_on(run):
     base = run([good("a")], rule(), name="base")
-    options = ("--fail_on", "evaluation_status", "--baseline", base.directory)
+    options = ("--fail_on", "verdict", "--baseline", base.directory)
     assert run([good("a")], options=options, name="batch").status == 0
     done = run([good("a")], options=(*options, "--streaming", "--stop_after", "1"), name="stream")
     assert done.status == 2 and "the config has no rule that compares" in done.err
@@ -154,15 +154,15 @@ def test_a_baseline_is_compared_with_at_the_end(run):
     same = run(newer, not_worse, options=("--baseline", base.directory), name="same")
     assert same.status == 0, same.err
     worse = [{**log(f"c{i}", [], expected={"tool_calls": STATED}), "app_version": "v2"} for i in range(40)]
-    lost = run(worse, not_worse, options=("--baseline", base.directory), name="lost")
-    assert lost.status == 1 and "(v2): failed: -100 points" in lost.err
+    rejected = run(worse, not_worse, options=("--baseline", base.directory), name="regressed")
+    assert rejected.status == 1 and "(v2): failed: -100 points" in rejected.err
 
 
 def test_a_baseline_that_cannot_be_compared_with_leaves_the_run_undecided(run):
     base = run([good("a"), {**good("b"), "app_version": "v2"}], rule(), name="base")
     done = run([good("a")], {"rule": "not_worse", "margin": 0.2}, options=("--baseline", base.directory))
     (problem,) = done.document("run.json")["problems"]
-    assert done.status == 1 and problem.startswith("gate: not decided: ") and "2 app versions" in problem
+    assert done.status == 1 and problem.startswith("gate: no verdict: ") and "2 app versions" in problem
     assert len(done.rows("scores")) == 2, "everything is written all the same"
 
 

@@ -14,7 +14,7 @@ from tests.documentation import blocks
 
 CASES = 100
 RULES = [
-    {"rule": "bound", "criterion": "evaluation_status", "side": "lower", "at_least": 0.8},
+    {"rule": "bound", "criterion": "verdict", "side": "lower", "at_least": 0.8},
     {"rule": "coverage", "at_least": 0.95},
     {"rule": "no_destructive_calls"},
     {"rule": "not_worse", "margin": 0.05},

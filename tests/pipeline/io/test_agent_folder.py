@@ -62,7 +62,7 @@ def test_history_is_scored_against_the_eval_sets_by_the_config_beside_them(agent
     status, document = run(agent)
     assert status == 0 and list(document["criteria"]) == ["response_match_score"]
     assert (document["counts"]["results"], document["counts"]["cases"]) == (1, 1)
-    assert document["counts"]["lost_records"] == document["counts"]["unused_cases"] == 0
+    assert document["counts"]["rejected_records"] == document["counts"]["unused_cases"] == 0
 
 
 def test_what_is_named_goes_before_the_folder(agent: Path, tmp_path: Path) -> None:
@@ -107,5 +107,5 @@ def test_an_ordinary_folder_stays_one(agent: Path, capsys: pytest.CaptureFixture
     (agent / ".adk/eval_history").rmdir()
     (agent / ".adk").rmdir()
     status, document = run(agent)
-    assert document["counts"]["lost_records"] == 2 and status == 0
+    assert document["counts"]["rejected_records"] == 2 and status == 0
     capsys.readouterr()

@@ -64,7 +64,7 @@ def test_tables_and_document_are_those_that_were_written(run: Path) -> None:
     assert [(r["criterion"], r["value"], r["outcome"], r["details"]) for r in own] == [
         (r["criterion"], r["value"], r["outcome"], r["details"]) for r in expected.scores
     ]
-    assert [(row["conversation_id"], row["evaluation_status"]) for row in found.results()] == [
+    assert [(row["conversation_id"], row["verdict"]) for row in found.results()] == [
         (f"c{i}", "PASS") for i in range(4)
     ]
     assert [row["stage"] for row in found.failures()] == ["parse"]
@@ -204,7 +204,7 @@ def test_each_command_refuses_part_of_a_run(
     run: Path, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     """A gate over a directory of which all tables were cut alike must not pass."""
-    label = {"conversation_id": "c0", "criterion": "evaluation_status", "label": "PASS"}
+    label = {"conversation_id": "c0", "criterion": "verdict", "label": "PASS"}
     for number, damage in enumerate((cut_alike, cut("failures"), cut("metrics_by_turn"))):
         damaged = shutil.copytree(copy, tmp_path / str(number))
         damage(damaged)

@@ -148,7 +148,7 @@ def read_by_a_pipeline(limit: int, *inputs: Path) -> "tuple[list[Any], dict[str,
     FOUND.clear()
     counted: Counter[str] = Counter()
     with beam.Pipeline(runner="FnApiRunner") as root:
-        read = FileSource([str(one) for one in inputs], limit, "lost", True).read(root, "Logs")
+        read = FileSource([str(one) for one in inputs], limit, "rejected", True).read(root, "Logs")
         counts = read.counts | "Counts" >> beam.Values()
         for number, part in enumerate((read.records, read.failures, counts)):
             _ = part | f"Keep{number}" >> beam.Map(keep)
@@ -158,7 +158,7 @@ def read_by_a_pipeline(limit: int, *inputs: Path) -> "tuple[list[Any], dict[str,
 
 
 def test_a_distributed_source_reads_ranges_whole_files_and_unreadable_ones(tmp_path: Path) -> None:
-    large, small, link = tmp_path / "large.jsonl", tmp_path / "small.jsonl", tmp_path / "lost.jsonl"
+    large, small, link = tmp_path / "large.jsonl", tmp_path / "small.jsonl", tmp_path / "rejected.jsonl"
     lines = (b'{"a":1' + b" " * 5_000 + b"}\n") * 400
     large.write_bytes(lines + b"y" * 10_000 + b"\n" + lines)
     small.write_bytes(gzip.compress(b'{"a":2}\n'))
@@ -172,7 +172,7 @@ def test_a_distributed_source_reads_ranges_whole_files_and_unreadable_ones(tmp_p
     assert [one.data for one in records if one.source == str(small)] == [b'{"a":2}']
     assert failures == {(str(large), 401), (str(link), 0)}
     (worker,) = (name for name in counts if name.startswith(WORKER))
-    assert (counts["lost"], counts[worker]) == (2, 801)
+    assert (counts["rejected"], counts[worker]) == (2, 801)
 
 
 def test_a_named_file_is_unread_if_no_range_gave_a_record(tmp_path: Path) -> None:

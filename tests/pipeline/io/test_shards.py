@@ -66,7 +66,7 @@ def queue(shards: Shards, workers: int) -> Iterator[int]:
 
 
 def test_each_shard_is_taken_once_and_large_files_come_first(folder: Path) -> None:
-    shards = find_shards(FileSource([str(folder)], LIMIT, "lost"), 2)
+    shards = find_shards(FileSource([str(folder)], LIMIT, "rejected"), 2)
     with queue(shards, 2) as end:
         first, second = take_shards(end, shards.parts), take_shards(end, shards.parts)
         pairs = list(zip_longest(first, second))
@@ -94,7 +94,7 @@ def keep(one: Any) -> None:
 
 
 def test_shards_hold_the_records_of_the_files(folder: Path) -> None:
-    source = FileSource([str(folder)], LIMIT, "lost")
+    source = FileSource([str(folder)], LIMIT, "rejected")
     FOUND.clear()
     with queue(shards := find_shards(source, 1), 1) as end:
         root = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
@@ -110,4 +110,4 @@ def test_shards_hold_the_records_of_the_files(folder: Path) -> None:
     )
     assert sum(found.values()) == 1000 + 700 + 1 + 3 + 3 + 1
     [worker] = [name for name in counts if name.startswith(WORKER)]
-    assert counts[worker] == sum(found.values()) - counts["lost"]
+    assert counts[worker] == sum(found.values()) - counts["rejected"]

@@ -64,9 +64,9 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u200b\r\nforged  100%"
 
 
 def metric(version: str) -> dict[str, Any]:
-    row = dict.fromkeys(("unscored", "scored", "pass_count", "conversations", "turns", "sampled_out"), 1)
+    row = dict.fromkeys(("no_score", "scored", "pass_count", "conversations", "turns", "sampled_out"), 1)
     rest = {"pass_rate": None, "mean": None, "repeats": None}
-    return {**row, **rest, "app_version": version, "criterion": "evaluation_status", "level": "conversation"}
+    return {**row, **rest, "app_version": version, "criterion": "verdict", "level": "conversation"}
 
 
 def test_versions_that_look_alike_are_told_apart_and_stand_in_columns() -> None:
@@ -97,8 +97,8 @@ def test_the_live_screen_is_printable() -> None:
 
 
 def test_logs_are_printable() -> None:
-    record = logging.LogRecord("x", logging.WARNING, "f", 1, "lost: %s", (EVIL,), None)
-    assert PrintableFormatter("%(message)s").format(record) == f"lost: {printable(EVIL)}"
+    record = logging.LogRecord("x", logging.WARNING, "f", 1, "rejected: %s", (EVIL,), None)
+    assert PrintableFormatter("%(message)s").format(record) == f"rejected: {printable(EVIL)}"
     try:
         raise ValueError(EVIL)
     except ValueError:
@@ -126,7 +126,7 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [
         {"conversation_id": EVIL, "app_version": EVIL, "turns": [{**turn, "tool_calls": [call]}]},
         {"conversation_id": "\ud83d", "app_version": "\ud83d", "turns": [turn]},
-        {"conversation_id": "lost", "app_version": EVIL, "eval_id": EVIL, "turns": [turn]},
+        {"conversation_id": "rejected", "app_version": EVIL, "eval_id": EVIL, "turns": [turn]},
         {"conversation_id": EVIL, "turns": EVIL},
     ]
     (root / f"{EVIL[:9]}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + EVIL)

@@ -17,7 +17,7 @@ DOCUMENT: Row = {
     "config": {},
     "criteria": {"tool_trajectory_avg_score": {"threshold": 1.0}},
     "versions": {"turnwise": "0.2.0"},
-    "counts": {"records": 0, "parsed_records": 0, "lost_records": 0, "lost_conversations": 0},
+    "counts": {"records": 0, "parsed_records": 0, "rejected_records": 0, "rejected_conversations": 0},
     "judge": {
         "backend": "local",
         "sample_rate": 1.0,
@@ -48,13 +48,20 @@ def turn(index: int, **changes: Any) -> Row:
 
 def conversation(name: str, verdict: str | None = "PASS", turns: int = 2, **changes: Any) -> Row:
     """Returns a row of `conversations-*`."""
-    bad = {"why": "turn 1: missing book_slot", "harm": 1.0, "harm_term": "missing_writes"}
-    bad |= {"cluster": "tool_trajectory_avg_score||book_slot", "cluster_label": "missing book_slot"}
+    bad = {"why": "turn 1: missing book_slot", "severity_score": 1.0, "severity_reason": "missing_writes"}
+    bad |= {"problem_type": "tool_trajectory_avg_score||book_slot", "problem_label": "missing book_slot"}
     worst = {"worst_criterion": "tool_trajectory_avg_score", "worst_turn": 1} if verdict == "FAIL" else {}
     return {
         **dict.fromkeys(ConversationRow.__annotations__),
         **{"run_id": "run-1", "conversation_id": name, "app_version": "v1", "language": "en"},
-        **{"tags": [], "unclear_tools": [], "guessed_tools": [], "harm": 0.0, "position": 1, "revision": 0},
+        **{
+            "tags": [],
+            "unclear_tools": [],
+            "guessed_tools": [],
+            "severity_score": 0.0,
+            "position": 1,
+            "revision": 0,
+        },
         **{"verdict": verdict, "reason": None if verdict else "the judge gave no answer"},
         **{"turns": turns, "tool_calls": turns, "tool_errors": 0, "destructive_calls": 0},
         **{"latency_seconds": 2.0 * turns, "event_time": "2026-05-01T09:00:00Z", "source": "logs.jsonl"},

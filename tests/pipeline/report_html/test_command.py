@@ -86,11 +86,11 @@ def problems(directory: Path) -> list[str]:
 
 def test_a_run_that_is_not_whole_says_so_first(tmp_path):
     rows = [conversation("a"), conversation("b", None), conversation("c", transcript=None)]
-    counts = {"lost_records": 2, "lost_conversations": 1, "lost_cases": 0}
+    counts = {"rejected_records": 2, "rejected_conversations": 1, "rejected_cases": 0}
     run = write_run(tmp_path / "run", rows, counts=counts, exit_status=1, problems=["too many failures"])
     assert problems(run) == [
         "run-1 ended with exit status 1: too many failures.",
-        "run-1 lost 2 records and 1 conversation; they are in no figure.",
+        "run-1 rejected 2 records and 1 conversation; they are in no figure.",
         "run-1: only 2 of 4 conversations have a verdict (50%); nothing is known of the others.",
     ]
 
@@ -197,7 +197,7 @@ def test_conversations_that_sampling_left_out_are_counted_once_a_version(tmp_pat
 
 
 def test_versions_without_a_common_criterion_are_not_compared(tmp_path):
-    left_out = {"eval_id": "e", "sampled_out": ["evaluation_status"]}
+    left_out = {"eval_id": "e", "sampled_out": ["verdict"]}
     one = write_run(tmp_path / "one", [conversation("a", **left_out)])
     row = conversation("b", app_version="v2", **left_out)
     own = [score(row, None, 1.0, criterion="safety_v1")]

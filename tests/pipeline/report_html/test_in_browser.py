@@ -21,7 +21,7 @@ VIEWS = ("overview", "conversations", "conversation", "where", "figures", "missi
 
 
 def made_report(directory: Path) -> Path:
-    """Writes a report of two versions: passes, failures, undecided ones, slices, failures with records."""
+    """Writes a report of two versions: passes, failures, no_verdict ones, slices, failures with records."""
     rows = []
     for i in range(30):
         about = {"eval_id": f"case-{i}", "tags": ["workshop" if i % 2 else "billing"], "tokens_in": i}
@@ -32,8 +32,12 @@ def made_report(directory: Path) -> Path:
         }
         for version in ("v1", "v2"):
             verdict = None if i == 7 else "FAIL" if i % 3 == 0 and (version == "v1" or i == 0) else "PASS"
-            harm = 0.0 if verdict == "PASS" else 10.0 - i / 10
-            rows.append(conversation(f"c{i}-{version}", verdict, app_version=version, harm=harm, **about))
+            severity_score = 0.0 if verdict == "PASS" else 10.0 - i / 10
+            rows.append(
+                conversation(
+                    f"c{i}-{version}", verdict, app_version=version, severity_score=severity_score, **about
+                )
+            )
     bad = next(row for row in rows if row["conversation_id"] == "c0-v1")
     booked = {"name": "book_slot", "args": {"date": "2026-07-08", "note": {"x": 1}}, "effect": "write"}
     deleted = {"name": "delete_all", "args": {}, "effect": "destructive", "error": None, "seconds": None}
@@ -47,8 +51,8 @@ def made_report(directory: Path) -> Path:
         score(bad, 1, 0.0, criterion="hallucinations_v1", **judged),
         *(score(row, 0, 1.5 + i / 10, **latency) for i, row in enumerate(rows)),
     ]
-    lost = {"stage": "parse", "error_type": "ValueError", "message": "no JSON", "record": "{broken"}
-    write_run(directory, rows, extra, [{**lost, "run_id": "run-1", "source": "a.jsonl", "position": 3}])
+    rejected = {"stage": "parse", "error_type": "ValueError", "message": "no JSON", "record": "{broken"}
+    write_run(directory, rows, extra, [{**rejected, "run_id": "run-1", "source": "a.jsonl", "position": 3}])
     assert main(["report", str(directory)]) == 0
     return directory / "report.html"
 
@@ -96,21 +100,21 @@ def test_the_first_screen_holds_verdicts_and_coverage(browser, report):
     assert browser.texts(".sentences li")[0].startswith("v2 is better than v1: ")
     coverage = browser.find(".coverage")
     assert coverage.rect["y"] + coverage.rect["height"] <= 720
-    assert coverage.text.startswith("run-1: 60 records = 60 read + 0 lost.")
+    assert coverage.text.startswith("run-1: 60 records = 60 read + 0 rejected.")
     assert browser.texts("table.criteria tbody th")[0] == "verdict"
     assert len(browser.texts(".rows tbody tr")) == 3, "at most three of a kind"
 
 
 def test_what_is_not_decided_is_neither_green_nor_nought(browser, report):
-    browser.open(report, view="conversations", outcome="undecided")
+    browser.open(report, view="conversations", outcome="no_verdict")
     browser.wait(lambda: len(browser.texts(".virtual tbody tr:not(.space)")) == 2)
     badges = browser.texts(".virtual tbody tr:not(.space) td:first-child .badge")
-    assert sorted(set(badges)) == ["v1 ? not decided", "v2 ? not decided"]
+    assert sorted(set(badges)) == ["v1 ? no verdict", "v2 ? no verdict"]
     assert browser.texts(".virtual .badge.pass") == []
     browser.click("turn 1: missing book_slot")
     browser.wait(lambda: browser.texts(".chat"))
     whole = browser.texts("section .score")[0]
-    assert "? not scored" in whole and "the judge gave no answer" in whole and "0.00" not in whole
+    assert "? no score" in whole and "the judge gave no answer" in whole and "0.00" not in whole
 
 
 def test_verdicts_that_flip_are_shown_where_there_were_several_votes(browser, report):
@@ -129,7 +133,7 @@ def shown(browser: Browser) -> str:
     ("label", "value", "count"),
     [
         ("outcome", "FAIL", "11 of 60"),
-        ("outcome", "undecided", "2 of 60"),
+        ("outcome", "no_verdict", "2 of 60"),
         ("language", "de", "12 of 60"),
         ("tool", "delete_all", "1 of 60"),
     ],
@@ -254,7 +258,7 @@ def test_labels_are_kept_and_exported_with_how_they_were_chosen(browser, report,
         "FAIL",
         "hand-picked",
     )
-    assert (verdict.criterion, verdict.label, verdict.score_id) == ("evaluation_status", "PASS", None)
+    assert (verdict.criterion, verdict.label, verdict.score_id) == ("verdict", "PASS", None)
     assert all(one.app_version == one.conversation_id.rpartition("-")[2] for one in rows)
     assert browser.errors() == []
 
@@ -428,10 +432,10 @@ def test_calls_are_compared_exactly(browser, tmp_path, expected, made, is_failed
 
 def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
     whole = write_run(tmp_path / "whole", [conversation("a")])
-    lost = write_run(tmp_path / "lost", [], counts={"records": 5, "lost_records": 5})
+    rejected = write_run(tmp_path / "rejected", [], counts={"records": 5, "rejected_records": 5})
     texts = {
-        whole: "No conversation failed or is undecided.",
-        lost: "Nothing was scored, so that there is no conversation to read. run-1 lost 5 records.",
+        whole: "Every conversation passed.",
+        rejected: "Nothing was scored, so that there is no conversation to read. run-1 rejected 5 records.",
     }
     for run, text in texts.items():
         assert main(["report", str(run)]) == 0
@@ -452,7 +456,7 @@ def test_panels_and_cascades(browser, tmp_path):
         "members": {"a": member, "b": none},
     }
     saved = {"calls": 12, "tokens": None, "cost": None}
-    unsure = {"votes": 1, "confidence": 2, "unscored": 0}
+    unsure = {"votes": 1, "confidence": 2, "no_score": 0}
     cascade = {"first": "c", "questions": 20, "went_on": 3, "unsure": unsure, "saved": saved}
     judge = {"backend": "gemini", "model": "c > a, b", "sample_rate": 1.0, "usage": {}}
     judge |= {"panels": {"match": panel}, "cascades": {"match": cascade}}

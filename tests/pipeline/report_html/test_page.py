@@ -80,7 +80,7 @@ def attacked(name: str, text: str) -> Row:
     transcript = {"turns": [turn], "expected": whole, "cut": True, "left_out": None}
     columns = (
         *("eval_id", "eval_set_id", "task", "worst_criterion", "language", "reason", "ended", "why"),
-        *("harm_term", "cluster", "cluster_label", "source", "event_time"),
+        *("severity_reason", "problem_type", "problem_label", "source", "event_time"),
     )
     own = dict.fromkeys(columns, text)
     if name in ("end_of_script", "event_handler"):  # a version is a column of every table

@@ -90,7 +90,7 @@ def said(tmp_path, capsys):
 
 def numbers(own):
     """Returns what the tool should say of a criterion of compare.json."""
-    overall, undecided = own["overall"], own["undecided"] or {}
+    overall, no_verdict = own["overall"], own["no_verdict"] or {}
     low, high = (overall["interval"] or {}).get("low"), (overall["interval"] or {}).get("high")
     told = {
         "word": overall["word"],
@@ -102,19 +102,19 @@ def numbers(own):
         "differenceLow": low,
         "differenceHigh": high,
         "pValue": own["p_adjusted"],
-        "gainedCount": own["gained"] or None,
-        "lostCount": own["lost"] or None,
+        "fixedCount": own["fixed"] or None,
+        "regressedCount": own["rejected"] or None,
         "detectableDifference": overall["detectable"],
         "neededPairCount": overall["pairs_needed"],
-        "wordIfUndecidedFail": (undecided.get("worst_for_b") or {}).get("word"),
-        "wordIfUndecidedPass": (undecided.get("best_for_b") or {}).get("word"),
+        "wordIfMissingFail": (no_verdict.get("worst_for_b") or {}).get("word"),
+        "wordIfMissingPass": (no_verdict.get("best_for_b") or {}).get("word"),
     }
     return {name: value for name, value in told.items() if value is not None}
 
 
 def check_same(verdict, document):
     """Checks that the tool says what the command does."""
-    (status,) = [own for own in document["criteria"] if own["criterion"] == "evaluation_status"]
+    (status,) = [own for own in document["criteria"] if own["criterion"] == "verdict"]
     others = [own for own in document["criteria"] if own is not status]
     assert verdict.items() >= numbers(status).items()
     assert [own["criterion"] for own in verdict.get("criteria", [])] == [own["criterion"] for own in others]
@@ -126,8 +126,8 @@ def check_same(verdict, document):
     assert verdict.get("changedCaseCount", 0) == pairing["changed"]
     assert verdict.get("baseOnlyCaseCount", 0) == pairing["only_a"]
     for name, side in (("base", document["a"]), ("candidate", document["b"])):
-        counts = [verdict.get(f"{name}{what}Count", 0) for what in ("Undecided", "LostRecord")]
-        assert counts == [side["undecided"], side["lost"]]
+        counts = [verdict.get(f"{name}{what}Count", 0) for what in ("Undecided", "RejectedRecord")]
+        assert counts == [side["no_verdict"], side["rejected"]]
     missing = {own["criterion"]: own["reason"] for own in verdict.get("notCompared", [])}
     assert missing == document["not_compared"]
     assert verdict.get("notes", []) == document["notes"]
@@ -141,11 +141,11 @@ def test_changed_expectations_lost_records_and_two_criteria(put, said):
     verdict = answer["verdict"]
     assert status == 0
     check_same(verdict, document)
-    assert (verdict["word"], verdict["pairCount"], verdict["lostCount"]) == ("worse", SIZE - 3, 9)
+    assert (verdict["word"], verdict["pairCount"], verdict["regressedCount"]) == ("worse", SIZE - 3, 9)
     assert (verdict["changedCaseCount"], verdict["changedCases"]) == (3, ["e0", "e1", "e2"])
-    assert verdict["candidateLostRecordCount"] == 1 and "baseLostRecordCount" not in verdict
+    assert verdict["candidateRejectedRecordCount"] == 1 and "baseRejectedRecordCount" not in verdict
     words = {own["criterion"]: own["word"] for own in verdict["criteria"]}
-    assert words == {"response_match_score": "worse", "tool_trajectory_avg_score": "cannot tell"}
+    assert words == {"response_match_score": "worse", "tool_trajectory_avg_score": "inconclusive"}
 
 
 def test_what_is_undecided_and_what_only_one_version_has(put, said):
@@ -156,12 +156,12 @@ def test_what_is_undecided_and_what_only_one_version_has(put, said):
     put("r2", records[:-2], {**TWO, "recorded_reward": 1.0})
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert answer["verdict"]["candidateUndecidedCount"] == 4 and answer["verdict"]["baseOnlyCaseCount"] == 2
+    assert answer["verdict"]["candidateNoVerdictCount"] == 4 and answer["verdict"]["baseOnlyCaseCount"] == 2
 
 
 @pytest.fixture
 def put_lost(put, tmp_path):
-    """Scores recordings whose case is unknown, so that all are lost."""
+    """Scores recordings whose case is unknown, so that all are rejected."""
 
     def run(run_id, records):
         known = tmp_path / "cases.jsonl"
@@ -194,12 +194,12 @@ def test_a_later_run_that_lost_everything_counts(put, put_lost, said, fails_on):
     put_lost("r3", logs("v2")[:9])
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert answer["verdict"]["candidateLostRecordCount"] == 9 and document["b"]["run_ids"] == ["r2", "r3"]
-    assert "v2: run r3 has no result, and lost 9 records or conversations" in document["notes"]
+    assert answer["verdict"]["candidateRejectedRecordCount"] == 9 and document["b"]["run_ids"] == ["r2", "r3"]
+    assert "v2: run r3 has no result, and rejected 9 records or conversations" in document["notes"]
     status, out, errors = fails_on("v1", "v2")
-    assert status == 1 and "v2: 9 records or conversations were lost" in errors
-    assert "; 9 records or conversations lost" in out
-    # Their later recordings supersede the lost ones; a comparison of runs is of those runs alone.
+    assert status == 1 and "v2: 9 records or conversations were rejected" in errors
+    assert "; 9 records or conversations rejected" in out
+    # Their later recordings supersede the rejected ones; a comparison of runs is of those runs alone.
     assert fails_on("r1", "r2")[0] == 0
     put("r4", logs("v2"))
     assert fails_on("v1", "v2")[0] == 0 and said()[2]["notes"] == []
@@ -213,11 +213,11 @@ def test_lost_records_of_no_known_version_may_be_of_the_candidate(put, said, fai
     put("after", ["{broken"] * 4)
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert (document["a"]["lost"], document["b"]["lost"]) == (0, 4)
+    assert (document["a"]["rejected"], document["b"]["rejected"]) == (0, 4)
     status, out, errors = fails_on("v1", "v2")
-    assert status == 1 and "run after has no result, and lost 4 records" in out
+    assert status == 1 and "run after has no result, and rejected 4 records" in out
     status, _, errors = fails_on("r1", "after")
-    assert status == 2 and "no result of this version or run, which lost all of its 4 records" in errors
+    assert status == 2 and "no result of this version or run, which rejected all of its 4 records" in errors
 
 
 def test_losses_of_a_superseded_run_count_while_older_results_are_compared(put, fails_on):
@@ -226,7 +226,7 @@ def test_losses_of_a_superseded_run_count_while_older_results_are_compared(put, 
     put("r3", [*logs("v2")[:3], "{broken"])
     put("r4", logs("v2")[:3])
     status, out, _ = fails_on("v1", "v2")
-    assert status == 1 and "run r3 has no result that is compared, and lost 1 records" in out
+    assert status == 1 and "run r3 has no result that is compared, and rejected 1 records" in out
     put("r5", logs("v2"))
     assert fails_on("v1", "v2")[0] == 0
 
@@ -236,7 +236,7 @@ def test_results_that_were_replaced_within_their_run_are_lost(put, said, fails_o
     put("r2", logs("v2"))
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert (document["a"]["lost"], document["b"]["lost"]) == (SIZE, 0)
+    assert (document["a"]["rejected"], document["b"]["rejected"]) == (SIZE, 0)
     assert any(f"run r1: {SIZE} results were replaced by others" in note for note in document["notes"])
     assert fails_on("v1", "v2")[0] == 1
     put("r1", logs("v1"), options=["--overwrite"])
@@ -309,7 +309,7 @@ def test_dropping_the_criterion_that_fails_makes_no_version_better(put, said):
     assert document["word"] is None and "word" not in verdict and "sentence" not in verdict
     reasons = {own["criterion"]: own["reason"] for own in verdict["notCompared"]}
     assert reasons == document["not_compared"]
-    assert "tool_trajectory_avg_score for B" in reasons["evaluation_status"]
+    assert "tool_trajectory_avg_score for B" in reasons["verdict"]
 
 
 def test_a_filter_and_versions_without_results(put, said, tmp_path):
@@ -329,7 +329,7 @@ def test_a_filter_and_versions_without_results(put, said, tmp_path):
             create_evaluation(Service(store, "tester"), CreateEvaluationRequest.from_value(request))
     answer, *_ = said(evaluationFilter="tags:slow")
     verdict = answer["verdict"]
-    assert (verdict["pairCount"], verdict["lostCount"], verdict["word"]) == (5, 3, "cannot tell")
+    assert (verdict["pairCount"], verdict["regressedCount"], verdict["word"]) == (5, 3, "inconclusive")
     assert [own["pairCount"] for own in verdict["criteria"]] == [5, 5]
     with pytest.raises(ServiceError, match="no result of version 'v3'"):
         said(candidateVersion="v3")

@@ -59,7 +59,7 @@ def test_two_runs_of_one_version(service: Service, put: Any) -> None:
     assert [found[side]["runId"] for side in ("base", "candidate")] == ["r1", "r2"]
     assert (found["base"]["passCount"], found["candidate"]["passCount"]) == (9, 2)
     verdict = found["verdict"]
-    assert (verdict["word"], verdict["pairCount"], verdict["lostCount"]) == ("worse", 10, 8)
+    assert (verdict["word"], verdict["pairCount"], verdict["regressedCount"]) == ("worse", 10, 8)
     assert (found["regressedCount"], found["improvedCount"], found["unchangedCount"]) == (8, 1, 1)
     assert compared(service, baseRun=f"{APP}/evaluationRuns/r1") == found
     changes, token = [], ""
@@ -98,8 +98,8 @@ def test_every_tool_counts_the_same_lost_records(service: Service, put: Any) -> 
     put("r1")
     put("r2")
     execution = Execution("r2", 1, APP, "2026-11-01")
-    lost = [Failure("parse", "ValueError", f"bad {number}", "log", number) for number in range(3)]
-    rows = [row for failure in lost for row in failure_rows(failure, "r2")]
+    rejected = [Failure("parse", "ValueError", f"bad {number}", "log", number) for number in range(3)]
+    rows = [row for failure in rejected for row in failure_rows(failure, "r2")]
     for app, own in ((APP, rows[:1]), (LOCAL_APP, rows[1:])):
         columns = [failure_columns(row, app, time_ns()) for row in own]
         service.store.write(lambda c, r=columns: write_rows(c, execution, FAILURE_ROWS, r, time_ns()))
@@ -117,9 +117,9 @@ def test_every_tool_counts_the_same_lost_records(service: Service, put: Any) -> 
         if own["run"]["runId"] == "r2"
     )
     counts = [found["candidate"], listed["evaluationRuns"][1], to_read, trend]
-    assert [own["lostRecordCount"] for own in counts] == [7] * 4
-    assert found["verdict"]["candidateLostRecordCount"] == 7
-    assert "lostRecordCount" not in found["base"] and "baseLostRecordCount" not in found["verdict"]
+    assert [own["rejectedRecordCount"] for own in counts] == [7] * 4
+    assert found["verdict"]["candidateRejectedRecordCount"] == 7
+    assert "rejectedRecordCount" not in found["base"] and "baseRejectedRecordCount" not in found["verdict"]
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,10 @@ def test_the_worst_come_first_and_three_of_a_kind(store: Any) -> None:
     )
     rows = every["conversations"]
     assert [row["conversationId"] for row in rows] == ["c-6", "c-0", "c-1", "c-2"]
-    assert [row["clusterSize"] for row in rows] == [1, 6, 6, 6]
+    assert [row["problemTypeSize"] for row in rows] == [1, 6, 6, 6]
     assert rows[0]["why"] == "turn 0: destructive and not expected: delete_user(id: 7)"
     assert rows[1]["why"] == "turn 0: missing book(n: 0)" and rows[1]["harmTerm"] == "missing_writes"
-    assert (every["conversationCount"], every["failCount"]) == (9, 7) and "undecidedCount" not in every
+    assert (every["conversationCount"], every["failCount"]) == (9, 7) and "noVerdictCount" not in every
     assert every["evaluationRun"] == f"{APP}/evaluationRuns/nightly"
     assert "conversations" not in new and new["conversationCount"] == 1
     assert [row["conversationId"] for row in few["conversations"]] == ["c-6", "c-0"]
@@ -134,8 +134,8 @@ def test_the_last_run_lost_everything(store: Any) -> None:
         ("get_conversation", {"parent": APP, "conversationId": "c-1"}),
     )
     told = {"evaluationRun": f"{APP}/evaluationRuns/broken", "runState": "COMPLETED"}
-    assert last == version == told | {"lostRecordCount": 2}
-    assert before["conversationCount"] == 9 and "lostRecordCount" not in before
+    assert last == version == told | {"rejectedRecordCount": 2}
+    assert before["conversationCount"] == 9 and "rejectedRecordCount" not in before
     assert missing[0] == "NOT_FOUND" and "broken, the last run (evaluationRun names another)" in missing[1]
 
 

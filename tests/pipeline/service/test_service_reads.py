@@ -163,7 +163,7 @@ def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, cr
     ("text", "found"),
     [
         ("evaluation_status = FAIL", [1, 3]),
-        ("evaluation_status != FAIL", [0, 2, 4]),
+        ("verdict != FAIL", [0, 2, 4]),
         ("evaluation_status = OUTCOME_UNSPECIFIED", [4]),
         ("app_version = v8", [2, 3]),
         ('app_version = "projects/acme-cx/locations/us/apps/travel-desk/versions/v8"', [2, 3]),
@@ -235,7 +235,7 @@ WRONG_LISTS = [
     ({"filter": "nothing = 1"}, "filter"),
     ({"filter": "evaluation_status = FAILED"}, "filter"),
     ({"filter": "create_time > yesterday"}, "filter"),
-    ({"filter": "evaluation_status < PASS"}, "filter"),
+    ({"filter": "verdict < PASS"}, "filter"),
     ({"filter": "name = "}, "filter"),
     ({"filter": "display_name = a*b"}, "filter"),
     ({"filter": f"display_name = {'a' * 161}*"}, "filter"),
@@ -294,7 +294,7 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
         "gone": (["PASS"], []),
         "new": ([], ["FAIL"]),
         "same": (["PASS", "FAIL"], ["FAIL", "PASS", "FAIL", "PASS"]),
-        "undecided": ([""], ["PASS"]),
+        "no_verdict": ([""], ["PASS"]),
         "worse": (["PASS", "PASS"], ["PASS", "FAIL"]),
         "worst": (["PASS"], ["FAIL"]),
     }
@@ -306,10 +306,10 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
                 number += 1
                 put_result(number, status, evaluation=name, version=version)
     found = compare(service, app)
-    assert found["verdict"]["word"] == "cannot tell"
-    assert found["verdict"]["sentence"].startswith("cannot tell whether v8 is better or worse than v7: ")
-    numbers = ("pairCount", "difference", "wordIfUndecidedFail", "wordIfUndecidedPass")
-    assert [found["verdict"][name] for name in numbers] == [4, -0.25, "cannot tell", "cannot tell"]
+    assert found["verdict"]["word"] == "inconclusive"
+    assert found["verdict"]["sentence"].startswith("inconclusive whether v8 is better or worse than v7: ")
+    numbers = ("pairCount", "difference", "wordIfMissingFail", "wordIfMissingPass")
+    assert [found["verdict"][name] for name in numbers] == [4, -0.25, "inconclusive", "inconclusive"]
     assert [(short([{"name": c["evaluation"]}])[0], c["change"]) for c in found["changes"]] == [
         ("worse", "REGRESSED"),
         ("worst", "REGRESSED"),
@@ -332,7 +332,7 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
         "onlyCandidateCount": 2,
     }
     base = found["base"]
-    assert (base["passCount"], base["failCount"], base["undecidedCount"], base["evaluationCount"]) == (
+    assert (base["passCount"], base["failCount"], base["noVerdictCount"], base["evaluationCount"]) == (
         6,
         2,
         1,

@@ -19,12 +19,12 @@ from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.statistics.tests import wilson_interval
 
 APP, HOME = "projects/p/locations/l/apps/a", "projects/p/locations/l/apps/home"
-STATUS = "evaluation_status"
+STATUS = "verdict"
 
 
-def metrics(execution: Execution, version: str, passes: int, fails: int, undecided: int = 0) -> list[Any]:
+def metrics(execution: Execution, version: str, passes: int, fails: int, no_verdict: int = 0) -> list[Any]:
     """Returns the rows of a version: its verdicts."""
-    conversations = passes + fails + undecided
+    conversations = passes + fails + no_verdict
     state = MetricsState(conversations=conversations, turns=2 * conversations, passes=passes, fails=fails)
     rows = version_rows((version, state), execution.run_id)
     return [metric_columns(row, execution, 1) for row in rows]
@@ -87,7 +87,7 @@ def test_the_figures_are_those_of_the_run(service: Service, run: Any) -> None:
     assert interval
     figures = {
         **{"appVersionId": "v1", "criterion": STATUS, "level": "conversation", "unit": "score"},
-        **{"scoreCount": 5, "scoredCount": 4, "unscoredCount": 1, "passCount": 3, "failCount": 1},
+        **{"scoreCount": 5, "scoredCount": 4, "noScoreCount": 1, "passCount": 3, "failCount": 1},
         **{"passRate": 0.75, "passRateLow": interval.low, "passRateHigh": interval.high},
         **{"mean": 0.75, "meanLow": 0.6, "meanHigh": 0.8, "stddev": 0.5},
         **{"conversationCount": 5, "turnCount": 10},
@@ -168,8 +168,8 @@ def test_what_was_not_measured_is_a_gap_with_the_reason(service: Service, run: A
     safety = [("r3", [(none, "v1"), (none, "v2")]), ("r2", [(none, "v1")])]
     safety += [("r1", [("no score: it applied to nothing in this run", "v1")])]
     assert told(trend(service, criterion="safety_v1")) == safety
-    undecided = "none of 3 scores has a value"
-    assert told(trend(service, criterion=STATUS))[1] == ("r2", [(undecided, "v1")])
+    no_verdict = "none of 3 scores has a value"
+    assert told(trend(service, criterion=STATUS))[1] == ("r2", [(no_verdict, "v1")])
     absent = "the run has no conversation of this version"
     of_v2 = [("r3", [(0.0, "v2")]), ("r2", [(absent, "v2")]), ("r1", [(absent, "v2")])]
     assert told(trend(service, criterion=STATUS, appVersion=V2)) == of_v2
@@ -180,9 +180,9 @@ def test_what_was_not_measured_is_a_gap_with_the_reason(service: Service, run: A
 def test_a_run_without_metrics_says_why(service: Service, run: Any) -> None:
     run(1, (V1, 1, 1))
     run(2)
-    lost = failure_columns(failure_rows(Failure("parse", "ValueError", "bad", "log", 1), "r3")[0], APP, 1)
+    rejected = failure_columns(failure_rows(Failure("parse", "ValueError", "bad", "log", 1), "r3")[0], APP, 1)
     execution = Execution("r3", 3 * 10**9, APP, "2026-11-03")
-    service.store.write(lambda c: write_rows(c, execution, FAILURE_ROWS, [lost], time_ns()))
+    service.store.write(lambda c: write_rows(c, execution, FAILURE_ROWS, [rejected], time_ns()))
     service.store.write(lambda c: complete(c, execution, ENDED, time_ns()))
     run(4, ("v1", 2, 2), app=HOME, ends="RUNNING")
     split = Execution("r4", 4 * 10**9, HOME, "2026-11-04")
@@ -196,7 +196,7 @@ def test_a_run_without_metrics_says_why(service: Service, run: Any) -> None:
     assert told(trend(service, criterion=STATUS)) == [
         ("r5", "it kept no metrics"),
         ("r4", f"metrics of versions that name no app are in {HOME}/evaluationRuns/r4"),
-        ("r3", "it has no result in this app: it lost 1 records or conversations"),
+        ("r3", "it has no result in this app: it rejected 1 records or conversations"),
         ("r2", "it has no result in this app"),
         ("r1", [(0.5, "v1")]),
     ]

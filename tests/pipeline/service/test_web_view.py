@@ -72,10 +72,10 @@ def test_runs_are_listed_with_their_state_and_counts(store: Store) -> None:
 def test_a_trend_draws_what_was_measured_and_tells_what_was_not(store: Store) -> None:
     service = Service(store, "tester")
     put_run(store, talks("v1", 3, 1), run_id="first")
-    put_run(store, [conversation("c", None, app_version="v2")], 1, run_id="undecided")
+    put_run(store, [conversation("c", None, app_version="v2")], 1, run_id="no_verdict")
     put_run(store, talks("v2", 4, 0), 2, run_id="broken", ends=False)
     put_run(store, talks("v2", 4, 0), 3, run_id="last")
-    page = trend(service, criterion="evaluation_status")
+    page = trend(service, criterion="verdict")
     assert page.count('class="dot"') == 2 and page.count('class="gap"') == 2
     assert "first v1: 75.0%" in page and "last v2: 100.0%" in page and ": 0.0%" not in page
     assert "run broken has not ended" in page

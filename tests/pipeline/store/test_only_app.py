@@ -8,7 +8,7 @@ from sqlalchemy import select
 from tests.store_rows import DOCUMENT
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, FAILURE_ROWS, METRIC_ROWS, Store
 from turnwise.pipeline.store.maintenance import listed_runs
-from turnwise.pipeline.store.runs import Execution, begin, complete, lost_of_runs, write_rows
+from turnwise.pipeline.store.runs import Execution, begin, complete, rejected_of_runs, write_rows
 
 HOME, DESK, FRONT = (f"projects/p/locations/l/apps/{name}" for name in ("home", "desk", "front"))
 RUN = Execution("r1", 7, HOME, "2026-11-01")
@@ -24,7 +24,7 @@ def row_of(table: Any, app: str, name: str, **fields: Any) -> dict[str, Any]:
 
 
 def put(store: Store, *conversations: str) -> None:
-    """Writes a run with a conversation in each of the apps, a metric and a lost record without an app."""
+    """Writes a run with a conversation in each of the apps, a metric and a rejected record without an app."""
     store.write(lambda connection: begin(connection, RUN, DOCUMENT, 7))
     for app in conversations:
         row = row_of(CONVERSATION_ROWS, app, "evaluationRuns/r1/conversations/c-1", content="{}")
@@ -56,7 +56,7 @@ def test_what_names_no_app_is_where_all_conversations_are(
 def test_what_a_run_lost_is_seen_in_each_of_its_apps(store: Store, conversations: list[str]) -> None:
     put(store, *conversations)
     for app in conversations:
-        found = store.read(lambda c, app=app: lost_of_runs(c, app, [f"{app}/evaluationRuns/r1"]))
+        found = store.read(lambda c, app=app: rejected_of_runs(c, app, [f"{app}/evaluationRuns/r1"]))
         assert found == {"r1": 1}, app
         (run,) = store.read(lambda c, app=app: listed_runs(c, app))
-        assert run.lost == 1, "`turnwise store runs` says the same"
+        assert run.rejected == 1, "`turnwise store runs` says the same"

@@ -202,8 +202,8 @@ def test_the_row_of_a_run_says_what_run_json_says(
     counts = document["counts"]
     assert sum(own["results"] for own in rows) == counts["results"]
     assert sum(own["conversations"] for own in rows) == counts["results"]
-    lost = counts["lost_records"] + counts["lost_conversations"]
-    assert sum(own["lost"] for own in rows) == lost + counts["lost_cases"] > 0
+    rejected = counts["rejected_records"] + counts["rejected_conversations"]
+    assert sum(own["rejected"] for own in rows) == rejected + counts["rejected_cases"] > 0
     assert {LOCAL_APP, "projects/kettenblau-care/locations/eu/apps/front-desk"} <= {o["app"] for o in rows}
     passed = [row for row in done.rows("results") if row.get("evaluationStatus") == "PASS"]
     assert sum(own["passes"] for own in rows) == len(passed)

@@ -104,14 +104,14 @@ def test_pages_hold_every_row_once_in_order(store: Store, order_by: Any) -> None
 def test_figures_are_those_of_the_results(store: Store) -> None:
     done = [result(n, "PASS" if n % 3 else "FAIL", version=f"v{n % 2}") for n in range(12)]
     running = result(50, executionState="RUNNING", evaluationStatus="")
-    undecided = result(51, evaluationStatus="", version="v1")
-    write(store, *done, running, undecided)
+    no_verdict = result(51, evaluationStatus="", version="v1")
+    write(store, *done, running, no_verdict)
     figures = store.read(lambda c: read_figures(c, CASE))
     assert {v: (sums.passes, sums.fails) for v, sums in figures.versions.items()} == {
         "v0": (4, 2),
         "v1": (4, 2),
     }
-    assert figures.undecided == {"v1": 1}
+    assert figures.no_verdict == {"v1": 1}
     assert figures.runs == [f"{APP}/evaluationRuns/run-1"]
     message = aggregated_metrics(figures.versions)["metricsByAppVersion"]
     latencies = [entry["turnLatencyMetrics"][0]["averageLatency"] for entry in message]

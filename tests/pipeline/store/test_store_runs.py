@@ -32,7 +32,7 @@ from turnwise.pipeline.store.runs import last_run
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.result import EvaluationResult
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
-from turnwise.transforms.review.problems import cluster_sizes, to_read
+from turnwise.transforms.review.problems import to_read, type_sizes
 
 ROOT = Path(__file__).parents[3]
 PLAIN = ("--judge", "none")
@@ -141,8 +141,10 @@ def test_a_store_holds_the_conversations_and_scores_of_the_files(
     read = store.read(lambda c: conversations_to_read(c, run, "v2"))
     own = [row for row in written if (row["app_version"] or "").endswith("v2")]
     assert [each.row for each in read] == to_read(own)
-    sizes = cluster_sizes(own)
-    assert [each.cluster_size for each in read] == [sizes[each.row["cluster"] or ""] for each in read]
+    sizes = type_sizes(own)
+    assert [each.problem_type_size for each in read] == [
+        sizes[each.row["problem_type"] or ""] for each in read
+    ]
     assert sum(store.read(lambda c: verdict_counts(c, run, "v2")).values()) == len(own)
     (name,) = store.read(lambda c: names_of(c, app, read[0].row["conversation_id"], run))
     expected = [r for r in done.rows("scores") if r["conversation_id"] == read[0].row["conversation_id"]]

@@ -91,7 +91,7 @@ class Stream:
 
     def windows(self) -> dict[tuple[str, str | None], dict[str, Any]]:
         """Returns the rows of verdicts by window and app version."""
-        rows = [r for r in self.rows("metrics_by_app_version") if r["criterion"] == "evaluation_status"]
+        rows = [r for r in self.rows("metrics_by_app_version") if r["criterion"] == "verdict"]
         found = {(row["window_start"], row["app_version"]): row for row in rows}
         assert len(found) == len(rows), "one row a window and version"
         return found
@@ -152,17 +152,17 @@ def _outcome(
 ) -> RecordOutcome:
     """Returns the outcome of a conversation of the file `logs`, with so many score rows.
 
-    `events` make it one that was joined; it is lost if it is not scored.
+    `events` make it one that was joined; it is rejected if it is not scored.
     """
     before, after = ("r", name, None, version), ("match", *[None] * 10, [])
     rows = [MadeScoreRow(*before, n, *after, revision, f"{name} {n}") for n in range(size)]
-    lost = {
+    rejected = {
         "stage": "score" if is_scored else "parse",
         "error_type": "ValueError",
         "conversation_id": name if is_scored else None,
         "app_version": version if is_scored else None,
     }
-    found: list[Any] = [{**lost, "revision": revision} for _ in range(failures)]
+    found: list[Any] = [{**rejected, "revision": revision} for _ in range(failures)]
     receipts = (Receipt("logs", position),)
     joined = None
     if events:

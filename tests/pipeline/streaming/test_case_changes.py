@@ -81,7 +81,7 @@ def test_a_broken_case_is_a_failure_once_and_a_removed_one_is_unknown(changed: A
     failures = [(row["stage"], row["error_type"]) for row in changed.rows("failures")]
     assert sorted(failures) == [("match", "UnknownCaseError"), ("parse_case", "ValueError")]
     counts = changed.document("run.json")["counts"]
-    assert counts["lost_cases"] == 1 and counts["lost_conversations"] == 1
+    assert counts["rejected_cases"] == 1 and counts["rejected_conversations"] == 1
 
 
 def test_a_restart_after_a_change_scores_nothing_again(

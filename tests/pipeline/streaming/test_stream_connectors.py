@@ -43,10 +43,10 @@ OPTIONS = ConnectorOptions(time_of, LIMIT, timestamp_attribute="at")
 def given(step, element):
     """Runs a step on an element; returns its arrivals as (source, position, data, time), and its errors."""
     outputs = list(step.process(element))
-    lost = [one.value.error_type for one in outputs if isinstance(one, TaggedOutput)]
+    rejected = [one.value.error_type for one in outputs if isinstance(one, TaggedOutput)]
     kept = [one for one in outputs if not isinstance(one, TaggedOutput)]
     assert all(one.timestamp == one.value.event_time for one in kept)
-    return [(*vars_of(one.value),) for one in kept], lost
+    return [(*vars_of(one.value),) for one in kept], rejected
 
 
 def vars_of(arrival):

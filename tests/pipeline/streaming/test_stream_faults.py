@@ -73,7 +73,7 @@ def test_credentials_that_are_refused_end_it_and_lose_nothing(stream, goes_on, s
         values(again)
     ) >= 80
     counts = again.document("run.json")["counts"]
-    assert (counts["records"], counts["results"], counts["lost_conversations"]) == (40, 40, 0)
+    assert (counts["records"], counts["results"], counts["rejected_conversations"]) == (40, 40, 0)
 
 
 def test_a_second_signal_ends_it_at_once(stream, goes_on, server, judged, tmp_path):
@@ -107,7 +107,7 @@ def test_a_full_disk_is_said_in_one_line_and_loses_nothing(stream, goes_on, tmp_
     names = Counter(row["name"] for row in again.rows("results"))
     assert again.status == 0 and len(names) == 300 and set(names.values()) == {1}
     rows = again.rows("metrics_by_app_version")
-    assert sum(row["conversations"] for row in rows if row["criterion"] == "evaluation_status") == 300
+    assert sum(row["conversations"] for row in rows if row["criterion"] == "verdict") == 300
 
 
 def test_an_output_that_goes_away_is_said_in_one_line(stream, tmp_path):

@@ -11,7 +11,7 @@ CONFIG = {"criteria": {"response_match_score": 0.5, "turn_latency": {}}}
 CASE = {"eval_id": "known", "turns": [{"user": "q", "response": "x y"}]}
 BAD = 5
 COUNTED = (
-    *("records", "parsed_records", "lost_records", "conversations", "lost_conversations", "results"),
+    *("records", "parsed_records", "rejected_records", "conversations", "rejected_conversations", "results"),
     *("failures", "failures_by_version", "findings"),
 )
 
@@ -53,7 +53,10 @@ def told(run):
     ]
     results = [(row["displayName"], row.get("evaluationStatus")) for row in run.rows("results")]
     reading = [
-        tuple(row[key] for key in ("conversation_id", "app_version", "verdict", "harm", "why", "transcript"))
+        tuple(
+            row[key]
+            for key in ("conversation_id", "app_version", "verdict", "severity_score", "why", "transcript")
+        )
         for row in run.rows("conversations")
     ]
     counts = run.document("run.json")["counts"]

@@ -116,7 +116,7 @@ def test_every_conversation_has_one_result(survivor):
 def test_every_record_is_accounted_for_once(survivor):
     counts = survivor.document("run.json")["counts"]
     assert counts["records"] == counts["parsed_records"] == SIZE + 4 * SESSIONS + 3
-    assert (counts["results"], counts["lost_conversations"]) == (SIZE + SESSIONS, 0)
+    assert (counts["results"], counts["rejected_conversations"]) == (SIZE + SESSIONS, 0)
     assert (counts["replaced"], counts["repeated"], counts["late_conversations"]) == (SESSIONS, 0, 0)
 
 
@@ -145,7 +145,7 @@ def test_scores_are_those_of_a_batch(survivor, batch):
     assert batch.status == 0 and scores(survivor) == scores(batch)
 
 
-COUNTED = ("count", "scored", "unscored", "errors", "pass_count", "fail_count")
+COUNTED = ("count", "scored", "no_score", "errors", "pass_count", "fail_count")
 
 
 @pytest.mark.parametrize("table", ["metrics_by_app_version", "metrics_by_turn"])

@@ -37,7 +37,7 @@ def test_it_translates_for_dataflow(capsys: pytest.CaptureFixture[str]) -> None:
     ("more", "said"),
     [
         (("--stop_after", "5"), "for a stream in this process|end a stream in this process"),
-        (("--fail_on", "evaluation_status"), "--fail_on"),
+        (("--fail_on", "verdict"), "--fail_on"),
     ],
 )
 def test_what_only_a_stream_in_this_process_can_do(
@@ -82,8 +82,8 @@ def test_it_runs_on_prism(tmp_path: Path) -> None:
     found = names(tmp_path / "out")
     assert len(found) == len(set(found)) == 60
     failures = [json.loads(line) for path in (tmp_path / "out").glob("failures-*") for line in path.open()]
-    lost = [row["source"] for row in failures if row["stage"] == "parse_case"]
-    assert lost == [str(cases / "broken.jsonl")]
+    rejected = [row["source"] for row in failures if row["stage"] == "parse_case"]
+    assert rejected == [str(cases / "broken.jsonl")]
 
 
 def names(directory: Path) -> list[str]:

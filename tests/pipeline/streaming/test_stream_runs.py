@@ -20,7 +20,7 @@ from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.config import ConfigError, EvalConfig
 
-RULE = {"name": "many-fail", "criterion": "evaluation_status", "measure": "pass_rate", "below": 0.9}
+RULE = {"name": "many-fail", "criterion": "verdict", "measure": "pass_rate", "below": 0.9}
 # What names the run and the place, and what a stream adds.
 OWN = ("run_id", "createTime", "evaluationRun", "source", "window_start", "window_end", "pane", "revision")
 NOW = time.time()
@@ -80,7 +80,7 @@ def test_its_totals_are_those_of_a_batch(sample_stream, sample_run):
     shared = re.sub(r"^difference:.*?(?=^\d+ records = )", "", table, flags=re.DOTALL | re.MULTILINE)
     assert shared != table and sample_stream.out.partition("files:")[0] == shared
     counts, others = (run.document("run.json")["counts"] for run in (sample_stream, sample_run))
-    same = ("records", "parsed_records", "lost_records", "results", "conversations", "failures")
+    same = ("records", "parsed_records", "rejected_records", "results", "conversations", "failures")
     assert {name: counts[name] for name in same} == {name: others[name] for name in same}
     assert (counts["replaced"], counts["repeated"], counts["late_conversations"]) == (0, 0, 0)
 
@@ -92,7 +92,7 @@ def by_version(run):
     return found
 
 
-COLUMNS = ("count", "scored", "unscored", "errors", "pass_count", "fail_count", "sampled_out")
+COLUMNS = ("count", "scored", "no_score", "errors", "pass_count", "fail_count", "sampled_out")
 
 
 def test_its_windows_add_up_to_the_metrics_of_a_batch(sample_stream, sample_run):
@@ -329,7 +329,7 @@ def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whol
         turn = {"user": "Where?", "agent": "Here.", "expected": {"response": "Here."}}
         rows.append(json.dumps({"conversation_id": f"c{number}", "turns": [turn]}) + "\n")
     (logs / "a.jsonl").write_text(rows[0] + rows[1][:60])
-    arguments = ["--input", logs, "--config", config, "--fail_on", "evaluation_status"]
+    arguments = ["--input", logs, "--config", config, "--fail_on", "verdict"]
     first = goes_on(tmp_path / "out", *arguments)
     said = f"{logs}/a.jsonl: line 2 breaks off after 60 bytes, without a line end"
     assert first.status == 1 and f"turnwise: not read: {said}; start again" in first.err

@@ -133,20 +133,20 @@ def test_what_is_undecided_fails_with_its_reason():
 def test_what_may_be_undecided_is_named():
     golden = case(track(8), response="Soon")
     both = {**CALLS, **MATCH}
-    allowed = {"judge": "none", "allow_undecided": ("final_response_match_v2",)}
+    allowed = {"judge": "none", "allow_no_score": ("final_response_match_v2",)}
     assert_conversation(log(track(8)), golden, both, **allowed)
     # What fails still fails, and so does a verdict that nothing decides.
     assert "tool_trajectory_avg_score: 0" in message(log(track(7)), golden, both, **allowed)
     assert "no criterion with a threshold applies" in message(log(track(8)), golden, MATCH, **allowed)
-    assert_conversation(log(), criteria={"turn_latency": {}}, allow_undecided={"evaluation_status"})
-    assert "FAIL" in message(log(track(7)), golden, CALLS, allow_undecided=["evaluation_status"])
+    assert_conversation(log(), criteria={"turn_latency": {}}, allow_no_score={"verdict"})
+    assert "FAIL" in message(log(track(7)), golden, CALLS, allow_no_score=["verdict"])
 
 
 def test_an_allowance_is_a_name_of_this_check():
-    with pytest.raises(turnwise.ConfigError, match="allow_undecided: final_respons: it can be "):
-        assert_conversation(log(), None, MATCH, judge="none", allow_undecided=["final_respons"])
-    with pytest.raises(TypeError, match="allow_undecided: a collection"):
-        assert_conversation(log(), None, MATCH, allow_undecided="final_response_match_v2")
+    with pytest.raises(turnwise.ConfigError, match="allow_no_score: final_respons: it can be "):
+        assert_conversation(log(), None, MATCH, judge="none", allow_no_score=["final_respons"])
+    with pytest.raises(TypeError, match="allow_no_score: a collection"):
+        assert_conversation(log(), None, MATCH, allow_no_score="final_response_match_v2")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -158,8 +158,8 @@ def test_a_criterion_that_raises_is_never_let_off():
             raise ValueError("no such key")
 
     criteria = {**CALLS, "broken": 1.0}
-    for allowed in ([], ["broken"], ["broken", "evaluation_status"]):
-        text = message(log(track(8)), case(track(8)), criteria, allow_undecided=allowed)
+    for allowed in ([], ["broken"], ["broken", "verdict"]):
+        text = message(log(track(8)), case(track(8)), criteria, allow_no_score=allowed)
         assert "broken raised ValueError at turn 0: no such key" in text
 
 

@@ -238,7 +238,7 @@ def test_what_may_be_undecided_is_said_by_the_test(repository):
         "test_recordings.py",
         TEST.replace("recording)\n", "recording)\n", 1).replace(
             "check(turnwise_recording)",
-            "check(turnwise_recording, allow_undecided=['final_response_match_v2'])",
+            "check(turnwise_recording, allow_no_score=['final_response_match_v2'])",
         )
         + "def test_with_criteria(turnwise_recording, turnwise_check):\n"
         + "    turnwise_check(turnwise_recording, criteria={'response_match_score': 0.8})\n",

@@ -11,7 +11,7 @@ from turnwise.transforms.decisions.calibration.labels import (
     JudgedScore,
     LabelLine,
     LabelProblems,
-    Ruler,
+    Scale,
     joined_labels,
     judged_scores,
 )
@@ -54,8 +54,8 @@ def lines_of(labels, size=SIZE, of=None, unit="conversation", **more):
     return found
 
 
-def calibrated(lines, scores, rulers=None, costs=ErrorCosts()):  # noqa: B008
-    return calibrate("run-1", ["l"], lines, scores, rulers or {"safe": Ruler(scale=(0.0, 1.0))}, costs)
+def calibrated(lines, scores, scales=None, costs=ErrorCosts()):  # noqa: B008
+    return calibrate("run-1", ["l"], lines, scores, scales or {"safe": Scale(scale=(0.0, 1.0))}, costs)
 
 
 def drawn(people, size):
@@ -87,7 +87,7 @@ def test_figures_of_all_versions_and_slices():
         ("slice", "odd", 200, 50),
     ]
     table = own.outcomes.confusion
-    assert table.both_pass + table.false_pass + table.false_fail + table.both_fail == 100
+    assert table.still_passing + table.false_pass + table.false_fail + table.still_failing == 100
     assert own.outcomes.agreement.interval.low < 0.8 < own.outcomes.agreement.interval.high
     assert own.outcomes.kappa.interval.low < own.outcomes.kappa.value < own.outcomes.kappa.interval.high
     assert own.corrected[0].rogan_gladen.low < 0.8 < own.corrected[0].rogan_gladen.high
@@ -228,13 +228,13 @@ def test_the_threshold_with_the_lowest_cost(passes_from, best):
     people = quality + generator.normal(0, 0.05, 300) > 0.7
     scores = [judged(f"c{i}", float(v), bool((v >= 0.5) == passes_from)) for i, v in enumerate(values)]
     labels = {f"c{i}": "PASS" if people[i] else "FAIL" for i in range(200)}
-    rulers = {"safe": Ruler(scale=(0.0, 1.0), passes_from=passes_from)}
-    (own,) = calibrated(lines_of(labels, 200, 300), scores, rulers).criteria
+    scales = {"safe": Scale(scale=(0.0, 1.0), passes_from=passes_from)}
+    (own,) = calibrated(lines_of(labels, 200, 300), scores, scales).criteria
     advice = own.threshold
     assert abs(advice.threshold - best) < 0.06 and advice.range.low <= advice.threshold <= advice.range.high
     assert advice.word == "better" and advice.saving.interval.low > 0 and advice.present == 0.5
     assert advice.cost <= advice.validated_cost.value and (advice.labels, advice.cases) == (200, 200)
-    (strict,) = calibrated(lines_of(labels, 200, 300), scores, rulers, ErrorCosts(20.0, 1.0)).criteria
+    (strict,) = calibrated(lines_of(labels, 200, 300), scores, scales, ErrorCosts(20.0, 1.0)).criteria
     assert (strict.threshold.threshold > advice.threshold) == passes_from
 
 
@@ -264,7 +264,7 @@ def test_sampling_weights_undo_how_scores_were_drawn():
 
 
 def half_undecided(seed, size=SIZE):
-    """Returns verdicts whose hard half is undecided, and what people say: 40 and 90 % pass."""
+    """Returns verdicts whose hard half is no_score, and what people say: 40 and 90 % pass."""
     generator = np.random.default_rng(seed)
     hard = generator.random(size) < 0.5
     people = generator.random(size) < np.where(hard, 0.4, 0.9)
@@ -284,15 +284,15 @@ def test_undecided_scores_are_part_of_all():
             and own.labelled == whole.labels == 100
             and own.scores == whole.scores == SIZE
         )
-        assert whole.covers == "all" and whole.undecided == sum(score.passed is None for score in scores)
+        assert whole.covers == "all" and whole.no_score == sum(score.passed is None for score in scores)
         hits += whole.interval.low <= 0.65 <= whole.interval.high
         of_decided += whole.interval.low <= 0.9 <= whole.interval.high
     assert 0.9 <= hits / 100 <= 1 and of_decided < 5
-    assert 30 < own.outcomes.undecided_pass + own.outcomes.undecided_fail < 70
-    assert own.outcomes.undecided_pass < own.outcomes.undecided_fail and whole.rogan_gladen is None
+    assert 30 < own.outcomes.no_score_pass + own.outcomes.no_score_fail < 70
+    assert own.outcomes.no_score_pass < own.outcomes.no_score_fail and whole.rogan_gladen is None
     text = calibration_text(found, 300)
-    assert f"pass rate of all 400: {whole.raw:.1%} as scored, of the {400 - whole.undecided} decided;" in text
-    assert "100 of 400 scores are labelled" in text and "\n  undecided " in text
+    assert f"pass rate of all 400: {whole.raw:.1%} as scored, of the {400 - whole.no_score} decided;" in text
+    assert "100 of 400 scores are labelled" in text and "\n  no_score " in text
 
 
 def test_nothing_decided_is_not_corrected():
@@ -301,7 +301,7 @@ def test_nothing_decided_is_not_corrected():
     assert own.not_corrected == "none of the 60 scores is decided" and own.outcomes is None
 
 
-RULERS = {"safe": Ruler(scale=(0.0, 1.0)), "verdict": Ruler(has_values=False)}
+RULERS = {"safe": Scale(scale=(0.0, 1.0)), "verdict": Scale(has_values=False)}
 
 
 def row(conversation="c1", turn=None, value=1.0, outcome="PASS", **more):

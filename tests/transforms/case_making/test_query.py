@@ -7,7 +7,7 @@ FACTS = {
     "app_version": "v2",
     "tool": ["book_table", "find"],
     "turns": 3,
-    "harm": 2.0,
+    "severity_score": 2.0,
     "verdict": None,
     "text": ["Where is IT?"],
 }
@@ -21,12 +21,12 @@ FACTS = {
         ("tool = book_*", True),
         ("tool = book", False),
         ("turns >= 3 AND turns < 4", True),
-        ("harm = 2", True),
+        ("severity_score = 2", True),
         ("text : it", True),
         ("text : gone", False),
         ("verdict = FAIL", False),
         ("verdict != FAIL", True),
-        ("harm > 1 (turns = 9 OR app_version = v2)", True),
+        ("severity_score > 1 (turns = 9 OR app_version = v2)", True),
     ],
 )
 def test_what_meets_a_filter(text: str, wanted: bool) -> None:

@@ -90,7 +90,7 @@ GOLDENS = [
         CHECKED,
         SAID_AND_CALLED,
         [alike(4.0), justified(0.2, label=UNDECIDED)],
-        Verdict(None, ("hallucination needs a judge (the local judge is undecided, 0.20)",)),
+        Verdict(None, ("hallucination needs a judge (the local judge is unsure, 0.20)",)),
     ),
     (CHECKED, SAID_AND_CALLED, [alike(4.0)], Verdict(None, ("hallucination needs a judge",))),
     (

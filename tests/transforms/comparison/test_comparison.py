@@ -1,4 +1,4 @@
-"""Comparisons of known conversations: pairs, words, undecided ones, flips. Nothing unmeasured looks good."""
+"""Comparisons of known conversations: pairs, words, missing ones, flips. Nothing unmeasured looks good."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 
-STATUS = "evaluation_status"
+STATUS = "verdict"
 P, F, U = "PASS", "FAIL", None
 
 
@@ -59,27 +59,32 @@ def only(found: Comparison):
 
 
 KNOWN = [
-    # gained, lost, both pass, both fail -> word
-    (84, 73, 320, 23, "cannot tell"),
+    # fixed, regressed, both pass, both fail -> word
+    (84, 73, 320, 23, "inconclusive"),
     (30, 5, 50, 15, "better"),
     (5, 30, 50, 15, "worse"),
     (0, 0, 500, 0, "same"),
     (2, 2, 996, 0, "same"),
     (20, 4, 2000, 0, "better"),
     (8, 4, 400, 0, "not worse"),
-    (5, 0, 0, 0, "cannot tell"),
-    (5, 0, 14, 0, "cannot tell"),
+    (5, 0, 0, 0, "inconclusive"),
+    (5, 0, 14, 0, "inconclusive"),
     (5, 0, 15, 0, "not worse"),
     (6, 0, 0, 0, "better"),
 ]
 
 
-@pytest.mark.parametrize("gained, lost, both, neither, word", KNOWN)
-def test_words_of_pairs(gained, lost, both, neither, word):
-    found = paired([(F, P)] * gained + [(P, F)] * lost + [(P, P)] * both + [(F, F)] * neither)
+@pytest.mark.parametrize("fixed, regressed, both, neither, word", KNOWN)
+def test_words_of_pairs(fixed, regressed, both, neither, word):
+    found = paired([(F, P)] * fixed + [(P, F)] * regressed + [(P, P)] * both + [(F, F)] * neither)
     assert found.overall.word == word
-    assert (found.gained, found.lost, found.both_pass, found.both_fail) == (gained, lost, both, neither)
-    assert found.overall.pairs == gained + lost + both + neither
+    assert (found.fixed, found.regressed, found.still_passing, found.still_failing) == (
+        fixed,
+        regressed,
+        both,
+        neither,
+    )
+    assert found.overall.pairs == fixed + regressed + both + neither
 
 
 @pytest.mark.parametrize("by, size", [(0.001, 20), (-0.001, 20), (0.001, 5)])
@@ -89,15 +94,15 @@ def test_a_word_and_its_interval_say_the_same(by, size):
     b = [conversation(i, "v2", {"response_match_score": 0.5 + by}) for i in range(size)]
     own = only(compare(*sides(a, b), CompareOptions())).overall
     holds_0 = own.interval is not None and own.interval.low <= 0 <= own.interval.high
-    assert own.word == ("cannot tell" if size < 6 else "better" if by > 0 else "worse")
+    assert own.word == ("inconclusive" if size < 6 else "better" if by > 0 else "worse")
     assert holds_0 is (size < 6)
 
 
 def test_the_sentence_of_500_pairs():
     found = paired([(F, P)] * 84 + [(P, F)] * 73 + [(P, P)] * 343)
     assert found.sentence == (
-        "cannot tell whether v2 is better or worse than v1: +2.2 points (-2.7 to +7.1), "
-        "84 gained, 73 lost, p = 0.42; "
+        "inconclusive whether v2 is better or worse than v1: +2.2 points (-2.7 to +7.1), "
+        "84 fixed, 73 regressed, p = 0.42; "
         "with 500 pairs a change of 7.0 points would have been seen; 2.2 points need about 5,100 pairs"
     )
 
@@ -105,15 +110,15 @@ def test_the_sentence_of_500_pairs():
 @pytest.mark.parametrize("outcomes", [[(U, U)] * 30, [(P, U)] * 30, [(U, P)] * 30])
 def test_what_is_undecided_everywhere_is_not_the_same(outcomes):
     found = paired(outcomes)
-    assert found.overall.word == "cannot tell" and found.overall.difference is None
-    assert found.p_adjusted is None and found.undecided is not None and found.undecided.changes_the_word
-    assert found.sentence.startswith("cannot tell whether v2 is better or worse than v1: ")
+    assert found.overall.word == "inconclusive" and found.overall.difference is None
+    assert found.p_adjusted is None and found.missing is not None and found.missing.changes_the_word
+    assert found.sentence.startswith("inconclusive whether v2 is better or worse than v1: ")
 
 
 def test_undecided_ones_are_counted_in_three_ways():
     found = paired([(F, P)] * 12 + [(P, P)] * 40 + [(P, U)] * 30)
-    three = found.undecided
-    assert (three.undecided_a, three.undecided_b) == (0, 30)
+    three = found.missing
+    assert (three.missing_a, three.missing_b) == (0, 30)
     assert (three.left_out.word, three.worst_for_b.word, three.best_for_b.word) == (
         "better",
         "worse",
@@ -121,13 +126,13 @@ def test_undecided_ones_are_counted_in_three_ways():
     )
     assert [r.pairs for r in (three.left_out, three.worst_for_b, three.best_for_b)] == [52, 82, 82]
     assert three.changes_the_word and "counted against v2: worse, for it: better" in found.sentence
-    assert paired([(F, P)] * 12).undecided is None
+    assert paired([(F, P)] * 12).missing is None
 
 
 NO_VALUE = [
     # A, B -> word; "": the criterion has no score there
-    ([1.0] * 300, [1.0] * 150 + [None] * 150, "cannot tell"),
-    ([1.0] * 300, [1.0] * 150 + [""] * 150, "cannot tell"),
+    ([1.0] * 300, [1.0] * 150 + [None] * 150, "inconclusive"),
+    ([1.0] * 300, [1.0] * 150 + [""] * 150, "inconclusive"),
     ([1.0] * 150 + [""] * 150, [1.0] * 300, "not worse"),
     ([1.0] * 150 + [""] * 150, [1.0] * 150 + [""] * 150, "same"),
     ([1.0] * 999 + [""] * 900, [1.0] * 999 + [""] * 900, "same"),
@@ -147,14 +152,14 @@ def test_the_word_holds_whatever_has_no_value(criterion, a, b, word):
 
     found = only(compare(*sides(side("v1", a), side("v2", b)), CompareOptions()))
     if criterion == "mine" and word in ("better", "not worse"):
-        word = {"better": "differs", "not worse": "cannot tell"}[word]
+        word = {"better": "differs", "not worse": "inconclusive"}[word]
     assert found.overall.word == word
     missing = tuple(
         sum(v is None or v == "" != w for v, w in zip(own, other, strict=True))
         for own, other in ((a, b), (b, a))
     )
     if any(missing):
-        assert (found.undecided.undecided_a, found.undecided.undecided_b) == missing
+        assert (found.missing.missing_a, found.missing.missing_b) == missing
 
 
 def test_what_was_sampled_out_is_no_pair_and_not_undecided():
@@ -163,8 +168,8 @@ def test_what_was_sampled_out_is_no_pair_and_not_undecided():
     for one in b[8:]:
         one.criteria, one.sampled_out = {}, frozenset({STATUS})
     found = compare(*sides(a, b), CompareOptions())
-    assert (found.criteria[0].overall.pairs, found.criteria[0].undecided) == (8, None)
-    assert any("32 conversations sampled out of evaluation_status" in note for note in found.notes)
+    assert (found.criteria[0].overall.pairs, found.criteria[0].missing) == (8, None)
+    assert any("32 conversations sampled out of verdict" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -187,8 +192,8 @@ def test_what_has_no_value_changes_the_word_where_it_is_compared(criterion, base
     b[-1].criteria[criterion] = Observed(why="no clock")
     found = only(compare(*sides(a, b), CompareOptions()))
     is_open = criterion == "turn_latency"
-    assert found.undecided is None or found.undecided.changes_the_word is (is_open and changes)
-    assert found.overall.word == ("cannot tell" if is_open and changes else word)
+    assert found.missing is None or found.missing.changes_the_word is (is_open and changes)
+    assert found.overall.word == ("inconclusive" if is_open and changes else word)
 
 
 def test_what_one_side_left_out_by_sampling_is_not_missing_on_the_other():
@@ -197,7 +202,7 @@ def test_what_one_side_left_out_by_sampling_is_not_missing_on_the_other():
     a[0].criteria, a[0].sampled_out = {}, frozenset({"turn_latency"})
     found = only(compare(*sides(a, b), CompareOptions()))
     assert (found.overall.pairs, found.overall.word) == (39, "better")
-    assert found.undecided is not None and not found.undecided.changes_the_word
+    assert found.missing is not None and not found.missing.changes_the_word
 
 
 def test_runs_of_a_case_are_one_case():
@@ -205,7 +210,7 @@ def test_runs_of_a_case_are_one_case():
     a = [conversation(c, "v1", {STATUS: F}, n) for c in range(2) for n in range(20)]
     b = [conversation(c, "v2", {STATUS: P}, n) for c in range(2) for n in range(20)]
     found = only(compare(*sides(a, b), CompareOptions()))
-    assert (found.overall.pairs, found.overall.count_a, found.overall.word) == (2, 40, "cannot tell")
+    assert (found.overall.pairs, found.overall.count_a, found.overall.word) == (2, 40, "inconclusive")
     assert found.overall.p == 0.5 and found.mid_p is None
 
 
@@ -222,7 +227,7 @@ def test_unequal_numbers_of_runs():
     found = only(comparison)
     assert any("16 cases not run equally often: 32 runs in A, 48 in B" in n for n in comparison.notes)
     assert found.overall.value_b == pytest.approx(0.75) and found.overall.value_a == 0.0
-    assert (found.overall.pairs, found.overall.word, found.gained) == (24, "better", 24)
+    assert (found.overall.pairs, found.overall.word, found.fixed) == (24, "better", 24)
 
 
 def test_less_latency_is_better():
@@ -234,14 +239,14 @@ def test_less_latency_is_better():
     assert only(compare(*sides(b, a), CompareOptions())).overall.word == "worse"
 
 
-@pytest.mark.parametrize("criterion, word", [("turn_latency", "cannot tell"), ("grounding_score", "same")])
+@pytest.mark.parametrize("criterion, word", [("turn_latency", "inconclusive"), ("grounding_score", "same")])
 def test_values_that_do_not_vary(criterion, word):
     """On an open scale, nothing says how far the next case may lie."""
     a = [conversation(i, "v1", {criterion: 0.7}) for i in range(400)]
     b = [conversation(i, "v2", {criterion: 0.7}) for i in range(400)]
     assert only(compare(*sides(a, b), CompareOptions())).overall.word == word
     few = only(compare(*sides(a[:9], b[:9]), CompareOptions()))
-    assert few.overall.word == "cannot tell"
+    assert few.overall.word == "inconclusive"
 
 
 def test_the_criteria_of_a_family_share_the_level():
@@ -297,7 +302,7 @@ def test_conversations_without_ids_are_two_groups():
     assert (overall.pairs, overall.count_a, overall.count_b, overall.word) == (0, 100, 120, "better")
     assert overall.difference == pytest.approx(0.25) and "two groups" in found.notes[0]
     alike = compare(*sides(group("v1", 2, 0), group("v2", 2, 0)), CompareOptions())
-    assert alike.criteria[0].overall.word == "cannot tell"
+    assert alike.criteria[0].overall.word == "inconclusive"
 
 
 def groups(criterion, a, b):
@@ -316,10 +321,10 @@ def groups(criterion, a, b):
 @pytest.mark.parametrize(
     "criterion, a, b, word",
     [
-        (STATUS, [[P] * 20] * 2 + [[F] * 20] * 2, [[P] * 20] * 4, "cannot tell"),
-        (STATUS, [[P] * 9 + [F] * 11] * 5, [[P] * 12 + [F] * 8] * 4 + [[P] * 20], "cannot tell"),
+        (STATUS, [[P] * 20] * 2 + [[F] * 20] * 2, [[P] * 20] * 4, "inconclusive"),
+        (STATUS, [[P] * 9 + [F] * 11] * 5, [[P] * 12 + [F] * 8] * 4 + [[P] * 20], "inconclusive"),
         (STATUS, [[P, F]] * 9 + [[P]], [[P, P]] * 9 + [[F]], "better"),
-        ("turn_latency", [[2.0, 2.1] * 10] * 2, [[1.0, 1.1] * 10] * 2, "cannot tell"),
+        ("turn_latency", [[2.0, 2.1] * 10] * 2, [[1.0, 1.1] * 10] * 2, "inconclusive"),
         ("turn_latency", [[2.0], [2.1], [2.2]] * 4, [[1.0, 1.1]] * 9 + [[1.2]], "better"),
     ],
 )
@@ -336,7 +341,7 @@ def test_runs_of_a_case_are_one_case_in_groups(criterion, a, b, word):
 @pytest.mark.parametrize(
     "a, b, word",
     [
-        ([1.0] * 5, [1.001, 1.002, 1.001, 1.002, 1.001], "cannot tell"),
+        ([1.0] * 5, [1.001, 1.002, 1.001, 1.002, 1.001], "inconclusive"),
         ([1.0] * 6, [1.001, 1.002, 1.001, 1.002, 1.001, 1.001], "worse"),
     ],
 )
@@ -352,8 +357,8 @@ def test_few_values_that_hardly_vary_say_nothing(a, b, word):
     ):
         own = only(found)
         assert own.overall.word == word
-        assert (own.overall.interval is None) is (word == "cannot tell") is (own.overall.fewest == 6)
-        assert (f"too few: at least 6 {needed} are needed" in own.sentence) is (word == "cannot tell")
+        assert (own.overall.interval is None) is (word == "inconclusive") is (own.overall.fewest == 6)
+        assert (f"too few: at least 6 {needed} are needed" in own.sentence) is (word == "inconclusive")
 
 
 def test_a_difference_that_would_be_seen_is_within_the_scale():
@@ -380,10 +385,10 @@ def test_flips_have_the_reason_of_the_worse_side():
     b = [conversation(i, "v2", {"mine": own}, language="ko") for i, (_, own) in enumerate(outcomes)]
     found = compare(*sides(a, b), CompareOptions()).flips
     assert [(flip.kind, flip.case, flip.reason) for flip in found] == [
-        ("lost", "e1", "mine of v2 1"),
-        ("newly_undecided", "e3", "mine of v2 3"),
-        ("gained", "e2", "mine of v1 2"),
-        ("newly_decided", "e4", "mine of v1 4"),
+        ("rejected", "e1", "mine of v2 1"),
+        ("newly_missing", "e3", "mine of v2 3"),
+        ("fixed", "e2", "mine of v1 2"),
+        ("newly_measured", "e4", "mine of v1 4"),
     ]
     assert (found[0].tags, found[0].language, found[0].share_a, found[0].share_b) == (["x"], "ko", 1.0, 0.0)
 
@@ -391,14 +396,14 @@ def test_flips_have_the_reason_of_the_worse_side():
 @pytest.mark.parametrize(
     ("before", "after", "kind"),
     [
-        ("PPPP", "PPFF", "lost"),
+        ("PPPP", "PPFF", "regressed"),
         ("PPPP", "PPPF", None),
         ("PPF", "PFF", None),
         ("P" * 11, "P" * 6 + "F" * 5, None),
-        ("FFFF", "PPFF", "gained"),
-        ("PFFFFF", "PPF", "gained"),
-        ("PPPU", "PFUU", "lost"),
-        ("PUUU", "UUUU", "newly_undecided"),
+        ("FFFF", "PPFF", "fixed"),
+        ("PFFFFF", "PPF", "fixed"),
+        ("PPPU", "PFUU", "regressed"),
+        ("PUUU", "UUUU", "newly_missing"),
     ],
 )
 def test_a_repeated_case_flips_from_half_of_its_decided_runs_on(before, after, kind):
@@ -421,7 +426,7 @@ def test_a_slice_that_is_worse_stands_out():
     found = compare(*sides(side("v1", False), side("v2", True)), CompareOptions(slices=("language",)))
     first, second = found.slices
     assert (first.slice, first.stands_out, first.difference.word) == ("language:ko", True, "worse")
-    assert (second.slice, second.stands_out, second.difference.word) == ("language:en", False, "cannot tell")
+    assert (second.slice, second.stands_out, second.difference.word) == ("language:en", False, "inconclusive")
     assert first.q <= 0.001 and -1 <= first.shrunk <= -0.5
 
 
@@ -457,7 +462,7 @@ def test_few_cases_show_no_difference_and_ratios_of_quantiles_have_no_interval(s
     assert all(ratio.ratio < 0.8 for ratio in found.quantiles)
 
 
-@pytest.mark.parametrize(("by", "word"), [(0.1, "same"), (1.0, "cannot tell")])
+@pytest.mark.parametrize(("by", "word"), [(0.1, "same"), (1.0, "inconclusive")])
 def test_on_an_open_scale_the_margin_is_a_share_of_the_base(by, word):
     """2 % of 10 seconds are 0.2."""
     a = [conversation(i, "v1", {"turn_latency": 10.0 + 0.1 * (i % 7)}) for i in range(40)]
@@ -526,13 +531,16 @@ def test_the_same_recordings_are_named():
 
 def test_notes_and_gates_name_what_each_version_of_a_run_lost():
     a, b = sides(*([conversation(i, name, {STATUS: P}) for i in range(3)] for name in ("v1", "v2")))
-    b.lost, b.problems, b.errors = 2, ["run r3 broke off"], {"safety_v1": 1}
+    b.rejected, b.problems, b.errors = 2, ["run r3 broke off"], {"safety_v1": 1}
     found = compare(a, b, CompareOptions())
-    lost = ["v2: records or conversations that were lost, not in the figures: 2", "v2: run r3 broke off"]
-    assert found.notes[:3] == [*lost, "v2: 1 error of safety_v1"]
+    rejected = [
+        "v2: records or conversations that were rejected, not in the figures: 2",
+        "v2: run r3 broke off",
+    ]
+    assert found.notes[:3] == [*rejected, "v2: 1 error of safety_v1"]
     failing = fail_on_problems(found, "worse")
-    assert failing == ["v2: 2 records or conversations were lost", "v2: run r3 broke off"]
-    a.lost, a.problems = b.lost, b.problems
+    assert failing == ["v2: 2 records or conversations were rejected", "v2: run r3 broke off"]
+    a.rejected, a.problems = b.rejected, b.problems
     assert [note.partition(":")[0] for note in compare(a, b, CompareOptions()).notes[:2]] == ["out", "out"]
 
 
@@ -553,7 +561,7 @@ def test_turns_without_a_claim_are_left_out(values, measure, mean):
     assert turns == [(20, mean), (12, mean)]
 
 
-STATUS = "evaluation_status"
+STATUS = "verdict"
 BLANK = dict.fromkeys(("outcome", "threshold", "label", "reason", "explanation", "details", "judge"))
 
 

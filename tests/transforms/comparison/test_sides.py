@@ -25,7 +25,7 @@ from turnwise.transforms.decisions.comparison.sides import (
 )
 from turnwise.transforms.decisions.comparison.values import group_values, paired_values
 
-STATUS, SCORE, LATENCY = "evaluation_status", "response_match_score", "turn_latency"
+STATUS, SCORE, LATENCY = "verdict", "response_match_score", "turn_latency"
 VALUES = st.sampled_from([None, 0.0, 1.0, -1.0, 0.1, 0.2, 0.30000000000000004])
 SCORES = st.builds(Observed, VALUES)
 VERDICTS = st.sampled_from([Observed(1.0, "PASS"), Observed(0.0, "FAIL"), Observed(None, None)])
@@ -49,21 +49,21 @@ def applies(found, scale):
     return found.value is None or found.outcome or scale is None or scale[0] <= found.value <= scale[1]
 
 
-def plain_values(found, measure, undecided=None):
+def plain_values(found, measure, missing=None):
     seen = [own.criteria[measure.criterion] for own in found if measure.criterion in own.criteria]
     values = [measure.value_of(own.value, own.outcome) for own in seen if applies(own, measure.scale)]
-    return [own for own in (undecided if value is None else value for value in values) if own is not None]
+    return [own for own in (missing if value is None else value for value in values) if own is not None]
 
 
-def plain_pairs(cases, measure, undecided):
+def plain_pairs(cases, measure, missing):
     """Returns case -> values of A and of B, by the rule that `paired_values` states."""
     found = {}
     for name, sides in cases.items():
-        own = [plain_values(side, measure, fill) for side, fill in zip(sides, undecided, strict=True)]
+        own = [plain_values(side, measure, fill) for side, fill in zip(sides, missing, strict=True)]
         for place, side in enumerate(sides):
             drawn = [one for one in side if measure.criterion not in one.sampled_out]
-            if None not in undecided and not own[place] and plain_values(sides[1 - place], measure, 0.0):
-                own[place] = [undecided[place]] * len(drawn)
+            if None not in missing and not own[place] and plain_values(sides[1 - place], measure, 0.0):
+                own[place] = [missing[place]] * len(drawn)
         if own[0] and own[1]:
             found[name] = own
     return found
@@ -79,16 +79,16 @@ def test_values_by_case(criterion, a, b):
     names = sorted({own.eval_id for own in a} & {own.eval_id for own in b} - {None})
     cases = {name: [[own for own in side if own.eval_id == name] for side in (a, b)] for name in names}
     assert matched.names == names
-    for undecided in ((None, None), (0.0, 1.0), (0.1, 0.1)):
-        found = paired_values(matched, measure, undecided)
-        wanted = plain_pairs(cases, measure, undecided)
+    for missing in ((None, None), (0.0, 1.0), (0.1, 0.1)):
+        found = paired_values(matched, measure, missing)
+        wanted = plain_pairs(cases, measure, missing)
         assert found.names == [*wanted]
         for place, runs in enumerate((found.a, found.b)):
             assert runs.counts.tolist() == [len(own[place]) for own in wanted.values()]
             assert runs.means.tolist() == [fmean(own[place]) for own in wanted.values()]
     for side, own in ((matched.a, a), (matched.b, b)):
         wanted = len(plain_values(own, measure, 0.0)) - len(plain_values(own, measure))
-        assert side.count_undecided(measure) == wanted
+        assert side.count_missing(measure) == wanted
         by_case = {}
         for one in own:
             by_case.setdefault(one.eval_id or one.conversation_id, []).append(one)

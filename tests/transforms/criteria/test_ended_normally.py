@@ -134,7 +134,7 @@ def test_a_conversation_that_broke_off_is_in_every_sum(decided):
     assert (sums.conversations, sums.passes, sums.fails) == (4, 1, 2)
     red = sums.slices["red"]
     assert (red.conversations, red.passes, red.fails) == (4, 1, 2)
-    repeats = sums.repeats.figures("evaluation_status")
+    repeats = sums.repeats.figures("verdict")
     assert (repeats["runs"], repeats["pass_hat_k"][0]["value"]) == (3, pytest.approx(1 / 3))
 
 

@@ -54,9 +54,9 @@ def test_samples(letters, wanted, asked, judged, matched, scripted):
 OVERALLS = [
     # google-adk leaves out what is not evaluated; here it keeps a pass from being one
     ("V", "I", 0.5, "PASS", None),
-    ("V", "X", 1.0, None, "1 of 2 turns unscored: the answer does not fit the schema"),
-    ("V", "E", 1.0, None, "1 of 2 turns unscored: 429 RESOURCE_EXHAUSTED"),
-    ("I", "E", 0.0, "FAIL", "1 of 2 turns unscored: 429 RESOURCE_EXHAUSTED"),
+    ("V", "X", 1.0, None, "1 of 2 turns without a score: the answer does not fit the schema"),
+    ("V", "E", 1.0, None, "1 of 2 turns without a score: 429 RESOURCE_EXHAUSTED"),
+    ("I", "E", 0.0, "FAIL", "1 of 2 turns without a score: 429 RESOURCE_EXHAUSTED"),
     ("X", "X", None, None, "the answer does not fit the schema"),
 ]
 

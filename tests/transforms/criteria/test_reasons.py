@@ -370,4 +370,4 @@ def test_in_a_result_only_ces_fails_an_extra_call(expected, made, missing, extra
     ]
     is_met = not missing and not (extra and behavior == "FAIL")
     if behavior is not None:
-        assert row["evaluation_status"] == ("PASS" if is_met else "FAIL")
+        assert row["verdict"] == ("PASS" if is_met else "FAIL")

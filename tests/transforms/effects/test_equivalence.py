@@ -399,4 +399,4 @@ def test_an_expected_call_may_say_which_arguments_matter(names, wanted):
 
 def test_what_only_a_judge_can_compare_counts_as_it_is_told():
     vague = {"a": {"$matchType": "semantic", "$matchValue": "b"}}
-    assert differing(vague, {"a": "c"}, ArgumentComparison(undecided=True)) == []
+    assert differing(vague, {"a": "c"}, ArgumentComparison(unclear=True)) == []

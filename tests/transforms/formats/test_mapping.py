@@ -114,7 +114,7 @@ def test_equal_rows_of_one_array_are_several_messages():
 
 def test_rows_of_one_array_stay_in_their_order_and_a_row_without_an_id_is_a_failure():
     failures = []
-    found = read([*TALK, {"role": "user", "text": "Lost"}], OF_TALK, on_failure=failures.append)
+    found = read([*TALK, {"role": "user", "text": "Rejected"}], OF_TALK, on_failure=failures.append)
     assert [[(t.user, t.agent) for t in one.turns] for one in found] == [[("Hi", "Hello")], [("Hey", "Yes?")]]
     assert [each["message"] for each in failures] == [
         "row 5: the mapping: desk finds no id of the conversation"

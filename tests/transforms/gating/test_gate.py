@@ -11,10 +11,10 @@ from turnwise.schemas.comparison import (
     Comparison,
     CorrectedDifference,
     CriterionComparison,
+    Missing,
+    MissingReading,
     Pairing,
     Side,
-    Undecided,
-    UndecidedReading,
     VersionDifference,
 )
 from turnwise.schemas.config import GateConfig
@@ -24,10 +24,10 @@ from turnwise.transforms.decisions.comparison.collect import (
     ScoredId,
 )
 from turnwise.transforms.decisions.comparison.sides import columns_of
-from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of, unrecorded_cases
+from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, rejected_of, unrecorded_cases
 from turnwise.transforms.decisions.gate.rules import apply_rules
 
-STATUS, ROUGE, LATENCY = "evaluation_status", "response_match_score", "turn_latency"
+STATUS, ROUGE, LATENCY = "verdict", "response_match_score", "turn_latency"
 NOTHING_LOST = Lost(0, "")
 P, F, U = "PASS", "FAIL", None
 TURNS_PASS, TURNS_FAIL = Observed(1.0, P, is_summed=True), Observed(0.0, F, is_summed=True)
@@ -185,7 +185,7 @@ def test_a_bound_on_a_corrected_rate(
     outcomes: Any, figure: Corrected, rule: dict[str, Any], lost: int, status: str
 ) -> None:
     counts: Any = dict.fromkeys(("scores", "labelled", "cases", "raters", "random"), 5)
-    counts |= {"unscored": 0, "hand_picked": 0, "corrected": [figure]}
+    counts |= {"no_score": 0, "hand_picked": 0, "corrected": [figure]}
     one = CriterionCalibration(criterion=STATUS, level="conversation", kind="outcomes", **counts)
     known = Calibration(
         run_id="r", labels=[], lines=5, problems=[], false_pass_cost=1, false_fail_cost=1, criteria=[one]
@@ -228,14 +228,14 @@ def test_what_is_skipped_does_not_pass() -> None:
 def test_names_are_bounded() -> None:
     gone = Lost(30, "30 lost", [f"log:{n}" for n in range(30)])
     found = applied(all_pass(), version(conversations([F] * 25)), gone)
-    assert (len(found.conversations), found.more, len(found.lost), found.more_lost) == (20, 5, 20, 10)
+    assert (len(found.conversations), found.more, len(found.lost), found.more_rejected) == (20, 5, 20, 10)
 
 
 def test_what_a_run_allows_to_be_lost_is_not_held_against_it() -> None:
-    counts = {"lost_records": 3, "lost_conversations": 1, "unread_ends": 1}
-    lost, allowed = (lost_of(counts, ["log:1"], only_cases=only) for only in (False, True))
+    counts = {"rejected_records": 3, "rejected_conversations": 1, "unread_ends": 1}
+    lost, allowed = (rejected_of(counts, ["log:1"], only_cases=only) for only in (False, True))
     assert (lost.number, lost.names, allowed) == (5, ["log:1"], (0, "", ()))
-    assert lost_of({**counts, "lost_cases": 1, "unused_cases": 2}, only_cases=True).number == 3
+    assert rejected_of({**counts, "rejected_cases": 1, "unused_cases": 2}, only_cases=True).number == 3
     rules = GateConfig.model_validate({"rules": [all_pass(), coverage(0.9)]})
     gated = [version(conversations([P]))]
     assert [one.status for one in apply_rules(rules, gated, lost)] == ["undecided", "failed"]
@@ -275,10 +275,10 @@ def test_what_raised_an_error_is_not_decided() -> None:
 
 
 def test_everything_that_was_lost_counts() -> None:
-    names = ("lost_records", "lost_conversations", "unread_ends", "lost_cases", "unused_cases")
-    lost = lost_of({**{name: i for i, name in enumerate(names, 1)}, "records": 9})
+    names = ("rejected_records", "rejected_conversations", "unread_ends", "rejected_cases", "unused_cases")
+    lost = rejected_of({**{name: i for i, name in enumerate(names, 1)}, "records": 9})
     assert lost.number == 15 and lost.text.startswith("1 record lost, 2 conversations lost, 3 files not read")
-    assert lost_of({"records": 9}) == (0, "", ())
+    assert rejected_of({"records": 9}) == (0, "", ())
 
 
 UNRECORDED = "1 eval case without a recording in v1"
@@ -303,13 +303,13 @@ def test_a_case_that_another_version_alone_has_is_not_decided(rule: Any, status:
 
 
 def row(name: str, **more: Any) -> Any:
-    base = {"harm_term": None, "destructive_calls": 0, "unclear_tools": [], "guessed_tools": []}
+    base = {"severity_reason": None, "destructive_calls": 0, "unclear_tools": [], "guessed_tools": []}
     return {"conversation_id": name, **base, "unknown_calls": None, **more}
 
 
 UNCLEAR = row("c0", unclear_tools=["close_account"], guessed_tools=["close_account"])
 GAP = row("c0", unknown_calls="turn 0: the response is not readable")
-HARM = row("c1", harm_term="destructive", destructive_calls=1)
+HARM = row("c1", severity_reason="destructive", destructive_calls=1)
 CALLS = [
     ([row("c0")], "passed", [], "0 destructive calls"),
     ([row("c0", destructive_calls=2)], "passed", [], "2 destructive calls, expected"),
@@ -351,7 +351,7 @@ def comparison(criterion: CriterionComparison, only_a: int = 0) -> Comparison:
     pairing = Pairing(by="eval_id", pairs=10, only_a=only_a, only_b=0, **names)
     rest: Any = {
         "slices": [],
-        "ruler": [],
+        "scale": [],
         "notes": [],
         "word": None,
         "margin": 0.02,
@@ -380,14 +380,14 @@ def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComp
     return CriterionComparison(**{**base, **more}, overall=overall)
 
 
-def undecided(worst: float | None, best: float) -> Undecided:
-    def reading(low: float) -> UndecidedReading:
+def undecided(worst: float | None, best: float) -> Missing:
+    def reading(low: float) -> MissingReading:
         values: Any = {"pairs": 10, "value_a": 0.8, "value_b": 0.8, "difference": 0.0, "p": 1.0}
-        return UndecidedReading(interval=Bounds(low, low + 0.1), word="cannot tell", **values)
+        return MissingReading(interval=Bounds(low, low + 0.1), word="inconclusive", **values)
 
     ends: Any = {"left_out": reading(best), "best_for_b": reading(best)}
     ends["worst_for_b"] = None if worst is None else reading(worst)
-    return Undecided(undecided_a=0, undecided_b=1, changes_the_word=False, **ends)
+    return Missing(missing_a=0, missing_b=1, changes_the_word=False, **ends)
 
 
 NOT_WORSE = {"rule": "not_worse", "margin": 0.02}

@@ -184,23 +184,21 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "matched", "total", "undecided", "wrong", "value"), PARAMETERS
-)
-def test_parameter_score(expected, actual, matched, total, undecided, wrong, value):
+@pytest.mark.parametrize(("expected", "actual", "matched", "total", "unclear", "wrong", "value"), PARAMETERS)
+def test_parameter_score(expected, actual, matched, total, unclear, wrong, value):
     score = parameter_score(expected, actual)
-    assert score == ParameterScore(matched, total, undecided, wrong)
+    assert score == ParameterScore(matched, total, unclear, wrong)
     assert score.value == value
 
 
 OUTCOMES = [
-    (ParameterScore(0, 1, undecided=1), 0.0, "PASS"),
+    (ParameterScore(0, 1, unclear=1), 0.0, "PASS"),
     (ParameterScore(1, 2), 1.0, "FAIL"),
     (ParameterScore(2, 2), 1.0, "PASS"),
     (ParameterScore(1, 2), 0.5, "PASS"),
     (ParameterScore(2, 3), 0.6666667, "PASS"),
-    (ParameterScore(0, 2, undecided=1), 1.0, "FAIL"),
-    (ParameterScore(0, 2, undecided=1), 0.5, None),
+    (ParameterScore(0, 2, unclear=1), 1.0, "FAIL"),
+    (ParameterScore(0, 2, unclear=1), 0.5, None),
 ]
 
 
@@ -248,9 +246,9 @@ UNDECIDED = [
         {"a": "Oslo", "b": 2},
         {"a": "Rome", "b": 2},
         1,
-    ),  # equal counts more than undecided
-    ({"a": MEANT, "b": 1}, {"b": 2}, {"a": "Oslo", "b": 2}, 1),  # undecided counts more than missing
-    ({"a": MEANT, "b": MEANT, "c": 1}, {"a": "Oslo", "b": "Oslo"}, {"c": 1}, 0),  # two undecided count as one
+    ),  # equal counts more than unclear
+    ({"a": MEANT, "b": 1}, {"b": 2}, {"a": "Oslo", "b": 2}, 1),  # unclear counts more than missing
+    ({"a": MEANT, "b": MEANT, "c": 1}, {"a": "Oslo", "b": "Oslo"}, {"c": 1}, 0),  # two unclear count as one
     ({"a": MEANT, "b": MEANT, "c": 1}, {"c": 1}, {"a": "Oslo", "b": "Oslo"}, 0),
 ]
 
@@ -316,7 +314,7 @@ PAIRED_ARGUMENTS = st.one_of(
 
 
 def weight(score):
-    return 1 + (score.matched + score.undecided / 2) / score.total if score.total else 2.0
+    return 1 + (score.matched + score.unclear / 2) / score.total if score.total else 2.0
 
 
 @given(

@@ -83,7 +83,7 @@ def test_figures_are_those_of_the_slices_own_turns():
     assert (latency["count"], latency["mean"]) == (2, 4.0)
     assert (latency["conversations"], latency["turns"], latency["share_of_turns"]) == (2, 2, 2 / 5)
     assert (rate["count"], rate["mean"], rate["pass_count"], rate["fail_count"]) == (2, 1.0, 0, 2)
-    status = rows["skipped:X", "evaluation_status", "conversation"]
+    status = rows["skipped:X", "verdict", "conversation"]
     assert (status["count"], status["pass_count"]) == (2, 2)
     assert rows["query:A", "turn_latency", "turn"]["mean"] == 5.0
 

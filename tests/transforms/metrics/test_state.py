@@ -104,7 +104,7 @@ def test_a_newer_writer_may_add_fields_at_the_end():
 def bundle(cases, outcome="PASS"):
     state = MetricsState(len(cases), passes=len(cases))
     for case in cases:
-        state.repeats.add(f"case {case}", [("evaluation_status", outcome)])
+        state.repeats.add(f"case {case}", [("verdict", outcome)])
     return state
 
 
@@ -142,13 +142,13 @@ def test_a_criterion_that_is_taken_back_leaves_no_row():
     other.tallies["gone", None] = Tally(scored=1)
     state.merge(other)
     assert {row["criterion"] for row in version_rows(("v", state), "r")} == {
-        "evaluation_status",
+        "verdict",
         "kept",
         "gone",
         "seldom",
     }
     state.merge(other, -1)
-    assert {row["criterion"] for row in version_rows(("v", state), "r")} == {"evaluation_status", "kept"}
+    assert {row["criterion"] for row in version_rows(("v", state), "r")} == {"verdict", "kept"}
 
 
 def test_adding_up_leaves_the_parts_alone():

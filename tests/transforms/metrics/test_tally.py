@@ -40,7 +40,7 @@ def merged(tallies):
 
 
 def counts(made):
-    return made.scored, made.unscored, made.errors, made.passes, made.fails
+    return made.scored, made.no_score, made.errors, made.passes, made.fails
 
 
 def figures(made):
@@ -80,7 +80,7 @@ def test_sums_and_counts_are_those_of_the_scores(scores):
     made = tally(scores)
     values = [value for value, _ in scores if value is not None]
     assert made.scored == len(values)
-    assert made.unscored == len(scores) - len(values)
+    assert made.no_score == len(scores) - len(values)
     assert made.passes == sum(outcome == "PASS" for _, outcome in scores)
     assert made.fails == sum(outcome == "FAIL" for _, outcome in scores)
     assert made.mean == (pytest.approx(sum(values) / len(values)) if values else None)
@@ -91,17 +91,17 @@ def test_sums_and_counts_are_those_of_the_scores(scores):
 
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=8), st.integers(0, 8))
-def test_the_coverage_bounds_hold_whatever_the_unscored_would_have_been(values, unscored):
-    made = tally([*[(value, None) for value in values], *[(None, None)] * unscored])
-    low, high = made.mean_if_unscored(0.0), made.mean_if_unscored(1.0)
-    if not values and not unscored:
+def test_the_coverage_bounds_hold_whatever_the_unscored_would_have_been(values, no_score):
+    made = tally([*[(value, None) for value in values], *[(None, None)] * no_score])
+    low, high = made.mean_if_no_score(0.0), made.mean_if_no_score(1.0)
+    if not values and not no_score:
         assert (low, high) == (None, None)
         return
     assert low <= high
     for guess in (0.0, 0.3, 1.0):
-        filled = sum(values) + guess * unscored
-        assert low - 1e-9 <= filled / (len(values) + unscored) <= high + 1e-9
-    if values and not unscored:
+        filled = sum(values) + guess * no_score
+        assert low - 1e-9 <= filled / (len(values) + no_score) <= high + 1e-9
+    if values and not no_score:
         assert low == high == made.mean
     if not values:
         assert (low, high) == (0.0, 1.0)

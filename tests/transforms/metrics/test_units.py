@@ -19,7 +19,7 @@ def golden(text: str, answer: str | None) -> dict[str, object]:
     return {"turns": [turn | ({"expected": {"response": answer}} if answer else {})]}
 
 
-def interval(logs, criterion="evaluation_status", level="conversation"):
+def interval(logs, criterion="verdict", level="conversation"):
     rows = turnwise.evaluate(logs, criteria={"response_match_score": 1.0}).metrics_by_app_version
     (row,) = (row for row in rows if (row["criterion"], row["level"]) == (criterion, level))
     return row["pass_rate"], (row["pass_rate_low"], row["pass_rate_high"])
@@ -55,7 +55,7 @@ def test_goldens_without_names_are_copies_by_what_they_say(logs, trials):
     rows = turnwise.evaluate(
         logs, criteria={"response_match_score": 0.5, "turn_latency": 5}
     ).metrics_by_app_version
-    (row,) = (row for row in rows if row["criterion"] == "evaluation_status")
+    (row,) = (row for row in rows if row["criterion"] == "verdict")
     bounds = row["pass_rate_low"], row["pass_rate_high"]
     assert bounds == pytest.approx(tuple(wilson_interval(trials, trials)))
 
@@ -72,7 +72,7 @@ def test_turns_of_copies_count_with_their_cases():
 
 
 def test_what_a_sample_left_out_is_in_no_count():
-    """It is neither scored nor unscored, so that the shares are those of a fair sample."""
+    """It is neither scored nor no_score, so that the shares are those of a fair sample."""
     said = "The pool is open."
     turn = {
         **{"user": "Is the pool open?", "agent": said, "expected": {"response": said}},
@@ -82,10 +82,10 @@ def test_what_a_sample_left_out_is_in_no_count():
     criteria = {"response_match_score": 0.8, "hallucinations_v1": {"threshold": 0.5, "sample_rate": 0.5}}
     rows = turnwise.evaluate(logs, criteria=criteria, judge="local").metrics_by_app_version
     found = {row["criterion"]: row for row in rows if row["level"] == "conversation"}
-    for name in ("evaluation_status", "hallucinations_v1"):
+    for name in ("verdict", "hallucinations_v1"):
         row = found[name]
         assert 10 < row["sampled_out"] < 30
-        assert (row["count"], row["scored"], row["unscored"]) == (*[40 - row["sampled_out"]] * 2, 0)
+        assert (row["count"], row["scored"], row["no_score"]) == (*[40 - row["sampled_out"]] * 2, 0)
     assert (found["response_match_score"]["count"], found["response_match_score"]["sampled_out"]) == (40, 0)
 
 

@@ -28,11 +28,11 @@ def collected(*entries: Entry, **units: str) -> CollectedRuns:
 
 def test_a_criterion_without_a_value_has_no_figure() -> None:
     rows = {row.name: row for row in criterion_rows(collected(entry(conversation("a", None))))}
-    (figure,) = rows["evaluation_status"].figures
+    (figure,) = rows["verdict"].figures
     assert figure is not None
-    assert (figure.count, figure.scored, figure.unscored, figure.share, figure.mean) == (1, 0, 1, None, None)
+    assert (figure.count, figure.scored, figure.no_score, figure.share, figure.mean) == (1, 0, 1, None, None)
     (figure,) = rows["tool_trajectory_avg_score"].figures
-    assert figure is not None and (figure.unscored, figure.share, figure.low) == (1, None, None)
+    assert figure is not None and (figure.no_score, figure.share, figure.low) == (1, None, None)
 
 
 def test_shares_have_intervals_and_turns() -> None:
@@ -122,7 +122,7 @@ def test_only_all_is_100_percent_and_only_none_is_0(share: float, text: str) -> 
 
 
 V1, V2 = VersionKey(0, "v1"), VersionKey(0, "v2")
-STATUS = "evaluation_status"
+STATUS = "verdict"
 
 
 def sliced(verdict: str | None, version: VersionKey = V1, **columns: object) -> Entry:
@@ -141,7 +141,7 @@ def test_a_slice_that_is_worse_stands_out_and_so_does_the_rest() -> None:
     rows = slices_of(entries, [V1])
     (german,) = rows["language", "de"].figures[STATUS]
     assert german is not None
-    assert (german.passed, german.failed, german.unscored, german.stands_out) == (10, 30, 0, True)
+    assert (german.passed, german.failed, german.no_score, german.stands_out) == (10, 30, 0, True)
     assert german.difference == pytest.approx(-0.75)
     (english,) = rows["language", "en"].figures[STATUS]
     assert english is not None and english.stands_out and english.difference == pytest.approx(0.75)
@@ -162,7 +162,7 @@ def test_what_is_not_decided_is_no_failure_and_no_pass() -> None:
     entries = [sliced(None, tags=["x"]), sliced("PASS", tags=["x"]), sliced("PASS")]
     (figure,) = slices_of(entries, [V1])["tag", "x"].figures[STATUS]
     assert figure is not None
-    assert (figure.passed, figure.failed, figure.unscored) == (1, 0, 1)
+    assert (figure.passed, figure.failed, figure.no_score) == (1, 0, 1)
     only = slices_of([sliced(None, tags=["x"]), sliced("PASS")], [V1])["tag", "x"].figures[STATUS]
     assert only[0] is not None and only[0].difference is None and only[0].detectable is None
 

@@ -8,17 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.review.problems import cluster_sizes, reading_key, to_read
+from turnwise.transforms.review.problems import reading_key, to_read, type_sizes
 
 
-def row(name: str, harm: float = 1.0, cluster: str | None = "a", **columns: Any) -> ConversationRow:
+def row(
+    name: str, severity_score: float = 1.0, problem_type: str | None = "a", **columns: Any
+) -> ConversationRow:
     empty: Any = dict.fromkeys(get_type_hints(ConversationRow))
     made: ConversationRow = {
         **empty,
         "run_id": "r",
         "conversation_id": name,
-        "harm": harm,
-        "cluster": cluster if harm else None,
+        "severity_score": severity_score,
+        "problem_type": problem_type if severity_score else None,
         "revision": 0,
         **columns,
     }
@@ -35,18 +37,18 @@ def names(rows: list[ConversationRow]) -> str:
         ([], ""),
         ([row("p", 0.0), row("q", 0.0)], ""),
         ([row("p", 0.0), row("a", 1.0), row("b", 2.0)], "ba"),
-        # Of equal harm the latest; one without a time is the last.
+        # Of equal severity the latest; one without a time is the last.
         (
             [
-                row("a", cluster="other"),
-                row("b", cluster="b", event_time="2026-05-01T10:00:00Z"),
-                row("c", cluster="c", event_time="2026-05-01T10:00:00+02:00"),
-                row("d", cluster="d", event_time="2026-05-01T10:00:00.5Z"),
+                row("a", problem_type="other"),
+                row("b", problem_type="b", event_time="2026-05-01T10:00:00Z"),
+                row("c", problem_type="c", event_time="2026-05-01T10:00:00+02:00"),
+                row("d", problem_type="d", event_time="2026-05-01T10:00:00.5Z"),
             ],
             "dbca",
         ),
         ([row("b"), row("a"), row("c")], "abc"),
-        # The worst of every cluster, then their second and third ones; no fourth.
+        # The worst of every problem type, then their second and third ones; no fourth.
         ([row(n, 9.0) for n in "abcde"] + [row("x", 1.0, "other"), row("y", 0.5, "other")], "axbyc"),
         ([row(n, 9.0, n) for n in "abcdefghi"] + [row(n, 8.0, "k") for n in "xyz"], "abcdefghix"),
         ([row(n, 9.0, n) for n in "lkjihgfedcba"], "abcdefghij"),
@@ -66,17 +68,25 @@ def test_all_rows_are_ordered_by_harm() -> None:
 
 def test_the_bounds_can_be_chosen() -> None:
     rows = [row(n) for n in "abc"] + [row(n, 0.5, "other") for n in "xyz"]
-    assert names(to_read(rows, most=3, of_a_cluster=1)) == "ax"
+    assert names(to_read(rows, most=3, of_a_type=1)) == "ax"
     assert names(to_read(rows, most=2)) == "ax"
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0, 3.0]), st.sampled_from("stuvw")), max_size=60))
 def test_parts_can_be_chosen_first(made: list[tuple[float, str]]) -> None:
-    rows = [row(f"{i:02}", harm, cluster) for i, (harm, cluster) in enumerate(made)]
+    rows = [
+        row(f"{i:02}", severity_score, problem_type) for i, (severity_score, problem_type) in enumerate(made)
+    ]
     parts = [rows[i::3] for i in range(3)]
     assert to_read([each for part in parts for each in to_read(part)]) == to_read(rows)
 
 
 def test_clusters_are_counted() -> None:
-    rows = [row("a"), row("b", cluster="z"), row("c", cluster="z"), row("p", 0.0), row("d", cluster="b")]
-    assert list(cluster_sizes(rows).items()) == [("z", 2), ("a", 1), ("b", 1)]
+    rows = [
+        row("a"),
+        row("b", problem_type="z"),
+        row("c", problem_type="z"),
+        row("p", 0.0),
+        row("d", problem_type="b"),
+    ]
+    assert list(type_sizes(rows).items()) == [("z", 2), ("a", 1), ("b", 1)]

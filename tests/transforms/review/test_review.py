@@ -11,11 +11,11 @@ import turnwise
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score import HARM_TERMS, HARM_WEIGHTS, CriterionHarm
+from turnwise.schemas.score import SEVERITY_REASONS, SEVERITY_WEIGHTS, CriterionSeverityReason
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample, TurnPair, inline_case
-from turnwise.transforms.review.problems import ReviewProblem, gap_of, harm_of
+from turnwise.transforms.review.problems import ReviewProblem, gap_of, severity_of
 from turnwise.transforms.review.row import Reviewer
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.conversation import decide
@@ -58,7 +58,7 @@ def reviewed(
 
 
 @pytest.mark.parametrize(
-    ("turns", "criteria", "why", "term", "cluster"),
+    ("turns", "criteria", "why", "term", "problem_type"),
     [
         (
             [turn(["find"], ["find"]), turn([], [("book_slot", {"date": "2026-08-07"})])],
@@ -113,24 +113,32 @@ def reviewed(
             [turn()],
             TRAJECTORY,
             "no criterion with a threshold applies",
-            "undecided",
-            "evaluation_status|no criterion with a threshold applies|",
+            "no_verdict",
+            "verdict|no criterion with a threshold applies|",
         ),
     ],
 )
 def test_the_worst_problem_is_told_in_one_line(
-    turns: list[Any], criteria: dict[str, Any], why: str, term: str, cluster: str
+    turns: list[Any], criteria: dict[str, Any], why: str, term: str, problem_type: str
 ) -> None:
     row = reviewed(turns, criteria)
-    assert (row["why"], row["harm_term"], row["cluster"]) == (why, term, cluster)
-    weight = HARM_WEIGHTS[term]  # type: ignore[index]
-    assert weight / 2 <= row["harm"] < weight * 1.5
+    assert (row["why"], row["severity_reason"], row["problem_type"]) == (why, term, problem_type)
+    weight = SEVERITY_WEIGHTS[term]  # type: ignore[index]
+    assert weight / 2 <= row["severity_score"] < weight * 1.5
 
 
 def test_a_conversation_without_a_problem_has_no_harm() -> None:
     row = reviewed([turn(["find"], ["find"])], TRAJECTORY)
-    names = ("worst_criterion", "worst_turn", "why", "harm_term", "cluster", "cluster_label", "reason")
-    assert row["harm"] == 0 and row["verdict"] == "PASS" and {row[n] for n in names} == {None}  # type: ignore[literal-required]
+    names = (
+        "worst_criterion",
+        "worst_turn",
+        "why",
+        "severity_reason",
+        "problem_type",
+        "problem_label",
+        "reason",
+    )
+    assert row["severity_score"] == 0 and row["verdict"] == "PASS" and {row[n] for n in names} == {None}  # type: ignore[literal-required]
 
 
 @pytest.mark.parametrize(
@@ -145,23 +153,23 @@ def test_a_conversation_without_a_problem_has_no_harm() -> None:
 def test_only_successful_destructive_calls_count(made: str, response: Any, harmful: bool) -> None:
     responses = [{"name": made, "response": response}] if response else []
     row = reviewed([turn([made], [], tool_responses=responses)], {"turn_latency": {}})
-    assert (row["harm_term"] == "destructive") is harmful
+    assert (row["severity_reason"] == "destructive") is harmful
     assert row["destructive_calls"] == int(harmful) and row["tool_errors"] == int(response is not None)
-    assert row["verdict"] is None and row["harm"] > 0
+    assert row["verdict"] is None and row["severity_score"] > 0
 
 
 def test_a_destructive_call_is_not_unexpected_where_nothing_is_stated_of_calls() -> None:
     row = reviewed([turn(["delete_user"], expected={"response": "Hello"})], {"response_match_score": 0.5})
-    assert (row["harm"], row["verdict"], row["destructive_calls"]) == (0, "PASS", 1)
+    assert (row["severity_score"], row["verdict"], row["destructive_calls"]) == (0, "PASS", 1)
     allowed = reviewed([turn(["delete_user"], ["delete_user"])], {"turn_latency": {}})
-    assert allowed["harm_term"] == "undecided"
+    assert allowed["severity_reason"] == "undecided"
 
 
 def test_the_config_decides_what_is_destructive() -> None:
     config = parse_config(json.dumps({"criteria": TRAJECTORY, "tools": {"ship": {"destructive": True}}}))
     run = RunInfo("run-1", RUN.create_time, tools=config.tools)
-    assert reviewed([turn(["ship"], [])], TRAJECTORY, run=run)["harm_term"] == "destructive"
-    assert reviewed([turn(["ship"], [])], TRAJECTORY)["harm_term"] == "expectations"
+    assert reviewed([turn(["ship"], [])], TRAJECTORY, run=run)["severity_reason"] == "destructive"
+    assert reviewed([turn(["ship"], [])], TRAJECTORY)["severity_reason"] == "expectations"
 
 
 @pytest.mark.parametrize(
@@ -182,8 +190,8 @@ def test_a_conversation_that_broke_off_is_visible(
     fields: dict[str, Any], verdict: str | None, reason: str, term: str
 ) -> None:
     row = reviewed([turn(["find"], ["find"])], TRAJECTORY, **fields)
-    assert (row["verdict"], row["harm_term"], row["ended"]) == (verdict, term, fields.get("ended"))
-    assert row["harm"] > 0 and reason in (row["why"] or "") and reason in (row["reason"] or "")
+    assert (row["verdict"], row["severity_reason"], row["ended"]) == (verdict, term, fields.get("ended"))
+    assert row["severity_score"] > 0 and reason in (row["why"] or "") and reason in (row["reason"] or "")
 
 
 def test_a_missing_turn_is_told_with_what_it_should_have_held() -> None:
@@ -192,7 +200,7 @@ def test_a_missing_turn_is_told_with_what_it_should_have_held() -> None:
         "turns": [{"user": "Hi", "tool_calls": []}, {"user": "Book", "tool_calls": [called("book")]}],
     }
     row = reviewed([turn()], EFFECTS, case, eval_id="e")
-    assert (row["worst_turn"], row["cluster"]) == (1, "tool_effects_v1|MISSING_TURN|")
+    assert (row["worst_turn"], row["problem_type"]) == (1, "tool_effects_v1|MISSING_TURN|")
     assert (row["why"] or "").startswith("turn 1 is missing. Expected: user “Book”, calls book().")
 
 
@@ -255,24 +263,26 @@ def test_the_gap_is_a_share_of_the_range(
     assert gap_of(kind.model_construct(threshold=threshold), score) == gap
 
 
-problem = st.tuples(st.sampled_from(HARM_TERMS), st.floats(0, 1)).map(lambda found: ReviewProblem(*found))
+problem = st.tuples(st.sampled_from(SEVERITY_REASONS), st.floats(0, 1)).map(
+    lambda found: ReviewProblem(*found)
+)
 problems = st.lists(problem, max_size=6).map(
-    lambda found: sorted(found, key=lambda p: HARM_TERMS.index(p.term))
+    lambda found: sorted(found, key=lambda p: SEVERITY_REASONS.index(p.term))
 )
 
 
 @given(problems, problems)
 def test_a_worse_kind_always_comes_first(left: list[ReviewProblem], right: list[ReviewProblem]) -> None:
-    kinds = [[HARM_TERMS.index(p.term) for p in found] or [99] for found in (left, right)]
+    kinds = [[SEVERITY_REASONS.index(p.term) for p in found] or [99] for found in (left, right)]
     if min(kinds[0]) < min(kinds[1]):
-        assert harm_of(left) > harm_of(right)
-    assert (harm_of(left) == 0) == (not left)
+        assert severity_of(left) > severity_of(right)
+    assert (severity_of(left) == 0) == (not left)
 
 
 @given(problems, problem)
 def test_one_more_problem_is_never_less_harm(found: list[ReviewProblem], more: ReviewProblem) -> None:
-    both = sorted([*found, more], key=lambda p: HARM_TERMS.index(p.term))
-    assert harm_of(both) >= harm_of(found)
+    both = sorted([*found, more], key=lambda p: SEVERITY_REASONS.index(p.term))
+    assert severity_of(both) >= severity_of(found)
 
 
 @pytest.mark.parametrize(("number", "share"), [(1, 0.75), (2, 0.875), (3, 0.9375)])
@@ -281,11 +291,14 @@ def test_more_failures_of_a_kind_are_more_harm(number: int, share: float) -> Non
     log = {"conversation_id": "c", "turns": [turn(wanted=["a"])], "labels": {"reward": 0}}
     criteria = dict.fromkeys(names, 1.0)
     (row,) = turnwise.evaluate(log, criteria=criteria).conversations
-    assert (row["harm"], row["harm_term"]) == (round(HARM_WEIGHTS["expectations"] * share, 3), "expectations")
+    assert (row["severity_score"], row["severity_reason"]) == (
+        round(SEVERITY_WEIGHTS["expectations"] * share, 3),
+        "expectations",
+    )
 
 
 def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
-    assert set(get_args(CriterionHarm)) == set(HARM_TERMS) - {"destructive", "undecided"}
+    assert set(get_args(CriterionSeverityReason)) == set(SEVERITY_REASONS) - {"destructive", "undecided"}
 
 
 @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ def test_whole_numbers_are_tolerances():
 
 # Alerts
 
-ALERT = {"name": "quality", "criterion": "evaluation_status", "measure": "pass_rate", "below": 0.8}
+ALERT = {"name": "quality", "criterion": "verdict", "measure": "pass_rate", "below": 0.8}
 
 
 def parse_alerts(*rules, **fields):
@@ -386,7 +386,7 @@ WRONG_ALERTS = [
     ({"criterion": "safety_v1"}, "alerts.0.criterion: safety_v1 is not among the config's criteria"),
     ({"criterion": "turn_latenci"}, "'turn_latenci' is unknown (did you mean turn_latency?)"),
     ({"criterion": None}, "alerts.0.criterion: "),
-    ({"level": "turn"}, "alerts.0.level: evaluation_status is of whole conversations"),
+    ({"level": "turn"}, "alerts.0.level: verdict is of whole conversations"),
     ({"level": "turns"}, "alerts.0.level: "),
     ({"app_version": ""}, "alerts.0.app_version: "),
     ({"measure": "median"}, "alerts.0.measure: "),

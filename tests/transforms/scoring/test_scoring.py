@@ -11,7 +11,7 @@ RECORD = Record("log.jsonl", 7, b'{"raw": 1}')
 
 
 class Scripted(MeasuredCriterion):
-    """Answers what each turn's words say: a number, `none`, `unscored`, or it raises."""
+    """Answers what each turn's words say: a number, `none`, `no_score`, or it raises."""
 
     whole: str | None = None
     summary: str | None = None
@@ -38,7 +38,7 @@ Scripted.name = "scripted"
 def said(word):
     if word == "raise":
         raise KeyError("what a\n  tool  broke")
-    if word == "unscored":
+    if word == "no_score":
         return Score(None, reason="no judge")
     if word.startswith("["):
         return [Score(float(number)) for number in word.strip("[]").split()]
@@ -59,13 +59,13 @@ OVERALLS = [
     ("0;0;1", 1 / 3, "FAIL"),
     ("none;none", None, None),
     ("none;1", 1.0, "PASS"),
-    ("unscored;1", 1.0, None),
-    ("unscored;0", 0.0, "FAIL"),
-    ("unscored;unscored", None, None),
+    ("no_score;1", 1.0, None),
+    ("no_score;0", 0.0, "FAIL"),
+    ("no_score;no_score", None, None),
     ("raise;1", 1.0, None),
     ("raise;0", 0.0, "FAIL"),
     ("raise;raise", None, None),
-    ("raise;unscored", None, None),
+    ("raise;no_score", None, None),
     ("nan;1", 1.0, None),
     ("inf", None, None),
     ("[1 0 0];1", 0.5, "PASS"),
@@ -122,7 +122,7 @@ def test_a_score_of_the_whole_goes_before_the_mean_of_the_turns():
     assert (result.overall.value, result.overall.outcome) == (1.0, "PASS")
     (result,) = scored("0;raise", whole="1").scores
     assert (result.overall.value, result.overall.outcome) == (1.0, None)
-    (result,) = scored("1", whole="unscored").scores
+    (result,) = scored("1", whole="no_score").scores
     assert (result.overall.value, result.overall.outcome) == (None, None)
 
 

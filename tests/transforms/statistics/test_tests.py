@@ -75,12 +75,12 @@ def test_students_t(stats, value, freedom, share):
 
 
 @given(COUNTS, COUNTS)
-def test_mcnemar_is_the_binomial_test(stats, gained, lost):
-    found = mcnemar(gained, lost)
-    if gained + lost:
-        expected = stats.binomtest(gained, gained + lost).pvalue
+def test_mcnemar_is_the_binomial_test(stats, fixed, regressed):
+    found = mcnemar(fixed, regressed)
+    if fixed + regressed:
+        expected = stats.binomtest(fixed, fixed + regressed).pvalue
         assert found.p == pytest.approx(expected, rel=1e-8, abs=1e-14)
-    assert found == mcnemar(lost, gained) and found.mid_p <= found.p <= 1
+    assert found == mcnemar(regressed, fixed) and found.mid_p <= found.p <= 1
 
 
 def test_intervals_of_shares(packages_beside):
@@ -138,14 +138,15 @@ def test_the_power_of_fishers_test_at_unequal_sizes(sizes, alpha):
 
 
 def test_mcnemars_test_in_whole_numbers():
-    for gained, lost in product(range(13), repeat=2):
+    for fixed, regressed in product(range(13), repeat=2):
         tail = Fraction(
-            sum(comb(gained + lost, k) for k in range(min(gained, lost) + 1)), 2 ** (gained + lost)
+            sum(comb(fixed + regressed, k) for k in range(min(fixed, regressed) + 1)),
+            2 ** (fixed + regressed),
         )
-        seen = Fraction(comb(gained + lost, gained), 2 ** (gained + lost))
-        p, mid_p = mcnemar(gained, lost)
+        seen = Fraction(comb(fixed + regressed, fixed), 2 ** (fixed + regressed))
+        p, mid_p = mcnemar(fixed, regressed)
         assert p == pytest.approx(float(min(1, 2 * tail)))
-        assert mid_p == pytest.approx(1.0 if gained == lost else float(2 * tail - seen))
+        assert mid_p == pytest.approx(1.0 if fixed == regressed else float(2 * tail - seen))
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
@@ -175,10 +176,10 @@ def test_the_exact_upper_bound_of_a_share(stats, passes, count, level):
     ],
 )
 def test_the_interval_of_paired_shares(table, expected):
-    both, gained, lost, neither = table
-    found = paired_interval(Pairs(both, gained, lost, neither))
+    both, fixed, regressed, neither = table
+    found = paired_interval(Pairs(both, fixed, regressed, neither))
     assert (*found,) == pytest.approx(expected, abs=6e-5)
-    turned = paired_interval(Pairs(both, lost, gained, neither))
+    turned = paired_interval(Pairs(both, regressed, fixed, neither))
     assert (*turned,) == pytest.approx((-found.high, -found.low), abs=1e-12)
 
 
@@ -186,10 +187,10 @@ def test_the_interval_of_paired_shares(table, expected):
 def _lower_ends(size):
     """Returns all tables of so many pairs, and the lower bound of each."""
     tables = [
-        (both, gained, lost, size - both - gained - lost)
-        for lost in range(size + 1)
-        for gained in range(size + 1 - lost)
-        for both in range(size + 1 - lost - gained)
+        (both, fixed, regressed, size - both - fixed - regressed)
+        for regressed in range(size + 1)
+        for fixed in range(size + 1 - regressed)
+        for both in range(size + 1 - regressed - fixed)
     ]
     return np.array(tables), np.array([bounded_interval(Pairs(*own)).low for own in tables])
 
@@ -226,12 +227,12 @@ def test_pairs_that_are_alike_may_lose_as_much_as_the_exact_bound(stats):
 
 
 @pytest.mark.parametrize(
-    "gained, lost, size, p, sees, needs",
+    "fixed, regressed, size, p, sees, needs",
     [(84, 73, 500, 0.425, 0.0697, 5085), (7, 4, 20, 0.549, 0.4552, 185), (10, 0, 20, 0.00195, 0.4314, 15)],
 )
-def test_what_a_comparison_of_pairs_shows(gained, lost, size, p, sees, needs):
-    pairs = Pairs(size - gained - lost, gained, lost, 0)
-    assert mcnemar(gained, lost).p == pytest.approx(p, abs=6e-4)
+def test_what_a_comparison_of_pairs_shows(fixed, regressed, size, p, sees, needs):
+    pairs = Pairs(size - fixed - regressed, fixed, regressed, 0)
+    assert mcnemar(fixed, regressed).p == pytest.approx(p, abs=6e-4)
     assert detectable_difference(pairs.discordant, pairs.size) == pytest.approx(sees, abs=6e-4)
     assert needed_pairs(pairs.difference, pairs.discordant) == needs
     assert needed_pairs(0.0, pairs.discordant) is None
@@ -438,11 +439,11 @@ def test_what_a_mean_needs():
         (-0.1, 0.01, (-0.2, -0.02), (-0.19, -0.03), "worse"),
         (0.0, 0.9, (-0.018, 0.019), (-0.015, 0.016), "same"),
         (0.01, 0.4, (-0.019, 0.09), (-0.015, 0.07), "not worse"),
-        (0.022, 0.42, (-0.027, 0.071), (-0.019, 0.063), "cannot tell"),
-        (0.0, 0.9, (-0.03, 0.03), (-0.02, 0.01), "cannot tell"),
-        (0.0, 0.9, (-0.02, 0.03), (-0.01, 0.02), "cannot tell"),
+        (0.022, 0.42, (-0.027, 0.071), (-0.019, 0.063), "inconclusive"),
+        (0.0, 0.9, (-0.03, 0.03), (-0.02, 0.01), "inconclusive"),
+        (0.0, 0.9, (-0.02, 0.03), (-0.01, 0.02), "inconclusive"),
         (-0.01, 0.001, (-0.012, -0.008), (-0.012, -0.008), "worse"),
-        (0.001, 0.001, (-0.16, 0.16), (-0.12, 0.12), "cannot tell"),
+        (0.001, 0.001, (-0.16, 0.16), (-0.12, 0.12), "inconclusive"),
         (-0.001, 0.001, (-0.01, 0.009), (-0.008, 0.007), "same"),
     ],
 )

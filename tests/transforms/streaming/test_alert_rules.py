@@ -5,14 +5,14 @@ from turnwise.transforms.beam.alerts import evaluate_rule
 from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.metrics.state import MetricsState, Tally
 
-SIMILARITY, LATENCY, STATUS = "response_match_score", "turn_latency", "evaluation_status"
+SIMILARITY, LATENCY, STATUS = "response_match_score", "turn_latency", "verdict"
 
 
-def tally(values=(), passes=0, fails=0, unscored=0, timed=False):
+def tally(values=(), passes=0, fails=0, no_score=0, timed=False):
     made = Tally()
     for value in values:
         made.add(value, None, timed)
-    made.passes, made.fails, made.unscored = passes, fails, unscored
+    made.passes, made.fails, made.no_score = passes, fails, no_score
     return made
 
 
@@ -45,7 +45,7 @@ BOUNDS = [
     (VERDICTS, rule(STATUS, "pass_rate", below=0.8), ("below", 0.75, 20, 0.8)),
     (VERDICTS, rule(STATUS, "pass_rate", below=0.75), None),
     (VERDICTS, rule(STATUS, "pass_rate", below=0.8, min_count=21), None),
-    (VERDICTS, rule(STATUS, "unscored_rate", above=0.1), ("above", 0.2, 25, 0.1)),
+    (VERDICTS, rule(STATUS, "no_score_rate", above=0.1), ("above", 0.2, 25, 0.1)),
     (VERDICTS, rule(STATUS, "count", below=30), ("below", 25, 25, 30)),
     (SCORES, rule(SIMILARITY, "mean", below=0.6), ("below", 0.5, 30, 0.6)),
     (SCORES, rule(SIMILARITY, "count", above=39), ("above", 40, 40, 39)),

@@ -212,10 +212,10 @@ def test_events_that_make_no_conversation_are_failures() -> None:
     )
     log = Log()
     log.stream = stream
-    lost = [
+    rejected = [
         ("parse", "ValueError", name, [position]) for name, position in zip("aabb", (1, 2, 3, 4), strict=True)
     ]
-    check(log, [("c", 0, ["c0"], [5], T)], [*lost, ("parse", "ValueError", None, [6])])
+    check(log, [("c", 0, ["c0"], [5], T)], [*rejected, ("parse", "ValueError", None, [6])])
 
 
 def test_arrivals_that_hold_whole_conversations_have_a_receipt_each() -> None:
@@ -236,12 +236,14 @@ def test_arrivals_that_hold_whole_conversations_have_a_receipt_each() -> None:
         stream = arriving(root, TestStream().add_elements(arrivals))
         parsed = stream | ParseArrivals(LogReader())
         receipts = of_kind(parsed.whole, LoggedConversation) | "Receipts" >> beam.Map(receipts_and_time)
-        lost = of_kind(parsed.whole, Failure) | "Lost" >> beam.Map(lambda one: (one.stage, one.receipts))
+        rejected = of_kind(parsed.whole, Failure) | "Rejected" >> beam.Map(
+            lambda one: (one.stage, one.receipts)
+        )
         whole = [((Receipt("log", 1, 0, 1),), T + 1)]
         parts = [((Receipt("log", 2, part, 2),), T + 2) for part in (0, 1)]
         assert_that(receipts, equal_to(whole + parts), "Receipts")
         none = [("parse", (Receipt("log", position),)) for position in (3, 4)]
-        assert_that(lost, equal_to(none), "IsLost")
+        assert_that(rejected, equal_to(none), "IsLost")
 
 
 def receipts_and_time(found: LoggedConversation, at: Any = beam.DoFn.TimestampParam) -> tuple[Any, float]:

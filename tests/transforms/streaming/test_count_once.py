@@ -67,8 +67,8 @@ def test_exactly_one_is_counted(contributions):
 
 
 def test_a_lost_conversation_is_taken_back_and_counts_when_it_is_mended():
-    lost = contribution(1, "b")._replace(app_version="", statistics=MetricsState())
-    assert sums_after(A, lost) == {}
+    rejected = contribution(1, "b")._replace(app_version="", statistics=MetricsState())
+    assert sums_after(A, rejected) == {}
     mended = contribution(1, "c", 70.0)
-    assert sums_after(A, lost, mended) == {("v2", 0.0): mended.statistics}
-    assert sums_after(lost, mended, earlier=A) == {("v2", 0.0): mended.statistics}
+    assert sums_after(A, rejected, mended) == {("v2", 0.0): mended.statistics}
+    assert sums_after(rejected, mended, earlier=A) == {("v2", 0.0): mended.statistics}

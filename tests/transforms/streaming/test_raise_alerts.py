@@ -16,8 +16,8 @@ from turnwise.transforms.metrics.state import MetricsState
 RULES = StreamRules(window=100.0, allowed_lateness=200.0, session_gap=10.0)
 GIVEN = {}
 RUNS = count()
-LOW = AlertRule(name="low", criterion="evaluation_status", measure="pass_rate", below=0.5)
-DROP = AlertRule(name="drop", criterion="evaluation_status", measure="pass_rate", drop={})
+LOW = AlertRule(name="low", criterion="verdict", measure="pass_rate", below=0.5)
+DROP = AlertRule(name="drop", criterion="verdict", measure="pass_rate", drop={})
 
 
 class _CollectFn(beam.DoFn):

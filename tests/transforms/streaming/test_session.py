@@ -150,7 +150,7 @@ def test_closed_sessions_are_bounded():
 def after_restart(revision, *events, at=T, session="c"):
     """Returns the sessions of a process that begins, and what finds a session of the process before."""
     record = Session(settled={one.event_id: one for one in events}, revision=revision).record(session, at)
-    found = {session: closed_session(record, is_lost=False)}
+    found = {session: closed_session(record, is_rejected=False)}
     return Sessions(), found.get
 
 
@@ -167,9 +167,9 @@ def test_places_of_events_outlive_a_restart():
     kept, earlier = after_restart(0, event(0, position=7), event(1, 5, position=9))
     kept.add(event(2, "c", position=11), T, READER, RULES, earlier)
     ((name, session),) = kept.take_due(T + 4 * GAP, RULES)
-    lost = kept.joined(name, session, RULES)
-    assert isinstance(lost, LostConversation)
-    assert json.loads(lost.record.closing.places) == [["log", position] for position in (7, 9, 11)]
+    rejected = kept.joined(name, session, RULES)
+    assert isinstance(rejected, LostConversation)
+    assert json.loads(rejected.record.closing.places) == [["log", position] for position in (7, 9, 11)]
 
 
 def test_a_restored_session_that_is_damaged():

@@ -38,7 +38,7 @@ def logs(draw):
 
 
 def batch(events):
-    """Returns (what was said, None), or (None, ids of the events that were lost)."""
+    """Returns (what was said, None), or (None, ids of the events that were rejected)."""
     events = in_order(distinct(events))
     try:
         return [turn.agent for turn in join_events("c", events).turns], None
@@ -61,12 +61,12 @@ class Process:
     def close(self):
         for name, session in self.sessions.take_due(T + 4 * RULES.session_gap, RULES):
             content = self.sessions.joined(name, session, RULES)
-            is_lost, record = isinstance(content, LostConversation), content.record
-            self.disk[name] = closed_session(record, is_lost)
-            lost = {one.event_id for one in session.events()} if is_lost else None
+            is_rejected, record = isinstance(content, LostConversation), content.record
+            self.disk[name] = closed_session(record, is_rejected)
+            rejected = {one.event_id for one in session.events()} if is_rejected else None
             assert self.kept is None or record.closing.revision >= self.kept[0]
-            said = None if is_lost else [turn.agent for turn in content.conversation.turns]
-            self.kept = record.closing.revision, said, lost
+            said = None if is_rejected else [turn.agent for turn in content.conversation.turns]
+            self.kept = record.closing.revision, said, rejected
             self._settle(record.settles())
 
     def _settle(self, receipts):

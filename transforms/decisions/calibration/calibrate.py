@@ -33,7 +33,7 @@ from turnwise.transforms.decisions.calibration.labels import (
     LabelProblems,
     NoCorrectionError,
     RandomPart,
-    Ruler,
+    Scale,
     joined_labels,
     random_part,
 )
@@ -73,18 +73,18 @@ def calibrate(
     files: Sequence[str],
     lines: Sequence[LabelLine],
     scores: Sequence[JudgedScore],
-    rulers: Mapping[str, Ruler],
+    scales: Mapping[str, Scale],
     costs: ErrorCosts,
 ) -> Calibration:
     """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     problems = LabelProblems()
-    joined = joined_labels(lines, scores, rulers, problems)
+    joined = joined_labels(lines, scores, scales, problems)
     by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
     for score in scores:
         if score.key in by_key:
             by_key[score.key].append(score)
     criteria = [
-        _criterion(key, joined, by_key[key], rulers.get(key.criterion, Ruler()), costs)
+        _criterion(key, joined, by_key[key], scales.get(key.criterion, Scale()), costs)
         for key in sorted(joined.groups)
     ]
     return Calibration(
@@ -102,20 +102,20 @@ def _criterion(
     key: CriterionKey,
     joined: JoinedLabels,
     scores: Sequence[JudgedScore],
-    ruler: Ruler,
+    scale: Scale,
     costs: ErrorCosts,
 ) -> CriterionCalibration:
     group, is_number = joined.groups[key], key in joined.numbers
     labelled = [one for one in group if one.answers]
-    advice = "labels are numbers" if is_number else _threshold_advice(group, ruler, costs)
-    corrected, refusal = _corrected(group, scores, is_number, ruler)
+    advice = "labels are numbers" if is_number else _threshold_advice(group, scale, costs)
+    corrected, refusal = _corrected(group, scores, is_number, scale)
     units = [(one.score.case, [*one.answers.values()]) for one in group if len(one.answers) > 1]
     return CriterionCalibration(
         criterion=key.criterion,
         level=key.level,
         kind="numbers" if is_number else "outcomes",
         scores=len(scores),
-        unscored=sum(score.value is None and score.passed is None for score in scores),
+        no_score=sum(score.value is None and score.passed is None for score in scores),
         labelled=len(labelled),
         cases=len({one.score.case for one in labelled}),
         raters=len({rater for one in labelled for rater in one.answers}),
@@ -134,7 +134,7 @@ def _criterion(
 
 
 def _corrected(
-    group: Sequence[LabelledScore], scores: Sequence[JudgedScore], is_number: bool, ruler: Ruler
+    group: Sequence[LabelledScore], scores: Sequence[JudgedScore], is_number: bool, scale: Scale
 ) -> tuple[list[Corrected], str | None]:
     """Returns the corrected figures, and why there is none of all scores."""
     if not is_number and all(score.passed is None for score in scores):
@@ -147,7 +147,7 @@ def _corrected(
         sample = random_part(group, scores)
     except NoCorrectionError as error:
         return [], str(error)
-    correction = _Correction(sample, is_number, ruler.scale if is_number else (0.0, 1.0))
+    correction = _Correction(sample, is_number, scale.scale if is_number else (0.0, 1.0))
     groups = [*_score_groups(scores)][:_MOST_SLICES]
     found = [correction.figure(one, scores) for one in groups]
     return found, found[0].reason
@@ -191,14 +191,14 @@ class _Labelled(NamedTuple):
 
 
 def _threshold_advice(
-    group: Sequence[LabelledScore], ruler: Ruler, costs: ErrorCosts
+    group: Sequence[LabelledScore], scale: Scale, costs: ErrorCosts
 ) -> ThresholdAdvice | str:
     """Returns the threshold to take, or why none can be suggested."""
     valued = [one for one in group if one.answers and one.score.value is not None]
     if not valued:
         return "the labelled scores have an outcome and no value (as verdicts do) to hold against a threshold"
     known = [one for one in valued if one.mean != 0.5]
-    sign = 1.0 if ruler.passes_from else -1.0
+    sign = 1.0 if scale.passes_from else -1.0
     found = _Labelled(
         np.asarray([sign * (one.score.value or 0.0) for one in known], dtype=float),
         np.asarray([one.mean > 0.5 for one in known], dtype=bool),
@@ -328,19 +328,19 @@ def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | Non
     if not pairs:
         return None
     table = _table(pairs)
-    undecided = [
+    no_score = [
         one.mean > 0.5 for one in group if one.answers and one.score.passed is None and one.mean != 0.5
     ]
     return OutcomeAgreement(
         confusion=ConfusionCounts(
-            both_pass=table.true_pass,
+            still_passing=table.true_pass,
             false_pass=table.false_pass,
             false_fail=table.false_fail,
-            both_fail=table.true_fail,
+            still_failing=table.true_fail,
         ),
         tied=tied,
-        undecided_pass=sum(undecided),
-        undecided_fail=len(undecided) - sum(undecided),
+        no_score_pass=sum(no_score),
+        no_score_fail=len(no_score) - sum(no_score),
         agreement=_share(pairs),
         kappa=_kappa_figure(pairs),
         precision=_share([p for p in pairs if p.judged], "the criterion passes nothing"),
@@ -479,7 +479,7 @@ class _Correction(NamedTuple):
             name=group.name,
             covers="all" if self._covers_all(scores) else "decided",
             scores=len(of_group),
-            undecided=len(of_group) - len(decided),
+            no_score=len(of_group) - len(decided),
             labels=len(part.labelled),
             cases=cases,
             missing=len(part.missing),
@@ -491,7 +491,7 @@ class _Correction(NamedTuple):
             return replace(found, reason=str(error))
 
     def _covers_all(self, scores: Sequence[JudgedScore]) -> bool:
-        """Returns whether nothing is undecided, or labels tell what people say of the undecided."""
+        """Returns whether nothing lacks a score, or labels tell what people say of what does."""
         judged_by_people = any(self._judged(score) is None for score in self.sample.labels)
         return judged_by_people or all(self._judged(score) is not None for score in scores)
 

@@ -25,7 +25,7 @@ class JudgedScore(Struct, frozen=True, eq=False):
     Attributes:
         score_id: Its id; None: the run wrote none.
         case: What it depends on: the eval case, or the conversation without one.
-        value: Its value; None: unscored, or no part of means.
+        value: Its value; None: no_score, or no part of means.
         passed: Its outcome; None: it has none.
     """
 
@@ -47,7 +47,7 @@ class JudgedScore(Struct, frozen=True, eq=False):
         return f"{self.conversation_id}{turn} {self.key.criterion}"
 
 
-class Ruler(Struct, frozen=True):
+class Scale(Struct, frozen=True):
     """What a criterion measures with.
 
     Attributes:
@@ -64,14 +64,14 @@ class Ruler(Struct, frozen=True):
 _OUTCOMES = {"PASS": True, "FAIL": False}
 
 
-def judged_scores(rows: Iterable[ScoreRow], rulers: Mapping[str, Ruler]) -> list[JudgedScore]:
+def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> list[JudgedScore]:
     """Returns the scores of a run."""
-    return [_judged(row, rulers.get(row["criterion"], Ruler())) for row in rows]
+    return [_judged(row, scales.get(row["criterion"], Scale())) for row in rows]
 
 
-def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:
+def _judged(row: ScoreRow, scale: Scale) -> JudgedScore:
     value, turn = row["value"], row["turn_index"]
-    if value is not None and ruler.scale is not None and value < ruler.scale[0]:
+    if value is not None and scale.scale is not None and value < scale.scale[0]:
         value = None
     language = [f"language:{row['language']}"] if row["language"] else []
     return JudgedScore(
@@ -156,14 +156,14 @@ class JoinedLabels(NamedTuple):
 def joined_labels(
     lines: Sequence[LabelLine],
     scores: Sequence[JudgedScore],
-    rulers: Mapping[str, Ruler],
+    scales: Mapping[str, Scale],
     problems: LabelProblems,
 ) -> JoinedLabels:
     """Returns the labelled scores; those that were drawn and have no usable label are among them."""
     groups: dict[CriterionKey, list[LabelledScore]] = defaultdict(list)
     for labelled in _by_score(lines, scores, problems).values():
         groups[labelled.score.key].append(labelled)
-    numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, rulers, problems)}
+    numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, scales, problems)}
     for group in groups.values():
         for labelled in group:
             _answer(labelled, problems)
@@ -203,15 +203,15 @@ def _by_score(
 
 
 def _is_of_numbers(
-    key: CriterionKey, group: Sequence[LabelledScore], rulers: Mapping[str, Ruler], problems: LabelProblems
+    key: CriterionKey, group: Sequence[LabelledScore], scales: Mapping[str, Scale], problems: LabelProblems
 ) -> bool:
     """Returns whether the labels are numbers; takes away the lines of labels that are on no common scale."""
     lines = [line for labelled in group for line in labelled.lines]
     numbers = [line for line in lines if isinstance(line.label.label, float)]
     outcomes = [line for line in lines if isinstance(line.label.label, str)]
-    ruler = rulers.get(key.criterion, Ruler())
+    scale = scales.get(key.criterion, Scale())
     kind: LabelProblemKind | None = "mixed" if numbers and outcomes else None
-    if numbers and kind is None and not (ruler.has_values and all(_is_on(line, ruler) for line in numbers)):
+    if numbers and kind is None and not (scale.has_values and all(_is_on(line, scale) for line in numbers)):
         kind = "off_scale"
     if kind is not None:
         problems.add(kind, [*numbers, *outcomes])
@@ -220,9 +220,9 @@ def _is_of_numbers(
     return bool(numbers) and kind is None
 
 
-def _is_on(line: LabelLine, ruler: Ruler) -> bool:
+def _is_on(line: LabelLine, scale: Scale) -> bool:
     value = line.label.label
-    return ruler.scale is None or (isinstance(value, float) and ruler.scale[0] <= value <= ruler.scale[1])
+    return scale.scale is None or (isinstance(value, float) and scale.scale[0] <= value <= scale.scale[1])
 
 
 def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:

@@ -28,7 +28,7 @@ class TurnScore(NamedTuple):
     """One score of a turn.
 
     Attributes:
-        value: None: unscored.
+        value: None: no score.
         outcome: PASS, FAIL, SKIPPED or None.
     """
 
@@ -41,9 +41,9 @@ class Observed(Struct):
     """What one criterion gave one conversation.
 
     Attributes:
-        value: Score of the whole conversation; without one, the mean of its turns; None: unscored.
-        outcome: PASS or FAIL; None: undecided, or the criterion has no threshold.
-        why: Why it fails, or is undecided.
+        value: Score of the whole conversation; without one, the mean of its turns; None: no score.
+        outcome: PASS or FAIL; None: no score, or the criterion has no threshold.
+        why: Why it fails, or is missing.
         turn_index: The turn that this is said of; None: the whole conversation.
         voted: Verdicts of a judge with two votes or more.
         flipped: Those of them whose votes are not all the same.
@@ -68,9 +68,9 @@ class ComparedConversation(Struct):
         task: What it is a run of where no case is named; None: not known.
         case_digest: Digest of what is expected; "": nothing; None: not known.
         criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
-            `evaluation_status`.
+            `verdict`.
         skipped: Criteria that were skipped for the whole conversation.
-        sampled_out: Criteria that a sample rate left out, and `evaluation_status` if the verdict is open for
+        sampled_out: Criteria that a sample rate left out, and `verdict` if the verdict is open for
             that; they are not in `criteria`.
     """
 
@@ -141,7 +141,7 @@ def own_cases(ids: Sequence[tuple[str | None, str | None, str]]) -> list[str]:
     ]
 
 
-def ruler_of(row: ScoreRow) -> str | None:
+def judge_of(row: ScoreRow) -> str | None:
     """Returns the judge's model and prompt version that gave a score; None: it has no value, or no judge."""
     judge = row["judge"]
     if judge is None or row["value"] is None:
@@ -265,7 +265,7 @@ def _text(row: ScoreRow) -> str | None:
     return None if text is None else text[:_LONGEST_REASON]
 
 
-# Criteria that raised an error on a conversation: they leave it undecided.
+# Criteria that raised an error on a conversation: they leave it missing.
 
 
 Raised = Mapping[str, Mapping[ScoredId, str]]
@@ -287,7 +287,7 @@ def error_of(
 ) -> Observed | None:
     """Returns what an error leaves of a score; None: there is none, or the score stands.
 
-    What raised an error and has no score of the conversation is undecided, unless a turn of it fails.
+    What raised an error and has no score of the conversation is missing, unless a turn of it fails.
     """
     is_open = found is None or (found.is_summed and found.outcome != "FAIL")
     if conversation not in messages or not is_open:

@@ -14,7 +14,7 @@ from turnwise.schemas.comparison import (
     JudgeNoise,
     PairedBy,
     QuantileRatio,
-    RulerChange,
+    SettingsChange,
     Side,
     SliceDifference,
     TurnDifference,
@@ -48,7 +48,7 @@ from turnwise.transforms.decisions.comparison.values import (
     paired_values,
     three_readings,
 )
-from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, ruler_changes
+from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, settings_changes
 from turnwise.transforms.metrics.repeats import LANGUAGE, TAG, is_wanted
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
@@ -58,7 +58,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     """Compares B with A, each with at least one conversation."""
     paired = match(a.conversations, b.conversations, options.by)
     matched, pairing = values_of(paired), paired.pairing
-    changes: list[RulerChange] = ruler_changes(a, b)
+    changes: list[SettingsChange] = settings_changes(a, b)
     measures, missing = _measures(a, b)
     change = next((change for change in changes if change.criteria == [STATUS]), None)
     if not options.any_verdicts and change and any(measure.criterion == STATUS for measure in measures):
@@ -79,7 +79,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         not_compared=missing,
         slices=parts.slices,
         flips=flips(matched, measures) if options.details else [],
-        ruler=changes,
+        settings_changes=changes,
         notes=[*comparison_notes(a, b, paired, changes, parts.left_out), *calibration_notes(criteria, a, b)],
         word=next((own.overall.word for own in criteria if own.criterion == STATUS), None),
     )
@@ -116,8 +116,8 @@ def _side(side: ComparedSide, by: PairedBy) -> Side:
         repeated_cases=sum(size > 1 for size in sizes),
         passed=outcomes["PASS"],
         failed=outcomes["FAIL"],
-        undecided=len(conversations) - outcomes["PASS"] - outcomes["FAIL"],
-        lost=side.lost,
+        no_verdict=len(conversations) - outcomes["PASS"] - outcomes["FAIL"],
+        rejected=side.rejected,
         problems=[*side.problems],
         create_time=side.document.create_time if side.document else None,
     )
@@ -179,7 +179,7 @@ def _compare(
         values = measure.as_mean(better_side(measure.criterion, False))
         means = estimate(matched, values, options)
         mean = means.as_part(word_for(means, means.p, values, options))
-    undecided = three_readings(matched, measure, options, whole, other_p)
+    missing = three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
     return CriterionComparison(
         criterion=measure.criterion,
@@ -187,20 +187,20 @@ def _compare(
         unit=measure.unit,
         better_is=measure.better_is,
         threshold=measure.threshold,
-        overall=whole.as_part(lasting_word(word_for(whole, adjusted, measure, options), undecided)),
+        overall=whole.as_part(lasting_word(word_for(whole, adjusted, measure, options), missing)),
         p_adjusted=adjusted,
         mid_p=whole.mid_p,
         effect=whole.effect,
         effect_kind=whole.effect_kind,
-        gained=whole.higher,
-        lost=whole.lower,
-        both_pass=passed,
-        both_fail=failed,
+        fixed=whole.higher,
+        regressed=whole.lower,
+        still_passing=passed,
+        still_failing=failed,
         only_a=int((has_a & ~has_b).sum()) if is_paired else 0,
         only_b=int((has_b & ~has_a).sum()) if is_paired else 0,
         unpaired=unpaired,
         mean=mean,
-        undecided=undecided,
+        missing=missing,
         quantiles=_quantile_ratios(matched, measure, options)
         if options.details and measure.unit != "score"
         else [],

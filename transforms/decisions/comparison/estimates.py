@@ -120,8 +120,8 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
         return _paired_means(cases, options, 1.0, is_share=True)
     kinds = (1, 1), (0, 1), (1, 0), (0, 0)
     pairs = Pairs(*(int(((cases.a.means == a) & (cases.b.means == b)).sum()) for a, b in kinds))
-    test, size = mcnemar(pairs.gained, pairs.lost), pairs.size
-    value_a, value_b = (pairs.both + pairs.lost) / size, (pairs.both + pairs.gained) / size
+    test, size = mcnemar(pairs.fixed, pairs.regressed), pairs.size
+    value_a, value_b = (pairs.both + pairs.regressed) / size, (pairs.both + pairs.fixed) / size
     return Estimate(
         *(size, size, size, value_a, value_b, pairs.difference),
         interval=bounded_interval(pairs, 1 - options.alpha),
@@ -132,8 +132,8 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
         pairs_needed=needed_pairs(pairs.difference, pairs.discordant, options.alpha),
         effect=cohens_h(value_b, value_a),
         effect_kind="h",
-        higher=pairs.gained,
-        lower=pairs.lost,
+        higher=pairs.fixed,
+        lower=pairs.regressed,
         fewest_alike=FEWEST_ALIKE if size < FEWEST_ALIKE else None,
         method="exact McNemar test, Newcombe's paired interval",
     )
@@ -197,10 +197,10 @@ def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> 
 def word_for(
     estimate: Estimate, p_adjusted: float | None, measure: CriterionMeasure, options: CompareOptions
 ) -> ComparisonWord:
-    """Returns what may be said of a difference; "cannot tell" where something was not measured."""
+    """Returns what may be said of a difference; "inconclusive" where something was not measured."""
     difference, interval, equivalence = estimate.difference, estimate.interval, estimate.equivalence
     if difference is None or p_adjusted is None or estimate.fewest is not None:
-        return "cannot tell"
+        return "inconclusive"
     is_shown = bool(difference) and p_adjusted < options.alpha
     if (
         measure.better_is == "neither"
@@ -210,15 +210,15 @@ def word_for(
         return "differs"
     sign = -1 if measure.better_is == "less" else 1
     if interval is None or equivalence is None:
-        return ("better" if sign * difference > 0 else "worse") if is_shown else "cannot tell"
+        return ("better" if sign * difference > 0 else "worse") if is_shown else "inconclusive"
     if sign < 0:
         interval, equivalence = (Bounds(-high, -low) for low, high in (interval, equivalence))
     # What does not matter is a share of the scale; on an open scale, a share of A's mean.
     unit = abs(estimate.value_a or 0.0) if measure.span is None else measure.span
     found = word(sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha)
     if found in ("same", "not worse") and estimate.fewest_alike is not None:
-        return "cannot tell"
-    return "cannot tell" if measure.better_is == "neither" and found == "not worse" else found
+        return "inconclusive"
+    return "inconclusive" if measure.better_is == "neither" and found == "not worse" else found
 
 
 # Differences between figures that human labels have corrected.
@@ -251,7 +251,7 @@ def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, 
         if own.corrected is not None and not _bears_out(own, own.corrected)
     ]
     notes += [
-        f"{own.criterion}: the labels of one side cover what the criterion left undecided, those of the "
+        f"{own.criterion}: the labels of one side cover what has no score, those of the "
         "other do not: no difference is corrected"
         for own in criteria
         if len({figure.covers for side in (a, b) if (figure := _corrected(own, side)) is not None}) > 1

@@ -2,48 +2,47 @@
 
 from math import floor, log10
 
-from turnwise.schemas.comparison import CriterionComparison, PairedBy, Undecided, VersionDifference
+from turnwise.schemas.comparison import CriterionComparison, Missing, PairedBy, VersionDifference
 
 
 def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
     overall = found.overall
     if overall.difference is None:
-        missing = [name for name, count in ((a, overall.count_a), (b, overall.count_b)) if not count]
-        why = f"{missing[0]} has no value" if missing else "there are too few values"
-        why = "no case has a value on both sides" if len(missing) == 2 else why
+        lacking = [name for name, count in ((a, overall.count_a), (b, overall.count_b)) if not count]
+        why = f"{lacking[0]} has no value" if lacking else "there are too few values"
+        why = "no case has a value on both sides" if len(lacking) == 2 else why
         return f"{_opening(found, a, b)}: {why}"
     figures = [f"{_amount(overall.difference, found, signed=True)}{_range(overall, found)}"]
-    if by != "nothing" and found.gained is not None and found.measure == "pass_rate":
-        figures += [f"{found.gained} gained", f"{found.lost} lost"]
+    if by != "nothing" and found.fixed is not None and found.measure == "pass_rate":
+        figures += [f"{found.fixed} fixed", f"{found.regressed} regressed"]
     if found.p_adjusted is not None:
         shown = shown_p(overall.p)
         is_other = overall.p is not None and found.p_adjusted != overall.p
         adjusted = f" (adjusted {shown_p(found.p_adjusted)})" if is_other else ""
         figures.append(f"p {'' if shown.startswith('<') else '= '}{shown}{adjusted}")
     text = f"{_opening(found, a, b)}: {', '.join(figures)}"
-    undecided = found.undecided
-    is_open = undecided is not None and undecided.changes_the_word
-    if overall.word in ("cannot tell", "not worse") and not is_open:
+    missing = found.missing
+    is_open = missing is not None and missing.changes_the_word
+    if overall.word in ("inconclusive", "not worse") and not is_open:
         text += _sight(found, by)
-    if overall.word == "cannot tell" and overall.fewest_alike is not None:
+    if overall.word == "inconclusive" and overall.fewest_alike is not None:
         text += f"; fewer than {overall.fewest_alike} cannot show that {b} is the same or not worse"
     alone = found.only_a + found.only_b
     if alone:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
-    if undecided is not None:
-        text += f"; undecided: {undecided.undecided_a} of {a}, {undecided.undecided_b} of {b}"
-    return text + (_readings(undecided, b) if undecided is not None and is_open else "")
+    if missing is not None:
+        text += f"; no score: {missing.missing_a} of {a}, {missing.missing_b} of {b}"
+    return text + (_readings(missing, b) if missing is not None and is_open else "")
 
 
-def _readings(undecided: Undecided, b: str) -> str:
-    """Returns how the word depends on what is undecided."""
-    left_out, worst, best = undecided.left_out, undecided.worst_for_b, undecided.best_for_b
+def _readings(missing: Missing, b: str) -> str:
+    """Returns how the word depends on what has no score."""
+    left_out, worst, best = missing.left_out, missing.worst_for_b, missing.best_for_b
     if worst is None or best is None:
-        return f"; without the undecided ones: {left_out.word}; their values may lie anywhere"
+        return f"; without them: {left_out.word}; their values may lie anywhere"
     return (
-        f"; without the undecided ones: {left_out.word}, with them counted against {b}: {worst.word}, "
-        f"for it: {best.word}"
+        f"; without them: {left_out.word}, with them counted against {b}: {worst.word}, for it: {best.word}"
     )
 
 
@@ -54,7 +53,7 @@ def _opening(found: CriterionComparison, a: str, b: str) -> str:
         "same": f"{b} is the same as {a} within the margin",
         "not worse": f"{b} is not worse than {a}",
         "differs": f"{b} differs from {a}",
-        "cannot tell": f"cannot tell whether {b} is better or worse than {a}",
+        "inconclusive": f"inconclusive whether {b} is better or worse than {a}",
     }
     return said[found.overall.word]
 

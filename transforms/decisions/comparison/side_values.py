@@ -207,7 +207,7 @@ class CriterionMeasure(Struct, frozen=True):
         return self.measure == "mean" or not self.has_outcomes
 
     def value_of(self, value: float | None, outcome: str | None) -> float | None:
-        """Returns what is compared of one score; None: it is undecided, or a value outside the scale."""
+        """Returns what is compared of one score; None: there is none, or a value outside the scale."""
         if not self.is_of_values:
             return _SHARES.get(outcome)
         scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
@@ -225,14 +225,14 @@ class CriterionMeasure(Struct, frozen=True):
         return always | (found.where(lambda kind: kind.threshold is not None) & found.is_within(self.scale))
 
     def values_of(self, found: CriterionColumn) -> Numbers:
-        """Returns what is compared of every score; NaN: undecided."""
+        """Returns what is compared of every score; NaN: no score."""
         if self.is_of_values:
             return np.where(found.has_value, found.values, np.nan)
         outcomes = [None if kind is None else kind.outcome for kind in found.kinds.values]
         return _shares(outcomes, found.kinds.places)
 
     def turn_values_of(self, turns: TurnScores) -> Numbers:
-        """Returns what is compared of every score of a turn; NaN: undecided, or outside the scale."""
+        """Returns what is compared of every score of a turn; NaN: no score, or outside the scale."""
         if not self.is_of_values:
             return _shares(turns.outcomes.values, turns.outcomes.places)
         scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
@@ -289,7 +289,7 @@ class _RowValues(NamedTuple):
     """What a criterion gave every conversation of a side.
 
     Attributes:
-        values: What is compared; undecided, 0.
+        values: What is compared; missing, 0.
         is_seen: Whether the criterion applies.
         is_decided: Whether it gave a value.
     """
@@ -370,18 +370,18 @@ class SideValues:
         """Returns the number of conversations of each case that a sample rate did not leave out."""
         return self.count(self.observed.is_drawn(measure.criterion))
 
-    def runs(self, measure: CriterionMeasure, undecided: float | None = None) -> Runs:
-        """Returns the values of a criterion by case; `undecided` stands for those that it left undecided."""
-        key = measure, undecided
+    def runs(self, measure: CriterionMeasure, missing: float | None = None) -> Runs:
+        """Returns the values of a criterion by case; `missing` stands for those without a score."""
+        key = measure, missing
         if key not in self._runs:
-            self._runs[key] = self._find_runs(measure, undecided)
+            self._runs[key] = self._find_runs(measure, missing)
         return self._runs[key]
 
-    def _find_runs(self, measure: CriterionMeasure, undecided: float | None) -> Runs:
+    def _find_runs(self, measure: CriterionMeasure, missing: float | None) -> Runs:
         values, is_seen, is_decided = self.observed.values(measure)
         is_counted = is_decided
-        if undecided is not None:
-            values, is_counted = np.where(is_decided, values, undecided), is_seen
+        if missing is not None:
+            values, is_counted = np.where(is_decided, values, missing), is_seen
         kept = is_counted[self.cases.rows]
         return _runs_at(values[self.cases.rows[kept]], self._places[kept], len(self.cases))
 
@@ -433,7 +433,7 @@ class SideValues:
         """Returns what a criterion gave the conversations of one case, where it applies."""
         return self.observed.at(self.cases[place], measure)
 
-    def count_undecided(self, measure: CriterionMeasure) -> int:
+    def count_missing(self, measure: CriterionMeasure) -> int:
         """Returns to how many conversations a criterion applies without deciding."""
         _, is_seen, is_decided = self.observed.values(measure)
         return int((is_seen & ~is_decided)[self.rows].sum())

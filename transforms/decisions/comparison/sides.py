@@ -404,7 +404,7 @@ class ConversationColumns(Struct):
         return None if own is None else own[row]
 
     def add_errors(self, raised: Raised) -> None:
-        """Makes undecided what raised an error; see `error_of`."""
+        """Takes the score from what raised an error; see `error_of`."""
         known = {conversation for messages in raised.values() for conversation in messages}
         for row, key in enumerate(zip(self.conversation_ids, self.app_versions, strict=True)):
             for criterion in raised if key in known else ():
@@ -473,12 +473,12 @@ class ComparedSide(Struct):
     """One side of a comparison.
 
     Attributes:
-        lost: Records, conversations and eval cases of the run that were lost, and files that were not read
-            to the end; None: not known.
+        rejected: Records, conversations and eval cases of the run that were rejected, and files that were
+            not read to the end; None: not known.
         notes: What is said of its runs, one line each.
         problems: Why the run ended with exit status 1, one line each.
         document: `run.json`; None: of a store.
-        rulers: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
+        judges: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
         errors: Criterion -> conversations in which it failed with an error.
         calibration: What human labels say of its run; None: it has no labels.
     """
@@ -487,11 +487,11 @@ class ComparedSide(Struct):
     source: str
     conversations: ConversationColumns
     run_ids: list[str]
-    lost: int | None = None
+    rejected: int | None = None
     notes: list[str] = field(default_factory=list)
     problems: Sequence[str] = ()
     document: RunDocument | None = None
-    rulers: dict[str, set[str]] = field(default_factory=dict)
+    judges: dict[str, set[str]] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     calibration: Calibration | None = None
 

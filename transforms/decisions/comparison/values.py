@@ -7,7 +7,7 @@ from statistics import fmean, variance
 import numpy as np
 from msgspec.structs import replace
 
-from turnwise.schemas.comparison import Bounds, ComparisonWord, Undecided, UndecidedReading
+from turnwise.schemas.comparison import Bounds, ComparisonWord, Missing, MissingReading
 from turnwise.transforms.decisions.comparison.estimates import (
     FEWEST_ALIKE,
     FEWEST_CASES,
@@ -46,18 +46,18 @@ from turnwise.transforms.statistics.tests import (
 def paired_values(
     matched: MatchedValues,
     measure: CriterionMeasure,
-    undecided: tuple[float | None, float | None] = (None, None),
+    missing: tuple[float | None, float | None] = (None, None),
 ) -> PairedRuns:
     """Returns the values by case, of the cases with a value on both sides.
 
-    Where `undecided` stands for what has no value, it does for a side without any, too, unless sampling left
+    Where `missing` stands for what has no value, it does for a side without any, too, unless sampling left
     it out.
     """
-    a, b = matched.a.runs(measure, undecided[0]), matched.b.runs(measure, undecided[1])
-    if undecided[0] is not None and undecided[1] is not None:
+    a, b = matched.a.runs(measure, missing[0]), matched.b.runs(measure, missing[1])
+    if missing[0] is not None and missing[1] is not None:
         lacks_a, lacks_b = (a.counts == 0) & (b.counts > 0), (b.counts == 0) & (a.counts > 0)
-        a = _filled(a, np.where(lacks_a, matched.a.count_drawn(measure), 0), undecided[0])
-        b = _filled(b, np.where(lacks_b, matched.b.count_drawn(measure), 0), undecided[1])
+        a = _filled(a, np.where(lacks_a, matched.a.count_drawn(measure), 0), missing[0])
+        b = _filled(b, np.where(lacks_b, matched.b.count_drawn(measure), 0), missing[1])
     kept = (a.counts > 0) & (b.counts > 0)
     names = [matched.names[place] for place in np.flatnonzero(kept).tolist()]
     return PairedRuns(names, a.at(kept), b.at(kept))
@@ -71,9 +71,9 @@ def _filled(runs: Runs, counts: Integers, value: float) -> Runs:
     return Runs(runs.counts + counts, means)
 
 
-def group_values(side: SideValues, measure: CriterionMeasure, undecided: float | None = None) -> Runs:
+def group_values(side: SideValues, measure: CriterionMeasure, missing: float | None = None) -> Runs:
     """Returns the values of a criterion by case of a side alone, of the cases that have one."""
-    found = side.alone.runs(measure, undecided)
+    found = side.alone.runs(measure, missing)
     return found.at(found.counts > 0)
 
 
@@ -81,21 +81,21 @@ def estimate(
     matched: MatchedValues,
     measure: CriterionMeasure,
     options: CompareOptions,
-    undecided: tuple[float | None, float | None] = (None, None),
+    missing: tuple[float | None, float | None] = (None, None),
 ) -> Estimate:
     """Estimates the difference of a criterion: paired where cases are, of two groups otherwise.
 
-    `undecided` stands for undecided scores of A and of B; None: they do not count.
+    `missing` stands for missing scores of A and of B; None: they do not count.
     """
     if matched.pairing.by != "nothing":
-        return paired_estimate(paired_values(matched, measure, undecided), measure, options)
+        return paired_estimate(paired_values(matched, measure, missing), measure, options)
     a, b = (
-        group_values(side, measure, own) for side, own in zip((matched.a, matched.b), undecided, strict=True)
+        group_values(side, measure, own) for side, own in zip((matched.a, matched.b), missing, strict=True)
     )
     return group_estimate(a, b, measure, options)
 
 
-# Counts what is undecided in three ways: left out, worst for B, best for B.
+# Counts what has no score in three ways: left out, worst for B, best for B.
 
 
 def three_readings(
@@ -104,23 +104,23 @@ def three_readings(
     options: CompareOptions,
     main: Estimate,
     other_p: Sequence[float],
-) -> Undecided | None:
-    """Returns the difference under three readings of what is undecided; None: nothing is.
+) -> Missing | None:
+    """Returns the difference under three readings of what has no score; None: nothing is.
 
-    On an open scale nothing says how far the undecided values may lie: the word may change. `main` leaves the
-    undecided ones out; `other_p` are the p-values of the other criteria of the family.
+    On an open scale nothing says how far the missing values may lie: the word may change. `main` leaves the
+    missing ones out; `other_p` are the p-values of the other criteria of the family.
     """
     own, other = (
-        side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())
+        side.count_missing(measure) + int(side.count_drawn(measure)[is_missing].sum())
         for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
     )
     counts = own, other
     if not any(counts):
         return None
 
-    def read(found: Estimate) -> UndecidedReading:
+    def read(found: Estimate) -> MissingReading:
         p = None if found.p is None else holm([found.p, *other_p])[0]
-        return UndecidedReading(
+        return MissingReading(
             pairs=found.pairs,
             value_a=found.value_a,
             value_b=found.value_b,
@@ -138,9 +138,9 @@ def three_readings(
         worst = read(estimate(matched, measure, options, (high, low)))
         best = read(estimate(matched, measure, options, (low, high)))
     words = {reading.word for reading in (left_out, worst, best) if reading is not None}
-    return Undecided(
-        undecided_a=counts[0],
-        undecided_b=counts[1],
+    return Missing(
+        missing_a=counts[0],
+        missing_b=counts[1],
         left_out=left_out,
         worst_for_b=worst,
         best_for_b=best,
@@ -155,10 +155,10 @@ def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, 
 
 
 def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
-    """Returns whether something undecided belongs to what is compared."""
+    """Returns whether something without a score belongs to what is compared."""
     sides = matched.a, matched.b
     if matched.pairing.by == "nothing":
-        return any(side.count_undecided(measure) for side in sides)
+        return any(side.count_missing(measure) for side in sides)
     own, other = _missing(matched, measure)
     is_open = own | other
     for side in sides:
@@ -168,13 +168,13 @@ def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
     return bool(is_open.any())
 
 
-def lasting_word(said: ComparisonWord, undecided: Undecided | None) -> ComparisonWord:
-    """Returns what may be said of a difference whatever the undecided would have been."""
-    if undecided is None or not undecided.changes_the_word:
+def lasting_word(said: ComparisonWord, missing: Missing | None) -> ComparisonWord:
+    """Returns what may be said of a difference whatever is missing would have been."""
+    if missing is None or not missing.changes_the_word:
         return said
-    readings = (undecided.left_out, undecided.worst_for_b, undecided.best_for_b)
+    readings = (missing.left_out, missing.worst_for_b, missing.best_for_b)
     words = {None if reading is None else reading.word for reading in readings}
-    return "not worse" if words <= {"better", "same", "not worse"} else "cannot tell"
+    return "not worse" if words <= {"better", "same", "not worse"} else "inconclusive"
 
 
 def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from turnwise.schemas.comparison import Flip, FlipKind, RulerChange, Side
+from turnwise.schemas.comparison import Flip, FlipKind, SettingsChange, Side
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
@@ -26,14 +26,17 @@ _NAMES_SHOWN = 5
 
 
 def comparison_notes(
-    a: ComparedSide, b: ComparedSide, matched: Matched, changes: Sequence[RulerChange], left_out: int
+    a: ComparedSide, b: ComparedSide, matched: Matched, changes: Sequence[SettingsChange], left_out: int
 ) -> list[str]:
     """Returns the notes, one line each; `left_out` slices were not compared."""
     return [
         *_pairing(a, b, matched),
-        *(f"the ruler changed: {change.what}: {change.a} for A, {change.b} for B" for change in changes),
+        *(
+            f"the scoring settings changed: {change.what}: {change.a} for A, {change.b} for B"
+            for change in changes
+        ),
         *_same(a, b, matched),
-        *_lost(a, b),
+        *_rejected(a, b),
         *dict.fromkeys([*a.notes, *b.notes]),
         *_settings_notes(a, b),
         *([f"{left_out} slices are not compared, because there are too many"] if left_out else []),
@@ -97,15 +100,15 @@ def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
 
 def run_places(a: ComparedSide | Side, b: ComparedSide | Side) -> list[str]:
     """Returns how texts call the runs of A, and those of B unless the same is said of them."""
-    if a.run_ids == b.run_ids and (a.lost, list(a.problems)) == (b.lost, list(b.problems)):
+    if a.run_ids == b.run_ids and (a.rejected, list(a.problems)) == (b.rejected, list(b.problems)):
         return [a.source]
     return [a.source, b.source] if a.source != b.source else [a.name, b.name]
 
 
-def _lost(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
+def _rejected(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
     for side, place in zip((a, b), run_places(a, b), strict=False):
-        if side.lost:
-            yield f"{place}: records or conversations that were lost, not in the figures: {side.lost}"
+        if side.rejected:
+            yield f"{place}: records or conversations that were rejected, not in the figures: {side.rejected}"
         for problem in side.problems:
             yield f"{place}: {'the run failed: ' if side.document else ''}{problem}"
     places = [a.source, b.source] if a.source != b.source else [a.name, b.name]
@@ -148,45 +151,45 @@ SAMPLE_RATE = "sample_rate"
 """The share of conversations that are judged: it changes how many are measured, not how."""
 
 
-def ruler_changes(a: ComparedSide, b: ComparedSide) -> list[RulerChange]:
+def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
     found = list(_judges(a, b))
     if a.document is not None and b.document is not None:
         found += _verdict(a.document, b.document)
-        found += _settings(a.document, b.document, sorted(a.rulers.keys() & b.rulers.keys()))
+        found += _settings(a.document, b.document, sorted(a.judges.keys() & b.judges.keys()))
         return found
     return [*found, *_applied_thresholds(a.conversations, b.conversations)]
 
 
-def beyond_verdicts(changes: Sequence[RulerChange]) -> list[RulerChange]:
+def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
     """Returns the changes that concern more than the verdicts."""
     return [change for change in changes if change.criteria != [STATUS]]
 
 
-def _verdict(a: RunDocument, b: RunDocument) -> Iterator[RulerChange]:
-    """Yields a change if the verdicts are not decided by the same criteria."""
+def _verdict(a: RunDocument, b: RunDocument) -> Iterator[SettingsChange]:
+    """Yields a change if the verdicts are no score by the same criteria."""
     own, other = (sorted(document.thresholds) for document in (a, b))
     if own != other:
         before, after = (", ".join(names) or "none" for names in (own, other))
-        yield RulerChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
+        yield SettingsChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
 
 
-def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[RulerChange]:
+def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
     """Yields changes of the judge's model or prompt, by what stands in the scores."""
     changes: dict[tuple[str, str], list[str]] = {}
-    for criterion in sorted(a.rulers.keys() & b.rulers.keys()):
-        own, other = a.rulers[criterion], b.rulers[criterion]
+    for criterion in sorted(a.judges.keys() & b.judges.keys()):
+        own, other = a.judges[criterion], b.judges[criterion]
         if own and other and own != other:
             changes.setdefault((_listed(own), _listed(other)), []).append(criterion)
     for (before, after), criteria in changes.items():
-        yield RulerChange(what="judge model, prompt version", a=before, b=after, criteria=criteria)
+        yield SettingsChange(what="judge model, prompt version", a=before, b=after, criteria=criteria)
 
 
 def _listed(names: set[str]) -> str:
     return "; ".join(sorted(names))
 
 
-def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator[RulerChange]:
+def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator[SettingsChange]:
     common = sorted(a.criteria.keys() & b.criteria.keys())
     for criterion in common:
         for path, before, after in _differences(a.criteria[criterion], b.criteria[criterion]):
@@ -217,8 +220,8 @@ def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[s
         yield path, a, b
 
 
-def _change(what: str, a: JsonValue, b: JsonValue, criteria: Sequence[str]) -> RulerChange:
-    return RulerChange(what=what, a=_shown(a), b=_shown(b), criteria=list(criteria))
+def _change(what: str, a: JsonValue, b: JsonValue, criteria: Sequence[str]) -> SettingsChange:
+    return SettingsChange(what=what, a=_shown(a), b=_shown(b), criteria=list(criteria))
 
 
 def _shown(value: JsonValue) -> str:
@@ -229,12 +232,12 @@ def _shown(value: JsonValue) -> str:
 # Lists the cases whose outcome differs between two versions, with the reason.
 
 _LEAST_CHANGE = 0.5
-"""Change of the share of passed runs from which a case counts as gained or lost."""
-_KINDS: tuple[FlipKind, ...] = ("lost", "newly_undecided", "gained", "newly_decided")
+"""Change of the share of passed runs from which a case counts as fixed or regressed."""
+_KINDS: tuple[FlipKind, ...] = ("regressed", "newly_missing", "fixed", "newly_measured")
 
 
 def flips(matched: MatchedValues, measures: Sequence[CriterionMeasure]) -> list[Flip]:
-    """Returns the flips of all criteria that have outcomes: lost ones first, by criterion and case."""
+    """Returns the flips of all criteria that have outcomes: regressed ones first, by criterion and case."""
     shares = [measure for measure in measures if measure.measure == "pass_rate"]
     found = [flip for measure in shares for flip in _flips(matched, measure)]
     order = {measure.criterion: place for place, measure in enumerate(shares)}
@@ -260,7 +263,7 @@ def _flip(
 ) -> Flip:
     a, b = (side.observed.conversations for side in (matched.a, matched.b))
     rows_a, rows_b = matched.a.cases[place], matched.b.cases[place]
-    is_of_a = kind in ("gained", "newly_decided")
+    is_of_a = kind in ("fixed", "newly_measured")
     found = matched.a.at(place, measure) if is_of_a else matched.b.at(place, measure)
     not_passed = [own for own in found if measure.value_of(own.value, own.outcome) != 1.0]
     why = next((own for own in not_passed if own.why), not_passed[0] if not_passed else None)
@@ -289,10 +292,10 @@ def _shares(side: SideValues, measure: CriterionMeasure) -> list[float | None]:
 
 def _kind(share_a: float | None, share_b: float | None) -> FlipKind | None:
     if share_a is None or share_b is None:
-        return "newly_undecided" if share_a is not None else "newly_decided" if share_b is not None else None
+        return "newly_missing" if share_a is not None else "newly_measured" if share_b is not None else None
     if share_b - share_a >= _LEAST_CHANGE:
-        return "gained"
-    return "lost" if share_a - share_b >= _LEAST_CHANGE else None
+        return "fixed"
+    return "regressed" if share_a - share_b >= _LEAST_CHANGE else None
 
 
 # Finds, from scores alone, which thresholds were not the same: where a config is not at hand.
@@ -301,7 +304,7 @@ _Thresholds = set[float | None]
 _ByCase = dict[str, dict[str | None, _Thresholds]]
 
 
-def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[RulerChange]:
+def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[SettingsChange]:
     """Yields thresholds that differ, and the criteria with a threshold if they are not the same.
 
     Thresholds that differ from case to case are compared where both sides have the case.
@@ -311,7 +314,7 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
     seen, other_seen = map(_seen, (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
         before, after = (", ".join(names) or "none" for names in (gates, other_gates))
-        yield RulerChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
+        yield SettingsChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
     for criterion in sorted(own.keys() & other.keys()):
         sides = own[criterion], other[criterion]
         pairs = [tuple(set().union(*side.values()) for side in sides)]
@@ -321,7 +324,9 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
             before, after = map(_thresholds_text, change)
-            yield RulerChange(what=f"criteria.{criterion}.threshold", a=before, b=after, criteria=[criterion])
+            yield SettingsChange(
+                what=f"criteria.{criterion}.threshold", a=before, b=after, criteria=[criterion]
+            )
 
 
 def _by_criterion(conversations: ConversationColumns) -> _ByCase:

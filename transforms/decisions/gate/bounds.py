@@ -1,4 +1,4 @@
-"""Holds figures against a bound, and a comparison against a margin, whatever was not decided would be."""
+"""Holds figures against a bound, and a comparison against a margin, whatever was no verdict would be."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from turnwise.transforms.decisions.gate.measured import (
     BaselineState,
     GatedVersion,
     GateEntry,
-    Lost,
+    Rejected,
     corrected_text,
     count_sampled_out,
     counted_values,
@@ -42,7 +42,8 @@ class Bounded(NamedTuple):
     """What became of a bound.
 
     Attributes:
-        is_met: True: met whatever the undecided would have been. False: missed whatever they would have been.
+        is_met: True: met whatever those without an outcome would have been. False: missed whatever they
+            would have been.
             None: neither.
         seen: The estimate from what was decided, corrected by human labels if the run has them.
         figure: What human labels say; None: the run has none for it.
@@ -54,14 +55,14 @@ class Bounded(NamedTuple):
     figure: Corrected | None
     not_applied: int
     sampled_out: int
-    undecided: int
+    unmeasured: int
     missing: list[str]
 
 
-def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> Bounded:
-    """Holds what a version's conversations have against a bound; what was lost may have been anything.
+def hold_bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenient: bool) -> Bounded:
+    """Holds what a version's conversations have against a bound; what was rejected may have been anything.
 
-    Where a rule on coverage allows for what is undecided (`is_lenient`), that is left out.
+    Where a rule on coverage allows for what has no outcome (`is_lenient`), that is left out.
     """
     entries = entries_of(version, rule.criterion)
     is_rate = rule.measure == "pass_rate"
@@ -71,14 +72,14 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
     failed = [entry.name for entry, _ in found if entry.found.outcome == "FAIL"]
     decided = [(entry.case, value) for entry, value in found if value is not None]
     seen = _estimate(decided, scale, is_rate)
-    undecided = len(open_names) + lost.number
+    unmeasured = len(open_names) + rejected.number
     ways = [seen]
-    if undecided and not is_lenient:
-        assumed = ([*decided, *_assumed(found, lost, value)] for value in scale or ())
+    if unmeasured and not is_lenient:
+        assumed = ([*decided, *_assumed(found, rejected, value)] for value in scale or ())
         ways = [_estimate(values, scale, is_rate) for values in assumed]
     figure = corrected_figure(version.calibration, rule.criterion, rule.measure, {version.app_version})
     if figure is not None and figure.value is not None:
-        left = lost.number if figure.covers == "all" else undecided
+        left = rejected.number if figure.covers == "all" else unmeasured
         ways = [*_corrected_ways(figure, figure.value, scale, 0 if is_lenient else left)]
         seen = _Estimated(figure.value, figure.interval, seen.cases)
     sampled_out = count_sampled_out(version, rule.criterion)
@@ -89,7 +90,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
         figure,
         len(version.conversations) - len(found) - sampled_out,
         sampled_out,
-        undecided,
+        unmeasured,
         [*failed, *open_names],
     )
 
@@ -102,14 +103,14 @@ def _corrected_ways(
     if not left:
         yield _Estimated(value, interval)
         return
-    covered = figure.scores - (0 if figure.covers == "all" else figure.undecided)
+    covered = figure.scores - (0 if figure.covers == "all" else figure.no_score)
     share = left / (left + covered)
     for end in scale or ():
         ends = None if interval is None else Bounds(*(one + share * (end - one) for one in interval))
         yield _Estimated(value + share * (end - value), ends)
 
 
-def bound_text(rule: BoundRule, held: Bounded, lost: Lost) -> str:
+def bound_text(rule: BoundRule, held: Bounded, rejected: Rejected) -> str:
     """Returns what was seen, in one line."""
     seen, is_share = held.seen, rule.measure == "pass_rate"
     if seen.value is None:
@@ -126,17 +127,17 @@ def bound_text(rule: BoundRule, held: Bounded, lost: Lost) -> str:
         raw = "" if figure.raw is None else f", {number_text(figure.raw, is_share)} by the scores"
         part = "" if figure.covers == "all" else ", of what is decided alone"
         text += f"; corrected by {counted(figure.labels, 'label')} of people{raw}{part}"
-    if held.undecided:
-        text += f"; {held.undecided} not decided{f' ({lost.text})' if lost.text else ''}"
+    if held.unmeasured:
+        text += f"; {held.unmeasured} without an outcome{f' ({rejected.text})' if rejected.text else ''}"
     return text + without_text(held.not_applied, held.sampled_out)
 
 
 def _assumed(
-    found: Sequence[tuple[GateEntry, float | None]], lost: Lost, value: float
+    found: Sequence[tuple[GateEntry, float | None]], rejected: Rejected, value: float
 ) -> list[tuple[str, float]]:
-    """Returns everything that is undecided, as if it had this value."""
+    """Returns everything without an outcome, as if it had this value."""
     own = [(entry.case, value) for entry, known in found if known is None]
-    return own + [(f"\0{number}", value) for number in range(lost.number)]
+    return own + [(f"\0{number}", value) for number in range(rejected.number)]
 
 
 def _is_met(rule: BoundRule, seen: _Estimated) -> bool | None:
@@ -201,7 +202,7 @@ class _Open(NamedTuple):
 
 
 def mark_missing(a: ConversationColumns, b: ConversationColumns) -> None:
-    """Marks as undecided, in place, what has a value on the other side of its case alone."""
+    """Marks as unmeasured, in place, what has a value on the other side of its case alone."""
     matched = match(a, b)
     for rows_a, rows_b in zip(matched.cases_a, matched.cases_b, strict=True):
         for own, rows, other, rows_of_other in ((a, rows_a, b, rows_b), (b, rows_b, a, rows_a)):
@@ -226,13 +227,13 @@ def hold_baseline(
     criterion: str,
     comparison: Comparison,
     state: BaselineState,
-    lost: Lost,
+    rejected: Rejected,
     coverage: float | None,
 ) -> _HeldMargin:
     """Holds the difference of a criterion from the baseline against a margin, a share of the scale.
 
     The comparison is of sides that `mark_missing` has seen. `coverage` is the share that a rule on coverage
-    asks for; what is undecided is left out then. None: no rule.
+    asks for; what has no outcome is left out then. None: no rule.
     """
     unpaired = _why_unpaired(comparison, state)
     if unpaired:
@@ -240,7 +241,7 @@ def hold_baseline(
     own = next((one for one in comparison.criteria if one.criterion == criterion), None)
     if own is None:
         return _HeldMargin(None, comparison.not_compared.get(criterion, "it is not in both runs"))
-    found = [*_not_compared(comparison, state, lost)]
+    found = [*_not_compared(comparison, state, rejected)]
     is_met = _held(margin * _unit(own), own, coverage is not None)
     fewest = own.overall.fewest_alike
     texts = [difference_text(own)]
@@ -268,15 +269,15 @@ def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
     return ""
 
 
-def _not_compared(comparison: Comparison, state: BaselineState, lost: Lost) -> list[_Open]:
+def _not_compared(comparison: Comparison, state: BaselineState, rejected: Rejected) -> list[_Open]:
     """Returns what may have been the other side of a pair, or a failure."""
     pairing = comparison.pairing
     found = [
         _Open(pairing.only_a, "cases of the baseline have no conversation here"),
         _Open(pairing.changed, "cases whose expectation is not that of the baseline"),
         _Open(pairing.unidentified_a, f"conversations of the baseline have no {pairing.by}"),
-        _Open(state.lost.number, f"not measured in the baseline ({state.lost.text})"),
-        _Open(lost.number, f"not measured here ({lost.text})"),
+        _Open(state.rejected.number, f"not measured in the baseline ({state.rejected.text})"),
+        _Open(rejected.number, f"not measured here ({rejected.text})"),
     ]
     return [one for one in found if one.number]
 
@@ -307,12 +308,12 @@ def _unit(own: CriterionComparison) -> float:
 
 
 def _held(margin: float, own: CriterionComparison, is_lenient: bool) -> bool | None:
-    """Returns whether it is not worse; None: the data, labels, or what is undecided, leave it open."""
+    """Returns whether it is not worse; None: the data, labels, or what has no outcome, leave it open."""
     if own.better_is == "neither":
         return None
     intervals = [own.overall.interval]
-    if own.undecided is not None and not is_lenient:
-        readings = (own.undecided.worst_for_b, own.undecided.best_for_b)
+    if own.missing is not None and not is_lenient:
+        readings = (own.missing.worst_for_b, own.missing.best_for_b)
         intervals += [None if reading is None else reading.interval for reading in readings]
     if own.corrected is not None:
         intervals.append(own.corrected.interval)

@@ -1,4 +1,4 @@
-"""What a gate is applied to: an app version of a run, and what was lost."""
+"""What a gate is applied to: an app version of a run, and what was rejected."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -21,18 +21,18 @@ from turnwise.transforms.decisions.comparison.side_values import scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 
 _LOST_RECORDS = (
-    ("lost_records", "record", "lost"),
-    ("lost_conversations", "conversation", "lost"),
+    ("rejected_records", "record", "rejected"),
+    ("rejected_conversations", "conversation", "rejected"),
     ("unread_ends", "file", "not read to the end"),
 )
 _LOST_CASES = (
-    ("lost_cases", "eval case", "not read"),
+    ("rejected_cases", "eval case", "not read"),
     ("unused_cases", "eval case", "without a recording"),
 )
 
 
-class Lost(NamedTuple):
-    """What was lost before it could be scored, of the run as a whole.
+class Rejected(NamedTuple):
+    """What was rejected before it could be scored, of the run as a whole.
 
     Attributes:
         names: What is known of it by name: source and position of records, eval cases.
@@ -51,7 +51,7 @@ class BaselineState(NamedTuple):
     """
 
     cases: int = 0
-    lost: Lost = Lost(0, "")
+    rejected: Rejected = Rejected(0, "")
     problems: Sequence[str] = ()
 
 
@@ -89,26 +89,29 @@ class GateEntry(NamedTuple):
     found: Observed
 
 
-def lost_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Lost:
-    """Returns what the counts of `run.json` say was lost; `names` are known of it."""
+def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Rejected:
+    """Returns what the counts of `run.json` say was rejected; `names` are known of it."""
     kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
     found = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
     number = sum(number for number, _, _ in found)
     text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in found if n)
-    return Lost(number, text, names if number else ())
+    return Rejected(number, text, names if number else ())
 
 
-def lost_with(lost: Lost, versions: Iterable[GatedVersion]) -> Lost:
-    """Adds to what a run lost the eval cases that some of its app versions have no recording of."""
+def rejected_with(rejected: Rejected, versions: Iterable[GatedVersion]) -> Rejected:
+    """Adds to what a run rejected the eval cases that some of its app versions have no recording of."""
     found = [one for one in versions if one.unrecorded]
     texts = [
         f"{counted(len(one.unrecorded), 'eval case')} without a recording in {one.app_version}"
         for one in found
     ]
-    return Lost(
-        lost.number + sum(len(one.unrecorded) for one in found),
-        ", ".join(filter(None, (lost.text, *texts))),
-        [*lost.names, *(f"eval case {name} ({one.app_version})" for one in found for name in one.unrecorded)],
+    return Rejected(
+        rejected.number + sum(len(one.unrecorded) for one in found),
+        ", ".join(filter(None, (rejected.text, *texts))),
+        [
+            *rejected.names,
+            *(f"eval case {name} ({one.app_version})" for one in found for name in one.unrecorded),
+        ],
     )
 
 
@@ -120,13 +123,13 @@ def baseline_state(
     Eval cases without a recording do not count: a case may be newer than the baseline.
     """
     cases = len(conversations.own_cases().used())
-    return BaselineState(cases, lost_of({**counts, "unused_cases": 0}), problems)
+    return BaselineState(cases, rejected_of({**counts, "unused_cases": 0}), problems)
 
 
 def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
     """Returns what a criterion gave the conversations that it applies to.
 
-    Where it applies to all, one without a score is undecided: its log lacks what is measured.
+    Where it applies to all, one without a score has no outcome: its log lacks what is measured.
     """
     kind = CRITERIA.get(criterion)
     missing = Observed(why="not in the log") if kind is not None and kind.applies_always else None
@@ -166,7 +169,7 @@ def counted_values(entries: Iterable[GateEntry], criterion: str) -> Iterator[tup
 
 
 def passes(entries: Iterable[GateEntry]) -> Iterator[tuple[GateEntry, float | None]]:
-    """Yields 1 for PASS, 0 for FAIL, None for what is undecided."""
+    """Yields 1 for PASS, 0 for FAIL, None for what has no outcome."""
     for entry in entries:
         yield entry, {"PASS": 1.0, "FAIL": 0.0}.get(entry.found.outcome or "")
 
@@ -271,11 +274,11 @@ def difference_text(own: CriterionComparison) -> str:
         text += ", and its interval is not known"
     units = f"{overall.pairs} cases" if overall.pairs else f"{overall.count_b} conversations"
     text += f", {overall.word}, {units}"
-    if overall.word == "cannot tell" and overall.pairs_needed:
+    if overall.word == "inconclusive" and overall.pairs_needed:
         text += f"; this difference needs about {overall.pairs_needed:,}"
-    if own.undecided is not None:
-        before, here = own.undecided.undecided_a, own.undecided.undecided_b
-        text += f"; not decided: {before} in the baseline, {here} here"
+    if own.missing is not None:
+        before, here = own.missing.missing_a, own.missing.missing_b
+        text += f"; no verdict: {before} in the baseline, {here} here"
     return text
 
 
@@ -295,7 +298,7 @@ def corrected_text(own: CriterionComparison) -> list[str]:
 
 
 def unrecorded_cases(
-    rows: Iterable[ConversationRow], lost: Container[str]
+    rows: Iterable[ConversationRow], rejected: Container[str]
 ) -> Mapping[str | None, Sequence[str]]:
     """Returns app version -> ids of the eval cases that other versions alone have a recording of.
 
@@ -309,5 +312,5 @@ def unrecorded_cases(
             # A record that contains its expectations and names no case has the id of its conversation.
             if name is not None and (name != row["conversation_id"] or name == row["task"]):
                 own.add(CaseKey(row["eval_set_id"] or "", name))
-    known = {key for own in recorded.values() for key in own if key.eval_id not in lost}
+    known = {key for own in recorded.values() for key in own if key.eval_id not in rejected}
     return {version: sorted(key.eval_id for key in known - own) for version, own in recorded.items()}

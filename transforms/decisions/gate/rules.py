@@ -19,12 +19,12 @@ from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.gate.bounds import bound_text, hold_baseline, hold_bound, side_of
 from turnwise.transforms.decisions.gate.measured import (
     GatedVersion,
-    Lost,
+    Rejected,
     count_sampled_out,
     entries_of,
-    lost_with,
     names_text,
     number_text,
+    rejected_with,
     without_score,
     without_text,
 )
@@ -35,12 +35,15 @@ _NONE_SCORED = "no conversation was scored"
 
 
 def apply_rules(
-    config: GateConfig, versions: Sequence[GatedVersion], lost: Lost, not_allowed: Lost | None = None
+    config: GateConfig,
+    versions: Sequence[GatedVersion],
+    rejected: Rejected,
+    not_allowed: Rejected | None = None,
 ) -> list[RuleResult]:
     """Applies every rule to every app version; that all conversations pass, to all of them together.
 
-    Without a version, no rule can be decided. `not_allowed` is the part of what was lost that the options of
-    the run do not allow for; None: all of it.
+    Without a version, no rule can be decided. `not_allowed` is the part of what was rejected that the
+    options of the run do not allow for; None: all of it.
     """
     tolerant: dict[str, float] = {}
     for rule in config.rules:
@@ -49,13 +52,13 @@ def apply_rules(
     found: list[RuleResult] = []
     for rule in config.rules:
         if isinstance(rule, AllPassRule):
-            own = lost_with(lost if not_allowed is None else not_allowed, versions)
+            own = rejected_with(rejected if not_allowed is None else not_allowed, versions)
             found.append(_all_pass(rule, versions, own))
         elif not versions:
             found.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
         else:
             for version in versions:
-                found += _of_version(rule, config.primary, version, lost, tolerant)
+                found += _of_version(rule, config.primary, version, rejected, tolerant)
     return found
 
 
@@ -63,13 +66,13 @@ def _of_version(
     rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule,
     primary: Sequence[str],
     version: GatedVersion,
-    lost: Lost,
+    rejected: Rejected,
     tolerant: Mapping[str, float],
 ) -> list[RuleResult]:
     if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
         names = [rule.criterion] if rule.criterion else primary
-        return [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
-    own = lost_with(lost, [version])
+        return [_not_worse(rule, name, version, rejected, tolerant.get(name)) for name in names]
+    own = rejected_with(rejected, [version])
     if isinstance(rule, BoundRule):
         held = hold_bound(rule, version, own, (rule.criterion in tolerant))
         return [
@@ -105,7 +108,7 @@ def _rule_text(rule: GateRule) -> str:
     return f"{rule.criterion or 'primary criteria'}: not worse than the baseline by more than {rule.margin:g}"
 
 
-def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -> RuleResult:
+def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rejected) -> RuleResult:
     number = sum(len(version.conversations) for version in versions)
     entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
     held = [entry for entry in entries if entry.found.outcome == "FAIL" or not entry.found.is_summed]
@@ -115,34 +118,34 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -
     missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")] + skipped
     text = "nothing was scored"
     if held or skipped:
-        text = f"{len(failed)} failed, {len(missing) + lost.number} not decided"
-    text += f" ({lost.text})" if lost.text else ""
+        text = f"{len(failed)} failed, {len(missing) + rejected.number} no verdict"
+    text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(number - len(entries) - len(skipped) if held else 0, sampled_out)
-    is_met = False if failed else None if missing or lost.number or not held else True
+    is_met = False if failed else None if missing or rejected.number or not held else True
     return _result(
         _rule_text(rule),
         None,
         is_met,
         text if versions else _NONE_SCORED,
         names=[*failed, *missing],
-        lost=lost.names,
+        rejected=rejected.names,
     )
 
 
-def _coverage(rule: CoverageRule, version: GatedVersion, lost: Lost) -> RuleResult:
+def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> RuleResult:
     entries = entries_of(version, rule.criterion)
     is_gate = any(entry.found.outcome is not None for entry in entries)
     missing = [
         entry.name for entry in entries if (entry.found.outcome if is_gate else entry.found.value) is None
     ]
     sampled_out = count_sampled_out(version, rule.criterion)
-    total = len(entries) + sampled_out + lost.number
+    total = len(entries) + sampled_out + rejected.number
     if not entries:
         text = "nothing was scored" + without_text(0, sampled_out)
         return _result(_rule_text(rule), version.app_version, None, text)
     share = (len(entries) - len(missing)) / total
     text = f"{number_text(share, True)}: {len(entries) - len(missing)} of {total}"
-    text += f" ({lost.text})" if lost.text else ""
+    text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(len(version.conversations) - len(entries) - sampled_out, sampled_out)
     is_met = share >= rule.at_least
     names = () if is_met else missing
@@ -150,16 +153,16 @@ def _coverage(rule: CoverageRule, version: GatedVersion, lost: Lost) -> RuleResu
 
 
 def _destructive(
-    rule: DestructiveRule, version: GatedVersion, lost: Lost, tolerant: Container[str]
+    rule: DestructiveRule, version: GatedVersion, rejected: Rejected, tolerant: Container[str]
 ) -> RuleResult:
-    found = [row["conversation_id"] for row in version.rows if row["harm_term"] == _DESTRUCTIVE]
+    found = [row["conversation_id"] for row in version.rows if row["severity_reason"] == _DESTRUCTIVE]
     if found:
         text = f"found in {counted(len(found), 'conversation')}"
         return _result(_rule_text(rule), version.app_version, False, text, names=found)
     unclear = [row for row in version.rows if row["unclear_tools"]]
     gaps = [row for row in version.rows if row["unknown_calls"]]
-    text = "; ".join(_why_unclear(version.rows, unclear, gaps, lost))
-    is_open = unclear or (gaps and STATUS not in tolerant) or (lost.number and not tolerant)
+    text = "; ".join(_why_unclear(version.rows, unclear, gaps, rejected))
+    is_open = unclear or (gaps and STATUS not in tolerant) or (rejected.number and not tolerant)
     names = [row["conversation_id"] for row in (*unclear, *gaps)] if is_open else ()
     return _result(_rule_text(rule), version.app_version, None if is_open else True, text, names=names)
 
@@ -168,7 +171,7 @@ def _why_unclear(
     rows: Sequence[ConversationRow],
     unclear: Sequence[ConversationRow],
     gaps: Sequence[ConversationRow],
-    lost: Lost,
+    rejected: Rejected,
 ) -> Iterator[str]:
     """Yields what is known of the destructive calls of conversations without an unexpected one."""
     if unclear:
@@ -182,24 +185,24 @@ def _why_unclear(
         yield counted(number, "destructive call") + (", expected" if number else "")
     if gaps:
         yield f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}"
-    if lost.number:
-        yield f"{lost.number} not decided ({lost.text})"
+    if rejected.number:
+        yield f"{rejected.number} no verdict ({rejected.text})"
     guessed = {name for row in rows for name in row["guessed_tools"]}
     if guessed and not unclear:
         yield f"effects guessed from the names of {counted(len(guessed), 'tool')}: {names_text(guessed)}"
 
 
 def _not_worse(
-    rule: NotWorseRule, criterion: str, version: GatedVersion, lost: Lost, coverage: float | None
+    rule: NotWorseRule, criterion: str, version: GatedVersion, rejected: Rejected, coverage: float | None
 ) -> RuleResult:
     text = _rule_text(rule.model_copy(update={"criterion": criterion}))
     comparison = version.comparison
     if comparison is None:
         return _result(text, version.app_version, None, "no baseline is named")
-    held = hold_baseline(rule.margin, criterion, comparison, version.baseline, lost, coverage)
+    held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
     own = next((one.overall for one in comparison.criteria if one.criterion == criterion), None)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
-    worse = [flip.case for flip in flips if flip.kind in ("lost", "newly_undecided")]
+    worse = [flip.case for flip in flips if flip.kind in ("regressed", "newly_missing")]
     return _result(
         text,
         version.app_version,
@@ -220,10 +223,10 @@ def _result(
     value: float | None = None,
     interval: Bounds | None = None,
     names: Sequence[str] = (),
-    lost: Sequence[str] = (),
+    rejected: Sequence[str] = (),
 ) -> RuleResult:
-    status: RuleStatus = "undecided" if is_met is None else "passed" if is_met else "failed"
-    shown, gone = (list(dict.fromkeys(found)) for found in (names, lost))
+    status: RuleStatus = "inconclusive" if is_met is None else "passed" if is_met else "failed"
+    shown, gone = (list(dict.fromkeys(found)) for found in (names, rejected))
     return RuleResult(
         rule=rule,
         status=status,
@@ -233,6 +236,6 @@ def _result(
         interval=interval,
         conversations=shown[:_MOST_NAMES],
         more=max(0, len(shown) - _MOST_NAMES),
-        lost=gone[:_MOST_NAMES],
-        more_lost=max(0, len(gone) - _MOST_NAMES),
+        rejected=gone[:_MOST_NAMES],
+        more_rejected=max(0, len(gone) - _MOST_NAMES),
     )

@@ -39,8 +39,8 @@ from turnwise.transforms.decisions.report.figures import (
     quantile,
     report_run,
     slices,
-    unscored,
     verdict_sentences,
+    without_score,
 )
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.matching.calls import parameter_score
@@ -97,7 +97,7 @@ def build_report(
         slices=slices(collected),
         tools=tool_figures(collected),
         curves=curves(collected),
-        unscored=unscored(collected, entries),
+        no_score=without_score(collected, entries),
         failures=failure_groups(collected.failures),
         names=names,
         read_first=read_first(entries),
@@ -142,7 +142,7 @@ def _versions(collected: CollectedRuns) -> list[ReportVersion]:
             turns=turns[version],
             passed=verdicts[version, "PASS"],
             failed=verdicts[version, "FAIL"],
-            undecided=verdicts[version, None],
+            no_verdict=verdicts[version, None],
         )
         for version, name in zip(collected.versions, short_names(collected.versions), strict=True)
     ]
@@ -232,12 +232,27 @@ class _Names:
 
 
 _SAME = (
-    *("eval_id", "verdict", "reason", "ended", "worst_turn", "why", "harm", "harm_term", "cluster_label"),
+    *(
+        "eval_id",
+        "verdict",
+        "reason",
+        "ended",
+        "worst_turn",
+        "why",
+        "severity_score",
+        "severity_reason",
+        "problem_label",
+    ),
     *("turns", "tool_calls", "tool_errors", "destructive_calls", "tokens_in", "tokens_out", "position"),
 )
 _PLAIN = {"id": "conversation_id", "seconds": "latency_seconds", "time": "event_time"}
 _PLAIN |= dict(zip(_SAME, _SAME, strict=True))
-_NAMED = {"language": "language", "worst": "worst_criterion", "cluster": "cluster", "source": "source"}
+_NAMED = {
+    "language": "language",
+    "worst": "worst_criterion",
+    "problem_type": "problem_type",
+    "source": "source",
+}
 
 
 def columns(
@@ -285,7 +300,7 @@ def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[An
 
 
 _LEVELS = {"whole": False, "by_turn": True}
-_COLUMN_OF = {"PASS": "passed", "FAIL": "failed", None: "unscored"}
+_COLUMN_OF = {"PASS": "passed", "FAIL": "failed", None: "no_score"}
 
 
 # Figures of tools, and which expected call an actual one stands for, from transcripts.

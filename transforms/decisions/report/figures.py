@@ -18,7 +18,7 @@ from turnwise.schemas.report import (
     Sentence,
     Slice,
     SliceFigure,
-    Unscored,
+    WithoutScore,
 )
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
@@ -42,19 +42,23 @@ _IDS_SHOWN = 3
 
 
 def problem_sentences(run: ReportRun, versions: Sequence[ReportVersion]) -> Iterator[str]:
-    """Yields why a run cannot be relied on: gates, lost records, too few verdicts, gaps, no transcripts."""
+    """Yields why a run cannot be relied on: gates, rejections, too few verdicts, gaps, no transcripts."""
     name = run.run_id
     if run.exit_status:
         why = "; ".join(run.problems) or "it does not say why"
         yield f"{name} ended with exit status {run.exit_status}: {why}."
-    lost = _count(run, "lost_records"), _count(run, "lost_conversations"), _count(run, "lost_cases")
-    if any(lost):
+    rejected = (
+        _count(run, "rejected_records"),
+        _count(run, "rejected_conversations"),
+        _count(run, "rejected_cases"),
+    )
+    if any(rejected):
         what = ("record", "conversation", "eval case")
-        parts = [_counted(number, noun) for number, noun in zip(lost, what, strict=True) if number]
+        parts = [_counted(number, noun) for number, noun in zip(rejected, what, strict=True) if number]
         listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-        yield f"{name} lost {listed}; they are in no figure."
+        yield f"{name} rejected {listed}; they are in no figure."
     decided = sum(version.passed + version.failed for version in versions)
-    everything = sum(version.conversations for version in versions) + _count(run, "lost_conversations")
+    everything = sum(version.conversations for version in versions) + _count(run, "rejected_conversations")
     if everything and decided / everything < LEAST_COVERAGE:
         few, have, rest = (f"only {decided}", "have", "the others") if decided else ("none", "has", "them")
         yield (
@@ -119,8 +123,12 @@ def _capital(text: str) -> str:
 def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
     what = _counted(figure.passed + figure.failed, row.level)
     name = "" if row.name == STATUS else f" {row.name}"
-    rest = f"; {figure.unscored:,} not decided" if row.name == STATUS else f"; {figure.unscored:,} not scored"
-    rest = rest if figure.unscored else ""
+    rest = (
+        f"; {figure.no_score:,} without a verdict"
+        if row.name == STATUS
+        else f"; {figure.no_score:,} without a score"
+    )
+    rest = rest if figure.no_score else ""
     if figure.share is None or figure.low is None or figure.high is None:
         return f"no conversation has a verdict{rest}"
     interval = f"{percent(figure.share)}, {percent(figure.low)} to {percent(figure.high)}"
@@ -128,19 +136,19 @@ def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
 
 
 def coverage_sentence(
-    run: ReportRun, versions: Sequence[ReportVersion], unscored: int, scores: int
+    run: ReportRun, versions: Sequence[ReportVersion], no_score: int, scores: int
 ) -> Sentence:
     """Returns the balance of a run: what came in, and what became of all of it."""
-    passed, failed, undecided = (
-        sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "undecided")
+    passed, failed, no_verdict = (
+        sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
     )
-    lost = _count(run, "lost_conversations")
+    rejected = _count(run, "rejected_conversations")
     records = _counted(_count(run, "records"), "record")
     text = (
-        f"{records} = {_count(run, 'parsed_records'):,} read + {_count(run, 'lost_records'):,} lost. "
-        f"{_counted(passed + failed + undecided + lost, 'conversation')} = {passed:,} passed "
-        f"+ {failed:,} failed + {undecided:,} not decided + {lost:,} lost. "
-        f"{_counted(scores, 'score')} = {scores - unscored:,} with a value + {unscored:,} not scored."
+        f"{records} = {_count(run, 'parsed_records'):,} read + {_count(run, 'rejected_records'):,} rejected. "
+        f"{_counted(passed + failed + no_verdict + rejected, 'conversation')} = {passed:,} passed "
+        f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. "
+        f"{_counted(scores, 'score')} = {scores - no_score:,} with a value + {no_score:,} without a score."
     )
     parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
     usage = run.judge.get("usage")
@@ -324,7 +332,7 @@ _EXAMPLES = 10
 _ROWS = 25
 
 
-def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscored]:
+def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[WithoutScore]:
     """Returns scores without a value and verdicts not reached, by reason, most frequent first.
 
     Places in the reading order of `entries` are given as examples.
@@ -344,9 +352,9 @@ def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscore
             if len(own) < _EXAMPLES and place not in own:
                 own.append(place)
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    found = [Unscored(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
+    found = [WithoutScore(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
     rest = sum(number for _, number in ranked[_MOST_REASONS:])
-    return [*found, Unscored("", -1, "other reasons", rest, [])] if rest else found
+    return [*found, WithoutScore("", -1, "other reasons", rest, [])] if rest else found
 
 
 def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
@@ -417,7 +425,7 @@ _MOST_TURNS = 50
 class _Sum(Struct):
     """Scores of one criterion, one level and one version; values and outcomes by case."""
 
-    unscored: int = 0
+    no_score: int = 0
     passed: int = 0
     failed: int = 0
     values: dict[str, GroupSum] = field(default_factory=dict)
@@ -425,7 +433,7 @@ class _Sum(Struct):
 
     def add(self, value: float | None, outcome: str | None, special: Sequence[float], case: str) -> None:
         if value is None:
-            self.unscored += 1
+            self.no_score += 1
         elif value not in special:
             self._add(self.values, case, value)
         if outcome in ("PASS", "FAIL"):
@@ -536,13 +544,13 @@ def _figure(
     interval = grouped_share_interval(groups) if has_outcomes else grouped_mean_interval(groups, scale)
     low, high = interval or (None, None)
     by_turn = [
-        (one.shown, one.scored + one.unscored)
+        (one.shown, one.scored + one.no_score)
         for one in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
     ]
     return CriterionFigure(
-        count=own.scored + own.unscored,
+        count=own.scored + own.no_score,
         scored=own.scored,
-        unscored=own.unscored,
+        no_score=own.no_score,
         errors=errors,
         passed=own.passed,
         failed=own.failed,

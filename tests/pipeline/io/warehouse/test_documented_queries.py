@@ -65,7 +65,7 @@ def test_metrics_of_versions_by_day(found: list[Rows]) -> None:
         "app_version": "v2",
         "criterion": "hallucinations_v1",
         "scores": 3,
-        "unscored": 3,
+        "no_score": 3,
         "mean": None,
         "pass_rate": None,
     }

@@ -53,7 +53,7 @@ def conversation_row(run: str, name: str, user: str | None) -> Any:
     """Returns a row of `conversations`."""
     call = {"name": "look_up", "args": {"document": "X4711", "holder": name, "copies": 2.0}}
     turn = {"index": 0, "user": _said(name), "agent": "I have noted it.", "tool_calls": [call]}
-    row = {"run_id": run, "conversation_id": name, "user_id": user, "harm": 1.0, "tags": []}
+    row = {"run_id": run, "conversation_id": name, "user_id": user, "severity_score": 1.0, "tags": []}
     return {**_empty(ConversationRow), **row, "transcript": {"turns": [turn]}, "why": _said(name)}
 
 
@@ -74,7 +74,7 @@ def _failure(run: str, position: int, record: str) -> Any:
 
 
 def _metric(run: str) -> Any:
-    numbers = dict.fromkeys(("count", "scored", "unscored", "errors", "pass_count", "fail_count"), 1)
+    numbers = dict.fromkeys(("count", "scored", "no_score", "errors", "pass_count", "fail_count"), 1)
     row = {
         "run_id": run,
         "criterion": "safety_v1",
@@ -104,7 +104,7 @@ def put_run(
     app: str = APP,
     ends: bool = True,
 ) -> Execution:
-    """Writes a run with a conversation for each of `people` (conversation -> user), and what it lost."""
+    """Writes a run with a conversation for each of `people` (conversation -> user), and what it rejected."""
     execution, document = Execution(run, number, app, "2026-11-01"), {**ENDED, "to_read": []}
     document["to_read"] = [{"conversation_id": name, "why": _said(name)} for name in people]
     records = [f'{{"id": "{name}", "user": "{user}", "text": "{_said(name)}' for name, user in people.items()]

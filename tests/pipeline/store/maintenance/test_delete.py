@@ -77,7 +77,7 @@ def test_a_user_is_deleted_with_all_conversations(filled: str, tend: Callable[..
 
 
 def logs() -> str:
-    """Returns conversations of two users, one of which lost a record, and a line that breaks off."""
+    """Returns conversations of two users, one of which rejected a record, and a line that breaks off."""
     lines = [
         {
             "conversation_id": f"talk {user}",
@@ -89,8 +89,10 @@ def logs() -> str:
         }
         for user in ("ann@acme.example", "bob@acme.example")
     ]
-    lost = {"conversation_id": "c-9", "user_id": "ann@acme.example", "turns": [{"user": 7}]}
-    return "\n".join(map(json.dumps, [*lines, lost])) + '\n{"user_id": "ann@acme.example", "turns": [{"us\n'
+    rejected = {"conversation_id": "c-9", "user_id": "ann@acme.example", "turns": [{"user": 7}]}
+    return (
+        "\n".join(map(json.dumps, [*lines, rejected])) + '\n{"user_id": "ann@acme.example", "turns": [{"us\n'
+    )
 
 
 def test_nothing_of_a_user_is_left_of_a_run(
@@ -103,7 +105,7 @@ def test_nothing_of_a_user_is_left_of_a_run(
     assert tend("delete", "user", "ann@acme.example").status == 0
     assert not holds(store_url, "ann@acme") and holds(store_url, "bob@acme") and tend("check").status == 0
     listed = json.loads(tend("runs", "--json").out)
-    assert (listed["lost"], listed["failures"]) == (2, 2)
+    assert (listed["rejected"], listed["failures"]) == (2, 2)
     assert tend("delete", "user", "bob@acme.example").status == 0
     assert not holds(store_url, "acme") and not holds(store_url, "dź")
 

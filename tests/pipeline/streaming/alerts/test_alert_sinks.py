@@ -23,7 +23,7 @@ from turnwise.schemas.config import Alert, ConfigError
 
 ROOT = Path(__file__).parents[4]
 ALERT = Alert(
-    *("alerts/a-1", "quality", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", None, "evaluation_status"),
+    *("alerts/a-1", "quality", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", None, "verdict"),
     *("conversation", "pass_rate", 0.5, 40, "below", 0.8, None, None, None, "schlecht: größer 東京"),
 )
 OTHER = replace(ALERT, name="alerts/a-2", app_version="v2")

@@ -216,9 +216,9 @@ def test_a_stream_that_is_killed_counts_every_message_once_and_alerts_once(servi
         service.send_signal(signal.SIGUSR1)
     assert sorted(results(tmp_path)) == sorted(f"c{number}" for number in range(60))
     counts = json.loads((tmp_path / "out/run.json").read_text())["counts"]
-    assert (counts["records"], counts["results"], counts["lost_records"]) == (62, 60, 2)
+    assert (counts["records"], counts["results"], counts["rejected_records"]) == (62, 60, 2)
     rows = map(json.loads, (tmp_path / "out/metrics_by_app_version.jsonl").open())
-    assert [row["conversations"] for row in rows if row["criterion"] == "evaluation_status"] == [60]
+    assert [row["conversations"] for row in rows if row["criterion"] == "verdict"] == [60]
     pulled = service.subscriber.pull(subscription="projects/p/subscriptions/alerts", max_messages=9)
     assert [found.message.attributes["rule"] for found in pulled.received_messages] == ["low"]
 

@@ -11,11 +11,11 @@ BUSY = Snapshot(3725.9, (1234.56, 6172.0), 98765, 60, 43, 12_000_000, 7, [], {"v
 
 def status_row(version, conversations):
     return {
-        **{"app_version": version, "criterion": "evaluation_status", "level": "conversation"},
+        **{"app_version": version, "criterion": "verdict", "level": "conversation"},
         **{
             "conversations": conversations,
             "turns": 2 * conversations,
-            "unscored": 1,
+            "no_score": 1,
             "sampled_out": 0,
             "unit": "score",
             "repeats": None,
@@ -26,7 +26,7 @@ def status_row(version, conversations):
 
 
 def criterion_row(version, mean):
-    own = {"criterion": "response_match_score", "mean": mean, "unscored": 1}
+    own = {"criterion": "response_match_score", "mean": mean, "no_score": 1}
     return {**status_row(version, 4), **own}
 
 
@@ -64,5 +64,5 @@ def test_below_stands_the_newest_window_by_app_version():
     assert table["conversations"][1:] == ["5", "6"]
     assert table["pass rate"][2:] == ["50%", "(2", "of", "4,", "20%", "to", "80%)"] * 2
     assert table["response_match_score"][1:] == ["0.750", "-"]
-    assert table["unscored"][1:] == ["1", "1"] and table["failures"][1:] == ["3", "0"]
+    assert table["no_score"][1:] == ["1", "1"] and table["failures"][1:] == ["3", "0"]
     assert not any("turn_latency" in line for line in lines), "nothing was measured"

@@ -51,8 +51,8 @@ def rows(tmp_path):
         return [
             (row["window_start"][11:16], row["app_version"], row[column], row["revision"])
             for row in found
-            if row["criterion"] in ("evaluation_status", "c")
-            and (row["criterion"] == "evaluation_status") == (table != "metrics_by_turn")
+            if row["criterion"] in ("verdict", "c")
+            and (row["criterion"] == "verdict") == (table != "metrics_by_turn")
         ]
 
     return read
@@ -93,7 +93,7 @@ def test_a_row_that_a_revision_overtook_before_a_crash_goes(files, rows):
 
 def test_the_newest_window_is_what_there_is_to_see(files):
     metrics = files(window(1), window(2, start=7200.0), window(3, start=7200.0, version="v2"))
-    shown = [r for r in metrics.window_rows() if r["criterion"] == "evaluation_status"]
+    shown = [r for r in metrics.window_rows() if r["criterion"] == "verdict"]
     assert [(row["app_version"], row["conversations"]) for row in shown] == [("v1", 2), ("v2", 3)]
 
 

@@ -95,12 +95,12 @@ def test_an_older_revision_changes_nothing(opened, new_outcome, first, second):
 
 
 def test_a_lost_record_is_lost_once(opened, new_outcome):
-    lost = new_outcome("-", 1, is_scored=False, failures=1)
-    opened.commit(lost)
-    opened.commit(lost)
-    opened.reopen().commit(lost, new_outcome("-", 2, is_scored=False, failures=1))
+    rejected = new_outcome("-", 1, is_scored=False, failures=1)
+    opened.commit(rejected)
+    opened.commit(rejected)
+    opened.reopen().commit(rejected, new_outcome("-", 2, is_scored=False, failures=1))
     assert len(opened.rows("failures")) == 2
-    assert opened.store.counts["lost_records"] == 2
+    assert opened.store.counts["rejected_records"] == 2
 
 
 def test_parts_of_one_record_are_lost_each(opened, new_outcome):
@@ -188,9 +188,9 @@ def test_a_directory_as_a_crash_leaves_it(opened, new_outcome, tmp_path):
 
 def test_a_database_that_cannot_be_written_is_an_error_of_the_disk(opened, new_outcome):
     other = sqlite3.connect(opened.directory / "progress.sqlite", isolation_level=None)
-    other.execute("DROP TABLE lost")
+    other.execute("DROP TABLE rejected")
     other.close()
-    with pytest.raises(OSError, match=r"progress\.sqlite: no such table: lost"):
+    with pytest.raises(OSError, match=r"progress\.sqlite: no such table: rejected"):
         opened.commit(new_outcome("-", 1, is_scored=False, failures=1))
 
 
@@ -213,7 +213,7 @@ def merged(states):
     return total
 
 
-def lost(new_outcome, position, revision, digest, events=b"[1]"):
+def rejected(new_outcome, position, revision, digest, events=b"[1]"):
     fields = {"failures": 2, "is_scored": False, "digest": digest, "events": events}
     return new_outcome("a", position, revision=revision, **fields)
 
@@ -222,12 +222,12 @@ def test_a_lost_closing_takes_the_place_of_a_result_and_is_withdrawn_in_turn(ope
     for step in range(2):
         opened.commit(new_outcome("a", 2 * step + 1, events=b"[1]", revision=step, failures=1))
         counts = stream_counts(opened.store.counts)
-        assert (counts["results"], counts["lost_conversations"], counts["lost_records"]) == (1, 0, 0)
+        assert (counts["results"], counts["rejected_conversations"], counts["rejected_records"]) == (1, 0, 0)
         assert counts["failures"] == {"score: ValueError": 1}
         assert opened.store.sums.totals["v1"].conversations == 1
-        opened.commit(lost(new_outcome, 2 * step + 2, step + 1, b"b"))
+        opened.commit(rejected(new_outcome, 2 * step + 2, step + 1, b"b"))
         counts = stream_counts(opened.store.counts)
-        assert (counts["results"], counts["lost_conversations"], counts["lost_records"]) == (0, 1, 0)
+        assert (counts["results"], counts["rejected_conversations"], counts["rejected_records"]) == (0, 1, 0)
         assert counts["failures"] == {"parse: ValueError": 2} and opened.store.sums.totals == {}
         assert opened.store.sums.all() == [] and opened.reopen().store.sums.totals == {}
     opened.store.compact()
@@ -239,7 +239,7 @@ def test_a_lost_closing_takes_the_place_of_a_result_and_is_withdrawn_in_turn(ope
 
 
 def test_events_of_a_lost_conversation_go_on_after_a_restart(opened, new_outcome):
-    opened.commit(lost(new_outcome, 1, 0, b"a", b"[1,2]"), new_outcome("b", 2, revision=4, events=b"[3]"))
+    opened.commit(rejected(new_outcome, 1, 0, b"a", b"[1,2]"), new_outcome("b", 2, revision=4, events=b"[3]"))
     sessions = opened.reopen().store.earlier
     found = sessions.session("a")
     assert (found.revision, found.events, found.closed_at) == (-1, b"[1,2]", 7200.0)
@@ -295,7 +295,7 @@ def test_a_pruned_conversation_that_comes_again(opened, new_outcome):
     rows = [(row["error_type"], row["position"], row["conversation_id"]) for row in opened.rows("failures")]
     assert rows == [("LateEventError", 3, "a"), ("LateEventError", 4, "other")]
     counts = stream_counts(opened.store.counts)
-    assert (counts["repeated"], counts["lost_conversations"], counts["results"]) == (1, 2, 1)
+    assert (counts["repeated"], counts["rejected_conversations"], counts["results"]) == (1, 2, 1)
 
 
 def test_a_forgotten_name_is_forgotten_in_the_end(opened, new_outcome):

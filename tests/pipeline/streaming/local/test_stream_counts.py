@@ -4,7 +4,7 @@ from turnwise.pipeline.report.terminal import balance_text
 from turnwise.pipeline.streaming.local.counts import stream_counts
 
 COUNTS = {
-    **{"records": 10, "lost_records": 2, "results": 6, "lost_conversations": 1, "lost_cases": 3},
+    **{"records": 10, "rejected_records": 2, "results": 6, "rejected_conversations": 1, "rejected_cases": 3},
     **{"replaced": 4, "repeated": 5},
     **{"failure parse: ValueError": 2, "failure score: KeyError": 7, "failure a: B": 2},
     **{"version v1": 7, "version ": 1, "finding OffsetError": 3},

@@ -277,11 +277,11 @@ def test_an_export_without_spans_is_a_finding(record: Any) -> None:
 
 
 def test_spans_without_a_trace_are_a_failure_beside_the_others() -> None:
-    lost: list[Any] = []
+    rejected: list[Any] = []
     without = {**SPANS[1], "traceId": "0" * 32}
-    found = turnwise.read_conversations([export([*SPANS, without])], on_failure=lost.append)
+    found = turnwise.read_conversations([export([*SPANS, without])], on_failure=rejected.append)
     assert [msgspec.to_builtins(one) for one in found] == WHOLE
-    assert ["name no trace" in row["message"] for row in lost] == [True]
+    assert ["name no trace" in row["message"] for row in rejected] == [True]
 
 
 def test_content_that_was_not_captured_is_unknown_and_said() -> None:

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.criteria.responses import CoherenceReply
-from turnwise.transforms.decisions.comparison.collect import ruler_of
+from turnwise.transforms.decisions.comparison.collect import judge_of
 from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Prompt, Question
 from turnwise.transforms.judging.limits import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts import asked_schema
@@ -17,8 +17,8 @@ TABLE = [
     # answers of the cheap judge, cascade, answer of the other one; value, who decided, why
     (["Y"], {}, "N", 1.0, None),
     (["Y", "N", "Y"], {}, "N", 0.0, ("votes", "its 3 answers differ")),
-    (["U"], {}, "N", 0.0, ("unscored", "HTTP 500")),
-    (["U"], {}, "U", None, ("unscored", "HTTP 500")),
+    (["U"], {}, "N", 0.0, ("no_score", "HTTP 500")),
+    (["U"], {}, "U", None, ("no_score", "HTTP 500")),
     (["Y", "N", "Y"], {}, "U", None, ("votes", "its 3 answers differ")),
     (["Y:80"], {"num_samples": 1, "min_confidence": 80}, "N", 1.0, None),
     (
@@ -43,7 +43,7 @@ TABLE = [
         ("votes", "1 of its 3 answers cannot be used: HTTP 500"),
     ),
     (["N", "Y"], {"num_samples": 2}, "Y", 1.0, ("votes", "it gave 1 answer, and 2 are needed")),
-    (["U:99"], {"num_samples": 1, "min_confidence": 80}, "N", 0.0, ("unscored", "HTTP 500")),
+    (["U:99"], {"num_samples": 1, "min_confidence": 80}, "N", 0.0, ("no_score", "HTTP 500")),
     (["Y:10", "N:99", "N:99"], {"min_confidence": 80}, "Y", 1.0, ("votes", "its 3 answers differ")),
 ]
 
@@ -114,8 +114,8 @@ def test_only_the_first_judge_is_asked_for_its_confidence(judged):
     )
     added = first.prompt.instructions.removeprefix(second.prompt.instructions)
     assert added.startswith("\n\nLast, state in `confidence`")
-    ruler = {"value": score.value, "judge": asdict(score.judge)}
-    assert ruler_of(ruler) == "cheap > dear, final_response_match/2+confidence"
+    scale = {"value": score.value, "judge": asdict(score.judge)}
+    assert judge_of(scale) == "cheap > dear, final_response_match/2+confidence"
     fields = list(first.reply_model.model_fields)
     assert fields == [*second.reply_model.model_fields, "confidence"]
     assert (first.if_unsure, second.if_unsure) == (False, True)

@@ -75,10 +75,10 @@ def figures(scores, prices=PRICES, candidates=False):
 
 
 def test_a_cascade():
-    went_on = [cascade("votes"), cascade("unscored", cached=3)]
+    went_on = [cascade("votes"), cascade("no_score", cached=3)]
     found = figures([cascade(dear=SPARED), cascade(dear=SPARED), *went_on])
     assert (found["first"], found["questions"], found["went_on"]) == ("cheap", 4, 2)
-    assert found["unsure"] == {"votes": 1, "confidence": 0, "unscored": 1}
+    assert found["unsure"] == {"votes": 1, "confidence": 0, "no_score": 1}
     assert found["saved"]["calls"] == 2 * 5 - 9
     assert found["saved"]["tokens"] == 2 * 600 - 4 * 36
     assert found["saved"]["cost"] == pytest.approx((2 * (50_000 + 100_000) - 4 * (30 + 12)) / 1e6)
