@@ -35,7 +35,7 @@ class CriterionUse(msgspec.Struct):
     Attributes:
         applies: What it needs beside the logs.
         conversations: Number of the tried conversations to which this applies.
-        why: Why it is not scored; null: it is, or its judge would be asked.
+        why: Why it has no score; null: it is, or its judge would be asked.
     """
 
     criterion: str

@@ -167,6 +167,7 @@ class Conversations(msgspec.Struct, frozen=True):
         language: Places of languages; -1: not stated.
         worst: Place of the worst criterion's name; -1: none failed.
         worst_turn: Its 0-based turn; None: the whole conversation.
+        severity: `critical`, `high`, `medium` or `low`; None: nothing went wrong.
         severity_score: What decides the order, at least 0.
         severity_reason: What it consists of.
         problem_label: What conversations of the same problem type have in common.
@@ -192,6 +193,7 @@ class Conversations(msgspec.Struct, frozen=True):
     worst: list[int]
     worst_turn: list[int | None]
     why: list[str | None]
+    severity: list[str | None]
     severity_score: list[float]
     severity_reason: list[str | None]
     problem_label: list[str | None]
@@ -282,7 +284,7 @@ class Report(msgspec.Struct, frozen=True):
         sentences: The first screen, problems first.
         coverage: One sentence per run that balances records, conversations and scores.
         comparisons: The first version with each other one.
-        no_score: What was not scored, by reason.
+        no_score: What has no score, by reason.
         failures: Failures and findings, by kind.
         names: Texts that columns name by place.
         read_first: Places of the conversations to read first, at most three of a problem type.

@@ -139,12 +139,12 @@ class ConversationRow(TypedDict):
     app_version: Annotated[str | None, "Version of the agent; null: the log does not state it."]
     language: Annotated[str | None, "Language of the conversation (BCP 47)."]
     tags: Annotated[list[str], "Tags of the conversation and of its case."]
-    verdict: Annotated[str | None, "PASS or FAIL; null: not decided."]
-    reason: Annotated[str | None, "Why it is not decided, or why it fails whatever its scores."]
+    verdict: Annotated[str | None, "PASS or FAIL; null: no verdict."]
+    reason: Annotated[str | None, "Why there is no verdict, or why it fails whatever its scores."]
     sampled_out: Annotated[
         list[str],
         "Judged criteria that a sample rate left out, and `verdict` if one of them takes part in "
-        "the verdict, which is not decided then.",
+        "the verdict, which is missing then.",
     ]
     ended: Annotated[
         str | None,
@@ -159,6 +159,11 @@ class ConversationRow(TypedDict):
         str | None,
         "Why it should be read, in one line of at most 200 characters; turns are counted from 0. Null: it "
         "passed, and nothing failed.",
+    ]
+    severity: Annotated[
+        str | None,
+        "How bad what went wrong is: `critical`, `high`, `medium` or `low`; null: nothing failed, and it "
+        "passed or was sampled out.",
     ]
     severity_score: Annotated[
         float,
@@ -310,7 +315,7 @@ class ResultRow(TypedDict):
         str | None, "Digest of what its eval case, or the record itself, expects, as in `conversations-*`."
     ]
     app_version: Annotated[str | None, "Version of the agent; null: the log does not state it."]
-    verdict: Annotated[str | None, "The verdict, PASS or FAIL; null: not decided."]
+    verdict: Annotated[str | None, "The verdict, PASS or FAIL; null: no verdict."]
     result: Annotated[JsonObject, "A CES EvaluationResult in proto3 JSON."]
 
 

@@ -163,11 +163,16 @@ class RunFile(msgspec.Struct, frozen=True):
     bytes: int
 
 
+FORMAT_VERSION = 2
+"""Of `run.json` and the tables of a run. Increase it with every name that changes its meaning or goes."""
+
+
 class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `run.json`, as far as programs read it.
 
     Attributes:
         create_time: Start of the run, RFC 3339 in UTC.
+        format_version: That of its tables, too; 1: written before versions were stated.
         output_format: Format of the tables, which is the suffix of their files.
         config: The parsed config with its defaults.
         criteria: Name of a criterion -> its parameters with their defaults.
@@ -185,6 +190,7 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: str
     create_time: str
+    format_version: int = 1
     input: list[str]
     output_format: str
     config: JsonObject

@@ -75,6 +75,11 @@ are missing, wrong or not expected. `no_verdict`: a conversation without a verdi
 
 CRITERION_SEVERITY_REASONS: Final[tuple[str, ...]] = get_args(CriterionSeverityReason)
 SEVERITY_REASONS: Final[tuple[SeverityReason, ...]] = get_args(SeverityReason)
+SEVERITIES: Final[dict[SeverityReason, str]] = {
+    "destructive": "critical", "safety": "critical", "false_claims": "high", "missing_writes": "high",
+    "unsupported": "medium", "expectations": "medium", "text": "low", "other": "low", "no_verdict": "low",
+}  # fmt: skip
+"""How bad what went wrong is, by its reason."""
 SEVERITY_WEIGHTS: Final[dict[SeverityReason, int]] = {
     term: 3**i for i, term in enumerate(reversed(SEVERITY_REASONS))
 }

@@ -29,7 +29,7 @@ from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.schemas.run import time_text
+from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.comparison.collect import compared_versions
 from turnwise.transforms.decisions.run import Run
 
@@ -145,6 +145,7 @@ def _to_read(row: Mapping[str, object]) -> JsonObject:
         "eval_id",
         "verdict",
         "why",
+        "severity",
         "severity_score",
         "severity_reason",
         "problem_type",
@@ -168,6 +169,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
     config["judge"]["cache"] = shown_place(config["judge"]["cache"] or "") or None
     return {
         "run_id": settings.run.run_id,
+        "format_version": FORMAT_VERSION,
         "create_time": settings.run.create_time,
         "date": settings.date,
         "input": list(map(shown_place, settings.input)),

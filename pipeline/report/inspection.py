@@ -145,7 +145,7 @@ def _criteria(files: Sequence[FileInspection], width: int) -> Iterator[str]:
         if use.applies == "no":
             reasons.setdefault(use.why or "", []).append(use.criterion)
     for why, names in reasons.items():
-        yield from wrapped(f"  not scored: {', '.join(names)}: {printable(why)}", width, " " * 4)
+        yield from wrapped(f"  no score: {', '.join(names)}: {printable(why)}", width, " " * 4)
 
 
 class Suggestion(NamedTuple):

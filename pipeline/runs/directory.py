@@ -20,7 +20,7 @@ from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
 from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
-from turnwise.schemas.run import RUN_FILE, RunDocument, RunFile
+from turnwise.schemas.run import FORMAT_VERSION, RUN_FILE, RunDocument, RunFile
 from turnwise.transforms.decisions.run import Run
 
 REPORT_FILE = "report.html"
@@ -138,9 +138,15 @@ def _document(directory: str) -> RunDocument:
         if not path_exists(path):
             raise ConfigError(f"{directory}: {_no_run(directory)}")
         with open_path(path) as file:
-            return msgspec.json.decode(file.read(), type=RunDocument)
+            document = msgspec.json.decode(file.read(), type=RunDocument)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+    if document.format_version != FORMAT_VERSION:
+        raise ConfigError(
+            f"{path}: is of format {document.format_version}, this turnwise reads format {FORMAT_VERSION}: "
+            "score the logs again, or use the version that wrote it"
+        )
+    return document
 
 
 def _no_run(directory: str) -> str:

@@ -42,7 +42,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, columns
 
-SCHEMA_VERSION = 18
+SCHEMA_VERSION = 19
 """Increase it with every change of a table, view or index: a store of another version is refused.
 
 A new column of scores or metrics that is a text or a number is one: `SCORE_COLUMNS` and `METRIC_COLUMNS`.
@@ -181,9 +181,8 @@ FAILURE_ROWS = _table(
 
 CONVERSATION_ROWS = _table(
     "conversation_rows",
-    texts="name app evaluation_run conversation_id eval_id version_id verdict severity_reason problem_type "
-    "why "
-    "event_time case_digest user_id content",
+    texts="name app evaluation_run conversation_id eval_id version_id verdict severity_reason "
+    "problem_type why event_time case_digest user_id content",
     numbers="execution update_nanos",
     fractions="severity_score",
     key="name execution",

@@ -123,7 +123,7 @@ class ReadFirst(NamedTuple):
 
 
 def verdict_counts(connection: Connection, run: str, version: str | None = None) -> dict[str, int]:
-    """Returns verdict ("": not decided) -> number of conversations of a run, or a version (its id) of it."""
+    """Returns verdict ("": none) -> number of conversations of a run, or a version (its id) of it."""
     column = CONVERSATIONS.c.verdict
     query = select(column, func.count()).where(*_of_version(run, version)).group_by(column)
     return {verdict: count for verdict, count in connection.execute(query)}

@@ -65,7 +65,7 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict, run: RunInfo
         message["evaluationStatus"] = verdict.status
     if verdict.reasons and state != "RUNNING":
         text, info = "; ".join(verdict.reasons), {"sessionId": sample.conversation.conversation_id}
-        message["errorInfo"] = {"errorMessage": text if verdict.status else f"not decided: {text}", **info}
+        message["errorInfo"] = {"errorMessage": text if verdict.status else f"no verdict: {text}", **info}
         if state != "ERROR":
             kind = "RUNTIME_FAILURE" if verdict.status else "METRIC_CALCULATION_FAILURE"
             message["errorInfo"]["errorType"] = kind

@@ -42,7 +42,7 @@ HALLUCINATION_LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim 
 """CES's labels of the scores."""
 UNDECIDED = "Undecided"
 """Label of a value of the local judge that no number or negation decides, and that is not probable."""
-INCOMPARABLE = "the local judge cannot tell: the evidence is no prose in the language of the answer"
+INCOMPARABLE = "the local judge is unsure: the evidence is no prose in the language of the answer"
 """Why the local judge leaves an answer without a score."""
 
 Justification = Literal["justified", "not_justified", "no_claim"]

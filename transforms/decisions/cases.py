@@ -26,6 +26,7 @@ _OF_ROWS = (
         "ended",
         "worst_criterion",
         "why",
+        "severity",
         "severity_score",
         "severity_reason",
         "problem_type",

@@ -283,7 +283,7 @@ class Trial(NamedTuple):
     """What a criterion needs to score a conversation.
 
     Attributes:
-        why: Why it is not scored; None: it is, or a judge would be asked.
+        why: Why it has no score; None: it is, or a judge would be asked.
     """
 
     applies: Applies

@@ -28,7 +28,7 @@ class Repeats(Struct):
     is_full: bool = False
 
     def add(self, case: str, outcomes: Iterable[tuple[str, Outcome | None]]) -> None:
-        """Counts one run of a case, by criterion; a run that is not decided does not count."""
+        """Counts one run of a case, by criterion; a run without a verdict does not count."""
         if not self.is_full:
             decided = {name: (1, int(o == "PASS")) for name, o in outcomes if o in ("PASS", "FAIL")}
             self._add_runs(case, decided)

@@ -7,6 +7,7 @@ from turnwise.schemas.conversation import Turn
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score import SEVERITIES
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.mentions import ToolCatalog
 from turnwise.transforms.matching.sample import stated_task
@@ -76,6 +77,7 @@ class Reviewer:
             "worst_criterion": worst.criterion if worst else None,
             "worst_turn": worst_turn,
             "why": why,
+            "severity": SEVERITIES[worst.term] if worst else None,
             "severity_score": severity_of(problems) if worst else 0.0,
             "severity_reason": worst.term if worst else None,
             "problem_type": problem_type,

@@ -337,7 +337,7 @@ _SHOWN = 5
 
 
 class Verdict(NamedTuple):
-    """PASS or FAIL; None: not decided, for `reasons`."""
+    """PASS or FAIL; None: neither, for `reasons`."""
 
     status: Outcome | None
     reasons: tuple[str, ...] = ()
@@ -351,7 +351,7 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
     """Decides a scored conversation: by the rules of its case's dialect, or else by the criteria's gates.
 
     One that the agent's failure or a limit ended fails, whatever its scores, and so does one with a failed
-    answer. It is not decided while an answer is not finished, and if something other than the agent ended it.
+    answer. It has no verdict while an answer is not finished, and if something other than the agent ended it.
     Where calls or words may be missing in the log, or it ended in a way that is not known, it does not pass;
     nor does it where its last turn has no answer and the log does not say how it ended. One that sampling
     left out has no verdict, whatever is known of it: the others are a fair sample then.

@@ -67,7 +67,7 @@ def failure_text(checked: Checked) -> str:
 def _lines(checked: Checked) -> Iterator[str]:
     sample = checked.scored.sample
     held = f", eval case {sample.eval_case.eval_id}" if sample.eval_case else ""
-    status = "FAIL" if checked.failed or checked.verdict.status == "FAIL" else "not decided"
+    status = "FAIL" if checked.failed or checked.verdict.status == "FAIL" else "no verdict"
     yield f"conversation {sample.conversation.conversation_id}{held}: {status}"
     own = tuple(f"{result.criterion.name}: " for result in checked.no_score)
     yield from (f"  {reason}" for reason in checked.verdict.reasons if not reason.startswith(own))

@@ -116,7 +116,7 @@ def _is_let_off(result: CriterionScores, allowed: Collection[str]) -> bool:
 
 
 def has_no_score(result: CriterionScores) -> bool:
-    """Returns whether a criterion that applies could not be scored, or not decided, somewhere."""
+    """Returns whether a criterion that applies has no score or no outcome somewhere."""
     overall = result.overall
     is_gate = result.criterion.threshold is not None
     if result.errors or (is_gate and overall is not None and overall.outcome is None):

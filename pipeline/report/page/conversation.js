@@ -46,7 +46,7 @@ function facts(own) {
   const first = [
     own.problem_type < 0 ? null : ["kind", h("a", { href: fresh({ view: "conversations", problem_type: nameOf(own.problem_type) }), dir: "auto" },
       shown(own.problem_label ?? nameOf(own.problem_type)))],
-    own.severity_score ? ["severity_score", `${own.severity_score.toFixed(2)}${own.severity_reason ? ` (${shown(own.severity_reason)})` : ""}`] : null,
+    own.severity ? ["severity", `${own.severity}${own.severity_reason ? ` (${shown(own.severity_reason.replaceAll("_", " "))})` : ""}`] : null,
     ["turns", number(own.turns)],
     ["tool calls", `${number(own.tool_calls)}, ${counted(own.tool_errors, "error")}, ${number(own.destructive_calls)} destructive`],
     ["latency", quantity(own.seconds, "seconds")],

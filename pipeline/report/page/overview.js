@@ -80,7 +80,7 @@ function criterionRow(row) {
     ...row.figures.map((figure) => figureCell(row, figure, scale)),
     ...report.comparisons.map((one) => differenceCell(one, row)),
     turnsCell(row, scale),
-    unscoredCell(row),
+    noScoreCell(row),
   ];
 }
 
@@ -148,7 +148,7 @@ function turnsCell(row, scale) {
   return sparkline(values, row.unit === "score" ? scale : [0, most || 1], `${versionName(last)}: ${text.join(", ")}`);
 }
 
-function unscoredCell(row) {
+function noScoreCell(row) {
   const missing = row.figures.reduce((sum, figure) => sum + (figure?.no_score ?? 0), 0);
   const errors = row.figures.reduce((sum, figure) => sum + (figure?.errors ?? 0), 0);
   const text = [missing ? number(missing) : "0", errors ? counted(errors, "error") : null].filter(Boolean).join(", ");

@@ -17,7 +17,7 @@ from turnwise.schemas.rows import score_lines
 from turnwise.schemas.run import RUN_FILE, StreamRules
 from turnwise.transforms.beam.sessions import FORGOTTEN_SECONDS
 
-FORMAT = "3"
+FORMAT = "4"
 _ANEW = "restore a copy of the whole directory, or start again with --overwrite or another --output"
 _SHOWN = 3
 

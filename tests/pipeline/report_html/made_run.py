@@ -11,6 +11,7 @@ Row = dict[str, Any]
 
 DOCUMENT: Row = {
     "run_id": "run-1",
+    "format_version": 2,
     "create_time": "2026-05-01T09:00:00Z",
     "input": ["logs"],
     "output_format": "jsonl",

@@ -294,9 +294,9 @@ def _stays(margin: float, own: CriterionComparison, found: Sequence[_Open]) -> b
     interval, pairs = own.overall.interval, own.overall.pairs
     if interval is None or own.measure != "pass_rate":
         return False
-    gained = sum(one.number for one in found)
+    added = sum(one.number for one in found)
     high = interval.high if own.better_is == "more" else -interval.low
-    return (pairs * high + gained) / (pairs + gained) < -margin
+    return (pairs * high + added) / (pairs + added) < -margin
 
 
 def _unit(own: CriterionComparison) -> float:

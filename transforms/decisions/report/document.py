@@ -239,6 +239,7 @@ _SAME = (
         "ended",
         "worst_turn",
         "why",
+        "severity",
         "severity_score",
         "severity_reason",
         "problem_label",

@@ -236,7 +236,7 @@ CriterionOfVersion = tuple[str, VersionKey]
 """Criterion and version."""
 _CellKey = tuple[SliceKey, CriterionOfVersion]
 OutcomeCounts = dict[CriterionOfVersion, list[int]]
-"""Passed, failed, not scored."""
+"""Passed, failed, no score."""
 
 
 def outcomes(entry: Entry) -> dict[str, str | None]:
