@@ -361,8 +361,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 def compare_parser() -> OptionParser:
     """Returns the parser of `turnwise compare`."""
     options: OptionRows = (
-        ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories: baseline and candidate, or one of both"),
-        ("--versions", {"nargs": 2, "default": [], "metavar": ("BASELINE", "CANDIDATE")}, "app versions to compare; default: the last two"),
+        ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of baseline and candidate, or one"),
+        ("--versions", {"nargs": 2, "default": [], "metavar": ("BASELINE", "CANDIDATE")},
+         "app versions to compare; default: the last two"),
         ("--store", {"metavar": "URL"}, "compare versions, or runs, of a store"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
         ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),

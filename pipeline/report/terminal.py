@@ -622,9 +622,11 @@ def first_page_text(page: FirstPage) -> str:
 def summary_text(settings: RunSettings, figures: Figures) -> str:
     """Returns the table of app versions, what became of every record, and what the judge did."""
     counts, rows = figures.counts, figures.rows
+    # The table of differences has the criteria: no page shows two numbers under one name.
+    is_compared = figures.page is not None and figures.page.baseline is not None
     parts = [
         first_page_text(figures.page) if figures.page else "",
-        version_table(rows, settings.criteria_names, counts["failures_by_version"])
+        version_table(rows, () if is_compared else settings.criteria_names, counts["failures_by_version"])
         if rows
         else "no conversation was scored",
         figures.difference,

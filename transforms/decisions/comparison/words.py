@@ -132,8 +132,8 @@ def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
             rates.append((f"criteria.{name}.{SAMPLE_RATE}", own.criteria[name], other.criteria[name]))
         for what, before, after in rates:
             if before.get(SAMPLE_RATE) != after.get(SAMPLE_RATE):
-                rates = before.get(SAMPLE_RATE), after.get(SAMPLE_RATE)
-                yield f"{what}: {rates[0]} for the baseline, {rates[1]} for the candidate"
+                a_rate, b_rate = before.get(SAMPLE_RATE), after.get(SAMPLE_RATE)
+                yield f"{what}: {a_rate} for the baseline, {b_rate} for the candidate"
     for side in (a, b):
         found = Counter[str]()
         sampled_out = side.conversations.sampled_out
