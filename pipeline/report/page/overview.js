@@ -68,12 +68,13 @@ function sentences() {
   const problems = of(({ tone }) => tone === "problem");
   const said = of(({ tone }) => !["problem", "note"].includes(tone));
   const first = said.filter(({ criterion, tone }) => criterion === VERDICT || DECIDED.includes(tone));
-  const shownFirst = (first.length ? first : said).slice(0, SENTENCES);
+  // The headline has said it: the sentences of the criteria are folded below it.
+  const shownFirst = report.first_page?.baseline ? [] : (first.length ? first : said).slice(0, SENTENCES);
   const rest = said.filter((one) => !shownFirst.includes(one));
   return [
     problems.length ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.map(sentence)) : null,
-    h("ul", { class: "sentences", "aria-label": "Verdicts" }, shownFirst.map(sentence)),
-    folded(rest, report.comparisons.length ? ["criterion where nothing can be told yet", "criteria where nothing can be told yet"] : ["more sentence", "more sentences"]),
+    shownFirst.length ? h("ul", { class: "sentences", "aria-label": "Verdicts" }, shownFirst.map(sentence)) : null,
+    folded(rest, report.comparisons.length ? ["criterion in a sentence", "criteria in sentences"] : ["more sentence", "more sentences"]),
     folded(of(({ tone }) => tone === "note"), ["note on the comparison", "notes on the comparison"]),
   ];
 }

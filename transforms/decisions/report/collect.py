@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
 from turnwise.transforms.decisions.comparison.collect import version_order
@@ -103,7 +103,12 @@ def _sampled_out(rows: Iterable[MetricsByAppVersionRow]) -> int:
 
 
 def _idle(run: Run, measured: set[str], entries: Sequence[Entry]) -> list[str]:
-    """Returns the criteria with a threshold that applied to no conversation of a run that has some."""
+    """Returns the criteria with a threshold that applied to no conversation of a run that has some.
+
+    Those of the default config are left out: nobody asked for them.
+    """
+    if run.document.config.get("criteria") == DEFAULT_CRITERIA:
+        return []
     seen = measured | {score["criterion"] for entry in entries for score in entry.scores}
     return [name for name in run.document.thresholds if name not in seen] if entries else []
 

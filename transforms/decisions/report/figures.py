@@ -120,7 +120,7 @@ def verdict_sentences(
 
 def _capital(text: str) -> str:
     """Returns a text as a sentence; the name of a version at its beginning is left as it is."""
-    return f"{text[:1].upper()}{text[1:]}." if text.startswith("cannot") else f"{text}."
+    return f"{text[:1].upper()}{text[1:]}." if text.startswith("inconclusive") else f"{text}."
 
 
 def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
