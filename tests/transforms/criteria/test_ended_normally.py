@@ -99,7 +99,7 @@ def test_another_failure_than_the_agents_decides_nothing(turn, decided):
     result = found.results[0]["result"]
     assert found.verdict.status is None and "evaluationStatus" not in result
     assert result["executionState"] == "ERROR"
-    assert result["errorInfo"]["errorMessage"].startswith("not decided: the conversation broke off, and not")
+    assert result["errorInfo"]["errorMessage"].startswith("no verdict: the conversation broke off, and not")
     assert found.scored.scores[0].overall.outcome is not None
 
 
