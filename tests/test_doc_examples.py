@@ -253,6 +253,18 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(name: str, place: Path) ->
                 scope.update(run_session(block, scope) if is_session(block) else run_alone(block))
 
 
+def test_the_cells_of_the_notebook_run_and_hold_no_output(place: Path) -> None:
+    notebook = json.loads((ROOT / "docs/notebook.ipynb").read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    scope: dict[str, Any] = {}
+    with working_in(place):
+        for cell in cells:
+            assert cell["outputs"] == []
+            exec("".join(cell["source"]), scope)
+    assert (place / "report.html").is_file()
+    assert [row["conversation_id"] for row in scope["failing"]] == ["order-9-v2"]
+
+
 def is_session(block: Block) -> bool:
     return block.text.startswith(">>>")
 
