@@ -22,9 +22,10 @@ RULED_OUT = {
     "early result, final result, late update": r"\bpanes?\b",
 }
 EXCEPTIONS = (
+    r"HARM_CATEGORY_\w*",  # categories of Gemini
     r"evaluation_?status",  # CES's field: of results, of filters, of the store's tables
     r"Undecided",  # the label of a hallucination that CES's documents show as not judged
-    r"`pane`|^pane$|--pane_every",  # Beam's word: a column and an option
+    r"`pane`|^pane$|--pane_every|window_end pane revision",  # Beam's word: a column and an option
     r"king monarch reign rule ruler",  # words of a language, not of a text for people
 )
 

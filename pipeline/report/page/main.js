@@ -20,7 +20,7 @@ const VIEWS = {
   conversations: ["Conversations", conversations],
   where: ["Where", where],
   figures: ["Tools and latency", figures],
-  missing: ["Not scored", missing],
+  missing: ["No score", missing],
   judge: ["Judge", judge],
   labels: ["Labels", labels],
 };
