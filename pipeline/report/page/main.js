@@ -16,7 +16,7 @@ import { amend, fresh, readState, state } from "./state.js";
 import { where } from "./where.js";
 
 const VIEWS = {
-  overview: ["Verdict", overview],
+  overview: ["Overview", overview],
   conversations: ["Conversations", conversations],
   where: ["Where", where],
   figures: ["Tools and latency", figures],
