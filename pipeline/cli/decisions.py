@@ -95,7 +95,12 @@ def report_runs(argv: Sequence[str]) -> int:
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
     runs = [open_run(directory) for directory in options.out]
-    report = write_report(path, runs, compare_versions(runs), single_file=options.single_file)
+    report = write_report(
+        path,
+        runs,
+        compare_versions(runs, options.baseline, options.candidate),
+        single_file=options.single_file,
+    )
     files = report.chunks - report.inline_chunks
     beside = f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else ""
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
@@ -111,6 +116,8 @@ def report_parser() -> OptionParser:
         ("--single_file", FLAG,
          "keep only the transcripts that the file has room for: a random sample, what did not pass, the "
          "rest"),
+        ("--baseline", {"metavar": "VERSION"}, "app version that others are compared with; default: the first"),
+        ("--candidate", {"metavar": "VERSION"}, "app version that the first page is about; default: the last"),
         PLUGIN,
     )  # fmt: skip
     return OptionParser(
