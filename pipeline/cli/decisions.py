@@ -116,8 +116,8 @@ def report_parser() -> OptionParser:
         ("--single_file", FLAG,
          "keep only the transcripts that the file has room for: a random sample, what did not pass, the "
          "rest"),
-        ("--baseline", {"metavar": "VERSION"}, "app version that others are compared with; default: the first"),
-        ("--candidate", {"metavar": "VERSION"}, "app version that the first page is about; default: the last"),
+        ("--baseline", {"metavar": "VERSION"}, "version that others are compared with; default: the first"),
+        ("--candidate", {"metavar": "VERSION"}, "version that the first page is about; default: the last"),
         PLUGIN,
     )  # fmt: skip
     return OptionParser(
