@@ -115,9 +115,8 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
         figures = with_first_page(settings, figures, written_run(settings.output, document))
     say(summary_text(settings, figures))
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
-    say(
-        f"files: {printable(settings.output)}{tables}; read them with: turnwise report {printable(settings.output)}"
-    )
+    say(f"files: {printable(settings.output)}{tables}")
+    say(f"read them: turnwise report {printable(settings.output)}")
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
     if figures.unread:

@@ -115,8 +115,8 @@ def one_version(
     share = ""
     if passing is not None:
         value, low, high = passing
-        bounds = "" if low is None or high is None else f" ({low:.1%} to {high:.1%})"
-        share = f"{value:.1%} pass{bounds}, "
+        bounds = "" if low is None or high is None else f" ({low:.0%} to {high:.0%})"
+        share = f"{value:.0%} pass{bounds}, "
     passed, failed, missing = counts
     return FirstPage(
         headline=f"One version only: {share}{passed + failed:,} with a verdict, {missing:,} without.",
@@ -274,7 +274,7 @@ def counts_text(page: FirstPage) -> str:
     counts = {
         "regressed": page.regressed,
         "fixed": page.fixed,
-        "still failing": page.still_failing,
+        "still failing" if page.baseline else "failed": page.still_failing,
         "no verdict": page.no_verdict,
         "rejected": page.rejected,
     }
