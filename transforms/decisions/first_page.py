@@ -122,7 +122,7 @@ def one_version(
         headline=f"One version only: {share}{passed + failed:,} with a verdict, {missing:,} without.",
         detail="",
         criterion=STATUS,
-        chosen="the verdict leads, because there is no other version to compare",
+        chosen="The verdict leads, because there is no other version to compare",
         baseline=None,
         candidate=version,
         regressed=None,
@@ -266,7 +266,7 @@ def read_first(rows: Sequence[ConversationRow], flips: Mapping[str, str]) -> lis
 
 
 def _criterion_name(name: str) -> str:
-    return "the verdict" if name == STATUS else name
+    return "The verdict" if name == STATUS else name
 
 
 def counts_text(page: FirstPage) -> str:
