@@ -41,7 +41,8 @@ def assert_conversation(
             verdict. Everything else without a score or verdict fails.
 
     Raises:
-        AssertionError: It fails, or a score or the verdict is missing; the message says why, criterion by criterion.
+        AssertionError: It fails, or a score or the verdict is missing; the message says why, criterion by
+            criterion.
         ReadError: The conversation or the case cannot be read.
         LookupError: The conversation names another case.
         ConfigError: The config, a criterion or the judge is wrong; nothing was scored.

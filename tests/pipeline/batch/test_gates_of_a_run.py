@@ -112,8 +112,8 @@ def test_conversations_that_miss_a_gate_are_named(run):
 
 NOTHING = {
     "the input holds no record": ["", "  "],
-    "2 records and conversations failed": ["{", "["],
-    "1 record or conversation failed": [{"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}],
+    "2 records and conversations rejected": ["{", "["],
+    "1 record or conversation rejected": [{"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}],
     "1 conversation has no value by any criterion": [log(response=None)],
 }
 

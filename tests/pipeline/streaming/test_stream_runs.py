@@ -340,7 +340,7 @@ def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whol
     allowed = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "1")
     assert allowed.status == 1 and "1 input could not be read to the end: an unknown number" in allowed.err
     plain = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "0.1")
-    assert plain.status == 1 and "1 of 2 records and conversations failed" in plain.err
+    assert plain.status == 1 and "1 of 2 records and conversations were rejected" in plain.err
     (logs / "a.jsonl").write_text("".join(rows))
     last = goes_on(tmp_path / "out", *arguments)
     assert (last.status, last.err) == (0, "") and last.document("run.json")["unread"] == []
