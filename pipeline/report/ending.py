@@ -26,9 +26,9 @@ from turnwise.pipeline.report.terminal import (
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
+from turnwise.schemas.comparison import FirstPage
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
-from turnwise.schemas.report import FirstPage
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.first_page import one_version
@@ -116,6 +116,7 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     say(summary_text(settings, figures))
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say(f"files: {printable(settings.output)}{tables}")
+    say(f"read them: turnwise report {printable(settings.output)}")
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
     if figures.unread:
