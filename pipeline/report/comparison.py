@@ -8,10 +8,12 @@ from textwrap import wrap
 from typing import Literal, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
+from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.comparison import (
     Comparison,
     CriterionComparison,
+    FirstPage,
     Flip,
     Missing,
     SettingsChange,
@@ -20,15 +22,14 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.gate import GATE_PROBLEM
-from turnwise.schemas.report import FirstPage
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
-from turnwise.transforms.decisions.first_page import short_name, two_versions
-from turnwise.transforms.decisions.run import REJECTED, Run, RunVersions, read_versions
+from turnwise.transforms.decisions.first_page import counts_text, short_name, two_versions
+from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
 _GAP = "  "
@@ -42,6 +43,7 @@ _DROPPED = (4, 1, 2)
 def comparison_text(found: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
     lines = [
+        *(first_page_lines(found.page, width) if found.page else ()),
         *_wrapped(f"baseline {side_text(found.a)}", width),
         *_wrapped(f"candidate {side_text(found.b)}", width),
         *_wrapped(pairing_text(found), width),
@@ -287,9 +289,8 @@ def first_page(found: Comparison, runs: Sequence[Run], sides: "Sides") -> FirstP
     """Returns the first page of a comparison of one or two runs; the candidate's rows are read."""
     document, version = runs[-1].document, sides.candidate_version
     rows = [row for row in runs[-1].conversations() if row["app_version"] == version]
-    rejected = sum(document.counts.get(name) or 0 for name in REJECTED)
     primary = GateConfig(**document.config.get("gate") or {}).primary
-    return two_versions(found, primary, rows, rejected, sides.how)
+    return two_versions(found, primary, rows, sides.how)
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~@&])")
@@ -304,6 +305,9 @@ def comparison_markdown(found: Comparison) -> str:
 
 def _markdown_lines(found: Comparison) -> Iterator[str]:
     yield from (f"## {_text(found.b.name)} against {_text(found.a.name)}", "")
+    if found.page:
+        yield from (f"**{_text(found.page.headline)}** {_text(found.page.detail)}".rstrip(), "")
+        yield from (_text(counts_text(found.page)), "")
     for line in (f"baseline {side_text(found.a)}", f"candidate {side_text(found.b)}", pairing_text(found)):
         yield f"- {_text(line)}"
     for own in found.criteria:

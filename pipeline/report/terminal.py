@@ -6,28 +6,26 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
-from textwrap import wrap
 from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
-from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable
+from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable, wrapped
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.comparison import FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.report import FirstPage, ReadFirst
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS
 from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions.comparison.sentences import decimals
-from turnwise.transforms.decisions.first_page import listed
+from turnwise.transforms.decisions.first_page import counts_text, listed
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
-from turnwise.transforms.matching.sample import USED_CASE
+from turnwise.transforms.matching.sample import NO_CASES_GIVEN, USED_CASE
 from turnwise.transforms.scoring.config import (
     INAPPLICABLE,
     JOINT_CASCADE,
@@ -175,13 +173,13 @@ _WIDTH = 110
 _LONGEST_ID = 40
 
 
-def reading_text(rows: Sequence[ReadFirst]) -> str:
+def reading_text(rows: Sequence[ListedConversation]) -> str:
     """Returns the lines about the first three conversations to read, at most 110 columns each; "": none."""
     lines = [_line(row) for row in rows[:_SHOWN]]
     return "\n".join(["\nread first:", *lines]) if lines else ""
 
 
-def _line(row: ReadFirst) -> str:
+def _line(row: ListedConversation) -> str:
     name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
     version = (row.app_version or "").rsplit("/", 1)[-1]
     shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
@@ -278,7 +276,8 @@ def _panel_text(found: JsonObject) -> str:
 
 
 def _cascade_text(found: JsonObject) -> str:
-    unsure = ", ".join(f"{number:,} {kind}" for kind, number in found["unsure"].items() if number)
+    doubts = ((kind.replace("_", " "), number) for kind, number in found["unsure"].items())
+    unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
     saved = ", ".join(
         f"{kind} unknown"
         if number is None
@@ -312,8 +311,9 @@ class RunCounts(TypedDict):
     read). A stream has `replaced` (results that a later revision replaced), `repeated`
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
     while it runs, so `cases` and `unused_cases` are None. `left_by_budget` is the number of conversations
-    without a verdict because a budget of the judge was spent. Failures and findings are counted by kind,
-    failed conversations by app version, too ("": unknown).
+    without a verdict because a budget of the judge was spent, `no_cases_given` that of those that name an
+    eval case where none were given. Failures and findings are counted by kind, failed conversations by app
+    version, too ("": unknown).
     """
 
     records: int
@@ -332,6 +332,7 @@ class RunCounts(TypedDict):
     unread_ends: NotRequired[int]
     unread_files: NotRequired[int]
     left_by_budget: NotRequired[int]
+    no_cases_given: NotRequired[int]
     failures: dict[str, int]
     failures_by_version: dict[str, int]
     findings: dict[str, int]
@@ -372,6 +373,8 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
     }
     if number[LEFT_BY_BUDGET]:
         found["left_by_budget"] = number[LEFT_BY_BUDGET]
+    if number[NO_CASES_GIVEN]:
+        found["no_cases_given"] = number[NO_CASES_GIVEN]
     return found
 
 
@@ -394,7 +397,7 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-_REASONS_SHOWN = 3
+REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
 
@@ -535,15 +538,63 @@ def balance_text(counts: RunCounts) -> str:
     if left := counts.get("left_by_budget"):
         who = counted(left, "conversation")
         lines.append(f"budget: {who} without a verdict, because the judge's budget was spent")
-    for name, numbers in (("failures", counts["failures"]), ("findings", counts["findings"])):
+    for kind, number in counts["failures"].items():
+        # Where nothing is scored, the problem of the run says it.
+        if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
+            lines.append(_with_step(kind, number))
+    lines += _nameless(counts)
+    for name, numbers in (("failures", unexplained(counts)), ("findings", counts["findings"])):
         if numbers:
-            most = list(numbers.items())[:_REASONS_SHOWN]
+            most = list(numbers.items())[:REASONS_SHOWN]
             more = sum(numbers.values()) - sum(count for _, count in most)
             shown = [f"{count} {printable(reason, LONGEST_NAME)}" for reason, count in most] + (
                 [f"{more} others"] if more else []
             )
             lines.append(f"{name}: " + ", ".join(shown))
     return "\n".join(lines)
+
+
+_OF_CASES = "parse_case: "
+_NEXT_STEPS = {
+    "parse: CaseInLogsError": (
+        ("record holds", "records hold"), "eval cases: give them with --eval_cases (in Python: cases)",
+    ),
+    "parse: ConfigInLogsError": (
+        ("record is", "records are"), "no log but a config: give it with --config (in Python: config)",
+    ),
+    "parse: UnknownFormatError": (
+        ("record is", "records are"), "in no known format: try `turnwise inspect --suggest FILE`",
+    ),
+    "parse_case: LogInCasesError": (
+        ("record", "records"), "of --eval_cases without an eval case: give logs with --input",
+    ),
+    "match: UnknownCaseError": (
+        ("conversation names an eval case", "conversations name eval cases"),
+        "not among those given: see failures-*, and add what is missing to --eval_cases",
+    ),
+    "match: AmbiguousCaseError": (
+        ("conversation names a case", "conversations name cases"),
+        "that several sets have: state eval_set_id in the logs",
+    ),
+}  # fmt: skip
+"""Kind of failure -> what is said of one and of several, and the rest with the next step."""
+
+
+def unexplained(counts: RunCounts) -> dict[str, int]:
+    """Returns the failures by kind of which the report says no next step, the most frequent first."""
+    return {kind: number for kind, number in counts["failures"].items() if kind not in _NEXT_STEPS}
+
+
+def _with_step(kind: str, number: int) -> str:
+    names, rest = _NEXT_STEPS[kind]
+    return f"{number} {names[number > 1]} {rest}"
+
+
+def _nameless(counts: RunCounts) -> list[str]:
+    number = counts.get("no_cases_given", 0)
+    names = "conversation names an eval id" if number == 1 else "conversations name eval ids"
+    step = "but no cases were given: add --eval_cases (in Python: cases)"
+    return [f"{number} {names}, {step}"] if number else []
 
 
 def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> str:
@@ -609,20 +660,14 @@ class Figures(NamedTuple):
     joint: JsonObject | None = None
 
 
-def first_page_text(page: FirstPage) -> str:
+def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
-    counts = [
-        ("regressed", page.regressed), ("fixed", page.fixed), ("still failing", page.still_failing),
-        ("no verdict", page.no_verdict), ("rejected", page.rejected),
-    ]  # fmt: skip
-    shown = [f"{name} {number:,}" for name, number in counts if number is not None]
-    lines = [page.headline, page.detail, ", ".join(shown)]
+    lines = [page.headline, page.detail, counts_text(page)]
     if page.destructive:
         lines.append(f"unexpected destructive calls: in {counted(page.destructive, 'conversation')}")
     if page.baseline is not None:
         lines.append(f"({page.chosen})")
-    wrapped = (wrap(printable(line), _WIDTH, break_on_hyphens=False) for line in lines if line)
-    return "\n".join([*chain.from_iterable(wrapped), ""])
+    return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]
 
 
 def summary_text(settings: RunSettings, figures: Figures) -> str:
@@ -631,7 +676,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     # The table of differences has the criteria: no page shows two numbers under one name.
     is_compared = figures.page is not None and figures.page.baseline is not None
     parts = [
-        first_page_text(figures.page) if figures.page else "",
+        "\n".join(first_page_lines(figures.page, _WIDTH)) if figures.page else "",
         version_table(rows, () if is_compared else settings.criteria_names, counts["failures_by_version"])
         if rows
         else "no conversation was scored",
@@ -682,6 +727,10 @@ def gate_problems(
 
 
 def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
+    failures = counts["failures"].items()
+    steps = [_with_step(k, n) for k, n in failures if k.startswith(_OF_CASES) and k in _NEXT_STEPS]
+    if steps:
+        return "; ".join(steps)
     if counts["rejected_cases"]:
         return f"{counts['rejected_cases']} rejected; {_see(settings, 'failures')}"
     return f"{'--eval_cases' if settings.output else 'cases'} holds none"
@@ -703,12 +752,17 @@ def _nothing_scored(
         has = "has" if counts["results"] == 1 else "have"
         no_value = f"{counted(counts['results'], 'conversation')} {has} no value by any criterion"
         has_raised = any(kind.startswith("score: ") for kind in counts.get("failures", ()))
-        reason = f"{no_value}; {_see(settings, 'failures' if has_raised else 'scores')}"
+        see = _see(settings, "failures" if has_raised else "scores")
+        reason = "; ".join([no_value, *_nameless(counts), see])
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
         reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"
     elif rejected:
-        reason = f"{_rejected(rejected)}; {_see(settings, 'failures')}"
+        failures = counts["failures"]
+        known = [kind for kind in failures if kind in _NEXT_STEPS and not kind.startswith(_OF_CASES)]
+        is_all = sum(failures[kind] for kind in known) >= rejected
+        rest = [] if is_all else [f"{_rejected(rejected)}; {_see(settings, 'failures')}"]
+        reason = "; ".join([*(_with_step(kind, failures[kind]) for kind in known), *rest])
     else:
         reason = "the input holds no record"
     return [f"no conversation was scored: {reason}"]

@@ -6,16 +6,21 @@ Every surface shows what this module says.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from turnwise.schemas.comparison import Comparison, CriterionComparison
+from turnwise.schemas.comparison import (
+    Comparison,
+    CriterionComparison,
+    FirstPage,
+    ListedConversation,
+)
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.report import FirstPage, ReadFirst
 from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.criteria.figures import RecordedReward
+from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.sentences import amount, counted, decimals, rounded
+from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_READ, to_read
 
 _LONGEST_NAME = 32
-REWARD, EFFECTS = "recorded_reward", "tool_effects_v1"
-DESTRUCTIVE = "destructive"
 _SUFFIX = {"pass_rate": " points"}
 
 
@@ -43,27 +48,27 @@ def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[s
     for name in primary:
         if name in measured:
             return Leading(name, "the config calls it primary")
-    if REWARD in measured:
-        return Leading(REWARD, "the log holds it")
-    if EFFECTS in measured and EFFECTS in stating:
-        return Leading(EFFECTS, "the eval cases state actions")
+    if RecordedReward.name in measured:
+        return Leading(RecordedReward.name, "the log holds it")
+    if ToolEffects.name in measured and ToolEffects.name in stating:
+        return Leading(ToolEffects.name, "the eval cases state actions")
     return Leading(STATUS, "no criterion is called primary")
 
 
 def two_versions(
-    found: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow], rejected: int, chosen: str
+    found: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow] | None, chosen: str
 ) -> FirstPage:
     """Returns the first page of a comparison.
 
     Args:
         found: The comparison; A is the baseline, B the candidate.
         primary: Criteria that the config calls primary; empty: none.
-        rows: Conversations of the candidate.
-        rejected: Number of records, conversations and eval cases that were rejected.
+        rows: Conversations of the candidate; None: they are not read.
         chosen: How baseline and candidate were chosen, as a clause.
     """
     by_name = {own.criterion: own for own in found.criteria if own.overall.difference is not None}
-    stating = [EFFECTS] if EFFECTS in by_name and by_name[EFFECTS].measure == "pass_rate" else []
+    effects = by_name.get(ToolEffects.name)
+    stating = [ToolEffects.name] if effects and effects.measure == "pass_rate" else []
     lead = leading(primary, list(by_name), stating)
     own, verdicts = by_name.get(lead.name), by_name.get(STATUS)
     flips = {
@@ -72,10 +77,10 @@ def two_versions(
         if flip.criterion == STATUS and flip.conversations_b and flip.kind in ("regressed", "newly_missing")
     }
     return FirstPage(
-        headline=headline(own, short_name(found.a.name), short_name(found.b.name))
+        headline=headline(own, short_name(found.a.name), short_name(found.b.name), found.margin)
         if own
         else _nothing(found),
-        detail=" ".join(_details(own, found, rejected)) if own else "",
+        detail=" ".join(_details(own, found)) if own else "",
         criterion=lead.name,
         chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
         baseline=found.a.name,
@@ -84,9 +89,9 @@ def two_versions(
         fixed=verdicts.fixed if verdicts else None,
         still_failing=verdicts.still_failing if verdicts else None,
         no_verdict=found.b.no_verdict,
-        rejected=rejected,
-        destructive=sum(row["severity_reason"] == DESTRUCTIVE for row in rows),
-        read_first=listed(read_first(rows, flips)),
+        rejected=found.b.rejected,
+        destructive=None if rows is None else sum(row["severity_reason"] == DESTRUCTIVE for row in rows),
+        read_first=listed(read_first(rows or (), flips)),
     )
 
 
@@ -109,14 +114,14 @@ def one_version(
     share = ""
     if passing is not None:
         value, low, high = passing
-        bounds = "" if low is None or high is None else f" ({low:.1%} to {high:.1%})"
-        share = f"{value:.1%} pass{bounds}, "
+        bounds = "" if low is None or high is None else f" ({low:.0%} to {high:.0%})"
+        share = f"{value:.0%} pass{bounds}, "
     passed, failed, missing = counts
     return FirstPage(
         headline=f"One version only: {share}{passed + failed:,} with a verdict, {missing:,} without.",
         detail="",
         criterion=STATUS,
-        chosen="the verdict leads, because there is no other version to compare",
+        chosen="The verdict leads, because there is no other version to compare",
         baseline=None,
         candidate=version,
         regressed=None,
@@ -129,24 +134,26 @@ def one_version(
     )
 
 
-def listed(rows: Iterable[Mapping[str, Any]]) -> list[ReadFirst]:
+def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     """Returns rows of conversations as the first page lists them."""
-    return [ReadFirst(**{name: row[name] for name in ReadFirst.__struct_fields__}) for row in rows]
+    names = ListedConversation.__struct_fields__
+    return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
 
 
-def headline(own: CriterionComparison, a: str, b: str) -> str:
+def headline(own: CriterionComparison, a: str, b: str, margin: float) -> str:
     """Returns what a difference means for the decision, in one sentence with its numbers.
 
-    The numbers are those of the table of criteria.
+    The numbers are those of the table of criteria; `margin`: a share of the scale that does not matter.
     """
     by = "" if own.criterion == STATUS else f" by {own.criterion}"
     numbers = _numbers(own)
+    within = f"{100 * margin:g} points" if own.measure == "pass_rate" else "the margin"
     if own.overall.word != "inconclusive":
         said = {
             "better": f"{b} is better than {a}{by}",
             "worse": f"{b} is worse than {a}{by}",
-            "same": f"{b} is the same as {a}{by}, within the margin",
-            "not worse": f"{b} is not worse than {a}{by} by more than the margin",
+            "same": f"{b} is the same as {a}{by}, within {within}",
+            "not worse": f"{b} is not worse than {a}{by} by more than {within}",
             "differs": f"{b} differs from {a}{by}",
         }
         return f"{said[own.overall.word]}: {numbers}."
@@ -217,7 +224,7 @@ def _needed(own: CriterionComparison) -> str:
     return f"; about {rounded(overall.pairs_needed)} cases{each} would settle a difference of this size"
 
 
-def _details(own: CriterionComparison, found: Comparison, rejected: int) -> list[str]:
+def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
     a, b = short_name(found.a.name), short_name(found.b.name)
     missing, details = own.missing, []
@@ -234,8 +241,8 @@ def _details(own: CriterionComparison, found: Comparison, rejected: int) -> list
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
     if found.pairing.changed:
         details.append(f"{counted(found.pairing.changed, 'case')} whose expectation differs are left out.")
-    if rejected:
-        details.append(f"Rejected, and in no figure: {counted(rejected, 'record')}.")
+    if found.b.rejected:
+        details.append(f"Rejected, and in no figure: {counted(found.b.rejected, 'record')}.")
     return details
 
 
@@ -259,4 +266,16 @@ def read_first(rows: Sequence[ConversationRow], flips: Mapping[str, str]) -> lis
 
 
 def _criterion_name(name: str) -> str:
-    return "the verdict" if name == STATUS else name
+    return "The verdict" if name == STATUS else name
+
+
+def counts_text(page: FirstPage) -> str:
+    """Returns the counts of a first page in one line."""
+    counts = {
+        "regressed": page.regressed,
+        "fixed": page.fixed,
+        "still failing" if page.baseline else "failed": page.still_failing,
+        "no verdict": page.no_verdict,
+        "rejected": page.rejected,
+    }
+    return ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
