@@ -146,7 +146,7 @@ def test_calls_of_a_run_that_hit_its_limit_do_not_pass(decided):
 
 
 @pytest.mark.parametrize(("ended", "scored"), [(None, False), ("normally", False), ("limit", True)])
-def test_a_gate_that_found_nothing_to_measure_is_unscored_where_the_conversation_broke_off(
+def test_a_gate_that_found_nothing_to_measure_has_no_score_where_the_conversation_broke_off(
     ended, scored, decided
 ):
     informs = CRITERIA["tool_call_count_v1"]()
