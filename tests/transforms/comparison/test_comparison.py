@@ -101,7 +101,7 @@ def test_a_word_and_its_interval_say_the_same(by, size):
 def test_the_sentence_of_500_pairs():
     found = paired([(F, P)] * 84 + [(P, F)] * 73 + [(P, P)] * 343)
     assert found.sentence == (
-        "inconclusive whether v2 is better or worse than v1: +2.2 points (-2.7 to +7.1), "
+        "v2 against v1 is inconclusive: +2.2 points (-2.7 to +7.1), "
         "84 fixed, 73 regressed, p = 0.42; "
         "with 500 pairs a change of 7.0 points would have been seen; 2.2 points need about 5,100 pairs"
     )
@@ -112,7 +112,7 @@ def test_what_is_missing_everywhere_is_not_the_same(outcomes):
     found = paired(outcomes)
     assert found.overall.word == "inconclusive" and found.overall.difference is None
     assert found.p_adjusted is None and found.missing is not None and found.missing.changes_the_word
-    assert found.sentence.startswith("inconclusive whether v2 is better or worse than v1: ")
+    assert found.sentence.startswith("v2 against v1 is inconclusive: ")
 
 
 def test_missing_ones_are_counted_in_three_ways():
