@@ -4,6 +4,7 @@ import pickle
 import pytest
 from pydantic import ValidationError
 
+import turnwise
 from turnwise.pipeline.settings.run import read_config
 from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError, EvalConfig
 from turnwise.transforms.criteria.base import CRITERIA, CustomMetric
@@ -338,6 +339,12 @@ def test_a_custom_metric_needs_a_threshold(value):
 def test_no_criterion_is_called_as_the_verdicts(custom):
     with pytest.raises(ConfigError, match=r"criteria\.verdict: it stands for the verdicts"):
         build({"verdict": 1}, custom_metrics=custom)
+
+
+def test_a_primary_criterion_is_one_of_the_config():
+    config = {"criteria": {"turn_latency": {}}, "gate": {"primary": ["verdict", "turn_latencies"]}}
+    with pytest.raises(ConfigError, match=r"gate\.primary\.1: 'turn_latencies' is not .*mean turn_latency"):
+        turnwise.evaluate([], config=config)
 
 
 def test_no_custom_metrics_as_null():

@@ -178,9 +178,9 @@ def passes(entries: Iterable[GateEntry]) -> Iterator[tuple[GateEntry, float | No
 
 
 def check_gate(gate: GateConfig, criteria: Iterable[Criterion]) -> None:
-    """Raises ConfigError if a rule of the config can never be decided by its criteria."""
+    """Raises ConfigError if a rule or a primary criterion of the config is not of its criteria."""
     fault = gate_fault(gate, {criterion.name: criterion.threshold for criterion in criteria})
-    if gate.rules and fault:
+    if fault:
         raise ConfigError(f"config: gate.{fault}")
 
 
