@@ -245,7 +245,9 @@ def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     if alone:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
     if found.pairing.changed:
-        details.append(f"{counted(found.pairing.changed, 'case')} whose expectation differs are left out.")
+        details.append(
+            f"Left out, because its expectation differs: {counted(found.pairing.changed, 'case')}."
+        )
     if found.b.rejected:
         details.append(f"Rejected, and in no figure: {counted(found.b.rejected, 'record')}.")
     return details
