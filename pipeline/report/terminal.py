@@ -116,8 +116,7 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[Metric
     config = settings.judge.config
     kind = settings.judge.kind
     if kind.answer:
-        no_verdict = sum(row["no_score"] for row in rows if row["criterion"] == STATUS)
-        is_asked = settings.selection.judged or ((no_verdict or kind.is_judging) and settings.eval_cases)
+        is_asked = settings.selection.judged or (kind.is_judging and settings.eval_cases)
         return kind.note if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
     lines += _money_lines("cost", usage, config)
