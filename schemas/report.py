@@ -6,7 +6,7 @@ None means: not known, not logged or not measured; never 0.
 
 import msgspec
 
-from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 
@@ -281,6 +281,7 @@ class Report(msgspec.Struct, frozen=True):
 
     Attributes:
         report_id: Id that the chunks of the report carry, too.
+        first_page: The answer; None: several versions, and nothing is compared.
         sentences: The first screen, problems first.
         coverage: One sentence per run that balances records, conversations and scores.
         comparisons: The first version with each other one.
@@ -297,6 +298,7 @@ class Report(msgspec.Struct, frozen=True):
     report_id: str
     runs: list[ReportRun]
     versions: list[ReportVersion]
+    first_page: FirstPage | None
     sentences: list[Sentence]
     coverage: list[Sentence]
     comparisons: list[Comparison]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
@@ -21,9 +22,10 @@ from turnwise.pipeline.report.comparison import (
     comparison_markdown,
     comparison_text,
     fail_on_problems,
+    first_page,
     nothing_common,
     settings_problem,
-    sides_of,
+    sides_of_runs,
 )
 from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
@@ -36,6 +38,7 @@ from turnwise.schemas.registry import load_plugins
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import settings_changes
+from turnwise.transforms.decisions.first_page import two_versions
 from turnwise.transforms.text.dates import time_seconds
 
 
@@ -93,7 +96,12 @@ def report_runs(argv: Sequence[str]) -> int:
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
     runs = [open_run(directory) for directory in options.out]
-    report = write_report(path, runs, compare_versions(runs), single_file=options.single_file)
+    report = write_report(
+        path,
+        runs,
+        compare_versions(runs, options.baseline, options.candidate),
+        single_file=options.single_file,
+    )
     files = report.chunks - report.inline_chunks
     beside = f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else ""
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
@@ -109,6 +117,8 @@ def report_parser() -> OptionParser:
         ("--single_file", FLAG,
          "keep only the transcripts that the file has room for: a random sample, what did not pass, the "
          "rest"),
+        ("--baseline", {"metavar": "VERSION"}, "version that others are compared with; default: the first"),
+        ("--candidate", {"metavar": "VERSION"}, "version that the first page is about; default: the last"),
         PLUGIN,
     )  # fmt: skip
     return OptionParser(
@@ -283,12 +293,15 @@ _LEAST_ALPHA = 1e-9
 def compare_runs(argv: Sequence[str]) -> int:
     """Compares two runs, or two versions of one run or store, and prints the result.
 
-    Returns 1 if `--fail_on` holds, else 0. Raises ConfigError, also if there is nothing to compare, or A and
-    B were not measured in the same way.
+    Returns 1 if `--fail_on` holds, else 0. Raises ConfigError, also if there is nothing to compare, or
+    baseline and candidate were not measured in the same way.
     """
     options = _parse(argv)
+    sides = None
+    runs = [open_run(directory) for directory in options.runs]
     if options.store is None:
-        a, b = sides_of(options.runs, options.versions)
+        sides = sides_of_runs(runs, options.versions)
+        a, b = sides.baseline, sides.candidate
     else:
         from turnwise.pipeline.runs.store import sides_of_store
 
@@ -315,6 +328,9 @@ def compare_runs(argv: Sequence[str]) -> int:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
     if nothing_common(comparison):
         raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
+    how = "baseline and candidate are as they were named"
+    page = first_page(comparison, runs, sides) if sides else two_versions(comparison, (), None, how)
+    comparison = replace(comparison, page=page)
     _show(comparison, options)
     problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:
@@ -359,8 +375,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 def compare_parser() -> OptionParser:
     """Returns the parser of `turnwise compare`."""
     options: OptionRows = (
-        ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of A and B, or of both"),
-        ("--versions", {"nargs": 2, "default": [], "metavar": ("A", "B")}, "app versions to compare"),
+        ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of baseline and candidate, or one"),
+        ("--versions", {"nargs": 2, "default": [], "metavar": ("BASELINE", "CANDIDATE")},
+         "app versions to compare; default: the first and the last"),
         ("--store", {"metavar": "URL"}, "compare versions, or runs, of a store"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
         ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),

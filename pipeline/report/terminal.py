@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
-from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable
+from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable, wrapped
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.config import STATUS, JudgeConfig
+from turnwise.schemas.comparison import FirstPage, ListedConversation
+from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
@@ -20,6 +21,7 @@ from turnwise.schemas.run import PROGRESS
 from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions.comparison.sentences import decimals
+from turnwise.transforms.decisions.first_page import counts_text, listed
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
@@ -170,17 +172,17 @@ _WIDTH = 110
 _LONGEST_ID = 40
 
 
-def reading_text(rows: Sequence[Mapping[str, object]]) -> str:
+def reading_text(rows: Sequence[ListedConversation]) -> str:
     """Returns the lines about the first three conversations to read, at most 110 columns each; "": none."""
     lines = [_line(row) for row in rows[:_SHOWN]]
     return "\n".join(["\nread first:", *lines]) if lines else ""
 
 
-def _line(row: Mapping[str, object]) -> str:
-    name = printable(str(row["conversation_id"]).rsplit("/", 1)[-1], _LONGEST_ID)
-    version = str(row["app_version"] or "").rsplit("/", 1)[-1]
+def _line(row: ListedConversation) -> str:
+    name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
+    version = (row.app_version or "").rsplit("/", 1)[-1]
     shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
-    return cut(f"  {name}{shown}: {printable(str(row['why'] or ''))}", _WIDTH)
+    return cut(f"  {name}{shown}: {printable(row.why or '')}", _WIDTH)
 
 
 _FIRST_AFTER = 3.0
@@ -273,7 +275,8 @@ def _panel_text(found: JsonObject) -> str:
 
 
 def _cascade_text(found: JsonObject) -> str:
-    unsure = ", ".join(f"{number:,} {kind}" for kind, number in found["unsure"].items() if number)
+    doubts = ((kind.replace("_", " "), number) for kind, number in found["unsure"].items())
+    unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
     saved = ", ".join(
         f"{kind} unknown"
         if number is None
@@ -419,7 +422,8 @@ def version_table(
     lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
     for name in (name for name in criteria if name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
-    lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
+    if criteria:
+        lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
     lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
     return "\n".join(aligned([[printable(cell) for cell in line] for line in lines])) + (
         _others(others, by_key, failures) if others else ""
@@ -592,10 +596,15 @@ def _nameless(counts: RunCounts) -> list[str]:
     return [f"{number} {names}, {step}"] if number else []
 
 
-def idle_text(criteria: Sequence[Criterion], rows: Sequence[MetricsByAppVersionRow]) -> str:
-    """Returns the line about criteria with a threshold that applied to no conversation; "" if none."""
+def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> str:
+    """Returns the line about criteria with a threshold that applied to no conversation; "" if none.
+
+    Nobody asked for the criteria of the default config: those that cannot have a value are left out.
+    """
+    if settings.config.criteria == DEFAULT_CRITERIA:
+        return ""
     seen = {row["criterion"] for row in rows}
-    idle = [c.name for c in criteria if c.threshold is not None and c.name not in seen]
+    idle = [c.name for c in settings.criteria if c.threshold is not None and c.name not in seen]
     return f"not applicable to any conversation: {', '.join(idle)}" if idle else ""
 
 
@@ -630,6 +639,7 @@ class Figures(NamedTuple):
         rows: Rows of `metrics_by_app_version` over the whole run.
         unread: Incomplete ends of a stream's input that were not read, one line each.
         to_read: The conversations to read first, in order; None: not chosen.
+        page: The first page; None: nothing is compared.
         difference: Lines about the difference between versions; "": nothing is compared.
         workers: How many records each worker read; empty: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
@@ -642,25 +652,39 @@ class Figures(NamedTuple):
     rows: Sequence[MetricsByAppVersionRow]
     unread: Sequence[str] = ()
     to_read: Sequence[Mapping[str, object]] | None = None
+    page: FirstPage | None = None
     difference: str = ""
     workers: Mapping[str, int] = MappingProxyType({})
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
 
 
+def first_page_lines(page: FirstPage, width: int) -> list[str]:
+    """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
+    lines = [page.headline, page.detail, counts_text(page)]
+    if page.destructive:
+        lines.append(f"unexpected destructive calls: in {counted(page.destructive, 'conversation')}")
+    if page.baseline is not None:
+        lines.append(f"({page.chosen})")
+    return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]
+
+
 def summary_text(settings: RunSettings, figures: Figures) -> str:
     """Returns the table of app versions, what became of every record, and what the judge did."""
     counts, rows = figures.counts, figures.rows
+    # The table of differences has the criteria: no page shows two numbers under one name.
+    is_compared = figures.page is not None and figures.page.baseline is not None
     parts = [
-        version_table(rows, settings.criteria_names, counts["failures_by_version"])
+        "\n".join(first_page_lines(figures.page, _WIDTH)) if figures.page else "",
+        version_table(rows, () if is_compared else settings.criteria_names, counts["failures_by_version"])
         if rows
         else "no conversation was scored",
         figures.difference,
-        reading_text(figures.to_read or ()),
+        reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ())),
         f"\n{balance_text(counts)}",
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
-        idle_text(settings.criteria, rows) if rows else "",
+        idle_text(settings, rows) if rows else "",
         custom_text(settings.criteria),
         guesses_text(figures.guesses) if figures.guesses else "",
     ]

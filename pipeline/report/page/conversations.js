@@ -9,6 +9,7 @@ import { amend, fresh, go, link, state } from "./state.js";
 
 const SORTS = [["", "most severe"], ["time", "latest"], ["latency", "slowest"], ["turns", "longest"], ["errors", "most tool errors"]];
 const OUTCOMES = [["", "any"], ["PASS", "pass"], ["FAIL", "fail"], ["no_verdict", "no verdict"]];
+const CHANGES = [["", "any"], ["regressed", "regressed"], ["fixed", "fixed"], ["still_failing", "still failing"]];
 const WAIT = 150;
 
 let list = null;
@@ -46,6 +47,7 @@ function filters() {
     report.versions.length > 1
       ? pick("version", "version", [["", "any"], ...report.versions.map((_, i) => [String(i), shown(versionName(i))])])
       : null,
+    report.first_page?.regressed === null || !report.first_page ? null : pick("change", "change", CHANGES),
     pick("criterion", "criterion", named(criteria(), "verdict")),
     pick("outcome", "outcome", OUTCOMES),
     ...[["label", "labels"], ["tool", "tools"], ["language", "language"], ["tag", "tags"], ["problem_type", "problem_type"]].map(
@@ -87,7 +89,7 @@ function optional(name, column, pick) {
   report.options ??= {};
   report.options[column] ??= [...new Set(report.conversations[column].flat())].filter((place) => place >= 0).map(nameOf).sort();
   const names = report.options[column];
-  return names.length > 1 || state[name] ? pick(name, name, named(names, "any")) : null;
+  return names.length > 1 || state[name] ? pick(name, name.replaceAll("_", " "), named(names, "any")) : null;
 }
 
 // Selects the next conversation of the list, or the next that failed.

@@ -1,0 +1,281 @@
+"""The first page of a run: one sentence that answers "ship, or not?", its counts, and what to read first.
+
+Every surface shows what this module says.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from turnwise.schemas.comparison import (
+    Comparison,
+    CriterionComparison,
+    FirstPage,
+    ListedConversation,
+)
+from turnwise.schemas.config import STATUS
+from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.criteria.figures import RecordedReward
+from turnwise.transforms.criteria.tool_effects import ToolEffects
+from turnwise.transforms.decisions.comparison.sentences import amount, counted, decimals, rounded
+from turnwise.transforms.review.calls import DESTRUCTIVE
+from turnwise.transforms.review.problems import MOST_READ, to_read
+
+_LONGEST_NAME = 32
+_SUFFIX = {"pass_rate": " points"}
+
+
+def short_name(name: str) -> str:
+    """Returns the name of a version, with its middle left out if it is long."""
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+class Leading(NamedTuple):
+    """The criterion that the headline is about, and why it is this one."""
+
+    name: str
+    why: str
+
+
+def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[str] = ()) -> Leading:
+    """Returns the criterion that leads.
+
+    Args:
+        primary: Criteria that the config calls primary; empty: none.
+        measured: Criteria that have a value on every side, in the order of the table.
+        stating: Criteria whose eval cases state what they compare.
+    """
+    for name in primary:
+        if name in measured:
+            return Leading(name, "the config calls it primary")
+    if RecordedReward.name in measured:
+        return Leading(RecordedReward.name, "the log holds it")
+    if ToolEffects.name in measured and ToolEffects.name in stating:
+        return Leading(ToolEffects.name, "the eval cases state actions")
+    return Leading(STATUS, "no criterion is called primary")
+
+
+def two_versions(
+    found: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow] | None, chosen: str
+) -> FirstPage:
+    """Returns the first page of a comparison.
+
+    Args:
+        found: The comparison; A is the baseline, B the candidate.
+        primary: Criteria that the config calls primary; empty: none.
+        rows: Conversations of the candidate; None: they are not read.
+        chosen: How baseline and candidate were chosen, as a clause.
+    """
+    by_name = {own.criterion: own for own in found.criteria if own.overall.difference is not None}
+    effects = by_name.get(ToolEffects.name)
+    stating = [ToolEffects.name] if effects and effects.measure == "pass_rate" else []
+    lead = leading(primary, list(by_name), stating)
+    own, verdicts = by_name.get(lead.name), by_name.get(STATUS)
+    flips = {
+        flip.conversations_b[0]: flip.kind
+        for flip in found.flips
+        if flip.criterion == STATUS and flip.conversations_b and flip.kind in ("regressed", "newly_missing")
+    }
+    return FirstPage(
+        headline=headline(own, short_name(found.a.name), short_name(found.b.name), found.margin)
+        if own
+        else _nothing(found),
+        detail=" ".join(_details(own, found)) if own else "",
+        criterion=lead.name,
+        chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
+        baseline=found.a.name,
+        candidate=found.b.name,
+        regressed=verdicts.regressed if verdicts else None,
+        fixed=verdicts.fixed if verdicts else None,
+        still_failing=verdicts.still_failing if verdicts else None,
+        no_verdict=found.b.no_verdict,
+        rejected=found.b.rejected,
+        destructive=None if rows is None else sum(row["severity_reason"] == DESTRUCTIVE for row in rows),
+        read_first=listed(read_first(rows or (), flips)),
+    )
+
+
+def one_version(
+    version: str,
+    passing: tuple[float, float | None, float | None] | None,
+    counts: tuple[int, int, int],
+    read_first: Sequence[Mapping[str, Any]],
+    rejected: int,
+) -> FirstPage:
+    """Returns the first page of a run of one app version.
+
+    Args:
+        version: Its name.
+        passing: Share of the conversations with a verdict that pass, 0..1, and its interval; None: none.
+        counts: Conversations that passed, that failed, and without a verdict.
+        read_first: Rows of the conversations to read first.
+        rejected: Number of records, conversations and eval cases that were rejected.
+    """
+    share = ""
+    if passing is not None:
+        value, low, high = passing
+        bounds = "" if low is None or high is None else f" ({low:.0%} to {high:.0%})"
+        share = f"{value:.0%} pass{bounds}, "
+    passed, failed, missing = counts
+    return FirstPage(
+        headline=f"One version only: {share}{passed + failed:,} with a verdict, {missing:,} without.",
+        detail="",
+        criterion=STATUS,
+        chosen="The verdict leads, because there is no other version to compare",
+        baseline=None,
+        candidate=version,
+        regressed=None,
+        fixed=None,
+        still_failing=failed,
+        no_verdict=missing,
+        rejected=rejected,
+        destructive=sum(row["severity_reason"] == DESTRUCTIVE for row in read_first),
+        read_first=listed(read_first),
+    )
+
+
+def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
+    """Returns rows of conversations as the first page lists them."""
+    names = ListedConversation.__struct_fields__
+    return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
+
+
+def headline(own: CriterionComparison, a: str, b: str, margin: float) -> str:
+    """Returns what a difference means for the decision, in one sentence with its numbers.
+
+    The numbers are those of the table of criteria; `margin`: a share of the scale that does not matter.
+    """
+    by = "" if own.criterion == STATUS else f" by {own.criterion}"
+    numbers = _numbers(own)
+    within = f"{100 * margin:g} points" if own.measure == "pass_rate" else "the margin"
+    if own.overall.word != "inconclusive":
+        said = {
+            "better": f"{b} is better than {a}{by}",
+            "worse": f"{b} is worse than {a}{by}",
+            "same": f"{b} is the same as {a}{by}, within {within}",
+            "not worse": f"{b} is not worse than {a}{by} by more than {within}",
+            "differs": f"{b} differs from {a}{by}",
+        }
+        return f"{said[own.overall.word]}: {numbers}."
+    reach = _reach(own, a, b)
+    return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(own)}."
+
+
+def _numbers(own: CriterionComparison) -> str:
+    overall = own.overall
+    assert overall.value_a is not None and overall.value_b is not None and overall.difference is not None
+    digits = decimals(overall.difference, own.measure, own.unit)
+    if own.measure == "pass_rate":
+        values = f"{overall.value_b:.1%} pass against {overall.value_a:.1%}"
+    else:
+        digits = decimals(overall.difference, own.measure, own.unit)
+        one, other = (
+            amount(value, own.measure, own.unit, digits=digits)
+            for value in (overall.value_b, overall.value_a)
+        )
+        values = f"{one} against {other}"
+    digits = decimals(overall.difference, own.measure, own.unit)
+    change = amount(overall.difference, own.measure, own.unit, signed=True, digits=digits)
+    if overall.interval is not None:
+        low, high = (
+            amount(bound, own.measure, own.unit, signed=True, digits=digits)
+            .removesuffix(" points")
+            .removesuffix(" s")
+            for bound in (overall.interval.low, overall.interval.high)
+        )
+        change += f" ({low} to {high})"
+    return f"{values}, {change}, {_cases(own)}"
+
+
+def _cases(own: CriterionComparison) -> str:
+    overall = own.overall
+    if overall.pairs:
+        return counted(overall.pairs, "case")
+    noun = "conversation" if overall.cases_a is None else "case"
+    sizes = (
+        (overall.count_a, overall.count_b) if overall.cases_a is None else (overall.cases_a, overall.cases_b)
+    )
+    return f"{sizes[0]} and {sizes[1]} {noun}s"
+
+
+def _reach(own: CriterionComparison, a: str, b: str) -> str:
+    """Returns how far the candidate may be worse or better, and what that would accept; "": unknown."""
+    interval = own.overall.interval
+    if interval is None or own.better_is == "neither":
+        return ""
+    low, high = interval.low, interval.high
+    if own.better_is == "less":
+        low, high = -high, -low
+    worse, better = max(0.0, -low), max(0.0, high)
+    digits = decimals(own.overall.difference, own.measure, own.unit)
+    loss, gain = (amount(value, own.measure, own.unit, digits=digits) for value in (worse, better))
+    unit = _SUFFIX.get(own.measure, "")
+    span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
+    return f"{b} may be {span} than {a} ({_cases(own)}). Safe to ship if a loss of {loss} is acceptable"
+
+
+def _needed(own: CriterionComparison) -> str:
+    overall = own.overall
+    if overall.fewest is not None:
+        return f"; at least {overall.fewest} cases are needed for a word"
+    if not overall.pairs_needed or not overall.difference:
+        return ""
+    each = "" if overall.pairs else " of each version"
+    return f"; about {rounded(overall.pairs_needed)} cases{each} would settle a difference of this size"
+
+
+def _details(own: CriterionComparison, found: Comparison) -> list[str]:
+    """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
+    a, b = short_name(found.a.name), short_name(found.b.name)
+    missing, details = own.missing, []
+    if missing is not None and missing.changes_the_word:
+        thing = "verdict" if own.criterion == STATUS else "score"
+        text = f"{missing.missing_a} of {a} and {missing.missing_b} of {b} have no {thing}"
+        worst, best = missing.worst_for_b, missing.best_for_b
+        if worst is None or best is None:
+            details.append(f"{text}, and nothing bounds what they would be.")
+        else:
+            details.append(f"{text}: counted against {b} it would be “{worst.word}”, for it “{best.word}”.")
+    alone = own.only_a + own.only_b
+    if alone:
+        details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
+    if found.pairing.changed:
+        details.append(f"{counted(found.pairing.changed, 'case')} whose expectation differs are left out.")
+    if found.b.rejected:
+        details.append(f"Rejected, and in no figure: {counted(found.b.rejected, 'record')}.")
+    return details
+
+
+def _nothing(found: Comparison) -> str:
+    why = "; ".join(f"{name}: {why}" for name, why in found.not_compared.items())
+    return (
+        f"{found.b.name} and {found.a.name} cannot be compared: {why or 'no case has a value on both sides'}."
+    )
+
+
+def read_first(rows: Sequence[ConversationRow], flips: Mapping[str, str]) -> list[ConversationRow]:
+    """Returns conversations to read first: regressions, then other failures, the most severe first.
+
+    Args:
+        rows: The candidate's conversations.
+        flips: Conversation id -> `regressed` or `newly_missing`.
+    """
+    regressed = to_read([row for row in rows if flips.get(row["conversation_id"]) == "regressed"])
+    rest = to_read([row for row in rows if flips.get(row["conversation_id"]) != "regressed"])
+    return [*regressed, *rest][:MOST_READ]
+
+
+def _criterion_name(name: str) -> str:
+    return "The verdict" if name == STATUS else name
+
+
+def counts_text(page: FirstPage) -> str:
+    """Returns the counts of a first page in one line."""
+    counts = {
+        "regressed": page.regressed,
+        "fixed": page.fixed,
+        "still failing" if page.baseline else "failed": page.still_failing,
+        "no verdict": page.no_verdict,
+        "rejected": page.rejected,
+    }
+    return ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
