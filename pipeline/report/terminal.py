@@ -396,7 +396,7 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-REASONS_SHOWN = 3
+_REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
 
@@ -542,9 +542,9 @@ def balance_text(counts: RunCounts) -> str:
         if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
             lines.append(_with_step(kind, number))
     lines += _nameless(counts)
-    for name, numbers in (("failures", unexplained(counts)), ("findings", counts["findings"])):
+    for name, numbers in (("failures", _unexplained(counts)), ("findings", counts["findings"])):
         if numbers:
-            most = list(numbers.items())[:REASONS_SHOWN]
+            most = list(numbers.items())[:_REASONS_SHOWN]
             more = sum(numbers.values()) - sum(count for _, count in most)
             shown = [f"{count} {printable(reason, LONGEST_NAME)}" for reason, count in most] + (
                 [f"{more} others"] if more else []
@@ -556,44 +556,49 @@ def balance_text(counts: RunCounts) -> str:
 _OF_CASES = "parse_case: "
 _NEXT_STEPS = {
     "parse: CaseInLogsError": (
-        ("record holds", "records hold"), "eval cases: give them with --eval_cases (in Python: cases)",
+        ("record holds", "records hold"), " eval cases: give them with --eval_cases (in Python: cases)",
     ),
     "parse: ConfigInLogsError": (
-        ("record is", "records are"), "no log but a config: give it with --config (in Python: config)",
+        ("record is", "records are"), " no log but a config: give it with --config (in Python: config)",
     ),
     "parse: UnknownFormatError": (
-        ("record is", "records are"), "in no known format: try `turnwise inspect --suggest FILE`",
+        ("record is", "records are"), " in no known format: try `turnwise inspect --suggest FILE`",
     ),
     "parse_case: LogInCasesError": (
-        ("record", "records"), "of --eval_cases without an eval case: give logs with --input",
+        ("record", "records"), " of --eval_cases without an eval case: give logs with --input",
     ),
     "match: UnknownCaseError": (
-        ("conversation names an eval case", "conversations name eval cases"),
-        "not among those given: see failures-*, and add what is missing to --eval_cases",
+        ("conversation names an unknown eval case", "conversations name unknown eval cases"),
+        ": add it to --eval_cases, or mend the id",
     ),
     "match: AmbiguousCaseError": (
         ("conversation names a case", "conversations name cases"),
-        "that several sets have: state eval_set_id in the logs",
+        " that several sets have: state eval_set_id",
     ),
 }  # fmt: skip
 """Kind of failure -> what is said of one and of several, and the rest with the next step."""
 
 
-def unexplained(counts: RunCounts) -> dict[str, int]:
+def first_asked(counts: RunCounts) -> list[str]:
+    """Returns the kinds of failures of which a message says more than the report, the most frequent ones."""
+    said = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
+    return [kind for kind in counts["failures"] if not kind.endswith(said)][:_REASONS_SHOWN]
+
+
+def _unexplained(counts: RunCounts) -> dict[str, int]:
     """Returns the failures by kind of which the report says no next step, the most frequent first."""
     return {kind: number for kind, number in counts["failures"].items() if kind not in _NEXT_STEPS}
 
 
 def _with_step(kind: str, number: int) -> str:
     names, rest = _NEXT_STEPS[kind]
-    return f"{number} {names[number > 1]} {rest}"
+    return f"{number} {names[number > 1]}{rest}"
 
 
 def _nameless(counts: RunCounts) -> list[str]:
     number = counts.get("no_cases_given", 0)
     names = "conversation names an eval id" if number == 1 else "conversations name eval ids"
-    step = "but no cases were given: add --eval_cases (in Python: cases)"
-    return [f"{number} {names}, {step}"] if number else []
+    return [f"{number} {names}, but no cases were given: add --eval_cases"] if number else []
 
 
 def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> str:
