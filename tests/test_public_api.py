@@ -64,8 +64,8 @@ def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path: Pat
 
 def test_a_result_is_compared_with_an_earlier_one() -> None:
     def result(answer: str, threshold: float = 0.5) -> turnwise.RunResult:
-        turn = {"user": "Hi", "agent": answer, "expected": {"response": "Hello"}}
-        log = [{"conversation_id": f"c{i}", "task": f"t{i}", "turns": [turn]} for i in range(30)]
+        turns = [{"user": f"Hi {i}", "agent": answer, "expected": {"response": "Hello"}} for i in range(30)]
+        log = [{"conversation_id": f"c{i}", "turns": [turn]} for i, turn in enumerate(turns)]
         return turnwise.evaluate(log, criteria={"response_match_score": threshold})
 
     before = result("Hello")
