@@ -276,7 +276,8 @@ def _panel_text(found: JsonObject) -> str:
 
 
 def _cascade_text(found: JsonObject) -> str:
-    unsure = ", ".join(f"{number:,} {kind}" for kind, number in found["unsure"].items() if number)
+    doubts = ((kind.replace("_", " "), number) for kind, number in found["unsure"].items())
+    unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
     saved = ", ".join(
         f"{kind} unknown"
         if number is None

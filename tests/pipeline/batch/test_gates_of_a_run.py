@@ -198,7 +198,7 @@ def test_failures_are_counted_by_version(run):
     assert done.document("run.json")["counts"]["failures_by_version"] == {"v2": 1}
 
 
-def test_a_custom_metric_is_unscored_and_the_others_run(run):
+def test_a_custom_metric_has_no_score_and_the_others_run(run):
     config = {
         "criteria": {"response_match_score": 0.8, "polite": 0.5},
         "custom_metrics": {"polite": {"code_config": {"name": "my.polite"}}},
