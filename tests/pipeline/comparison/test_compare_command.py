@@ -256,7 +256,10 @@ def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):
 
 
 RULERS = [
-    ({"criteria": {"response_match_score": 0.5}}, "criteria.response_match_score.threshold (0.8 in the baseline, 0.5"),
+    (
+        {"criteria": {"response_match_score": 0.5}},
+        "criteria.response_match_score.threshold (0.8 in the baseline, 0.5",
+    ),
     ({**CONFIG, "adk_compat": True}, "adk_compat (false in the baseline, true in the candidate)"),
 ]
 
@@ -303,7 +306,10 @@ def test_another_prompt_version_is_refused(scored, compared):
     assert compared(*outputs)[0] == 0
     judged_by(outputs[1], "p/2")
     status, _, errors = compared(*outputs)
-    assert status == 2 and "judge model, prompt version (m, p/1 in the baseline, m, p/2 in the candidate)" in errors
+    assert (
+        status == 2
+        and "judge model, prompt version (m, p/1 in the baseline, m, p/2 in the candidate)" in errors
+    )
 
 
 V = ("v1", "v2")
