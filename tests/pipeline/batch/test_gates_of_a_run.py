@@ -113,7 +113,11 @@ def test_conversations_that_miss_a_gate_are_named(run):
 NOTHING = {
     "the input holds no record": ["", "  "],
     "2 records and conversations rejected": ["{", "["],
-    "1 record or conversation rejected": [{"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}],
+    "1 record holds eval cases: give them with --eval_cases (in Python: cases)": [
+        {"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}
+    ],
+    "1 record is in no known format: try `turnwise inspect --suggest FILE`": [{"foo": 1}],
+    "1 record is no log but a config: give it with --config (in Python: config)": [{"criteria": {}}],
     "1 conversation has no value by any criterion": [log(response=None)],
 }
 
@@ -123,7 +127,7 @@ NOTHING = {
 def test_a_run_that_scored_nothing_fails(run, reason, mode):
     done = run(NOTHING[reason], *mode)
     (problem,) = done.document("run.json")["problems"]
-    assert problem.split(";")[0] == f"no conversation was scored: {reason}"
+    assert problem.partition("; see ")[0] == f"no conversation was scored: {reason}"
     assert done.status == done.document("run.json")["exit_status"] == 1
     assert done.err.startswith(f"turnwise: no conversation was scored: {reason}")
 
@@ -132,6 +136,11 @@ def test_eval_cases_of_which_none_could_be_read_are_no_pass(run):
     unread = {"displayName": "x", "golden": {"turns": []}}
     done = run([GOOD], cases=[unread])
     assert done.status == 1 and "no eval case was read: 1 rejected" in done.err
+    done = run([OF_CASE, "{", CASE], cases=[{**GOOD, "turns": [{"user": "Hi"}]}], name="logs")
+    assert "no eval case was read: 1 record of --eval_cases without an eval case: give logs" in done.err
+    assert "1 conversation names an eval case not among those given: see failures-*" in done.err
+    assert "; 1 record holds eval cases: give them with --eval_cases" in done.err
+    assert "logs.jsonl:2: EOF while parsing an object" in done.out
     assert run([GOOD], cases=[unread, CASE], name="some").status == 0
     for status, mode in ((1, []), (2, ["--streaming", "--stop_after", "1"])):
         done = run([GOOD], *mode, cases=[], name=f"none{status}")
@@ -149,6 +158,14 @@ def test_a_case_without_a_recording_is_told_and_never_green(run):
     assert run([OF_CASE, "{cut"], *fail_on, cases=[CASE], name="rejected").status == 1
     allowed = ("--max_failure_ratio", "0.5")
     assert run([OF_CASE, "{cut"], *fail_on, *allowed, cases=[CASE], name="allowed").status == 0
+
+
+def test_logs_that_name_cases_where_none_are_given_say_so(run):
+    step = "1 conversation names an eval id, but no cases were given: add --eval_cases (in Python: cases)"
+    done = run([OF_CASE])
+    assert done.status == 1 and f"no value by any criterion; {step}" in done.err
+    done = run([OF_CASE, GOOD], name="some")
+    assert (done.status, done.err) == (0, "") and step in done.out.splitlines()
 
 
 def test_cases_of_one_id_in_two_sets_are_told_apart(run):

@@ -83,7 +83,7 @@ def test_base_against_fine_tuned_by_the_recorded_reward(tmp_path, compared):
     found = criterion(text, "recorded_reward")
     assert status == 0 and json.loads(text)["pairing"]["by"] == "eval_id"
     assert (found["overall"]["value_a"], found["overall"]["value_b"]) == (10 / 20, 13 / 20)
-    assert (found["fixed"], found["rejected"], found["overall"]["word"]) == (6, 3, "inconclusive")
+    assert (found["fixed"], found["regressed"], found["overall"]["word"]) == (6, 3, "inconclusive")
     assert found["overall"]["p"] == pytest.approx(0.508, abs=5e-4)
 
 
@@ -100,7 +100,7 @@ def test_500_pairs(tmp_path, compared):
     found = criterion(text, "tool_effects_v1")
     overall = found["overall"]
     assert status == 0
-    assert (found["fixed"], found["rejected"], overall["word"]) == (84, 73, "inconclusive")
+    assert (found["fixed"], found["regressed"], overall["word"]) == (84, 73, "inconclusive")
     assert overall["difference"] == pytest.approx(0.022) and overall["p"] == pytest.approx(0.425, abs=1e-3)
     assert overall["detectable"] == pytest.approx(0.0697, abs=1e-3) and overall["pairs_needed"] == 5085
     assert [own for own in json.loads(text)["slices"] if own["stands_out"]] == []
@@ -210,7 +210,7 @@ def test_cases_whose_expectation_changed_are_left_out(scored, compared):
     output = scored(logs)
     status, text, errors = compared(output, "--versions", "v1", "v2", "--fail_on", "worse")
     assert "20 pairs by eval_id" in text and "20 cases left out, whose expectation differs" in text
-    assert "not the same in A and B: e0, e1, e10, e11, e12, ..." in " ".join(text.split())
+    assert "not the same in baseline and candidate: e0, e1, e10, e11, e12, ..." in " ".join(text.split())
     assert status == 1 and "20 cases left out, whose expectation differs: e0, e1, e10" in errors
     _, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
     pairing = json.loads(text)["pairing"]
@@ -223,7 +223,7 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     logs = versions(30, 10)
     one, other = scored(logs[:30], "one"), scored(logs[30:], "other")
     status, text, _ = compared(one, other, "--output", str(tmp_path / "found"))
-    assert status == 0 and "30 pairs by eval_id" in text and "rejected e0 (" in text
+    assert status == 0 and "30 pairs by eval_id" in text and "regressed e0 (" in text
     document = json.loads((tmp_path / "found" / "compare.json").read_text())
     assert (document["a"]["source"], document["b"]["source"]) == (one, other)
     assert [flip["case"] for flip in document["flips"]][:2] == ["e0", "e1"]
@@ -256,8 +256,8 @@ def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):
 
 
 RULERS = [
-    ({"criteria": {"response_match_score": 0.5}}, "criteria.response_match_score.threshold (0.8 for A, 0.5"),
-    ({**CONFIG, "adk_compat": True}, "adk_compat (false for A, true for B)"),
+    ({"criteria": {"response_match_score": 0.5}}, "criteria.response_match_score.threshold (0.8 in the baseline, 0.5"),
+    ({**CONFIG, "adk_compat": True}, "adk_compat (false in the baseline, true in the candidate)"),
 ]
 
 
@@ -303,7 +303,7 @@ def test_another_prompt_version_is_refused(scored, compared):
     assert compared(*outputs)[0] == 0
     judged_by(outputs[1], "p/2")
     status, _, errors = compared(*outputs)
-    assert status == 2 and "judge model, prompt version (m, p/1 for A, m, p/2 for B)" in errors
+    assert status == 2 and "judge model, prompt version (m, p/1 in the baseline, m, p/2 in the candidate)" in errors
 
 
 V = ("v1", "v2")
@@ -378,7 +378,7 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
     status, text, _ = compared("--store", store, "--versions", "v1", "v2", "--format", "json")
     document = json.loads(text)
     assert status == 0 and document["pairing"]["by"] == "eval_id" and document["pairing"]["pairs"] == 9
-    assert (document["word"], document["criteria"][0]["rejected"]) == ("worse", 6)
+    assert (document["word"], document["criteria"][0]["regressed"]) == ("worse", 6)
     assert [own["criterion"] for own in document["criteria"]] == ["verdict", "response_match_score"]
     assert "below the threshold" in document["flips"][-1]["reason"]
     status, _, errors = compared("--store", store, "--versions", "v1", "v3")
@@ -391,7 +391,7 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
 def test_avro(scored, compared):
     output = scored(versions(9, 3), "out", CONFIG, "--output_format", "avro")
     status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
-    assert status == 0 and criterion(text, "response_match_score")["rejected"] == 3
+    assert status == 0 and criterion(text, "response_match_score")["regressed"] == 3
 
 
 def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_path, capsys):
