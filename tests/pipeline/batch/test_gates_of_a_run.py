@@ -104,7 +104,7 @@ def test_conversations_that_miss_a_gate_are_named(run):
     records = [{**first, "eval_id": "e", "meta": {"trial": 3}}, *others, GOOD, log("z", response=None)]
     done = run(records, "--fail_on", "response_match_score", "verdict")
     one, other = done.err.splitlines()
-    named, told = ", ".join(names[:20]), "0 no verdict; does not apply to 1 other conversation"
+    named, told = ", ".join(names[:20]), "0 no verdict; n/a for 1 other conversation"
     assert done.status == 1
     assert one.endswith(f"passes: failed: 23 failed, {told}: {named} and 3 more")
     assert other.endswith(f"passes: failed: 23 failed, 1 no verdict: {named} and 4 more")

@@ -25,7 +25,7 @@ class JudgedScore(Struct, frozen=True, eq=False):
     Attributes:
         score_id: Its id; None: the run wrote none.
         case: What it depends on: the eval case, or the conversation without one.
-        value: Its value; None: no_score, or no part of means.
+        value: Its value; None: no score, or no part of means.
         passed: Its outcome; None: it has none.
     """
 
