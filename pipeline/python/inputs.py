@@ -289,8 +289,8 @@ class RunResult(Struct, frozen=True):
 
     def __repr__(self) -> str:
         conversations = counted(len(self.results), "conversation")
-        rejected = counted(len(self.failures), "failure")
-        return f"<RunResult {self.status or 'no verdict'}: {conversations}, {rejected}>"
+        failures = counted(len(self.failures), "failure")
+        return f"<RunResult {self.status or 'no verdict'}: {conversations}, {failures}>"
 
     def __str__(self) -> str:
         return "\n".join((self.summary, *self.problems))

@@ -158,8 +158,8 @@ class Criterion(BaseModel, ABC):
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.
 
-        The mean over the scored turns, made as google-adk makes it. While a turn has
-        no score, a mean that passes is no verdict.
+        The mean over the scored turns, made as google-adk makes it. While a turn has no score, a mean that
+        passes has no outcome.
         """
         if not turns:
             return None
