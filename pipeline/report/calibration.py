@@ -110,8 +110,8 @@ def _outcomes(own: OutcomeAgreement) -> Iterator[str]:
     yield from _table(
         [
             ["", "people PASS", "people FAIL", "precision"],
-            ["criterion PASS", str(table.still_passing), str(table.false_pass), _percent(own.precision)],
-            ["criterion FAIL", str(table.false_fail), str(table.still_failing), _percent(own.fail_precision)],
+            ["criterion PASS", str(table.both_pass), str(table.false_pass), _percent(own.precision)],
+            ["criterion FAIL", str(table.false_fail), str(table.both_fail), _percent(own.fail_precision)],
             *([["no score", *no_score, ""]] if own.no_score_pass or own.no_score_fail else []),
             ["recall", _percent(own.recall), _percent(own.fail_recall), ""],
         ]

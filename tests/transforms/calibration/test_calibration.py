@@ -87,7 +87,7 @@ def test_figures_of_all_versions_and_slices():
         ("slice", "odd", 200, 50),
     ]
     table = own.outcomes.confusion
-    assert table.still_passing + table.false_pass + table.false_fail + table.still_failing == 100
+    assert table.both_pass + table.false_pass + table.false_fail + table.both_fail == 100
     assert own.outcomes.agreement.interval.low < 0.8 < own.outcomes.agreement.interval.high
     assert own.outcomes.kappa.interval.low < own.outcomes.kappa.value < own.outcomes.kappa.interval.high
     assert own.corrected[0].rogan_gladen.low < 0.8 < own.corrected[0].rogan_gladen.high

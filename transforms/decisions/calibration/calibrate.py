@@ -333,10 +333,10 @@ def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | Non
     ]
     return OutcomeAgreement(
         confusion=ConfusionCounts(
-            still_passing=table.true_pass,
+            both_pass=table.true_pass,
             false_pass=table.false_pass,
             false_fail=table.false_fail,
-            still_failing=table.true_fail,
+            both_fail=table.true_fail,
         ),
         tied=tied,
         no_score_pass=sum(no_score),
