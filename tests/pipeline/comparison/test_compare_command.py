@@ -207,7 +207,7 @@ def test_cases_whose_expectation_changed_are_left_out(scored, compared):
     for one in logs[40:60]:
         one["turns"][0]["expected"] = {"response": BAD}
     output = scored(logs)
-    status, text, errors = compared(output, "--versions", "v1", "v2", "--fail_on", "worse")
+    status, text, errors = compared(output, "--fail_on", "worse")
     assert "20 pairs by eval_id" in text and "20 cases left out, whose expectation differs" in text
     assert "not the same in baseline and candidate: e0, e1, e10, e11, e12, ..." in " ".join(text.split())
     assert status == 1 and "20 cases left out, whose expectation differs: e0, e1, e10" in errors
@@ -317,10 +317,17 @@ ERRORS = [
     (lambda scored: [], "name one or two output directories of runs, or --store"),
     (lambda scored: ["/no/such"], "/no/such: is no output directory of a run"),
     (lambda scored: [scored([log(1, "v1")])], "holds one app version, v1; name a second directory"),
+    (
+        lambda scored: [scored([log(1, "v1"), log(1, None)])],
+        "--versions names the baseline and the candidate (there are: (none), v1)",
+    ),
     (lambda scored: [scored(versions(2)), "--versions", "v1", "v9"], "--versions v9: is no app version"),
     (lambda scored: [scored([log(1, v) for v in V]), *BY, "eval_id"], "--by eval_id: no case of v1 is in v2"),
     (lambda scored: ["/a", "--alpha", "1"], "--alpha 1: must be between 1e-09 and 1"),
-    (lambda scored: ["--store", "sqlite:////no/such"], "--store: --versions names"),
+    (
+        lambda scored: ["--store", "sqlite:////no/such"],
+        "--store: --versions names the baseline and the candidate",
+    ),
     (lambda scored: ["--store", "sqlite:////no/such", "--versions", "a", "b"], "no such store"),
 ]
 
