@@ -3,7 +3,7 @@
 import argparse
 
 from turnwise.pipeline.io.sinks.base import file_formats, services
-from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, FLAG, OptionRows, add_options
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, FLAG, STORE, OptionRows, add_options
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL
 from turnwise.transforms.formats.registry import AUTO, log_formats
@@ -128,7 +128,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         ("--verbose", FLAG,
          "print the traceback of a job on another runner, or of a worker process, that failed"),
         ("--run_id", {"metavar": "ID"}, "id of the run (default: from its start time)"),
-        ("--store", {"metavar": "URL"},
+        ("--store", STORE,
          f"also write results, scores, conversations and failures to a store: {services()}"),
         ("--store_app", {"metavar": "APP"}, "projects/P/locations/L/apps/A: app of results that name none"),
     )  # fmt: skip

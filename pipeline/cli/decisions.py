@@ -28,7 +28,7 @@ from turnwise.pipeline.report.comparison import (
 from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows
+from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, OptionRows
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
@@ -361,7 +361,7 @@ def compare_parser() -> OptionParser:
     options: OptionRows = (
         ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of A and B, or of both"),
         ("--versions", {"nargs": 2, "default": [], "metavar": ("A", "B")}, "app versions to compare"),
-        ("--store", {"metavar": "URL"}, "compare versions, or runs, of a store"),
+        ("--store", STORE, "compare versions, or runs, of a store"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
         ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),
         ("--margin", {"type": float, "default": 0.02, "metavar": "SHARE"},

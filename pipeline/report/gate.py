@@ -154,7 +154,7 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
     try:
         report = gate_report(read(), settings.config.gate, settings.baseline, unused=unused)
     except ConfigError as error:  # what was scored is kept
-        return [f"{GATE_PROBLEM}no verdict: {error}"]
+        return [f"{GATE_PROBLEM}inconclusive: {error}"]
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
 
 

@@ -83,7 +83,7 @@ def test_base_against_fine_tuned_by_the_recorded_reward(tmp_path, compared):
     found = criterion(text, "recorded_reward")
     assert status == 0 and json.loads(text)["pairing"]["by"] == "eval_id"
     assert (found["overall"]["value_a"], found["overall"]["value_b"]) == (10 / 20, 13 / 20)
-    assert (found["fixed"], found["rejected"], found["overall"]["word"]) == (6, 3, "inconclusive")
+    assert (found["fixed"], found["regressed"], found["overall"]["word"]) == (6, 3, "inconclusive")
     assert found["overall"]["p"] == pytest.approx(0.508, abs=5e-4)
 
 
@@ -100,7 +100,7 @@ def test_500_pairs(tmp_path, compared):
     found = criterion(text, "tool_effects_v1")
     overall = found["overall"]
     assert status == 0
-    assert (found["fixed"], found["rejected"], overall["word"]) == (84, 73, "inconclusive")
+    assert (found["fixed"], found["regressed"], overall["word"]) == (84, 73, "inconclusive")
     assert overall["difference"] == pytest.approx(0.022) and overall["p"] == pytest.approx(0.425, abs=1e-3)
     assert overall["detectable"] == pytest.approx(0.0697, abs=1e-3) and overall["pairs_needed"] == 5085
     assert [own for own in json.loads(text)["slices"] if own["stands_out"]] == []
@@ -223,14 +223,14 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     logs = versions(30, 10)
     one, other = scored(logs[:30], "one"), scored(logs[30:], "other")
     status, text, _ = compared(one, other, "--output", str(tmp_path / "found"))
-    assert status == 0 and "30 pairs by eval_id" in text and "rejected e0 (" in text
+    assert status == 0 and "30 pairs by eval_id" in text and "regressed e0 (" in text
     document = json.loads((tmp_path / "found" / "compare.json").read_text())
     assert (document["a"]["source"], document["b"]["source"]) == (one, other)
     assert [flip["case"] for flip in document["flips"]][:2] == ["e0", "e1"]
     assert "below the threshold" in document["flips"][0]["reason"]
     lines = (tmp_path / "found" / "compare.md").read_text().splitlines()
     assert lines[0] == "## v2 against v1" and "<details><summary>20 flips</summary>" in lines
-    assert "| evaluation\\_status | 100.0% | 66.7% | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
+    assert "| verdict | 100.0% | 66.7% | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
 
 
 @pytest.mark.parametrize("width", [20, 80])
@@ -318,6 +318,10 @@ ERRORS = [
     (lambda scored: ["/a", "--alpha", "1"], "--alpha 1: must be between 1e-09 and 1"),
     (lambda scored: ["--store", "sqlite:////no/such"], "--store: --versions names"),
     (lambda scored: ["--store", "sqlite:////no/such", "--versions", "a", "b"], "no such store"),
+    (
+        lambda scored: ["--store", "bigquery://p/d", "--versions", "a", "b"],
+        "--store bigquery://p/d: is no URL of a store (sqlite:///FILE, postgresql://...); this command cannot",
+    ),
 ]
 
 
@@ -378,7 +382,7 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
     status, text, _ = compared("--store", store, "--versions", "v1", "v2", "--format", "json")
     document = json.loads(text)
     assert status == 0 and document["pairing"]["by"] == "eval_id" and document["pairing"]["pairs"] == 9
-    assert (document["word"], document["criteria"][0]["rejected"]) == ("worse", 6)
+    assert (document["word"], document["criteria"][0]["regressed"]) == ("worse", 6)
     assert [own["criterion"] for own in document["criteria"]] == ["verdict", "response_match_score"]
     assert "below the threshold" in document["flips"][-1]["reason"]
     status, _, errors = compared("--store", store, "--versions", "v1", "v3")
@@ -391,7 +395,7 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
 def test_avro(scored, compared):
     output = scored(versions(9, 3), "out", CONFIG, "--output_format", "avro")
     status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
-    assert status == 0 and criterion(text, "response_match_score")["rejected"] == 3
+    assert status == 0 and criterion(text, "response_match_score")["regressed"] == 3
 
 
 def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_path, capsys):

@@ -39,7 +39,7 @@ ALL_PASS = {"rule": "bound", "criterion": "verdict", "side": "estimate", "at_lea
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "status", "word"), [([P, P], 0, "passed"), ([P, F], 1, "failed"), ([P, U], 1, "no verdict")]
+    ("verdicts", "status", "word"), [([P, P], 0, "passed"), ([P, F], 1, "failed"), ([P, U], 1, "inconclusive")]
 )
 def test_the_status_is_that_of_the_rules(write_run, gate, verdicts, status, word):
     run = write_run("out", rows(*verdicts), config=rules(ALL_PASS))
@@ -66,7 +66,7 @@ def test_what_is_skipped_or_unscored_does_not_all_pass(write_run, gate, second, 
     rule = {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}
     run = write_run("out", rows(P, P), [score("c0", P), *second], config=rules(rule))
     found, _, err = gate(run)
-    assert found == status and err.count(f"no verdict: 0 failed, 1 no verdict: {names}") == status
+    assert found == status and err.count(f"inconclusive: 0 failed, 1 no verdict: {names}") == status
 
 
 def test_a_criterion_that_is_dropped_makes_the_verdicts_no_better(write_run, gate, tmp_path):
@@ -135,7 +135,7 @@ def test_a_baseline_decides_whether_it_is_worse(write_run, gate):
     assert status == 1 and "30 cases of the baseline have no conversation here" in err
     # 60 equal pairs show that at most about 6 points were rejected.
     status, _, err = gate(same, "--baseline", base)
-    assert status == 1 and "no verdict: +0 points" in err
+    assert status == 1 and "inconclusive: +0 points" in err
     wide = write_run("wide", rows(*[P] * 60, app_version="v2"), config=rules({**NOT_WORSE, "margin": 0.1}))
     assert gate(wide, "--baseline", base)[0] == 0
 
@@ -161,7 +161,7 @@ def test_what_was_lost_may_have_been_destructive_or_a_failure(write_run, gate):
         run = write_run(name, NEWER, config=rules(wide, destructive, *own), **rejected)
         found, out, err = gate(run, "--baseline", base)
         assert found == status and ("60 records rejected" in err) == (status == 1), out + err
-        assert err.count("no verdict: ") == 2 * status
+        assert err.count("inconclusive: ") == 2 * status
     more = write_run("more", NEWER, config=rules(wide, {**HALF, "at_least": 0.6}), **rejected)
     assert gate(more, "--baseline", base)[0] == 1
     worse = write_run(
@@ -357,7 +357,7 @@ def test_markdown_says_what_changed_against_the_baseline(write_run, gate, tmp_pa
     for words in (
         "### Against the baseline",
         "Now failing: ",
-        "No longer decided: ",
+        "No verdict any more: ",
         "Now passing: ",
         "case-c0",
         "Missing: pay().",
@@ -376,7 +376,7 @@ def test_what_was_lost_is_named_in_every_form(write_run, gate, tmp_path):
     paths = [tmp_path / name for name in ("a.xml", "a.md", "a.json")]
     status, _, err = gate(run, "--junit", paths[0], "--markdown", paths[1], "--json", paths[2])
     assert status == 1 and err.count("\n") == 1 and err.endswith(" and 3 more\n")
-    assert "no verdict: 0 failed, 23 no verdict (23 records rejected); rejected: </code>" in err
+    assert "inconclusive: 0 failed, 23 no verdict (23 records rejected); rejected: </code>" in err
     told = ET.parse(paths[0]).getroot().find("testsuite/testcase/failure")
     assert told is not None and (told.text or "").startswith("rejected: </code></td>")
     (line,) = [
@@ -405,7 +405,7 @@ def test_a_case_that_one_version_lacks_is_not_decided(write_run, gate, versions)
     other = {**own[0], "app_version": "v2"}
     status, _, err = gate(str(write_run("r", [*own, other], config=held)), *versions)
     unrecorded = "(1 eval case without a recording in v2)"
-    assert status == 1 and f"no verdict: 0 failed, 1 no verdict {unrecorded}" in err, err
+    assert status == 1 and f"inconclusive: 0 failed, 1 no verdict {unrecorded}" in err, err
     assert f"decided (v2): failed: 50 %: 1 of 2 {unrecorded}" in err and "(v1): failed" not in err
     rejected = [failure("no turn", record=json.dumps({"eval_id": own[1]["eval_id"]}))]
     status, _, err = gate(

@@ -79,7 +79,7 @@ CASES: list[tuple[list[Any], list[Any], list[str]]] = [
         [{"rule": "no_destructive_calls"}],
         ["calls may be missing in the logs of 1 conversation: b"],
     ),
-    ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["no verdict: no baseline is named"]),
+    ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["inconclusive: no baseline is named"]),
 ]
 
 
@@ -162,7 +162,7 @@ def test_a_baseline_that_cannot_be_compared_with_leaves_the_run_undecided(run):
     base = run([good("a"), {**good("b"), "app_version": "v2"}], rule(), name="base")
     done = run([good("a")], {"rule": "not_worse", "margin": 0.2}, options=("--baseline", base.directory))
     (problem,) = done.document("run.json")["problems"]
-    assert done.status == 1 and problem.startswith("gate: no verdict: ") and "2 app versions" in problem
+    assert done.status == 1 and problem.startswith("gate: inconclusive: ") and "2 app versions" in problem
     assert len(done.rows("scores")) == 2, "everything is written all the same"
 
 
