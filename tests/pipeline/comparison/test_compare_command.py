@@ -320,7 +320,7 @@ ERRORS = [
     (lambda scored: ["--store", "sqlite:////no/such", "--versions", "a", "b"], "no such store"),
     (
         lambda scored: ["--store", "bigquery://p/d", "--versions", "a", "b"],
-        "--store bigquery://p/d: is no URL of a store (sqlite:///FILE, postgresql://...); this command cannot",
+        "--store bigquery://p/d: is no URL of a store (sqlite:///FILE, postgresql://...); this command",
     ),
 ]
 

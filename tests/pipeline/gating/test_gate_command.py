@@ -39,7 +39,8 @@ ALL_PASS = {"rule": "bound", "criterion": "verdict", "side": "estimate", "at_lea
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "status", "word"), [([P, P], 0, "passed"), ([P, F], 1, "failed"), ([P, U], 1, "inconclusive")]
+    ("verdicts", "status", "word"),
+    [([P, P], 0, "passed"), ([P, F], 1, "failed"), ([P, U], 1, "inconclusive")],
 )
 def test_the_status_is_that_of_the_rules(write_run, gate, verdicts, status, word):
     run = write_run("out", rows(*verdicts), config=rules(ALL_PASS))
