@@ -399,11 +399,11 @@ class GateConfig(Settings):
     """The rules; all of them must pass.
 
     Attributes:
-        primary: The criteria that decide a comparison with the baseline.
+        primary: The criteria that decide a comparison with the baseline, the first leads; empty: the verdict.
         rules: The rules; empty: there is no gate.
     """
 
-    primary: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(STATUS,), min_length=1)
+    primary: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     rules: tuple[GateRule, ...] = ()
 
     def with_all_pass(self, criteria: Iterable[str]) -> "GateConfig":

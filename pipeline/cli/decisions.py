@@ -23,7 +23,7 @@ from turnwise.pipeline.report.comparison import (
     fail_on_problems,
     nothing_common,
     settings_problem,
-    sides_of,
+    sides_of_runs,
 )
 from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
@@ -288,7 +288,9 @@ def compare_runs(argv: Sequence[str]) -> int:
     """
     options = _parse(argv)
     if options.store is None:
-        a, b = sides_of(options.runs, options.versions)
+        runs = [open_run(directory) for directory in options.runs]
+        sides = sides_of_runs(runs, options.versions)
+        a, b = sides.baseline, sides.candidate
     else:
         from turnwise.pipeline.runs.store import sides_of_store
 
@@ -359,8 +361,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 def compare_parser() -> OptionParser:
     """Returns the parser of `turnwise compare`."""
     options: OptionRows = (
-        ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of A and B, or of both"),
-        ("--versions", {"nargs": 2, "default": [], "metavar": ("A", "B")}, "app versions to compare"),
+        ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of baseline and candidate, or one"),
+        ("--versions", {"nargs": 2, "default": [], "metavar": ("BASELINE", "CANDIDATE")},
+         "app versions to compare; default: the last two"),
         ("--store", STORE, "compare versions, or runs, of a store"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
         ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),

@@ -23,12 +23,11 @@ from turnwise.pipeline.python.inputs import (
     logged_conversations,
     sort_inputs,
 )
-from turnwise.pipeline.report.ending import end_run, figures_of
+from turnwise.pipeline.report.ending import end_run, figures_of, with_first_page
 from turnwise.pipeline.report.terminal import (
     UsageByModel,
     failure_counters,
     summary_text,
-    versions_of,
 )
 from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
@@ -46,12 +45,12 @@ from turnwise.pipeline.settings.run import (
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import STATUS, ConfigError, EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, plain_rows
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.decisions.comparison.collect import compared_versions
 from turnwise.transforms.decisions.gate.measured import check_gate
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.reading import CaseReader, LogReader
@@ -548,9 +547,6 @@ async def _cancel_all() -> None:
     await asyncio.get_running_loop().shutdown_default_executor()
 
 
-_NOT_COMPARED = "\nnot compared: Python writes no files; turnwise compare reads those of turnwise run"
-
-
 class Collected:
     """The rows, sums and counts of one evaluation."""
 
@@ -624,21 +620,20 @@ class Collected:
         slices = [row for entry in sums for row in slice_rows(entry, run_id)]
         counted = self._counts | self._guesses
         figures = figures_of(self._settings, counted, usage, versions)
-        figures = figures._replace(
-            to_read=to_read(self._conversations),
-            difference=_NOT_COMPARED if compared_versions(versions_of(versions)) else "",
-        )
+        figures = figures._replace(to_read=to_read(self._conversations))
         tables: dict[str, list[Any]] = {
             "scores": self._scores,
             "results": self._results,
             "conversations": self._conversations,
             "failures": self._failures,
         }
-        document = end_run(
-            *(self._settings, figures, {"files": {}}),
-            lambda document: Run("", convert(document, RunDocument), tables.__getitem__),
-            self._unused,
-        )
+        tables |= {"metrics_by_app_version": versions}
+
+        def read(document: JsonObject) -> Run:
+            return Run("", convert(document, RunDocument), tables.__getitem__)
+
+        document = end_run(self._settings, figures, {"files": {}}, read, self._unused)
+        figures = with_first_page(self._settings, figures, read(document))
         problems = document["problems"]
         has_failed = any(row["verdict"] == "FAIL" for row in self._results)
         return RunResult(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from shlex import join
 from textwrap import wrap
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
 from turnwise.pipeline.runs.directory import open_run
@@ -18,15 +18,17 @@ from turnwise.schemas.comparison import (
     Side,
     VersionDifference,
 )
-from turnwise.schemas.config import STATUS, ConfigError
+from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.gate import GATE_PROBLEM
-from turnwise.transforms.decisions.comparison.collect import compared_versions
+from turnwise.schemas.report import FirstPage
+from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
-from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
+from turnwise.transforms.decisions.first_page import short_name, two_versions
+from turnwise.transforms.decisions.run import REJECTED, Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
 _GAP = "  "
@@ -40,8 +42,8 @@ _DROPPED = (4, 1, 2)
 def comparison_text(found: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
     lines = [
-        *_wrapped(f"A: {side_text(found.a)}", width),
-        *_wrapped(f"B: {side_text(found.b)}", width),
+        *_wrapped(f"baseline {side_text(found.a)}", width),
+        *_wrapped(f"candidate {side_text(found.b)}", width),
         *_wrapped(pairing_text(found), width),
         "",
         *criteria_table(found, width),
@@ -84,12 +86,13 @@ def pairing_text(found: Comparison) -> str:
     pairing = found.pairing
     if pairing.by == "nothing":
         return "not paired: two groups"
-    alone = f"{pairing.only_a} in A alone, {pairing.only_b} in B alone"
+    counts = ((pairing.only_a, "in the baseline alone"), (pairing.only_b, "in the candidate alone"))
+    alone = "".join(f"; {number} {where}" for number, where in counts if number)
     if pairing.unidentified_a or pairing.unidentified_b:
-        alone += f", {pairing.unidentified_a + pairing.unidentified_b} conversations without one"
+        alone += f"; {pairing.unidentified_a + pairing.unidentified_b} conversations without one"
     if pairing.changed:
         alone += f"; {counted(pairing.changed, 'case')} left out, whose expectation differs"
-    return f"{counted(pairing.pairs, 'pair')} by {pairing.by}; {alone}"
+    return f"{counted(pairing.pairs, 'pair')} by {pairing.by}{alone}"
 
 
 def families_text(found: Comparison) -> str:
@@ -102,7 +105,7 @@ def families_text(found: Comparison) -> str:
 
 def criteria_table(found: Comparison, width: int) -> list[str]:
     """Returns the table of criteria, fitted to the terminal."""
-    lines = [["", f"A {found.a.name}", f"B {found.b.name}", "difference", "p", ""]]
+    lines = [["", short_name(found.a.name), short_name(found.b.name), "difference", "p", ""]]
     lines += [_line(own) for own in found.criteria]
     lines = [[printable(cell) for cell in line] for line in lines]
     for dropped in range(len(_DROPPED) + 1):
@@ -208,57 +211,85 @@ MOST_CONVERSATIONS = 2_000
 """Conversations of both sides that are compared: more would take a large part of the time of the run."""
 
 
-def difference_text(
-    run: Run,
-    versions: Sequence[str],
-    baseline: str | None,
-    width: int,
-    most: int = MOST_CONVERSATIONS,
-) -> str:
-    """Returns the lines with difference and word of every criterion, or why there are none.
+class EndComparison(NamedTuple):
+    """What the end of a run says of its versions.
 
-    Two versions of the run are compared (`versions`; "": not stated), and it with the baseline if one is
-    named; `most` conversations of both sides at most. Raises ConfigError if a file of the run cannot be read.
+    Attributes:
+        page: The first page; None: nothing was compared.
+        text: The table of differences, or why there is none; "": there is nothing to compare with.
     """
-    pair = compared_versions(versions)
-    parts = []
-    if pair:
-        command = join(["turnwise", "compare", run.directory, "--versions", *_short(pair)])
-        parts.append(_comparison_lines([run], pair, command, width, most))
+
+    page: FirstPage | None = None
+    text: str = ""
+
+
+def end_comparison(
+    run: Run, versions: Sequence[str], baseline: str | None, width: int, most: int = MOST_CONVERSATIONS
+) -> EndComparison:
+    """Compares the last two versions of a run, or with a baseline: a version of it, or another run.
+
+    Args:
+        run: The run; its tables can be read.
+        versions: Its app versions; "": not stated.
+        baseline: An app version of the run, or the output directory of another one; None: not stated.
+        width: Columns of the terminal.
+        most: Most conversations of both sides that are compared.
+
+    Raises:
+        ConfigError: A file of the run cannot be read.
+    """
+    stated = [version for version in versions if version]
+    if baseline in (*stated, *(version.rsplit("/", 1)[-1] for version in stated)):
+        others = [version for version in stated if baseline not in (version, version.rsplit("/", 1)[-1])]
+        if len(others) != 1:
+            why = f"--baseline {baseline} leaves {len(others)} candidates: turnwise compare names both"
+            return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
+        command = join(["turnwise", "compare", run.directory, "--versions", str(baseline), *_short(others)])
+        return _ended([run], [str(baseline), *others], command, width, most)
     if baseline is not None:
         command = join(["turnwise", "compare", baseline, run.directory])
         if len(versions) > 1:
             named = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
             why = f"the run holds {len(versions)} app versions ({named}): {command} --versions A B"
-            parts.append(printable(f"not compared with the baseline {baseline}: {why}"))
-        else:
-            try:
-                parts.append(_comparison_lines([open_run(baseline), run], (), command, width, most))
-            except ConfigError as error:
-                parts.append(printable(f"not compared with the baseline: {error}"))
-    return "\n".join(f"\n{part}" for part in parts)
+            return EndComparison(text=f"\n{printable(f'not compared with the baseline {baseline}: {why}')}")
+        try:
+            return _ended([open_run(baseline), run], (), command, width, most)
+        except ConfigError as error:
+            return EndComparison(text=f"\n{printable(f'not compared with the baseline: {error}')}")
+    if len(stated) < 2:
+        return EndComparison()
+    return _ended([run], (), join(["turnwise", "compare", run.directory]), width, most)
 
 
-def _comparison_lines(runs: Sequence[Run], pair: Sequence[str], command: str, width: int, most: int) -> str:
-    """Returns the comparison as text, or one line that says why there is none."""
+def _ended(runs: Sequence[Run], pair: Sequence[str], command: str, width: int, most: int) -> EndComparison:
     size = sum(run.document.counts.get("results", 0) for run in runs)
     if size > most:
-        why = f"{size:,} conversations are more than the {most:,} that the end of a run compares"
-        return printable(f"not compared: {why}: {command}")
+        why = f"{size:,} conversations are more than the {most:,} that the end of a run compares: {command}"
+        return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
     try:
-        a, b = sides_of_runs(runs, pair)
+        sides = sides_of_runs(runs, pair)
     except ConfigError as error:
-        return printable(f"not compared: {error}")
-    problem = settings_problem(settings_changes(a, b))
-    if problem:
-        return printable(f"not compared: {problem}: {command} --allow_different_judges")
-    found = compare(a, b, CompareOptions())
-    if nothing_common(found):
-        return printable(f"not compared: {nothing_common(found)}")
-    difference = f"difference: B {found.b.name} less A {found.a.name}; {pairing_text(found)}"
+        return EndComparison(text=f"\n{printable(f'not compared: {error}')}")
+    problem = settings_problem(settings_changes(sides.baseline, sides.candidate))
+    found = None if problem else compare(sides.baseline, sides.candidate, CompareOptions())
+    why = f"{problem}: {command} --allow_different_judges" if found is None else nothing_common(found)
+    if found is None or why:
+        return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
+    difference = f"difference: {found.b.name} less {found.a.name}; {pairing_text(found)}"
     missing = (printable(f"{name}: not compared: {why}", width) for name, why in found.not_compared.items())
-    table = criteria_table(found, width)
-    return "\n".join([printable(difference, width), *table, *missing, printable(f"more: {command}")])
+    lines = [printable(difference, width), *criteria_table(found, width), *missing]
+    more = [printable(f"more: {command}")] if runs[-1].directory else []
+    text = "\n".join(["", *lines, *more])
+    return EndComparison(first_page(found, runs, sides), text)
+
+
+def first_page(found: Comparison, runs: Sequence[Run], sides: "Sides") -> FirstPage:
+    """Returns the first page of a comparison of one or two runs; the candidate's rows are read."""
+    document, version = runs[-1].document, sides.candidate_version
+    rows = [row for row in runs[-1].conversations() if row["app_version"] == version]
+    rejected = sum(document.counts.get(name) or 0 for name in REJECTED)
+    primary = GateConfig(**document.config.get("gate") or {}).primary
+    return two_versions(found, primary, rows, rejected, sides.how)
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~@&])")
@@ -273,14 +304,14 @@ def comparison_markdown(found: Comparison) -> str:
 
 def _markdown_lines(found: Comparison) -> Iterator[str]:
     yield from (f"## {_text(found.b.name)} against {_text(found.a.name)}", "")
-    for line in (f"A: {side_text(found.a)}", f"B: {side_text(found.b)}", pairing_text(found)):
+    for line in (f"baseline {side_text(found.a)}", f"candidate {side_text(found.b)}", pairing_text(found)):
         yield f"- {_text(line)}"
     for own in found.criteria:
         yield f"- **{_text(own.criterion)}**: {_text(own.sentence)}"
     for name, why in found.not_compared.items():
         yield f"- **{_text(name)}**: not compared: {_text(why)}"
     yield ""
-    head = ["", f"A {found.a.name}", f"B {found.b.name}", "difference", "p", "word"]
+    head = ["", found.a.name, found.b.name, "difference", "p", "word"]
     yield from _table(head, map(_line, found.criteria))
     units = {own.criterion: own for own in found.criteria}
     slices = [
@@ -380,21 +411,25 @@ _VERSIONS_SHOWN = 10
 _Version = str | None
 
 
-def sides_of(directories: Sequence[str], versions: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
-    """Returns base and candidate.
+class Sides(NamedTuple):
+    """Baseline and candidate, the candidate's app version, and how they were chosen, as a clause."""
+
+    baseline: ComparedSide
+    candidate: ComparedSide
+    candidate_version: _Version
+    how: str
+
+
+def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> Sides:
+    """Returns baseline and candidate.
 
     Args:
-        directories: One or two output directories.
-        versions: The two app versions; empty: the one version of each directory.
+        directories: One or two runs.
+        versions: The two app versions; empty: the last two of one run, or the one version of each run.
 
     Raises:
-        ConfigError: A directory cannot be read or holds no conversation, or the versions are not clear.
+        ConfigError: A run cannot be read or holds no conversation, or the versions are not clear.
     """
-    return sides_of_runs([open_run(directory) for directory in directories], versions)
-
-
-def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
-    """Does what `sides_of` does with runs that are open already; raises as it does."""
     for each in directories:
         each.check_results()
     runs = [read_versions(run) for run in directories]
@@ -402,16 +437,21 @@ def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> tuple[
         if not run.conversations:
             raise ConfigError(f"{run.run.directory}: holds no scored conversation")
     own, other = runs[0], runs[-1]
+    how = "baseline and candidate are as they were named"
     if versions:
         chosen = [_find(run, version) for run, version in zip((own, other), versions, strict=True)]
     else:
-        chosen = _only(runs)
+        order = version_order(own.first_times) if len(runs) == 1 else Order([], "")
+        chosen = [*order.versions[-2:]] if len(order.versions) > 1 else _only(runs)
+        if order.versions:
+            how = f"baseline and candidate are the last two versions {order.by}"
     if own.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
         raise ConfigError(
-            f"{own.run.directory}: A and B are the same conversations of the same run; nothing to compare"
+            f"{own.run.directory}: baseline and candidate are the same conversations of the same run; "
+            "nothing to compare"
         )
     names = _names([own, other], chosen)
-    return own.side(chosen[0], names[0]), other.side(chosen[1], names[1])
+    return Sides(own.side(chosen[0], names[0]), other.side(chosen[1], names[1]), chosen[1], how)
 
 
 def _find(run: RunVersions, wanted: str) -> _Version:
@@ -468,13 +508,20 @@ _SHOWN = 5
 
 def settings_problem(found: Sequence[SettingsChange]) -> str:
     """Returns what measured two sides differently, in one sentence; "": nothing."""
-    changes = [f"{change.what} ({change.a} for A, {change.b} for B)" for change in beyond_verdicts(found)]
+    changes = [
+        f"{change.what} ({change.a} in the baseline, {change.b} in the candidate)"
+        for change in beyond_verdicts(found)
+    ]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = ", ".join(changes[:_SHOWN])
-    return f"A and B were not measured in the same way: {shown}{more}" if changes else ""
+    return f"baseline and candidate were not measured in the same way: {shown}{more}" if changes else ""
 
 
 def nothing_common(found: Comparison) -> str:
     """Returns why a comparison compares nothing, as one line; "": it compares something."""
     why = "; ".join(f"{name}: {why}" for name, why in found.not_compared.items())
-    return "" if found.criteria else f"A and B have no criterion in common: {why or 'neither has a score'}"
+    return (
+        ""
+        if found.criteria
+        else f"baseline and candidate have no criterion in common: {why or 'neither has a score'}"
+    )

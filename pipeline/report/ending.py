@@ -26,12 +26,13 @@ from turnwise.pipeline.report.terminal import (
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
+from turnwise.schemas.report import FirstPage
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
-from turnwise.transforms.decisions.comparison.collect import compared_versions
-from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.decisions.first_page import one_version
+from turnwise.transforms.decisions.run import REJECTED, Run
 
 _WIDTH = 110
 
@@ -110,7 +111,9 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
         figures: Figures of the run.
         document: Content of `run.json`.
     """
-    say(summary_text(settings, figures._replace(difference=_difference(settings, document, figures.rows))))
+    if not settings.is_streaming:
+        figures = with_first_page(settings, figures, written_run(settings.output, document))
+    say(summary_text(settings, figures))
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say(f"files: {printable(settings.output)}{tables}")
     if settings.store:
@@ -124,18 +127,34 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     return status
 
 
-def _difference(settings: RunSettings, document: JsonObject, rows: Sequence[MetricsByAppVersionRow]) -> str:
-    versions = versions_of(rows)
-    if settings.is_streaming or not (compared_versions(versions) or settings.baseline):
-        return ""
-    # Imported late: a run of one version does not wait for numpy.
-    from turnwise.pipeline.report.comparison import difference_text
+def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figures:
+    """Adds the first page, and the differences between versions, of a batch whose tables can be read."""
+    versions = versions_of(figures.rows)
+    page, difference = None, ""
+    if len([*filter(None, versions)]) > 1 or settings.baseline:
+        # Imported late: a run of one version does not wait for numpy.
+        from turnwise.pipeline.report.comparison import end_comparison
 
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns
-    try:
-        return difference_text(written_run(settings.output, document), versions, settings.baseline, width)
-    except (ConfigError, OSError) as error:
-        return f"\nnot compared: {printable(str(error))}"
+        width = shutil.get_terminal_size((_WIDTH, 24)).columns
+        try:
+            page, difference = end_comparison(run, versions, settings.baseline, width)
+        except (ConfigError, OSError) as error:
+            difference = f"\nnot compared: {printable(str(error))}"
+    elif len(versions) == 1:
+        page = _one_version(figures, versions[0])
+    return figures._replace(page=page, difference=difference)
+
+
+def _one_version(figures: Figures, version: str) -> FirstPage | None:
+    of_verdicts = (r for r in figures.rows if r["criterion"] == STATUS and r["level"] == "conversation")
+    row = next(of_verdicts, None)
+    if row is None:
+        return None
+    share = row["pass_rate"]
+    passing = None if share is None else (share, row["pass_rate_low"], row["pass_rate_high"])
+    counts = row["pass_count"], row["fail_count"], row["no_score"]
+    rejected = sum(figures.counts.get(name) or 0 for name in REJECTED)  # type: ignore[misc]
+    return one_version(version, passing, counts, figures.to_read or (), rejected)
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:

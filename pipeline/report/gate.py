@@ -123,13 +123,18 @@ def _against(
     from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
     runs = [open_run(baseline), run] if baseline else [run]
-    base, candidate = sides_of_runs(runs, versions)
+    sides = sides_of_runs(runs, versions)
+    base, candidate = sides.baseline, sides.candidate
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if baseline else ({}, [])
     state = baseline_state(base.conversations, counts, problems)
     mark_missing(base.conversations, candidate.conversations)
     comparison = compare(base, candidate, CompareOptions())
     relative = [rule for rule in rules.rules if isinstance(rule, NotWorseRule)]
-    criteria = {name for rule in relative for name in ([rule.criterion] if rule.criterion else rules.primary)}
+    criteria = {
+        name
+        for rule in relative
+        for name in ([rule.criterion] if rule.criterion else rules.primary or (STATUS,))
+    }
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
             raise ConfigError(

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
+from textwrap import wrap
 from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
@@ -15,11 +17,13 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import STATUS, JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.report import FirstPage, ReadFirst
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS
 from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions.comparison.sentences import decimals
+from turnwise.transforms.decisions.first_page import listed
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
@@ -171,17 +175,17 @@ _WIDTH = 110
 _LONGEST_ID = 40
 
 
-def reading_text(rows: Sequence[Mapping[str, object]]) -> str:
+def reading_text(rows: Sequence[ReadFirst]) -> str:
     """Returns the lines about the first three conversations to read, at most 110 columns each; "": none."""
     lines = [_line(row) for row in rows[:_SHOWN]]
     return "\n".join(["\nread first:", *lines]) if lines else ""
 
 
-def _line(row: Mapping[str, object]) -> str:
-    name = printable(str(row["conversation_id"]).rsplit("/", 1)[-1], _LONGEST_ID)
-    version = str(row["app_version"] or "").rsplit("/", 1)[-1]
+def _line(row: ReadFirst) -> str:
+    name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
+    version = (row.app_version or "").rsplit("/", 1)[-1]
     shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
-    return cut(f"  {name}{shown}: {printable(str(row['why'] or ''))}", _WIDTH)
+    return cut(f"  {name}{shown}: {printable(row.why or '')}", _WIDTH)
 
 
 _FIRST_AFTER = 3.0
@@ -579,6 +583,7 @@ class Figures(NamedTuple):
         rows: Rows of `metrics_by_app_version` over the whole run.
         unread: Incomplete ends of a stream's input that were not read, one line each.
         to_read: The conversations to read first, in order; None: not chosen.
+        page: The first page; None: nothing is compared.
         difference: Lines about the difference between versions; "": nothing is compared.
         workers: How many records each worker read; empty: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
@@ -591,21 +596,41 @@ class Figures(NamedTuple):
     rows: Sequence[MetricsByAppVersionRow]
     unread: Sequence[str] = ()
     to_read: Sequence[Mapping[str, object]] | None = None
+    page: FirstPage | None = None
     difference: str = ""
     workers: Mapping[str, int] = MappingProxyType({})
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
 
 
+def first_page_text(page: FirstPage) -> str:
+    """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
+    counts = [
+        ("regressed", page.regressed), ("fixed", page.fixed), ("still failing", page.still_failing),
+        ("no verdict", page.no_verdict), ("rejected", page.rejected),
+    ]  # fmt: skip
+    shown = [f"{name} {number:,}" for name, number in counts if number is not None]
+    lines = [page.headline, page.detail, ", ".join(shown)]
+    if page.destructive:
+        lines.append(f"unexpected destructive calls: in {counted(page.destructive, 'conversation')}")
+    if page.baseline is not None:
+        lines.append(f"({page.chosen})")
+    wrapped = (wrap(printable(line), _WIDTH, break_on_hyphens=False) for line in lines if line)
+    return "\n".join([*chain.from_iterable(wrapped), ""])
+
+
 def summary_text(settings: RunSettings, figures: Figures) -> str:
     """Returns the table of app versions, what became of every record, and what the judge did."""
     counts, rows = figures.counts, figures.rows
+    # The table of differences has the criteria: no page shows two numbers under one name.
+    is_compared = figures.page is not None and figures.page.baseline is not None
     parts = [
-        version_table(rows, settings.criteria_names, counts["failures_by_version"])
+        first_page_text(figures.page) if figures.page else "",
+        version_table(rows, () if is_compared else settings.criteria_names, counts["failures_by_version"])
         if rows
         else "no conversation was scored",
         figures.difference,
-        reading_text(figures.to_read or ()),
+        reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ())),
         f"\n{balance_text(counts)}",
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),

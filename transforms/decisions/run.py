@@ -30,6 +30,7 @@ from turnwise.transforms.decisions.comparison.collect import (
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
 from turnwise.transforms.review.problems import one_line
+from turnwise.transforms.text.dates import time_seconds
 
 ReadRows = Callable[[str], Iterable[Any]]
 """Returns the rows of a table by its name; they are read when they are asked for."""
@@ -118,7 +119,7 @@ def newest_metrics(rows: Iterable[MetricsByAppVersionRow]) -> list[MetricsByAppV
 
 # The conversations of a run as comparisons and gates see them, by app version.
 
-_REJECTED = ("rejected_records", "rejected_conversations", "rejected_cases", "unread_ends")
+REJECTED = ("rejected_records", "rejected_conversations", "rejected_cases", "unread_ends")
 _LONGEST_NAME = 40
 _VersionName = str | None
 
@@ -129,12 +130,14 @@ class RunVersions(Struct):
     Attributes:
         judges: App version -> criterion -> judge models and prompts.
         errors: App version -> criterion -> conversations with an error.
+        first_times: App version -> start of its first conversation in RFC 3339; None: unknown of one.
     """
 
     run: Run
     conversations: dict[_VersionName, ConversationColumns]
     judges: dict[_VersionName, dict[str, set[str]]]
     errors: dict[_VersionName, dict[str, int]]
+    first_times: dict[_VersionName, str | None]
 
     def side(self, version: _VersionName, name: str) -> ComparedSide:
         """Returns one app version as a side of a comparison."""
@@ -144,13 +147,17 @@ class RunVersions(Struct):
             source=self.run.directory,
             conversations=self.conversations[version],
             run_ids=[document.run_id],
-            rejected=sum(document.counts.get(name) or 0 for name in _REJECTED),
+            rejected=sum(document.counts.get(name) or 0 for name in REJECTED),
             problems=problems_of(document),
             document=document,
             judges=self.judges.get(version, {}),
             errors=self.errors.get(version, {}),
             calibration=self.run.calibration(),
         )
+
+
+def _seconds(time: str) -> float:
+    return time_seconds(time) or 0.0
 
 
 def problems_of(document: RunDocument) -> list[str]:
@@ -174,6 +181,16 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
                 judges.setdefault(row["app_version"], {}).setdefault(row["criterion"], set()).add(judge)
             yield row
 
+    first_times: dict[_VersionName, str | None] = {}
+
+    def conversations() -> Iterator[ConversationRow]:
+        for row in run.conversations():
+            version, time = row["app_version"], row["event_time"]
+            earlier = first_times.get(version, time)
+            is_known = earlier is not None and time is not None
+            first_times[version] = min(earlier or "", time or "", key=_seconds) if is_known else None
+            yield row
+
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
     found = collect(
         scores(),
@@ -190,7 +207,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
                 tags=row["tags"],
                 sampled_out=cast(JsonObject, row).get("sampled_out") or (),
             )
-            for row in run.conversations()
+            for row in conversations()
         ),
     )
     for row in raised:
@@ -202,7 +219,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     columns = {version: columns_of(own) for version, own in by_version.items()}
     for version in columns if raised else ():
         columns[version].add_errors(raised_errors(raised))
-    return RunVersions(run, columns, judges, errors)
+    return RunVersions(run, columns, judges, errors, first_times)
 
 
 def unnamed_case(row: ConversationRow) -> str | None:

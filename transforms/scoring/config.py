@@ -174,7 +174,7 @@ def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[st
         if name.startswith(prefix):
             criterion, _, rest = name.removeprefix(prefix).partition("|")
             groups[criterion][rest] += number
-    return dict(groups)
+    return dict(sorted(groups.items()))
 
 
 def panel_figures(models: Sequence[str], questions: Mapping[str, int]) -> JsonObject:

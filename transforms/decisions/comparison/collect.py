@@ -9,16 +9,31 @@ from msgspec import Struct, field
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.text.cleaning import natural_order
+from turnwise.transforms.text.dates import time_seconds
 
-# Chooses the two app versions of a run that are compared.
-
-_COMPARED = 2
+# Orders the app versions of a run, of which the last two are compared.
 
 
-def compared_versions(versions: Sequence[str]) -> list[str]:
-    """Returns A and B where the logs state exactly two app versions, in natural order; else nothing."""
-    stated = sorted(filter(None, versions), key=natural_order)
-    return stated if len(stated) == _COMPARED else []
+class Order(NamedTuple):
+    """App versions, the oldest first, and by what they are in this order."""
+
+    versions: list[str]
+    by: str
+
+
+def version_order(first_times: Mapping[str | None, str | None]) -> Order:
+    """Orders the stated app versions by their first conversation; by name where a time is missing or shared.
+
+    Args:
+        first_times: App version (None: not stated) -> start of its first conversation in RFC 3339.
+    """
+    stated = [version for version in first_times if version]
+    times = {version: time_seconds(first_times[version]) for version in stated}
+    if None not in times.values() and len({*times.values()}) == len(times):
+        return Order(
+            sorted(stated, key=lambda version: times[version] or 0.0), "by their first conversations"
+        )
+    return Order(sorted(stated, key=natural_order), "by their names")
 
 
 # What a criterion gave a conversation, and a conversation of a comparison.

@@ -62,7 +62,9 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     measures, missing = _measures(a, b)
     change = next((change for change in changes if change.criteria == [STATUS]), None)
     if not options.any_verdicts and change and any(measure.criterion == STATUS for measure in measures):
-        missing[STATUS] = f"decided by different criteria ({change.a} for A, {change.b} for B)"
+        missing[STATUS] = (
+            f"decided by different criteria ({change.a} in the baseline, {change.b} in the candidate)"
+        )
         measures = [measure for measure in measures if measure.criterion != STATUS]
     measured = [(measure, estimate(matched, measure, options)) for measure in measures]
     parts = _compare_parts(matched, measured, options) if options.details else Parts([], {}, 0)

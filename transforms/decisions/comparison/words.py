@@ -32,7 +32,8 @@ def comparison_notes(
     return [
         *_pairing(a, b, matched),
         *(
-            f"the scoring settings changed: {change.what}: {change.a} for A, {change.b} for B"
+            f"the scoring settings changed: {change.what}: {change.a} in the baseline, "
+            f"{change.b} in the candidate"
             for change in changes
         ),
         *_same(a, b, matched),
@@ -62,7 +63,8 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
     if pairing.changed:
         more = ", ..." if pairing.changed > _NAMES_SHOWN else ""
         yield (
-            f"{counted(pairing.changed, 'case')} left out, whose expectation is not the same in A and B: "
+            f"{counted(pairing.changed, 'case')} left out, whose expectation is not the same "
+            "in baseline and candidate: "
             f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
         )
     sizes = zip(matched.cases_a.sizes.tolist(), matched.cases_b.sizes.tolist(), strict=True)
@@ -70,7 +72,8 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
     if uneven:
         runs = [sum(side) for side in zip(*uneven, strict=True)]
         yield (
-            f"{counted(len(uneven), 'case')} not run equally often: {runs[0]} runs in A, {runs[1]} in B; "
+            f"{counted(len(uneven), 'case')} not run equally often: {runs[0]} runs in the baseline, "
+            f"{runs[1]} in the candidate; "
             "runs that are missing are not in the figures"
         )
 
@@ -123,13 +126,14 @@ def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
         own, other = a.document, b.document
         versions = [document.versions.get("turnwise") for document in (own, other)]
         if versions[0] != versions[1]:
-            yield f"A was scored by turnwise {versions[0]}, B by turnwise {versions[1]}"
+            yield f"the baseline was scored by turnwise {versions[0]}, the candidate by {versions[1]}"
         rates = [(SAMPLE_RATE, own.judge, other.judge)]
         for name in sorted(own.criteria.keys() & other.criteria.keys()):
             rates.append((f"criteria.{name}.{SAMPLE_RATE}", own.criteria[name], other.criteria[name]))
         for what, before, after in rates:
             if before.get(SAMPLE_RATE) != after.get(SAMPLE_RATE):
-                yield f"{what}: {before.get(SAMPLE_RATE)} for A, {after.get(SAMPLE_RATE)} for B"
+                a_rate, b_rate = before.get(SAMPLE_RATE), after.get(SAMPLE_RATE)
+                yield f"{what}: {a_rate} for the baseline, {b_rate} for the candidate"
     for side in (a, b):
         found = Counter[str]()
         sampled_out = side.conversations.sampled_out

@@ -58,7 +58,7 @@ def apply_rules(
             found.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
         else:
             for version in versions:
-                found += _of_version(rule, config.primary, version, rejected, tolerant)
+                found += _of_version(rule, config.primary or (STATUS,), version, rejected, tolerant)
     return found
 
 

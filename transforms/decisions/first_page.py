@@ -1,0 +1,262 @@
+"""The first page of a run: one sentence that answers "ship, or not?", its counts, and what to read first.
+
+Every surface shows what this module says.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from turnwise.schemas.comparison import Comparison, CriterionComparison
+from turnwise.schemas.config import STATUS
+from turnwise.schemas.report import FirstPage, ReadFirst
+from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.decisions.comparison.sentences import amount, counted, decimals, rounded
+from turnwise.transforms.review.problems import MOST_READ, to_read
+
+_LONGEST_NAME = 32
+REWARD, EFFECTS = "recorded_reward", "tool_effects_v1"
+DESTRUCTIVE = "destructive"
+_SUFFIX = {"pass_rate": " points"}
+
+
+def short_name(name: str) -> str:
+    """Returns the name of a version, with its middle left out if it is long."""
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+class Leading(NamedTuple):
+    """The criterion that the headline is about, and why it is this one."""
+
+    name: str
+    why: str
+
+
+def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[str] = ()) -> Leading:
+    """Returns the criterion that leads.
+
+    Args:
+        primary: Criteria that the config calls primary; empty: none.
+        measured: Criteria that have a value on every side, in the order of the table.
+        stating: Criteria whose eval cases state what they compare.
+    """
+    for name in primary:
+        if name in measured:
+            return Leading(name, "the config calls it primary")
+    if REWARD in measured:
+        return Leading(REWARD, "the log holds it")
+    if EFFECTS in measured and EFFECTS in stating:
+        return Leading(EFFECTS, "the eval cases state actions")
+    return Leading(STATUS, "no criterion is called primary")
+
+
+def two_versions(
+    found: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow], rejected: int, chosen: str
+) -> FirstPage:
+    """Returns the first page of a comparison.
+
+    Args:
+        found: The comparison; A is the baseline, B the candidate.
+        primary: Criteria that the config calls primary; empty: none.
+        rows: Conversations of the candidate.
+        rejected: Number of records, conversations and eval cases that were rejected.
+        chosen: How baseline and candidate were chosen, as a clause.
+    """
+    by_name = {own.criterion: own for own in found.criteria if own.overall.difference is not None}
+    stating = [EFFECTS] if EFFECTS in by_name and by_name[EFFECTS].measure == "pass_rate" else []
+    lead = leading(primary, list(by_name), stating)
+    own, verdicts = by_name.get(lead.name), by_name.get(STATUS)
+    flips = {
+        flip.conversations_b[0]: flip.kind
+        for flip in found.flips
+        if flip.criterion == STATUS and flip.conversations_b and flip.kind in ("regressed", "newly_missing")
+    }
+    return FirstPage(
+        headline=headline(own, short_name(found.a.name), short_name(found.b.name))
+        if own
+        else _nothing(found),
+        detail=" ".join(_details(own, found, rejected)) if own else "",
+        criterion=lead.name,
+        chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
+        baseline=found.a.name,
+        candidate=found.b.name,
+        regressed=verdicts.regressed if verdicts else None,
+        fixed=verdicts.fixed if verdicts else None,
+        still_failing=verdicts.still_failing if verdicts else None,
+        no_verdict=found.b.no_verdict,
+        rejected=rejected,
+        destructive=sum(row["severity_reason"] == DESTRUCTIVE for row in rows),
+        read_first=listed(read_first(rows, flips)),
+    )
+
+
+def one_version(
+    version: str,
+    passing: tuple[float, float | None, float | None] | None,
+    counts: tuple[int, int, int],
+    read_first: Sequence[Mapping[str, Any]],
+    rejected: int,
+) -> FirstPage:
+    """Returns the first page of a run of one app version.
+
+    Args:
+        version: Its name.
+        passing: Share of the conversations with a verdict that pass, 0..1, and its interval; None: none.
+        counts: Conversations that passed, that failed, and without a verdict.
+        read_first: Rows of the conversations to read first.
+        rejected: Number of records, conversations and eval cases that were rejected.
+    """
+    share = ""
+    if passing is not None:
+        value, low, high = passing
+        bounds = "" if low is None or high is None else f" ({low:.1%} to {high:.1%})"
+        share = f"{value:.1%} pass{bounds}, "
+    passed, failed, missing = counts
+    return FirstPage(
+        headline=f"One version only: {share}{passed + failed:,} with a verdict, {missing:,} without.",
+        detail="",
+        criterion=STATUS,
+        chosen="the verdict leads, because there is no other version to compare",
+        baseline=None,
+        candidate=version,
+        regressed=None,
+        fixed=None,
+        still_failing=failed,
+        no_verdict=missing,
+        rejected=rejected,
+        destructive=sum(row["severity_reason"] == DESTRUCTIVE for row in read_first),
+        read_first=listed(read_first),
+    )
+
+
+def listed(rows: Iterable[Mapping[str, Any]]) -> list[ReadFirst]:
+    """Returns rows of conversations as the first page lists them."""
+    return [ReadFirst(**{name: row[name] for name in ReadFirst.__struct_fields__}) for row in rows]
+
+
+def headline(own: CriterionComparison, a: str, b: str) -> str:
+    """Returns what a difference means for the decision, in one sentence with its numbers.
+
+    The numbers are those of the table of criteria.
+    """
+    by = "" if own.criterion == STATUS else f" by {own.criterion}"
+    numbers = _numbers(own)
+    if own.overall.word != "inconclusive":
+        said = {
+            "better": f"{b} is better than {a}{by}",
+            "worse": f"{b} is worse than {a}{by}",
+            "same": f"{b} is the same as {a}{by}, within the margin",
+            "not worse": f"{b} is not worse than {a}{by} by more than the margin",
+            "differs": f"{b} differs from {a}{by}",
+        }
+        return f"{said[own.overall.word]}: {numbers}."
+    reach = _reach(own, a, b)
+    return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(own)}."
+
+
+def _numbers(own: CriterionComparison) -> str:
+    overall = own.overall
+    assert overall.value_a is not None and overall.value_b is not None and overall.difference is not None
+    digits = decimals(overall.difference, own.measure, own.unit)
+    if own.measure == "pass_rate":
+        values = f"{overall.value_b:.1%} pass against {overall.value_a:.1%}"
+    else:
+        digits = decimals(overall.difference, own.measure, own.unit)
+        one, other = (
+            amount(value, own.measure, own.unit, digits=digits)
+            for value in (overall.value_b, overall.value_a)
+        )
+        values = f"{one} against {other}"
+    digits = decimals(overall.difference, own.measure, own.unit)
+    change = amount(overall.difference, own.measure, own.unit, signed=True, digits=digits)
+    if overall.interval is not None:
+        low, high = (
+            amount(bound, own.measure, own.unit, signed=True, digits=digits)
+            .removesuffix(" points")
+            .removesuffix(" s")
+            for bound in (overall.interval.low, overall.interval.high)
+        )
+        change += f" ({low} to {high})"
+    return f"{values}, {change}, {_cases(own)}"
+
+
+def _cases(own: CriterionComparison) -> str:
+    overall = own.overall
+    if overall.pairs:
+        return counted(overall.pairs, "case")
+    noun = "conversation" if overall.cases_a is None else "case"
+    sizes = (
+        (overall.count_a, overall.count_b) if overall.cases_a is None else (overall.cases_a, overall.cases_b)
+    )
+    return f"{sizes[0]} and {sizes[1]} {noun}s"
+
+
+def _reach(own: CriterionComparison, a: str, b: str) -> str:
+    """Returns how far the candidate may be worse or better, and what that would accept; "": unknown."""
+    interval = own.overall.interval
+    if interval is None or own.better_is == "neither":
+        return ""
+    low, high = interval.low, interval.high
+    if own.better_is == "less":
+        low, high = -high, -low
+    worse, better = max(0.0, -low), max(0.0, high)
+    digits = decimals(own.overall.difference, own.measure, own.unit)
+    loss, gain = (amount(value, own.measure, own.unit, digits=digits) for value in (worse, better))
+    unit = _SUFFIX.get(own.measure, "")
+    span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
+    return f"{b} may be {span} than {a} ({_cases(own)}). Safe to ship if a loss of {loss} is acceptable"
+
+
+def _needed(own: CriterionComparison) -> str:
+    overall = own.overall
+    if overall.fewest is not None:
+        return f"; at least {overall.fewest} cases are needed for a word"
+    if not overall.pairs_needed or not overall.difference:
+        return ""
+    each = "" if overall.pairs else " of each version"
+    return f"; about {rounded(overall.pairs_needed)} cases{each} would settle a difference of this size"
+
+
+def _details(own: CriterionComparison, found: Comparison, rejected: int) -> list[str]:
+    """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
+    a, b = short_name(found.a.name), short_name(found.b.name)
+    missing, details = own.missing, []
+    if missing is not None and missing.changes_the_word:
+        thing = "verdict" if own.criterion == STATUS else "score"
+        text = f"{missing.missing_a} of {a} and {missing.missing_b} of {b} have no {thing}"
+        worst, best = missing.worst_for_b, missing.best_for_b
+        if worst is None or best is None:
+            details.append(f"{text}, and nothing bounds what they would be.")
+        else:
+            details.append(f"{text}: counted against {b} it would be “{worst.word}”, for it “{best.word}”.")
+    alone = own.only_a + own.only_b
+    if alone:
+        details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
+    if found.pairing.changed:
+        details.append(f"{counted(found.pairing.changed, 'case')} whose expectation differs are left out.")
+    if rejected:
+        details.append(f"Rejected, and in no figure: {counted(rejected, 'record')}.")
+    return details
+
+
+def _nothing(found: Comparison) -> str:
+    why = "; ".join(f"{name}: {why}" for name, why in found.not_compared.items())
+    return (
+        f"{found.b.name} and {found.a.name} cannot be compared: {why or 'no case has a value on both sides'}."
+    )
+
+
+def read_first(rows: Sequence[ConversationRow], flips: Mapping[str, str]) -> list[ConversationRow]:
+    """Returns conversations to read first: regressions, then other failures, the most severe first.
+
+    Args:
+        rows: The candidate's conversations.
+        flips: Conversation id -> `regressed` or `newly_missing`.
+    """
+    regressed = to_read([row for row in rows if flips.get(row["conversation_id"]) == "regressed"])
+    rest = to_read([row for row in rows if flips.get(row["conversation_id"]) != "regressed"])
+    return [*regressed, *rest][:MOST_READ]
+
+
+def _criterion_name(name: str) -> str:
+    return "the verdict" if name == STATUS else name
