@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         ("--max_failure_ratio", {"type": float, "metavar": "SHARE"},
          "fail if a larger share (0..1) of records and conversations is rejected"),
         ("--baseline", {"metavar": "OUT"},
-         "output directory of the run to compare with, by the report and the config's rules (`gate`)"),
+         "output directory of the run to compare with, by the report and the config's rules (`gate`); with "
+         "{date} that of the last earlier date with a run; previous: the last run of --store"),
         ("--fail_on", {"nargs": "+", "action": "extend", "metavar": "CRITERION"},
          "adds the rule all_pass to the gate: fail if a conversation fails, or has no verdict, on one of "
          "these criteria (or verdict)"),
@@ -73,7 +74,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         ("--eval_cases", PATHS, "eval cases: files, directories, globs or URLs of stores"),
         ("--date", {"metavar": "DATE"},
          "date of the run: ISO date, yesterday, today (UTC), or A..B, one run a date; fills {date} in "
-         "--input, --eval_cases, --output, --store, --run_id"),
+         "--input, --eval_cases, --output, --store, --run_id, and in --baseline with an earlier date"),
         ("--lookback", {"type": int, "metavar": "N"},
          "with --date: run those of the N dates before again whose input files changed since their run"),
         PLUGIN,

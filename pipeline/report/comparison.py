@@ -20,6 +20,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.gate import GATE_PROBLEM
+from turnwise.schemas.jsonio import is_store_url, shown_url
 from turnwise.schemas.report import FirstPage
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
@@ -248,12 +249,16 @@ def end_comparison(
         return _ended([run], [str(baseline), *others], command, width, most)
     if baseline is not None:
         command = join(["turnwise", "compare", baseline, run.directory])
+        if is_store_url(baseline):
+            url, _, name = baseline.rpartition("#")
+            runs = [name.rsplit("/", 1)[-1], run.document.run_id]
+            command = join(["turnwise", "compare", "--store", shown_url(url), "--versions", *runs])
         if len(versions) > 1:
             named = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
             why = f"the run holds {len(versions)} app versions ({named}): {command} --versions A B"
             return EndComparison(text=f"\n{printable(f'not compared with the baseline {baseline}: {why}')}")
         try:
-            return _ended([open_run(baseline), run], (), command, width, most)
+            return _ended([open_baseline(baseline), run], (), command, width, most)
         except ConfigError as error:
             return EndComparison(text=f"\n{printable(f'not compared with the baseline: {error}')}")
     if len(stated) < 2:
@@ -418,6 +423,16 @@ class Sides(NamedTuple):
     candidate: ComparedSide
     candidate_version: _Version
     how: str
+
+
+def open_baseline(place: str) -> Run:
+    """Opens a run by its output directory, or its address in a store (URL#NAME); raises ConfigError."""
+    if not is_store_url(place):
+        return open_run(place)
+    # Imported late: sqlalchemy.
+    from turnwise.pipeline.runs.store import open_stored_run
+
+    return open_stored_run(*place.rsplit("#", 1))
 
 
 def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> Sides:

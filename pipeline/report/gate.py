@@ -4,13 +4,17 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
-from turnwise.pipeline.io.terminal import LONGEST_PLACE, counted, names_text, printable
-from turnwise.pipeline.report.comparison import sides_of_runs
-from turnwise.pipeline.runs.directory import open_run
-from turnwise.pipeline.settings.run import RunSettings, read_config
+from turnwise.pipeline.io.listing import join_path, path_exists
+from turnwise.pipeline.io.terminal import LONGEST_PLACE, complain, counted, names_text, printable, say
+from turnwise.pipeline.report.comparison import open_baseline, sides_of_runs
+from turnwise.pipeline.settings.dates import filled, names_date
+from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, read_config
+from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
 from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.gate import (
@@ -24,6 +28,7 @@ from turnwise.schemas.gate import (
 )
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow
+from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
@@ -122,7 +127,7 @@ def _against(
     from turnwise.transforms.decisions.comparison.differences import compare
     from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
-    runs = [open_run(baseline), run] if baseline else [run]
+    runs = [open_baseline(baseline), run] if baseline else [run]
     sides = sides_of_runs(runs, versions)
     base, candidate = sides.baseline, sides.candidate
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if baseline else ({}, [])
@@ -163,13 +168,50 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
 
 
+def with_baseline(settings: RunSettings, document: JsonObject) -> RunSettings:
+    """Returns settings that name the baseline itself in place of `{date}` or `previous`, and prints which.
+
+    `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    """
+    pattern, found = settings.baseline, None
+    if pattern == PREVIOUS:
+        # Imported late: sqlalchemy.
+        from turnwise.pipeline.runs.store import previous_run
+
+        found = previous_run(settings.store, settings.store_app, document)
+        none = "the store holds no finished run of the same app and scoring settings before this one"
+    elif pattern is not None and settings.date is not None and names_date(pattern):
+        found = _earlier_output(pattern, date.fromisoformat(settings.date), settings.output)
+        none = f"there is no finished run on the {_NIGHTS} dates before {settings.date}"
+    else:
+        return settings
+    if found is None:
+        complain(f"--baseline {pattern}: {none}: nothing is compared")
+    else:
+        say(printable(f"baseline: {shown_place(found)}"))
+    return replace(settings, baseline=found)
+
+
+_NIGHTS = 92
+"""Dates before that of a run on which its baseline is looked for."""
+
+
+def _earlier_output(pattern: str, day: date, output: str) -> str | None:
+    for back in range(1, min(_NIGHTS, day.toordinal() - 1) + 1):
+        directory = filled("--baseline", pattern, day - timedelta(back))
+        # A pattern such as {date:%m} may also name the run's own directory.
+        if directory.rstrip("/") != output.rstrip("/") and path_exists(join_path(directory, RUN_FILE)):
+            return directory
+    return None
+
+
 def check_baseline(settings: RunSettings) -> None:
     """Raises ConfigError if the baseline cannot be read, before anything runs."""
     if settings.baseline is not None:
         own = settings.config.gate.rules
         if settings.is_streaming and all(isinstance(rule, AllPassRule) for rule in own):
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
-        open_run(settings.baseline)
+        open_baseline(settings.baseline)
 
 
 _READING_CASES = ("read", "parse_case")

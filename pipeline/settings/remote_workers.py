@@ -25,7 +25,7 @@ from apache_beam.runners.runner import PipelineRunner
 from msgspec.structs import replace
 
 from turnwise.pipeline.settings.extras import check_extra, check_google
-from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
+from turnwise.pipeline.settings.run import DEFAULT_CACHE, PREVIOUS, RunSettings
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_local, is_postgresql_url, is_sqlite_url, is_store_url, shown_url
@@ -147,7 +147,8 @@ def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "--output", settings.output
     yield from (("--input", path) for path in settings.input)
     yield from (("--eval_cases", path) for path in settings.eval_cases)
-    yield "--baseline", settings.baseline or ""
+    if settings.baseline != PREVIOUS:
+        yield "--baseline", settings.baseline or ""
     yield "--store", settings.store
     yield "--alerts", settings.stream.alerts or ""
     cache = settings.judge.config.cache
