@@ -325,6 +325,7 @@ class Report(msgspec.Struct, frozen=True):
 
     Attributes:
         report_id: Id that the chunks of the report carry, too.
+        first_page: The answer; None: several versions, and nothing is compared.
         sentences: The first screen, problems first.
         coverage: One sentence per run that balances records, conversations and scores.
         comparisons: The first version with each other one.
@@ -341,6 +342,7 @@ class Report(msgspec.Struct, frozen=True):
     report_id: str
     runs: list[ReportRun]
     versions: list[ReportVersion]
+    first_page: FirstPage | None
     sentences: list[Sentence]
     coverage: list[Sentence]
     comparisons: list[Comparison]

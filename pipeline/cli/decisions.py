@@ -363,7 +363,7 @@ def compare_parser() -> OptionParser:
     options: OptionRows = (
         ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of baseline and candidate, or one"),
         ("--versions", {"nargs": 2, "default": [], "metavar": ("BASELINE", "CANDIDATE")},
-         "app versions to compare; default: the last two"),
+         "app versions to compare; default: the first and the last"),
         ("--store", STORE, "compare versions, or runs, of a store"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
         ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),

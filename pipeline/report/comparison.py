@@ -227,7 +227,7 @@ class EndComparison(NamedTuple):
 def end_comparison(
     run: Run, versions: Sequence[str], baseline: str | None, width: int, most: int = MOST_CONVERSATIONS
 ) -> EndComparison:
-    """Compares the last two versions of a run, or with a baseline: a version of it, or another run.
+    """Compares the first and the last version of a run, or with a baseline: a version of it, or another run.
 
     Args:
         run: The run; its tables can be read.
@@ -440,7 +440,7 @@ def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> Sides:
 
     Args:
         directories: One or two runs.
-        versions: The two app versions; empty: the last two of one run, or the one version of each run.
+        versions: The two app versions; empty: the first and last of one run, or the one version of each run.
 
     Raises:
         ConfigError: A run cannot be read or holds no conversation, or the versions are not clear.
@@ -457,9 +457,9 @@ def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> Sides:
         chosen = [_find(run, version) for run, version in zip((own, other), versions, strict=True)]
     else:
         order = version_order(own.first_times) if len(runs) == 1 else Order([], "")
-        chosen = [*order.versions[-2:]] if len(order.versions) > 1 else _only(runs)
+        chosen = [order.versions[0], order.versions[-1]] if len(order.versions) > 1 else _only(runs)
         if order.versions:
-            how = f"baseline and candidate are the last two versions {order.by}"
+            how = order.how
     if own.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
         raise ConfigError(
             f"{own.run.directory}: baseline and candidate are the same conversations of the same run; "

@@ -13,18 +13,20 @@ import msgspec
 
 from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import ConfigError, GateConfig
 from turnwise.schemas.report import Report
+from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.first_page import two_versions
 from turnwise.transforms.decisions.report.collect import (
     VersionKey,
-    display_order,
     exact_json,
+    in_display_order,
     short_names,
 )
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
 from turnwise.transforms.decisions.report.figures import Compared
-from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
+from turnwise.transforms.decisions.run import REJECTED, Run, RunVersions, read_versions
 
 INLINE_CHARACTERS = 5_000_000
 
@@ -202,6 +204,7 @@ def _add(read: Callable[[str], str], name: str, done: dict[str, str], above: tup
 
 
 MOST_COMPARED = 4
+_OF_RUNS = "baseline and candidate are the first and the last version of the runs in their order"
 _SLICES = ("language", "tag")
 
 
@@ -209,7 +212,9 @@ def compare_versions(runs: Sequence[Run]) -> Compared:
     """Compares the first stated version with the next ones; refuses those that were measured otherwise."""
     for run in runs:
         run.check_results()
-    sides = list(_sides([read_versions(run) for run in runs]))
+    read = [read_versions(run) for run in runs]
+    keyed = list(_sides(read))
+    sides = [side for _, side in keyed]
     found = [_compare(sides[0], other) for other in sides[1 : MOST_COMPARED + 1]]
     comparisons = [one for one in found if not isinstance(one, str)]
     refused = [one for one in found if isinstance(one, str)]
@@ -217,17 +222,28 @@ def compare_versions(runs: Sequence[Run]) -> Compared:
         refused.append(
             f"{sides[0].name} is compared with the first {MOST_COMPARED} of {len(sides) - 1} versions."
         )
-    return Compared(comparisons, refused)
+    page = None
+    if found and not isinstance(found[-1], str):
+        key, _ = keyed[len(found)]
+        document = runs[key.run].document
+        page = two_versions(
+            found[-1],
+            GateConfig(**document.config.get("gate") or {}).primary,
+            [row for row in runs[key.run].conversations() if (row["app_version"] or "") == key.app_version],
+            sum(document.counts.get(name) or 0 for name in REJECTED),
+            version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS,
+        )
+    return Compared(comparisons, refused, page)
 
 
-def _sides(runs: Sequence[RunVersions]) -> Iterator[ComparedSide]:
+def _sides(runs: Sequence[RunVersions]) -> Iterator[tuple[VersionKey, ComparedSide]]:
     """Yields the stated versions; all of them where no log states one."""
     found = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.conversations]
-    keys = sorted(found, key=display_order)
+    keys = in_display_order(found, [run.first_times for run in runs])
     stated = any(key.app_version for key in keys)
     for key, name in zip(keys, short_names(keys), strict=True):
         if key.app_version or not stated:
-            yield runs[key.run].side(key.app_version or None, name)
+            yield key, runs[key.run].side(key.app_version or None, name)
 
 
 def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.config import STATUS, JudgeConfig
+from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.report import FirstPage, ReadFirst
@@ -420,7 +420,8 @@ def version_table(
     lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
     for name in (name for name in criteria if name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
-    lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
+    if criteria:
+        lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
     lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
     return "\n".join(aligned([[printable(cell) for cell in line] for line in lines])) + (
         _others(others, by_key, failures) if others else ""
@@ -545,10 +546,15 @@ def balance_text(counts: RunCounts) -> str:
     return "\n".join(lines)
 
 
-def idle_text(criteria: Sequence[Criterion], rows: Sequence[MetricsByAppVersionRow]) -> str:
-    """Returns the line about criteria with a threshold that applied to no conversation; "" if none."""
+def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> str:
+    """Returns the line about criteria with a threshold that applied to no conversation; "" if none.
+
+    Nobody asked for the criteria of the default config: those that cannot have a value are left out.
+    """
+    if settings.config.criteria == DEFAULT_CRITERIA:
+        return ""
     seen = {row["criterion"] for row in rows}
-    idle = [c.name for c in criteria if c.threshold is not None and c.name not in seen]
+    idle = [c.name for c in settings.criteria if c.threshold is not None and c.name not in seen]
     return f"not applicable to any conversation: {', '.join(idle)}" if idle else ""
 
 
@@ -634,7 +640,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         f"\n{balance_text(counts)}",
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
-        idle_text(settings.criteria, rows) if rows else "",
+        idle_text(settings, rows) if rows else "",
         custom_text(settings.criteria),
         guesses_text(figures.guesses) if figures.guesses else "",
     ]

@@ -156,8 +156,14 @@ class RunVersions(Struct):
         )
 
 
-def _seconds(time: str) -> float:
-    return time_seconds(time) or 0.0
+def add_first_time(first_times: dict[str | None, str | None], row: ConversationRow) -> None:
+    """Adds a conversation to the starts of the first conversations of app versions; None: unknown of one."""
+    version, time = row["app_version"], row["event_time"]
+    earlier = first_times.get(version, time)
+    is_known = earlier is not None and time is not None
+    first_times[version] = (
+        min(earlier or "", time or "", key=lambda text: time_seconds(text) or 0.0) if is_known else None
+    )
 
 
 def problems_of(document: RunDocument) -> list[str]:
@@ -185,10 +191,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
 
     def conversations() -> Iterator[ConversationRow]:
         for row in run.conversations():
-            version, time = row["app_version"], row["event_time"]
-            earlier = first_times.get(version, time)
-            is_known = earlier is not None and time is not None
-            first_times[version] = min(earlier or "", time or "", key=_seconds) if is_known else None
+            add_first_time(first_times, row)
             yield row
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]

@@ -9,6 +9,7 @@ import { amend, fresh, go, link, state } from "./state.js";
 
 const SORTS = [["", "most severe"], ["time", "latest"], ["latency", "slowest"], ["turns", "longest"], ["errors", "most tool errors"]];
 const OUTCOMES = [["", "any"], ["PASS", "pass"], ["FAIL", "fail"], ["no_verdict", "no verdict"]];
+const CHANGES = [["", "any"], ["regressed", "regressed"], ["fixed", "fixed"], ["still_failing", "still failing"]];
 const WAIT = 150;
 
 let list = null;
@@ -46,6 +47,7 @@ function filters() {
     report.versions.length > 1
       ? pick("version", "version", [["", "any"], ...report.versions.map((_, i) => [String(i), shown(versionName(i))])])
       : null,
+    report.first_page?.regressed === null || !report.first_page ? null : pick("change", "change", CHANGES),
     pick("criterion", "criterion", named(criteria(), "verdict")),
     pick("outcome", "outcome", OUTCOMES),
     ...[["label", "labels"], ["tool", "tools"], ["language", "language"], ["tag", "tags"], ["problem_type", "problem_type"]].map(

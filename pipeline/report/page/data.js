@@ -109,6 +109,18 @@ function groupByCase() {
   return groups;
 }
 
+// Tests whether a conversation of the candidate is of a case that changed its verdict so, or fails in both.
+export function changed(kind) {
+  const page = report.first_page;
+  const [baseline, candidate] = [page.baseline, page.candidate].map((name) => report.versions.findIndex((one) => one.name === name));
+  const { id, version, verdict } = report.conversations;
+  const flips = report.comparisons.find((one) => one.a.name === page.baseline && one.b.name === page.candidate).flips;
+  const ids = new Set(flips.filter((one) => one.criterion === "verdict" && one.kind === kind).flatMap((one) => one.conversations_b));
+  if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]);
+  const fails = (place, of) => version[place] === of && verdict[place] === "FAIL";
+  return (place) => fails(place, candidate) && siblings(place).some((other) => fails(other, baseline));
+}
+
 export function typeSizes() {
   if (!report.typeSizes) {
     report.typeSizes = new Map();

@@ -1,6 +1,6 @@
 // Which conversations the filters of the state leave, in display order.
 
-import { nameOf, openChunk, report, size } from "./data.js";
+import { changed, nameOf, openChunk, report, size } from "./data.js";
 import { jsonText } from "./exact.js";
 import { state } from "./state.js";
 
@@ -9,7 +9,7 @@ let texts = null;
 let last = { key: "", places: [] };
 let deep = { query: "", places: new Set(), done: 0, failed: null };
 
-export const FILTERS = ["version", "criterion", "outcome", "label", "tool", "language", "tag", "problem_type"];
+export const FILTERS = ["version", "change", "criterion", "outcome", "label", "tool", "language", "tag", "problem_type"];
 
 export function filtered() {
   const key = JSON.stringify([...FILTERS, "text", "deep", "sort", "slice"].map((name) => state[name])) + deep.done;
@@ -30,6 +30,7 @@ function test() {
     tests.push((place) => (Array.isArray(rows[column][place]) ? rows[column][place].includes(wanted) : rows[column][place] === wanted));
   };
   if (state.version !== "") tests.push((place) => rows.version[place] === Number(state.version));
+  if (state.change) tests.push(changed(state.change));
   if (state.criterion) addCriterion(tests, rows);
   else if (state.outcome) tests.push((place) => (rows.verdict[place] ?? NO_VERDICT) === state.outcome);
   for (const [column, name] of [["labels", state.label], ["tools", state.tool], ["language", state.language],

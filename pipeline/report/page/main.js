@@ -16,11 +16,11 @@ import { amend, fresh, readState, state } from "./state.js";
 import { where } from "./where.js";
 
 const VIEWS = {
-  overview: ["Verdict", overview],
+  overview: ["Overview", overview],
   conversations: ["Conversations", conversations],
   where: ["Where", where],
   figures: ["Tools and latency", figures],
-  missing: ["Not scored", missing],
+  missing: ["No score", missing],
   judge: ["Judge", judge],
   labels: ["Labels", labels],
 };

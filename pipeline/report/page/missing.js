@@ -9,8 +9,8 @@ export function missing() {
   const failures = report.failures.filter((group) => group.stage !== "check");
   const findings = report.failures.filter((group) => group.stage === "check");
   return [
-    h("h1", null, "Not scored, failed, rejected"),
-    h("section", { "aria-labelledby": "no_score" }, h("h2", { id: "no_score" }, "Not scored or no verdict"), no_score()),
+    h("h1", null, "No score, no verdict, rejected"),
+    h("section", { "aria-labelledby": "no_score" }, h("h2", { id: "no_score" }, "No score or no verdict"), no_score()),
     h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Failures"),
       failures.length ? failures.map(group) : h("p", null, "No record, conversation or criterion failed.")),
     h("section", { "aria-labelledby": "findings" }, h("h2", { id: "findings" }, "Findings"),

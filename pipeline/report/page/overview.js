@@ -14,13 +14,36 @@ const SENTENCES = 6;
 
 export function overview() {
   return [
-    h("h1", null, "Verdict"),
+    ...firstPage(),
     sentences(),
     h("ul", { class: "coverage", "aria-label": "Coverage" }, report.coverage.map((one) => h("li", null, shown(one.text)))),
     h("section", { "aria-labelledby": "criteria" }, h("h2", { id: "criteria" }, "Criteria"), criteriaTable()),
     h("section", { "aria-labelledby": "read" }, h("h2", { id: "read" }, "Read these first"),
-      h("p", { class: "hint" }, "The worst conversation of each kind, then further ones: at most three of a kind."),
+      h("p", { class: "hint" }, report.first_page?.baseline ? "Regressions of the candidate first, then its other failures: at most three of a problem type." : "The worst conversation of each problem type, then further ones: at most three of a type."),
       report.read_first.length ? readingTable(report.read_first) : h("p", null, nothingToRead())),
+  ];
+}
+
+// The answer, what could change it, five counts that are links, and how it was chosen.
+function firstPage() {
+  const page = report.first_page;
+  if (!page) return [h("h1", null, "Verdict")];
+  const candidate = String(report.versions.findIndex((one) => one.name === page.candidate));
+  const list = (changes) => fresh({ view: "conversations", ...changes });
+  const counts = [
+    ["regressed", page.regressed, list({ change: "regressed" }), "passed in the baseline, fails in the candidate"],
+    ["fixed", page.fixed, list({ change: "fixed" }), "failed in the baseline, passes in the candidate"],
+    ["still failing", page.still_failing, page.baseline === null ? list({ outcome: "FAIL" }) : list({ change: "still_failing" }), "fails, and did not pass before"],
+    ["no verdict", page.no_verdict, list({ version: candidate, outcome: "no_verdict" }), "neither passed nor failed: a score is missing"],
+    ["rejected", page.rejected, fresh({ view: "missing" }), "records that could not be read, matched or scored"],
+  ];
+  return [
+    h("h1", { class: "headline" }, shown(page.headline)),
+    page.detail ? h("p", null, shown(page.detail)) : null,
+    h("ul", { class: "counts", "aria-label": "Counts" }, counts.filter(([, value]) => value !== null).map(([name, value, href, why]) =>
+      h("li", null, h("a", { href, title: why }, h("strong", null, number(value)), ` ${name}`)))),
+    page.destructive ? h("p", { class: "problem" }, `${counted(page.destructive, "conversation")} of ${shown(page.candidate)} with an unexpected destructive call.`) : null,
+    page.baseline === null ? null : h("p", { class: "hint" }, `${shown(page.chosen)}.`),
   ];
 }
 
@@ -45,12 +68,13 @@ function sentences() {
   const problems = of(({ tone }) => tone === "problem");
   const said = of(({ tone }) => !["problem", "note"].includes(tone));
   const first = said.filter(({ criterion, tone }) => criterion === VERDICT || DECIDED.includes(tone));
-  const shownFirst = (first.length ? first : said).slice(0, SENTENCES);
+  // The headline has said it: the sentences of the criteria are folded below it.
+  const shownFirst = report.first_page?.baseline ? [] : (first.length ? first : said).slice(0, SENTENCES);
   const rest = said.filter((one) => !shownFirst.includes(one));
   return [
     problems.length ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.map(sentence)) : null,
-    h("ul", { class: "sentences", "aria-label": "Verdicts" }, shownFirst.map(sentence)),
-    folded(rest, report.comparisons.length ? ["criterion where nothing can be told yet", "criteria where nothing can be told yet"] : ["more sentence", "more sentences"]),
+    shownFirst.length ? h("ul", { class: "sentences", "aria-label": "Verdicts" }, shownFirst.map(sentence)) : null,
+    folded(rest, report.comparisons.length ? ["criterion in a sentence", "criteria in sentences"] : ["more sentence", "more sentences"]),
     folded(of(({ tone }) => tone === "note"), ["note on the comparison", "notes on the comparison"]),
   ];
 }

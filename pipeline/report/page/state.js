@@ -4,6 +4,7 @@ const DEFAULTS = {
   view: "overview",
   version: "",
   criterion: "",
+  change: "",
   outcome: "",
   label: "",
   tool: "",

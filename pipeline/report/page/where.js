@@ -82,7 +82,7 @@ function sliceTable(title, found) {
 }
 
 const KINDS = { regressed: "regressed", fixed: "fixed", newly_missing: "no verdict any more", newly_measured: "has a verdict now" };
-const FLIP_CLASS = { rejected: "fail", fixed: "pass" };
+const FLIP_CLASS = { regressed: "fail", fixed: "pass" };
 
 // Cases whose outcome differs, regressed ones first.
 function flips({ flips: all }, title) {

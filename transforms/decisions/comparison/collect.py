@@ -11,7 +11,7 @@ from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.text.cleaning import natural_order
 from turnwise.transforms.text.dates import time_seconds
 
-# Orders the app versions of a run, of which the last two are compared.
+# Orders the app versions of a run, of which the last is compared with the first.
 
 
 class Order(NamedTuple):
@@ -19,6 +19,11 @@ class Order(NamedTuple):
 
     versions: list[str]
     by: str
+
+    @property
+    def how(self) -> str:
+        """How baseline and candidate are chosen, as a clause."""
+        return f"baseline and candidate are the first and the last version {self.by}"
 
 
 def version_order(first_times: Mapping[str | None, str | None]) -> Order:

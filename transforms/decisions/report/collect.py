@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
-from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.text.cleaning import natural_order
+from turnwise.transforms.decisions.comparison.collect import version_order
+from turnwise.transforms.decisions.run import Run, add_first_time
 
 AnyRow = dict[str, Any]
 """A row of a table. Columns that another version of turnwise does not write are absent."""
@@ -85,7 +85,10 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
         units |= {row["criterion"]: row["unit"] for row in rows}
         sampled_out.append(_sampled_out(rows))
         idle.append(_idle(run, {row["criterion"] for row in rows}, own))
-    versions = sorted({entry.version for entry in entries}, key=display_order)
+    first_times: list[dict[str | None, str | None]] = [{} for _ in runs]
+    for entry in entries:
+        add_first_time(first_times[entry.version.run], entry.row)
+    versions = in_display_order({entry.version for entry in entries}, first_times)
     failures = [[dict(row) for row in run.failures()] for run in runs]
     return CollectedRuns(versions, entries, failures, units, sampled_out, idle)
 
@@ -100,14 +103,30 @@ def _sampled_out(rows: Iterable[MetricsByAppVersionRow]) -> int:
 
 
 def _idle(run: Run, measured: set[str], entries: Sequence[Entry]) -> list[str]:
-    """Returns the criteria with a threshold that applied to no conversation of a run that has some."""
+    """Returns the criteria with a threshold that applied to no conversation of a run that has some.
+
+    Those of the default config are left out: nobody asked for them.
+    """
+    if run.document.config.get("criteria") == DEFAULT_CRITERIA:
+        return []
     seen = measured | {score["criterion"] for entry in entries for score in entry.scores}
     return [name for name in run.document.thresholds if name not in seen] if entries else []
 
 
-def display_order(key: VersionKey) -> tuple[object, ...]:
-    """Returns a key that sorts versions; those that no log states come last."""
-    return not key.app_version, key.run, natural_order(key.app_version)
+def in_display_order(
+    keys: Iterable[VersionKey], first_times: Sequence[Mapping[str | None, str | None]]
+) -> list[VersionKey]:
+    """Returns versions run by run, the oldest first; those that no log states come last.
+
+    Args:
+        keys: The versions.
+        first_times: Of each run: app version -> start of its first conversation in RFC 3339.
+    """
+    orders = [version_order(times).versions for times in first_times]
+    place = {
+        VersionKey(i, name): number for i, names in enumerate(orders) for number, name in enumerate(names)
+    }
+    return sorted(keys, key=lambda key: (not key.app_version, key.run, place.get(key, 0)))
 
 
 def _joined(place: int, run: Run) -> list[Entry]:

@@ -10,13 +10,16 @@ from msgspec import Struct, field
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     Conversations,
+    CriterionRow,
     Detail,
+    FirstPage,
     Report,
     ReportRun,
     ReportVersion,
     Sentence,
     ToolFigure,
 )
+from turnwise.transforms.decisions.first_page import one_version
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -42,7 +45,7 @@ from turnwise.transforms.decisions.report.figures import (
     verdict_sentences,
     without_score,
 )
-from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.decisions.run import REJECTED, Run
 from turnwise.transforms.matching.calls import parameter_score
 from turnwise.transforms.review.problems import reading_key, to_read
 
@@ -86,10 +89,12 @@ def build_report(
     by_run = [(run, [one for one in versions if one.run == i]) for i, run in enumerate(infos)]
     texts = [text for run, own in by_run for text in problem_sentences(run, own)]
     problems = [Sentence(text, "problem") for text in (*texts, *compared.refused)]
+    page = compared.page or (_only_version(versions[0], rows, entries, infos) if len(versions) == 1 else None)
     return Report(
         report_id=report_id,
         runs=infos,
         versions=versions,
+        first_page=page,
         sentences=[*problems, *verdict_sentences(rows, versions, compared.comparisons)],
         coverage=[coverage_sentence(*pair, *_score_counts(entries, i)) for i, pair in enumerate(by_run)],
         comparisons=list(compared.comparisons),
@@ -100,13 +105,37 @@ def build_report(
         no_score=without_score(collected, entries),
         failures=failure_groups(collected.failures),
         names=names,
-        read_first=read_first(entries),
+        read_first=_listed_first(page, entries) if page and page.baseline else read_first(entries),
         conversations=found,
         chunks=placed.total,
         inline_chunks=placed.inline,
         omitted=omitted,
         sample_seed=report_id if omitted else None,
     )
+
+
+def _only_version(
+    version: ReportVersion, rows: Sequence[CriterionRow], entries: Sequence[Entry], runs: Sequence[ReportRun]
+) -> FirstPage:
+    figure = next((row.figures[0] for row in rows if row.name == STATUS), None)
+    share = figure.share if figure else None
+    rejected = [
+        number for run in runs for name in REJECTED if isinstance(number := run.counts.get(name), int)
+    ]
+    return one_version(
+        version.name,
+        (share, figure.low, figure.high) if figure and share is not None else None,
+        (version.passed, version.failed, version.no_verdict),
+        to_read([entry.row for entry in entries]),
+        sum(rejected),
+    )
+
+
+def _listed_first(page: FirstPage, entries: Sequence[Entry]) -> list[int]:
+    """Returns the places of the conversations that the first page lists."""
+    keys = [(e.row["conversation_id"], e.row["app_version"], e.row["eval_id"]) for e in entries]
+    places = {key: place for place, key in reversed([*enumerate(keys)])}
+    return [places[one.conversation_id, one.app_version, one.eval_id] for one in page.read_first]
 
 
 def _runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:

@@ -13,6 +13,7 @@ from turnwise.schemas.report import (
     CriterionRow,
     Curve,
     FailureGroup,
+    FirstPage,
     ReportRun,
     ReportVersion,
     Sentence,
@@ -93,11 +94,13 @@ class Compared(Struct, frozen=True):
     """The first version against others.
 
     Attributes:
+        page: The first page of the last version against the first; None: nothing is compared.
         refused: Why other versions are not compared, one sentence each.
     """
 
     comparisons: Sequence[Comparison] = ()
     refused: Sequence[str] = ()
+    page: FirstPage | None = None
 
 
 def verdict_sentences(
@@ -117,7 +120,7 @@ def verdict_sentences(
 
 def _capital(text: str) -> str:
     """Returns a text as a sentence; the name of a version at its beginning is left as it is."""
-    return f"{text[:1].upper()}{text[1:]}." if text.startswith("cannot") else f"{text}."
+    return f"{text[:1].upper()}{text[1:]}." if text.startswith("inconclusive") else f"{text}."
 
 
 def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
