@@ -1,13 +1,11 @@
-"""Comparisons of runs and versions: their sides, the text, the Markdown, and why one does not pass."""
+"""Comparisons of runs and versions: their sides, the text, and why one does not pass."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from shlex import join
-from textwrap import wrap
 from typing import Literal, NamedTuple
 
-from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
+from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.comparison import (
     Comparison,
@@ -43,9 +41,9 @@ _DROPPED = (4, 1, 2)
 def comparison_text(found: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
     lines = [
-        *_wrapped(f"baseline {side_text(found.a)}", width),
-        *_wrapped(f"candidate {side_text(found.b)}", width),
-        *_wrapped(pairing_text(found), width),
+        *wrapped(printable(f"baseline {side_text(found.a)}"), width),
+        *wrapped(printable(f"candidate {side_text(found.b)}"), width),
+        *wrapped(printable(pairing_text(found)), width),
         "",
         *criteria_table(found, width),
         "",
@@ -57,12 +55,8 @@ def comparison_text(found: Comparison, width: int) -> str:
         families_text(found),
         *(f"note: {note}" for note in found.notes),
     ]
-    lines += [line for part in parts for line in _wrapped(part, width)]
+    lines += [line for part in parts for line in wrapped(printable(part), width)]
     return "\n".join([*lines, *_flips(found, width)])
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(printable(text), max(width, _NARROWEST), subsequent_indent="  ", break_on_hyphens=False)
 
 
 def side_text(side: Side) -> str:
@@ -106,15 +100,19 @@ def families_text(found: Comparison) -> str:
 
 def criteria_table(found: Comparison, width: int) -> list[str]:
     """Returns the table of criteria, fitted to the terminal."""
-    lines = [["", short_name(found.a.name), short_name(found.b.name), "difference", "p", ""]]
-    lines += [_line(own) for own in found.criteria]
-    lines = [[printable(cell) for cell in line] for line in lines]
+    lines = [[printable(cell) for cell in line] for line in criteria_lines(found)]
     for dropped in range(len(_DROPPED) + 1):
         kept = [place for place in range(len(lines[0])) if place not in _DROPPED[:dropped]]
         fitted = _fitted([[line[place] for place in kept] for line in lines], width)
         if fitted is not None:
             return fitted
     return [printable(f"{line[0]}: {line[-1]}", max(width, _NARROWEST)) for line in lines[1:]]
+
+
+def criteria_lines(found: Comparison) -> list[list[str]]:
+    """Returns the cells of the table of criteria, the head first."""
+    head = ["", short_name(found.a.name), short_name(found.b.name), "difference", "p", ""]
+    return [head, *map(_line, found.criteria)]
 
 
 def _line(own: CriterionComparison) -> list[str]:
@@ -192,7 +190,7 @@ def _flips(found: Comparison, width: int) -> list[str]:
     shown = ", ".join(
         f"{counts[kind]} {kind.replace('_', ' ')}" for kind in dict.fromkeys(k for k, _ in by_case)
     )
-    lines = ["", *_wrapped(f"flips (cases with any criterion): {shown}", width)]
+    lines = ["", *wrapped(printable(f"flips (cases with any criterion): {shown}"), width)]
     lines += [cut(printable(_flip_text(flips)), width) for flips in list(by_case.values())[:_FLIPS_SHOWN]]
     if len(by_case) > _FLIPS_SHOWN:
         lines.append(f"  {len(by_case) - _FLIPS_SHOWN} more (--format json, --output DIR)")
@@ -295,69 +293,6 @@ def first_page(found: Comparison, runs: Sequence[Run], sides: "Sides") -> FirstP
     rejected = sum(document.counts.get(name) or 0 for name in REJECTED)
     primary = GateConfig(**document.config.get("gate") or {}).primary
     return two_versions(found, primary, rows, rejected, sides.how)
-
-
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~@&])")
-_MARKDOWN_FLIPS_SHOWN = 50
-_LONGEST = 300
-
-
-def comparison_markdown(found: Comparison) -> str:
-    """Returns a comparison as Markdown; all text of the runs is escaped."""
-    return "\n".join(_markdown_lines(found)) + "\n"
-
-
-def _markdown_lines(found: Comparison) -> Iterator[str]:
-    yield from (f"## {_text(found.b.name)} against {_text(found.a.name)}", "")
-    for line in (f"baseline {side_text(found.a)}", f"candidate {side_text(found.b)}", pairing_text(found)):
-        yield f"- {_text(line)}"
-    for own in found.criteria:
-        yield f"- **{_text(own.criterion)}**: {_text(own.sentence)}"
-    for name, why in found.not_compared.items():
-        yield f"- **{_text(name)}**: not compared: {_text(why)}"
-    yield ""
-    head = ["", found.a.name, found.b.name, "difference", "p", "word"]
-    yield from _table(head, map(_line, found.criteria))
-    units = {own.criterion: own for own in found.criteria}
-    slices = [
-        [own.slice, own.criterion, difference_cell(own.difference, units[own.criterion]), shown_p(own.q)]
-        for own in found.slices
-        if own.stands_out
-    ]
-    if slices:
-        yield from ("Slices that stand out:", "", *_table(["slice", "criterion", "difference", "q"], slices))
-    if found.flips:
-        yield from (f"<details><summary>{len(found.flips)} flips</summary>", "")
-        flips = (
-            [
-                flip.kind.replace("_", " "),
-                flip.case,
-                flip.criterion,
-                "" if flip.turn_index is None else str(flip.turn_index),
-                flip.reason or "",
-            ]
-            for flip in found.flips[:_MARKDOWN_FLIPS_SHOWN]
-        )
-        yield from _table(["", "case", "criterion", "turn", "reason"], flips)
-        if len(found.flips) > _MARKDOWN_FLIPS_SHOWN:
-            yield from (f"{len(found.flips) - _MARKDOWN_FLIPS_SHOWN} more in compare.json.", "")
-        yield from ("</details>", "")
-    yield f"- {_text(families_text(found))}"
-    for note in found.notes:
-        yield f"- note: {_text(note)}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(map(_text, head)) + " |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield "| " + " | ".join(map(_text, row)) + " |"
-    yield ""
-
-
-def _text(text: str) -> str:
-    """Returns a text that Markdown shows as it is, in one line."""
-    return _SPECIAL.sub(r"\\\1", printable(text, _LONGEST))
 
 
 FailOn = Literal["worse", "not_noninferior"]

@@ -1,8 +1,7 @@
-"""Applies the rules of a gate to a finished run, and writes the result as Markdown and as JUnit XML."""
+"""Applies the rules of a gate to a finished run, and writes the result as JUnit XML."""
 
 import re
 import xml.etree.ElementTree as ET
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
@@ -10,12 +9,12 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.pipeline.io.listing import join_path, path_exists
-from turnwise.pipeline.io.terminal import LONGEST_PLACE, complain, counted, names_text, printable, say
+from turnwise.pipeline.io.terminal import LONGEST_PLACE, complain, names_text, printable, say
 from turnwise.pipeline.report.comparison import open_baseline, sides_of_runs
 from turnwise.pipeline.settings.dates import filled, names_date
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, read_config
 from turnwise.pipeline.store.urls import shown_place
-from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
+from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.gate import (
     GATE_PROBLEM,
@@ -37,7 +36,6 @@ from turnwise.transforms.decisions.gate.measured import (
     GatedVersion,
     Rejected,
     baseline_state,
-    difference_text,
     gate_fault,
     rejected_of,
     unrecorded_cases,
@@ -280,6 +278,7 @@ def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
         GatedConversation(
             conversation_id=row["conversation_id"],
             app_version=row["app_version"],
+            eval_id=row["eval_id"],
             verdict=row["verdict"],
             why=row["why"],
             problem_label=row["problem_label"],
@@ -342,112 +341,6 @@ def gated_versions(
         )
         for version in sorted(found, key=lambda name: name or "")
     ]
-
-
-_MARKS = {"passed": "passed", "failed": "**failed**", "inconclusive": "**inconclusive**"}
-_LONGEST = 160
-_MOST_FLIPS = 10
-_MOST_NAMES = 5
-_FLIPS = (("regressed", "Now failing"), ("newly_missing", "No verdict any more"), ("fixed", "Now passing"))
-
-
-def plain(text: str) -> str:
-    """Returns a text of turnwise's own that is shown as it is.
-
-    Every character of ASCII that is no letter, digit or space becomes a character reference, so that none is
-    markup, ends a table's cell or begins a link.
-    """
-    return "".join(
-        char if char.isalnum() or char == " " or not char.isascii() else f"&#{ord(char)};" for char in text
-    )
-
-
-def code(text: str | None, width: int = _LONGEST) -> str:
-    """Returns a text of a log as inline code, in which mentions are not looked for either."""
-    escaped = plain(printable(text or "", width))
-    return f"<code>{escaped}</code>" if escaped else ""
-
-
-def markdown(report: GateReport) -> str:
-    """Returns the summary: the rules, what changed against the baseline, and the conversations to read."""
-    return "\n".join(_lines(report)) + "\n"
-
-
-def _lines(report: GateReport) -> Iterator[str]:
-    yield f"## turnwise: {_MARKS[report.status].strip('*')}"
-    yield ""
-    verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
-    counts = (
-        f"{verdicts['passed']} passed, {verdicts['failed']} failed, {verdicts['inconclusive']} no verdict"
-    )
-    rejected = f"; {counted(len(report.rejected), 'record')} rejected" if report.rejected else ""
-    yield f"{counted(verdicts.total(), 'conversation')}: {counts}{rejected}."
-    yield from ("", *(f"- {code(problem, 400)}" for problem in report.problems)) if report.problems else ()
-    yield from ("", "| rule | version | result | why |", "|---|---|---|---|")
-    order = {"failed": 0, "inconclusive": 1, "passed": 2}
-    yield from (_rule(rule) for rule in sorted(report.rules, key=lambda rule: order[rule.status]))
-    if report.comparison is not None:
-        yield from _changes(report.comparison)
-    if report.to_read:
-        yield from _to_read(report)
-
-
-def _rule(rule: RuleResult) -> str:
-    names = _names(": ", rule.conversations, rule.more, 60) + _names(
-        "; rejected: ", rule.rejected, rule.more_rejected, _LONGEST
-    )
-    cells = (plain(rule.rule), code(rule.app_version), _MARKS[rule.status], plain(rule.why) + names)
-    return f"| {' | '.join(cells)} |"
-
-
-def _names(before: str, names: Sequence[str], others: int, width: int) -> str:
-    shown = ", ".join(code(name, width) for name in names[:_MOST_NAMES])
-    left = len(names) + others - _MOST_NAMES
-    return f"{before}{shown}" + (f" and {left} more" if left > 0 else "") if shown else ""
-
-
-def _changes(comparison: Comparison) -> Iterator[str]:
-    changed = [one for one in comparison.criteria if one.overall.difference or one.fixed or one.regressed]
-    yield from ("", f"### Against the baseline {code(comparison.a.name)}", "")
-    if not changed:
-        yield "No criterion changed."
-    else:
-        yield from ("| criterion | baseline | now | difference |", "|---|---|---|---|")
-        yield from map(_criterion, changed)
-        for kind, title in _FLIPS:
-            yield from _flips(title, [flip for flip in comparison.flips if flip.kind == kind])
-    for note in comparison.notes:
-        yield from ("", code(note, 400))
-
-
-def _criterion(one: CriterionComparison) -> str:
-    values = (one.overall.value_a, one.overall.value_b)
-    form = "{:.1%}" if one.measure == "pass_rate" else "{:.4g}"
-    shown = ["" if value is None else form.format(value).replace("%", " %") for value in values]
-    return f"| {' | '.join([plain(one.criterion), *shown, plain(difference_text(one))])} |"
-
-
-def _flips(title: str, found: Sequence[Flip]) -> Iterator[str]:
-    if not found:
-        return
-    yield from ("", f"{title}: {len(found)}", "", "| case | criterion | turn | why |", "|---|---|---|---|")
-    for flip in found[:_MOST_FLIPS]:
-        turn = "" if flip.turn_index is None else str(flip.turn_index)
-        yield f"| {code(flip.case)} | {plain(flip.criterion)} | {turn} | {code(flip.reason)} |"
-    if len(found) > _MOST_FLIPS:
-        yield f"| and {len(found) - _MOST_FLIPS} more | | | |"
-
-
-def _to_read(report: GateReport) -> Iterator[str]:
-    yield from ("", "<details>", f"<summary>{len(report.to_read)} conversations to read first</summary>", "")
-    yield from ("| conversation | version | verdict | why | alike | place |", "|---|---|---|---|---|---|")
-    for one in report.to_read:
-        place = code(f"{one.source}:{one.position}" if one.position else one.source)
-        yield (
-            f"| {code(one.conversation_id)} | {code(one.app_version)} | {one.verdict or 'no verdict'} "
-            f"| {code(one.why)} | {one.alike} | {place} |"
-        )
-    yield from ("", "</details>")
 
 
 _READING = ("read", "parse", "parse_case", "assemble", "match")
