@@ -325,6 +325,50 @@ class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
     criteria: list[str]
 
 
+class ListedConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation to read first; see the columns of conversations."""
+
+    conversation_id: str
+    app_version: str | None
+    eval_id: str | None
+    verdict: str | None
+    severity: str | None
+    why: str | None
+
+
+class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to "ship, or not?": one sentence, five counts, and what to read first.
+
+    Attributes:
+        headline: What the leading criterion says, in one sentence with its numbers.
+        detail: What is left out or missing, as far as it could change the answer; "": nothing.
+        criterion: The leading criterion.
+        chosen: How it, baseline and candidate were chosen, in one sentence without a stop.
+        baseline: Name of the baseline; None: there is one version only.
+        candidate: Name of the candidate.
+        regressed: Cases that passed in the baseline and fail in the candidate, by verdict; None: no baseline,
+            or their verdicts are not compared. So are `fixed` and `still_failing`.
+        no_verdict: The candidate's conversations without a verdict.
+        rejected: Records, conversations and eval cases that were rejected.
+        destructive: The candidate's conversations with an unexpected destructive call.
+        read_first: The candidate's conversations to read first: regressions, then other failures.
+    """
+
+    headline: str
+    detail: str
+    criterion: str
+    chosen: str
+    baseline: str | None
+    candidate: str
+    regressed: int | None
+    fixed: int | None
+    still_failing: int | None
+    no_verdict: int
+    rejected: int
+    destructive: int
+    read_first: list[ListedConversation]
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """A compared with B.
 
@@ -339,6 +383,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         settings_changes: What measured A and B differently; empty: nothing that is known.
         notes: What a reader must know before believing the figures, one line each.
         word: The word for the verdicts; None: no verdicts.
+        page: What it means for the decision; None: of a store.
     """
 
     a: Side
@@ -354,3 +399,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     settings_changes: list[SettingsChange]
     notes: list[str]
     word: ComparisonWord | None
+    page: FirstPage | None = None

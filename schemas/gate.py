@@ -4,8 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from turnwise.schemas.comparison import Bounds, Comparison
-from turnwise.schemas.report import FirstPage
+from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 
 RuleStatus = Literal["passed", "failed", "inconclusive"]
 GATE_PROBLEM = "gate: "

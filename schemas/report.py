@@ -6,7 +6,7 @@ None means: not known, not logged or not measured; never 0.
 
 import msgspec
 
-from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 
@@ -260,50 +260,6 @@ class ReportVersion(msgspec.Struct, frozen=True):
     passed: int
     failed: int
     no_verdict: int
-
-
-class ReadFirst(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation to read first; see the columns of conversations."""
-
-    conversation_id: str
-    app_version: str | None
-    eval_id: str | None
-    verdict: str | None
-    severity: str | None
-    why: str | None
-
-
-class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to "ship, or not?": one sentence, five counts, and what to read first.
-
-    Attributes:
-        headline: What the leading criterion says, in one sentence with its numbers.
-        detail: What is left out or missing, as far as it could change the answer; "": nothing.
-        criterion: The leading criterion.
-        chosen: How it, baseline and candidate were chosen, in one sentence without a stop.
-        baseline: Name of the baseline; None: there is one version only.
-        candidate: Name of the candidate.
-        regressed: Cases that passed in the baseline and fail in the candidate, by verdict; None: no baseline,
-            or their verdicts are not compared. So are `fixed` and `still_failing`.
-        no_verdict: The candidate's conversations without a verdict.
-        rejected: Records, conversations and eval cases that were rejected.
-        destructive: The candidate's conversations with an unexpected destructive call.
-        read_first: The candidate's conversations to read first: regressions, then other failures.
-    """
-
-    headline: str
-    detail: str
-    criterion: str
-    chosen: str
-    baseline: str | None
-    candidate: str
-    regressed: int | None
-    fixed: int | None
-    still_failing: int | None
-    no_verdict: int
-    rejected: int
-    destructive: int
-    read_first: list[ReadFirst]
 
 
 class Sentence(msgspec.Struct, frozen=True):

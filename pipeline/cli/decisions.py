@@ -12,21 +12,24 @@ from pathlib import Path
 from typing import get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
-    comparison_markdown,
     comparison_text,
     fail_on_problems,
+    first_page,
     nothing_common,
     settings_problem,
     sides_of_runs,
 )
-from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
+from turnwise.pipeline.report.gate import gate_report, junit_xml, page_of_run, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
+from turnwise.pipeline.report.markdown import comparison_markdown, gate_markdown
+from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, OptionRows
 from turnwise.schemas.comparison import Comparison, PairedBy
@@ -93,7 +96,12 @@ def report_runs(argv: Sequence[str]) -> int:
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
     runs = [open_run(directory) for directory in options.out]
-    report = write_report(path, runs, compare_versions(runs), single_file=options.single_file)
+    report = write_report(
+        path,
+        runs,
+        compare_versions(runs, options.baseline, options.candidate),
+        single_file=options.single_file,
+    )
     files = report.chunks - report.inline_chunks
     beside = f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else ""
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
@@ -109,6 +117,8 @@ def report_parser() -> OptionParser:
         ("--single_file", FLAG,
          "keep only the transcripts that the file has room for: a random sample, what did not pass, the "
          "rest"),
+        ("--baseline", {"metavar": "VERSION"}, "version that others are compared with; default: the first"),
+        ("--candidate", {"metavar": "VERSION"}, "version that the first page is about; default: the last"),
         PLUGIN,
     )  # fmt: skip
     return OptionParser(
@@ -176,12 +186,16 @@ def gate(argv: Sequence[str]) -> int:
             raise ConfigError(f"--{name} {file}: cannot be written: name a file in a directory that exists")
     run = open_run(options.output)
     report = gate_report(run, run_rules(run, options.config), options.baseline, options.versions or ())
+    if report.page is None:
+        report = replace(report, page=page_of_run(run))
     if options.junit is not None:
         Path(options.junit).write_bytes(junit_xml(report))
     if options.markdown is not None:
-        Path(options.markdown).write_bytes(markdown(report).encode("utf-8", "replace"))
+        Path(options.markdown).write_bytes(gate_markdown(report).encode("utf-8", "replace"))
     if options.json is not None:
         Path(options.json).write_bytes(json.dumps(msgspec.to_builtins(report)).encode() + b"\n")
+    if report.page is not None:
+        say("\n".join(first_page_lines(report.page, shutil.get_terminal_size((_WIDTH, 24)).columns)))
     for rule in report.rules:
         if rule.status == "passed":
             version = f" ({rule.app_version})" if rule.app_version else ""
@@ -283,12 +297,13 @@ _LEAST_ALPHA = 1e-9
 def compare_runs(argv: Sequence[str]) -> int:
     """Compares two runs, or two versions of one run or store, and prints the result.
 
-    Returns 1 if `--fail_on` holds, else 0. Raises ConfigError, also if there is nothing to compare, or A and
-    B were not measured in the same way.
+    Returns 1 if `--fail_on` holds, else 0. Raises ConfigError, also if there is nothing to compare, or
+    baseline and candidate were not measured in the same way.
     """
     options = _parse(argv)
+    sides = None
+    runs = [open_run(directory) for directory in options.runs]
     if options.store is None:
-        runs = [open_run(directory) for directory in options.runs]
         sides = sides_of_runs(runs, options.versions)
         a, b = sides.baseline, sides.candidate
     else:
@@ -317,6 +332,8 @@ def compare_runs(argv: Sequence[str]) -> int:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
     if nothing_common(comparison):
         raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
+    if sides is not None:
+        comparison = replace(comparison, page=first_page(comparison, runs, sides))
     _show(comparison, options)
     problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:

@@ -6,10 +6,12 @@ from shlex import join
 from typing import Literal, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
+from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.comparison import (
     Comparison,
     CriterionComparison,
+    FirstPage,
     Flip,
     Missing,
     SettingsChange,
@@ -19,7 +21,6 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.gate import GATE_PROBLEM
 from turnwise.schemas.jsonio import is_store_url, shown_url
-from turnwise.schemas.report import FirstPage
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
@@ -41,6 +42,7 @@ _DROPPED = (4, 1, 2)
 def comparison_text(found: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
     lines = [
+        *(first_page_lines(found.page, width) if found.page else ()),
         *wrapped(printable(f"baseline {side_text(found.a)}"), width),
         *wrapped(printable(f"candidate {side_text(found.b)}"), width),
         *wrapped(printable(pairing_text(found)), width),

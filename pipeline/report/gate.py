@@ -4,17 +4,18 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from typing import Any
 
 from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.pipeline.io.listing import join_path, path_exists
-from turnwise.pipeline.io.terminal import LONGEST_PLACE, complain, names_text, printable, say
-from turnwise.pipeline.report.comparison import open_baseline, sides_of_runs
+from turnwise.pipeline.io.terminal import LONGEST_LINE, LONGEST_PLACE, complain, names_text, printable, say
+from turnwise.pipeline.report.comparison import end_comparison, open_baseline, sides_of_runs
 from turnwise.pipeline.settings.dates import filled, names_date
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, read_config
 from turnwise.pipeline.store.urls import shown_place
-from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.gate import (
     GATE_PROBLEM,
@@ -26,9 +27,10 @@ from turnwise.schemas.gate import (
     RuleStatus,
 )
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import ConversationRow, FailureRow
+from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
+from turnwise.transforms.decisions.first_page import one_version, two_versions
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
     NO_BASELINE,
@@ -41,8 +43,9 @@ from turnwise.transforms.decisions.gate.measured import (
     unrecorded_cases,
 )
 from turnwise.transforms.decisions.gate.rules import apply_rules
-from turnwise.transforms.decisions.run import Run, problems_of, read_versions
+from turnwise.transforms.decisions.run import REJECTED, Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
+from turnwise.transforms.text.cleaning import natural_order
 
 
 def gate_report(
@@ -66,7 +69,7 @@ def gate_report(
     """
     run.check_results()
     failures = list(run.failures())
-    comparison, state = _against(run, rules, baseline, versions)
+    comparison, state, chosen = _against(run, rules, baseline, versions)
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     gated = gated_versions(run, failures, compared, state)
     counts, names = run.document.counts, list(unused)
@@ -78,6 +81,11 @@ def gate_report(
         not_allowed = rejected_of(
             counts, [*_places(of_cases), *map(_EVAL_CASE.format, names)], only_cases=True
         )
+    page = None
+    if comparison is not None:
+        # The columns of the gate hold the rows already: a second reading would parse all transcripts.
+        number = sum(counts.get(name) or 0 for name in REJECTED)
+        page = two_versions(comparison, rules.primary, gated[0].rows, number, chosen)
     results = apply_rules(rules, gated, rejected, not_allowed)
     problems = _own_problems(run)
     return GateReport(
@@ -93,6 +101,37 @@ def gate_report(
         ],
         to_read=read_first(gated),
         comparison=comparison,
+        page=page,
+    )
+
+
+def page_of_run(run: Run) -> FirstPage | None:
+    """Returns the first page of a finished run as its end prints it; None: it has none."""
+    rows = run.metrics()
+    versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
+    if len([*filter(None, versions)]) > 1:
+        return end_comparison(run, versions, None, LONGEST_LINE).page
+    if len(versions) != 1:
+        return None
+    return page_of_version(versions[0], rows, run.document.counts, to_read(run.conversations()))
+
+
+def page_of_version(
+    version: str,
+    rows: Iterable[MetricsByAppVersionRow],
+    counts: Mapping[str, Any],
+    read_first: Sequence[Mapping[str, Any]],
+) -> FirstPage | None:
+    """Returns the first page of a run of one version by its metrics; None: no verdict was looked for."""
+    of_verdicts = (r for r in rows if r["criterion"] == STATUS and r["level"] == "conversation")
+    row = next(of_verdicts, None)
+    if row is None:
+        return None
+    share = row["pass_rate"]
+    passing = None if share is None else (share, row["pass_rate_low"], row["pass_rate_high"])
+    verdicts = row["pass_count"], row["fail_count"], row["no_score"]
+    return one_version(
+        version, passing, verdicts, read_first, sum(counts.get(name) or 0 for name in REJECTED)
     )
 
 
@@ -114,13 +153,13 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
 
 def _against(
     run: Run, rules: GateConfig, baseline: str | None, versions: Sequence[str]
-) -> tuple[Comparison | None, BaselineState]:
-    """Returns the comparison with the baseline, and the baseline itself, if there is one.
+) -> tuple[Comparison | None, BaselineState, str]:
+    """Returns the comparison with the baseline, if there is one, the baseline itself, and how it was chosen.
 
     Raises ConfigError if a criterion that a rule compares was measured differently in it.
     """
     if baseline is None and not versions:
-        return None, NO_BASELINE
+        return None, NO_BASELINE, ""
     # Imported late: numpy.
     from turnwise.transforms.decisions.comparison.differences import compare
     from turnwise.transforms.decisions.comparison.estimates import CompareOptions
@@ -144,7 +183,7 @@ def _against(
                 f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
                 "score the logs of the baseline again with this config"
             )
-    return comparison, state
+    return comparison, state, sides.how
 
 
 def _own_problems(run: Run) -> list[str]:

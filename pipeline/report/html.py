@@ -208,30 +208,53 @@ _OF_RUNS = "baseline and candidate are the first and the last version of the run
 _SLICES = ("language", "tag")
 
 
-def compare_versions(runs: Sequence[Run]) -> Compared:
-    """Compares the first stated version with the next ones; refuses those that were measured otherwise."""
+def compare_versions(
+    runs: Sequence[Run], baseline: str | None = None, candidate: str | None = None
+) -> Compared:
+    """Compares the baseline with the other stated versions; refuses those that were measured otherwise.
+
+    Args:
+        runs: The runs.
+        baseline: Name of the version that the others are compared with; None: the first one.
+        candidate: Name of the version that the first page is about; None: the last one.
+
+    Raises:
+        ConfigError: A run cannot be read, or no version has such a name.
+    """
     for run in runs:
         run.check_results()
     read = [read_versions(run) for run in runs]
     keyed = list(_sides(read))
+    how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
+    for option, name, place in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
+        if name is not None:
+            known = [side.name for _, side in keyed]
+            at = next(
+                (i for i, (key, side) in enumerate(keyed) if name in (side.name, key.app_version)), None
+            )
+            if at is None:
+                raise ConfigError(f"{option} {name}: is no app version here (there are: {', '.join(known)})")
+            keyed.insert(place, keyed.pop(at))
+            how = "baseline and candidate are as they were named"
     sides = [side for _, side in keyed]
-    found = [_compare(sides[0], other) for other in sides[1 : MOST_COMPARED + 1]]
+    others = sides[1:][-MOST_COMPARED:]
+    found = [_compare(sides[0], other) for other in others]
     comparisons = [one for one in found if not isinstance(one, str)]
     refused = [one for one in found if isinstance(one, str)]
-    if len(sides) > MOST_COMPARED + 1:
+    if len(others) < len(sides) - 1:
         refused.append(
-            f"{sides[0].name} is compared with the first {MOST_COMPARED} of {len(sides) - 1} versions."
+            f"{sides[0].name} is compared with the last {MOST_COMPARED} of {len(sides) - 1} versions."
         )
     page = None
     if found and not isinstance(found[-1], str):
-        key, _ = keyed[len(found)]
+        key, _ = keyed[-1]
         document = runs[key.run].document
         page = two_versions(
             found[-1],
             GateConfig(**document.config.get("gate") or {}).primary,
             [row for row in runs[key.run].conversations() if (row["app_version"] or "") == key.app_version],
             sum(document.counts.get(name) or 0 for name in REJECTED),
-            version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS,
+            how,
         )
     return Compared(comparisons, refused, page)
 

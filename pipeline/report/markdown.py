@@ -12,11 +12,11 @@ from turnwise.pipeline.report.comparison import (
     pairing_text,
     side_text,
 )
-from turnwise.schemas.comparison import Comparison, Flip
+from turnwise.schemas.comparison import Comparison, FirstPage, Flip, ListedConversation
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.gate import GatedConversation, GateReport, RuleResult
-from turnwise.schemas.report import FirstPage, ReadFirst
 from turnwise.transforms.decisions.comparison.sentences import shown_p
+from turnwise.transforms.decisions.first_page import counts_text
 
 _LONGEST, _LONGEST_NAME = 300, 60
 _MOST_NAMES = 5
@@ -35,9 +35,9 @@ def gate_markdown(report: GateReport) -> str:
     return "\n".join(_gate(report)) + "\n"
 
 
-def comparison_markdown(found: Comparison, page: FirstPage | None) -> str:
-    """Returns a comparison with its first page (None: it is not known), and the details folded."""
-    return "\n".join(_comparison(found, page)) + "\n"
+def comparison_markdown(found: Comparison) -> str:
+    """Returns a comparison: the answer, a row a case, the table of criteria, and the details folded."""
+    return "\n".join(_comparison(found)) + "\n"
 
 
 def shown(text: str, width: int = _LONGEST) -> str:
@@ -103,18 +103,13 @@ def _names(before: str, names: Sequence[str], others: int) -> str:
 
 def _answer(page: FirstPage) -> Iterator[str]:
     yield from (f"**{shown(page.headline)}** {shown(page.detail)}".rstrip(), "")
-    counts = [
-        ("regressed", page.regressed), ("fixed", page.fixed),
-        ("failing" if page.baseline is None else "still failing", page.still_failing),
-        ("no verdict", page.no_verdict), ("rejected", page.rejected),
-    ]  # fmt: skip
-    yield from (" · ".join(f"{number:,} {name}" for name, number in counts if number is not None), "")
+    yield from (shown(counts_text(page)), "")
     if page.destructive:
         number = counted(page.destructive, "conversation")
         yield from (f"**Unexpected destructive calls in {number}.**", "")
 
 
-def _cases(listed: Sequence[ReadFirst | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
+def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that is to be read first."""
     kinds = {name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.conversations_b}
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
@@ -135,18 +130,18 @@ def _cases(listed: Sequence[ReadFirst | GatedConversation], flips: Sequence[Flip
         yield from _table(head[:width], [row[:width] for row in cells])
 
 
-def _comparison(found: Comparison, page: FirstPage | None) -> Iterator[str]:
+def _comparison(found: Comparison) -> Iterator[str]:
     yield from (f"## {shown(found.b.name)} against {shown(found.a.name)}", "")
-    if page is not None:
-        yield from (*_answer(page), *_cases(page.read_first, found.flips))
+    if found.page is not None:
+        yield from (*_answer(found.page), *_cases(found.page.read_first, found.flips))
     yield from _criteria(found)
     lines = [
         *(f"baseline {side_text(found.a)}", f"candidate {side_text(found.b)}", pairing_text(found)),
         *(f"{own.criterion}: {own.sentence}" for own in found.criteria),
         families_text(found),
     ]
-    if page is not None:
-        lines.append(page.chosen)
+    if found.page is not None:
+        lines.append(found.page.chosen)
     yield from _folded([*(f"- {shown(line)}" for line in lines), *_notes(found), "", *_changed(found.flips)])
 
 

@@ -6,24 +6,22 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
-from textwrap import wrap
 from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
-from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable
+from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable, wrapped
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.comparison import FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.report import FirstPage, ReadFirst
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS
 from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions.comparison.sentences import decimals
-from turnwise.transforms.decisions.first_page import listed
+from turnwise.transforms.decisions.first_page import counts_text, listed
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
@@ -175,13 +173,13 @@ _WIDTH = 110
 _LONGEST_ID = 40
 
 
-def reading_text(rows: Sequence[ReadFirst]) -> str:
+def reading_text(rows: Sequence[ListedConversation]) -> str:
     """Returns the lines about the first three conversations to read, at most 110 columns each; "": none."""
     lines = [_line(row) for row in rows[:_SHOWN]]
     return "\n".join(["\nread first:", *lines]) if lines else ""
 
 
-def _line(row: ReadFirst) -> str:
+def _line(row: ListedConversation) -> str:
     name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
     version = (row.app_version or "").rsplit("/", 1)[-1]
     shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
@@ -609,20 +607,14 @@ class Figures(NamedTuple):
     joint: JsonObject | None = None
 
 
-def first_page_text(page: FirstPage) -> str:
+def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
-    counts = [
-        ("regressed", page.regressed), ("fixed", page.fixed), ("still failing", page.still_failing),
-        ("no verdict", page.no_verdict), ("rejected", page.rejected),
-    ]  # fmt: skip
-    shown = [f"{name} {number:,}" for name, number in counts if number is not None]
-    lines = [page.headline, page.detail, ", ".join(shown)]
+    lines = [page.headline, page.detail, counts_text(page)]
     if page.destructive:
         lines.append(f"unexpected destructive calls: in {counted(page.destructive, 'conversation')}")
     if page.baseline is not None:
         lines.append(f"({page.chosen})")
-    wrapped = (wrap(printable(line), _WIDTH, break_on_hyphens=False) for line in lines if line)
-    return "\n".join([*chain.from_iterable(wrapped), ""])
+    return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]
 
 
 def summary_text(settings: RunSettings, figures: Figures) -> str:
@@ -631,7 +623,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     # The table of differences has the criteria: no page shows two numbers under one name.
     is_compared = figures.page is not None and figures.page.baseline is not None
     parts = [
-        first_page_text(figures.page) if figures.page else "",
+        "\n".join(first_page_lines(figures.page, _WIDTH)) if figures.page else "",
         version_table(rows, () if is_compared else settings.criteria_names, counts["failures_by_version"])
         if rows
         else "no conversation was scored",

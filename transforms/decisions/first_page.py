@@ -6,16 +6,21 @@ Every surface shows what this module says.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from turnwise.schemas.comparison import Comparison, CriterionComparison
+from turnwise.schemas.comparison import (
+    Comparison,
+    CriterionComparison,
+    FirstPage,
+    ListedConversation,
+)
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.report import FirstPage, ReadFirst
 from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.criteria.figures import RecordedReward
+from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.sentences import amount, counted, decimals, rounded
+from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_READ, to_read
 
 _LONGEST_NAME = 32
-REWARD, EFFECTS = "recorded_reward", "tool_effects_v1"
-DESTRUCTIVE = "destructive"
 _SUFFIX = {"pass_rate": " points"}
 
 
@@ -43,10 +48,10 @@ def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[s
     for name in primary:
         if name in measured:
             return Leading(name, "the config calls it primary")
-    if REWARD in measured:
-        return Leading(REWARD, "the log holds it")
-    if EFFECTS in measured and EFFECTS in stating:
-        return Leading(EFFECTS, "the eval cases state actions")
+    if RecordedReward.name in measured:
+        return Leading(RecordedReward.name, "the log holds it")
+    if ToolEffects.name in measured and ToolEffects.name in stating:
+        return Leading(ToolEffects.name, "the eval cases state actions")
     return Leading(STATUS, "no criterion is called primary")
 
 
@@ -63,7 +68,8 @@ def two_versions(
         chosen: How baseline and candidate were chosen, as a clause.
     """
     by_name = {own.criterion: own for own in found.criteria if own.overall.difference is not None}
-    stating = [EFFECTS] if EFFECTS in by_name and by_name[EFFECTS].measure == "pass_rate" else []
+    effects = by_name.get(ToolEffects.name)
+    stating = [ToolEffects.name] if effects and effects.measure == "pass_rate" else []
     lead = leading(primary, list(by_name), stating)
     own, verdicts = by_name.get(lead.name), by_name.get(STATUS)
     flips = {
@@ -109,14 +115,14 @@ def one_version(
     share = ""
     if passing is not None:
         value, low, high = passing
-        bounds = "" if low is None or high is None else f" ({low:.1%} to {high:.1%})"
-        share = f"{value:.1%} pass{bounds}, "
+        bounds = "" if low is None or high is None else f" ({low:.0%} to {high:.0%})"
+        share = f"{value:.0%} pass{bounds}, "
     passed, failed, missing = counts
     return FirstPage(
         headline=f"One version only: {share}{passed + failed:,} with a verdict, {missing:,} without.",
         detail="",
         criterion=STATUS,
-        chosen="the verdict leads, because there is no other version to compare",
+        chosen="The verdict leads, because there is no other version to compare",
         baseline=None,
         candidate=version,
         regressed=None,
@@ -129,9 +135,10 @@ def one_version(
     )
 
 
-def listed(rows: Iterable[Mapping[str, Any]]) -> list[ReadFirst]:
+def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     """Returns rows of conversations as the first page lists them."""
-    return [ReadFirst(**{name: row[name] for name in ReadFirst.__struct_fields__}) for row in rows]
+    names = ListedConversation.__struct_fields__
+    return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
 
 
 def headline(own: CriterionComparison, a: str, b: str) -> str:
@@ -259,4 +266,16 @@ def read_first(rows: Sequence[ConversationRow], flips: Mapping[str, str]) -> lis
 
 
 def _criterion_name(name: str) -> str:
-    return "the verdict" if name == STATUS else name
+    return "The verdict" if name == STATUS else name
+
+
+def counts_text(page: FirstPage) -> str:
+    """Returns the counts of a first page in one line."""
+    counts = {
+        "regressed": page.regressed,
+        "fixed": page.fixed,
+        "still failing" if page.baseline else "failed": page.still_failing,
+        "no verdict": page.no_verdict,
+        "rejected": page.rejected,
+    }
+    return ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)

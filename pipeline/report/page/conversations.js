@@ -89,7 +89,7 @@ function optional(name, column, pick) {
   report.options ??= {};
   report.options[column] ??= [...new Set(report.conversations[column].flat())].filter((place) => place >= 0).map(nameOf).sort();
   const names = report.options[column];
-  return names.length > 1 || state[name] ? pick(name, name, named(names, "any")) : null;
+  return names.length > 1 || state[name] ? pick(name, name.replaceAll("_", " "), named(names, "any")) : null;
 }
 
 // Selects the next conversation of the list, or the next that failed.

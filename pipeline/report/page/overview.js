@@ -33,7 +33,7 @@ function firstPage() {
   const counts = [
     ["regressed", page.regressed, list({ change: "regressed" }), "passed in the baseline, fails in the candidate"],
     ["fixed", page.fixed, list({ change: "fixed" }), "failed in the baseline, passes in the candidate"],
-    ["still failing", page.still_failing, page.baseline === null ? list({ outcome: "FAIL" }) : list({ change: "still_failing" }), "fails, and did not pass before"],
+    [page.baseline === null ? "failed" : "still failing", page.still_failing, page.baseline === null ? list({ outcome: "FAIL" }) : list({ change: "still_failing" }), "fails, and did not pass before"],
     ["no verdict", page.no_verdict, list({ version: candidate, outcome: "no_verdict" }), "neither passed nor failed: a score is missing"],
     ["rejected", page.rejected, fresh({ view: "missing" }), "records that could not be read, matched or scored"],
   ];

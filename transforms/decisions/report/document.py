@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from turnwise.schemas.comparison import FirstPage
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     Conversations,
     CriterionRow,
     Detail,
-    FirstPage,
     Report,
     ReportRun,
     ReportVersion,

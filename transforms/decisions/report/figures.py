@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     CriterionFigure,
     CriterionRow,
     Curve,
     FailureGroup,
-    FirstPage,
     ReportRun,
     ReportVersion,
     Sentence,
