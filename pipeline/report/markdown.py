@@ -27,6 +27,7 @@ _PLAIN = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = {"newly_missing": "no verdict any more", "newly_measured": "measured now"}
+_LOST = ("regressed", "newly_missing")
 _VERDICTS = {"PASS": "passing", "FAIL": "failing", None: "no verdict"}
 
 
@@ -128,6 +129,11 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         width = 4 if len(versions) > 1 else 3
         head = ["read first", "case", "verdict", "version"]
         yield from _table(head[:width], [row[:width] for row in cells])
+        shown_ids = {one.conversation_id for one in listed}
+        lost = [flip for flip in flips if flip.criterion == STATUS and flip.kind in _LOST]
+        left = sum(shown_ids.isdisjoint(flip.conversations_b) for flip in lost)
+        if left:
+            yield from (f"{counted(left, 'more case')} that passed before: see the details.", "")
 
 
 def _comparison(found: Comparison) -> Iterator[str]:
@@ -183,7 +189,8 @@ def _notes(found: Comparison) -> Iterator[str]:
 
 def _folded(lines: Sequence[str]) -> Iterator[str]:
     if lines:
-        yield from ("<details><summary>details</summary>", "", *lines, "", "</details>")
+        end = [] if lines[-1] == "" else [""]
+        yield from ("<details><summary>Details</summary>", "", *lines, *end, "</details>")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
