@@ -111,7 +111,7 @@ def measure(options: argparse.Namespace) -> Found:
         bounds = [bound * 100 for bound in interval] if interval else [None, None]
         shares = [count / options.streams * 100 for count in found]
         rows.append([case[0].replace("_", " "), f"{case[1]:g}", f"{case[2]:g}", *shares, *bounds])
-    columns = ("measure", "value", "drop of the last window", "fixed test at every pane, %")
+    columns = ("measure", "value", "drop of the last window", "fixed test at every result, %")
     sequential = ("sequential test, %", "95 % interval from", "to")
     text = f"streams with an alert, of {options.streams:,} of {options.windows} windows"
     return Found([Table(text, (*columns, *sequential), rows)])

@@ -148,9 +148,9 @@ def _row(kind: type[Criterion]) -> str:
 def _section(kind: type[Criterion]) -> str:
     facts = [f"- Scale: {_scale(kind)}", f"- Threshold: {_threshold(kind)}{_gate(kind)}"]
     if kind.rests_on:
-        facts.append(f"- Unscored where the log may miss: {' or '.join(kind.rests_on)}")
+        facts.append(f"- No score where the log may miss: {' or '.join(kind.rests_on)}")
     if kind.applies_always:
-        facts.append(f"- With a threshold, unscored where the log lacks: {kind.needs}")
+        facts.append(f"- With a threshold, no score where the log lacks: {kind.needs}")
     if issubclass(kind, JudgedCriterion):
         facts.append(f"- Samples: {kind.default_samples}")
     text = "\n\n".join(read_docstring(kind).description)

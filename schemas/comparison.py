@@ -349,8 +349,8 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
         regressed: Cases that passed in the baseline and fail in the candidate, by verdict; None: no baseline,
             or their verdicts are not compared. So are `fixed` and `still_failing`.
         no_verdict: The candidate's conversations without a verdict.
-        rejected: Records, conversations and eval cases that were rejected.
-        destructive: The candidate's conversations with an unexpected destructive call.
+        rejected: Records, conversations and eval cases that were rejected; None: not known.
+        destructive: The candidate's conversations with an unexpected destructive call; None: not read.
         read_first: The candidate's conversations to read first: regressions, then other failures.
     """
 
@@ -364,8 +364,8 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
     fixed: int | None
     still_failing: int | None
     no_verdict: int
-    rejected: int
-    destructive: int
+    rejected: int | None
+    destructive: int | None
     read_first: list[ListedConversation]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
+from tests.pipeline.io.test_agent_folder import CASES, RESULT
 from turnwise.pipeline.cli.decisions import (
     calibrate_parser,
     compare_parser,
@@ -80,7 +81,7 @@ def working_in(directory: Path) -> Iterator[None]:
 
 @pytest.fixture
 def place(tmp_path: Path, unchanged: None) -> Path:
-    """Returns a directory with what the examples name: logs, eval cases, a config, a plugin."""
+    """Returns a directory with what the examples name: logs, eval cases, a config, a plugin, an ADK agent."""
     shutil.copytree(SAMPLE / "conversations", tmp_path / "logs")
     shutil.copytree(SAMPLE / "cases", tmp_path / "cases")
     shutil.copy(SAMPLE / "config.json", tmp_path)
@@ -89,6 +90,10 @@ def place(tmp_path: Path, unchanged: None) -> Path:
     (tmp_path / "daily.sql").write_text("SELECT * FROM logs.turns WHERE day = '{date}'")
     plugin = next(block for block in blocks("python") if block.page == "docs/extending.md")
     (tmp_path / "my_criteria.py").write_text(plugin.text)
+    history = tmp_path / "waiter/.adk/eval_history"
+    history.mkdir(parents=True)
+    (history / "waiter_1.evalset_result.json").write_text(json.dumps(RESULT))
+    (tmp_path / "waiter/desk.evalset.json").write_text(json.dumps(CASES))
     return tmp_path
 
 
@@ -188,7 +193,6 @@ def test_what_runs_here_runs(
             Path("gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
         if re.search("(--from|convert) out/sample", command.text):
             make_runs(["out/sample"], scored)
-            (place / "waiter/.adk/eval_history").mkdir(parents=True)
         if "--date" in rest:
             make_logs_of_dates(rest)
         # The logs of the sample hold a record that cannot be read; a new store has nothing to delete.
@@ -251,6 +255,18 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(name: str, place: Path) ->
         for block in blocks("python"):
             if block.page == name:
                 scope.update(run_session(block, scope) if is_session(block) else run_alone(block))
+
+
+def test_the_cells_of_the_notebook_run_and_hold_no_output(place: Path) -> None:
+    notebook = json.loads((ROOT / "docs/notebook.ipynb").read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    scope: dict[str, Any] = {}
+    with working_in(place):
+        for cell in cells:
+            assert cell["outputs"] == []
+            exec("".join(cell["source"]), scope)
+    assert (place / "report.html").is_file()
+    assert [row["conversation_id"] for row in scope["failing"]] == ["order-9-v2"]
 
 
 def is_session(block: Block) -> bool:

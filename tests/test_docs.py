@@ -49,6 +49,19 @@ def test_the_readme_is_short_and_counts_the_criteria() -> None:
     assert any(line.startswith(f"| {len(shipped())} criteria") for line in lines)
 
 
+def test_no_paragraph_and_no_cell_of_a_table_is_long() -> None:
+    for name, text in PAGES.items():
+        prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE)
+        for part in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose):
+            cells = re.split(r"(?<!\\)\|", part) if part.lstrip().startswith("|") else []
+            assert all(len(cell.split()) <= 90 for cell in cells or [part]), f"{name}: {part}"
+
+
+def test_the_index_names_every_page() -> None:
+    listed = re.findall(r"^- \[.*?\]\(([\w-]+)\.md\)", page("index"), re.MULTILINE)
+    assert sorted([*listed, "index"]) == sorted(path.stem for path in DOCS.glob("*.md"))
+
+
 def anchors(text: str) -> set[str]:
     """Returns the anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)

@@ -1,8 +1,10 @@
 """What `import turnwise` offers: names, types and documentation, without Beam."""
 
 import doctest
+import html
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,13 +41,25 @@ def test_the_public_names_and_only_they_are_there() -> None:
     assert found.split() == ["import_module", "TYPE_CHECKING"]
     assert turnwise.__all__ == sorted(set(turnwise.__all__))
     assert all(getattr(turnwise, name) is not None for name in turnwise.__all__)
-    assert set(turnwise.__all__) <= set(dir(turnwise))
+    assert dir(turnwise) == turnwise.__all__
     with pytest.raises(AttributeError, match="has no attribute 'evaluat'"):
         turnwise.evaluat  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_the_package_is_typed() -> None:
     assert (ROOT / "turnwise/py.typed").is_file()
+
+
+def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path: Path) -> None:
+    log = {"conversation_id": "c1", "app_version": "<v1>", "turns": [{"user": "Hi", "agent": "Hello"}]}
+    result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
+    shown = result._repr_html_()
+    assert "&lt;v1&gt;" in shown and "<v1>" not in shown and html.unescape(shown) == f"<pre>{result}</pre>"
+    path = result.report(tmp_path / "report.html")
+    assert result.report(path) == path and "<title>turnwise report: " in path.read_text()
+    (tmp_path / "mine.html").write_text("mine")
+    with pytest.raises(turnwise.ConfigError, match="is not overwritten"):
+        result.report(tmp_path / "mine.html")
 
 
 @pytest.mark.usefixtures("unchanged")

@@ -47,7 +47,7 @@ def test_the_stream_leaves_what_the_batch_leaves(tmp_path: Path) -> None:
         timeout=600,
     )
     assert ran.returncode == 0, ran.stderr
-    assert "47 records = 46 parsed + 1 failed; 60 conversations = 59 results + 1 failed" in ran.stdout
+    assert "47 records = 46 parsed + 1 rejected; 60 conversations = 59 results + 1 rejected" in ran.stdout
     arguments = ["--input", str(SAMPLE / "conversations"), "--eval_cases", str(SAMPLE / "cases")]
     arguments += ["--config", str(SAMPLE / "config.json"), "--judge", "local", "--output", str(tmp_path)]
     assert main(["run", *arguments]) == 0

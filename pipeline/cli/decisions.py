@@ -39,6 +39,7 @@ from turnwise.schemas.registry import load_plugins
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import settings_changes
+from turnwise.transforms.decisions.first_page import two_versions
 from turnwise.transforms.text.dates import time_seconds
 
 
@@ -332,8 +333,9 @@ def compare_runs(argv: Sequence[str]) -> int:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
     if nothing_common(comparison):
         raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
-    if sides is not None:
-        comparison = replace(comparison, page=first_page(comparison, runs, sides))
+    how = "baseline and candidate are as they were named"
+    page = first_page(comparison, runs, sides) if sides else two_versions(comparison, (), None, how)
+    comparison = replace(comparison, page=page)
     _show(comparison, options)
     problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:

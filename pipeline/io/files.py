@@ -405,7 +405,7 @@ def agent_folder(path: str) -> AgentInputs | None:
     logs += [str(file) for file in sorted((folder / _ADK / _HISTORY).glob(f"*{_RESULT}"))]
     if (sessions := folder / _ADK / _SESSIONS).is_file():
         logs.append(str(sessions))
-    if not (folder / _ADK).is_dir() and not any(name.endswith(_CASES[0]) for name in cases):
+    if not (folder / _ADK).is_dir() and not cases:
         return None
     homes = dict.fromkeys([*(os.path.dirname(name) for name in cases), path])
     configs = [str(file) for home in homes if (file := Path(home) / _CONFIG).is_file()]
@@ -426,7 +426,10 @@ def agent_inputs(logs: Sequence[str], cases: Sequence[str], config: str | None) 
             continue
         if not folder.logs:
             where = f"without a recording ({_ADK}/{_HISTORY}/*{_RESULT} and *{_SESSION})"
-            raise ConfigError(f"--input {path}: the folder of an ADK agent {where}; run adk eval first")
+            step = (
+                f"run `adk eval {path} {folder.cases[0] if folder.cases else 'EVAL_SET'}` first, or name logs"
+            )
+            raise ConfigError(f"--input {path}: the folder of an ADK agent {where}; {step}")
         inputs.logs.extend(folder.logs)
         inputs.cases.extend(() if cases else folder.cases)
         inputs.configs.extend(folder.configs)

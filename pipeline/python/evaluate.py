@@ -650,6 +650,7 @@ class Collected:
             counts=dict(figures.counts),
             judge=document["judge"],
             summary=summary_text(self._settings, figures),
+            document=document,
         )
 
     def fail(self, failures: list[Failure]) -> None:

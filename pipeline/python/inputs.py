@@ -4,10 +4,12 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 
 from turnwise.pipeline.io.files import (
     UNREAD_FILES,
@@ -20,6 +22,7 @@ from turnwise.pipeline.io.files import (
 )
 from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import (
@@ -37,6 +40,7 @@ from turnwise.schemas.rows import (
     json_columns,
     with_json_texts,
 )
+from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import (
@@ -244,6 +248,7 @@ class RunResult(Struct, frozen=True):
         counts: How many records, conversations and results there were, as `counts` in `run.json`.
         judge: Who judged, and at what cost, as `judge` in `run.json`.
         summary: The table of app versions and what became of every record.
+        document: What `run.json` would hold.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
@@ -268,6 +273,7 @@ class RunResult(Struct, frozen=True):
     counts: JsonObject = field(default_factory=dict)
     judge: JsonObject = field(default_factory=dict)
     summary: str = ""
+    document: JsonObject = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -285,3 +291,29 @@ class RunResult(Struct, frozen=True):
 
     def __str__(self) -> str:
         return "\n".join((self.summary, *self.problems))
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the text of `str(result)`, whose columns stay aligned."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def report(self, path: AnyPath) -> Path:
+        """Writes the report of `turnwise report` as one HTML file, and returns its path.
+
+        Transcripts that one file has no room for are left out, which the report says.
+
+        Args:
+            path: The file; an earlier report there is replaced.
+
+        Raises:
+            ConfigError: There is another file at the path.
+        """
+        # Imported late: an evaluation does not wait for the page and for numpy.
+        from turnwise.pipeline.report.html import compare_versions, is_report, report_page
+        from turnwise.transforms.decisions.run import Run
+
+        file = Path(path)
+        if file.exists() and not is_report(file):
+            raise ConfigError(f"{file}: is no report of turnwise, and is not overwritten; name another file")
+        run = Run("Python", convert(self.document, RunDocument), lambda table: getattr(self, table))
+        file.write_text(report_page([run], compare_versions([run])), encoding="utf-8")
+        return file

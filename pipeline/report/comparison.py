@@ -28,7 +28,7 @@ from turnwise.transforms.decisions.comparison.sentences import amount, decimals,
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
 from turnwise.transforms.decisions.first_page import short_name, two_versions
-from turnwise.transforms.decisions.run import REJECTED, Run, RunVersions, read_versions
+from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
 _GAP = "  "
@@ -292,9 +292,8 @@ def first_page(found: Comparison, runs: Sequence[Run], sides: "Sides") -> FirstP
     """Returns the first page of a comparison of one or two runs; the candidate's rows are read."""
     document, version = runs[-1].document, sides.candidate_version
     rows = [row for row in runs[-1].conversations() if row["app_version"] == version]
-    rejected = sum(document.counts.get(name) or 0 for name in REJECTED)
     primary = GateConfig(**document.config.get("gate") or {}).primary
-    return two_versions(found, primary, rows, rejected, sides.how)
+    return two_versions(found, primary, rows, sides.how)
 
 
 FailOn = Literal["worse", "not_noninferior"]

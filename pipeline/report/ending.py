@@ -2,15 +2,17 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
+from itertools import islice
 
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
 from turnwise.pipeline.report.gate import page_of_version, rule_problems
 from turnwise.pipeline.report.terminal import (
+    REASONS_SHOWN,
     Figures,
     RunCounts,
     UsageByModel,
@@ -21,6 +23,7 @@ from turnwise.pipeline.report.terminal import (
     records_by_worker,
     run_counts,
     summary_text,
+    unexplained,
     versions_of,
 )
 from turnwise.pipeline.runs.directory import written_run
@@ -112,6 +115,8 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     if not settings.is_streaming:
         figures = with_first_page(settings, figures, written_run(settings.output, document))
     say(summary_text(settings, figures))
+    for first in _first_failures(settings, document):
+        say(first)
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say(f"files: {printable(settings.output)}{tables}")
     say(f"read them: turnwise report {printable(settings.output)}")
@@ -124,6 +129,24 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
         complain(problem)
     status: int = document["exit_status"]
     return status
+
+
+_LOOKED_AT, _LONGEST_MESSAGE = 1_000, 240
+
+
+def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str]:
+    """Yields the first messages of the most frequent failures that no sentence of the report explains."""
+    kinds = [*unexplained(document["counts"])][:REASONS_SHOWN]
+    try:
+        rows = written_run(settings.output, document).failures() if kinds else iter(())
+        for row in islice(rows, _LOOKED_AT):
+            kind = f"{row['stage']}: {row['error_type']}"
+            if kind in kinds:
+                kinds.remove(kind)
+                place = f"{row['source']}:{row['position']}: " if row["source"] else ""
+                yield printable(f"first {kind}: {place}{row['message']}", _LONGEST_MESSAGE)
+    except (ConfigError, OSError):  # the counts stand above
+        return
 
 
 def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figures:

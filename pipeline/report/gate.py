@@ -84,8 +84,7 @@ def gate_report(
     page = None
     if comparison is not None:
         # The columns of the gate hold the rows already: a second reading would parse all transcripts.
-        number = sum(counts.get(name) or 0 for name in REJECTED)
-        page = two_versions(comparison, rules.primary, gated[0].rows, number, chosen)
+        page = two_versions(comparison, rules.primary, gated[0].rows, chosen)
     results = apply_rules(rules, gated, rejected, not_allowed)
     problems = _own_problems(run)
     return GateReport(

@@ -26,7 +26,7 @@ from turnwise.transforms.decisions.report.collect import (
 )
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
 from turnwise.transforms.decisions.report.figures import Compared
-from turnwise.transforms.decisions.run import REJECTED, Run, RunVersions, read_versions
+from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 
 INLINE_CHARACTERS = 5_000_000
 
@@ -253,7 +253,6 @@ def compare_versions(
             found[-1],
             GateConfig(**document.config.get("gate") or {}).primary,
             [row for row in runs[key.run].conversations() if (row["app_version"] or "") == key.app_version],
-            sum(document.counts.get(name) or 0 for name in REJECTED),
             how,
         )
     return Compared(comparisons, refused, page)

@@ -39,7 +39,7 @@ from turnwise.transforms.scoring.selection import Selection, hash_place
 
 # A check of a judge as text.
 
-_NOT_APPLICABLE = "does not apply"
+_NOT_APPLICABLE = "n/a"
 
 
 def _cost(cost: CheckCost) -> str:
@@ -90,7 +90,7 @@ def _notes(criterion: CheckedCriterion) -> Iterator[str]:
             yield printable(f"{start} {counted(count, 'verdict')} not measured: {reason}")
         if figure.questions < criterion.questions:
             left = criterion.questions - figure.questions
-            yield f"{start} does not apply to {counted(left, 'question')}"
+            yield f"{start} n/a for {counted(left, 'question')}"
 
 
 class Drawn(NamedTuple):

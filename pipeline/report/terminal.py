@@ -25,7 +25,7 @@ from turnwise.transforms.decisions.first_page import counts_text, listed
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
-from turnwise.transforms.matching.sample import USED_CASE
+from turnwise.transforms.matching.sample import NO_CASES_GIVEN, USED_CASE
 from turnwise.transforms.scoring.config import (
     INAPPLICABLE,
     JOINT_CASCADE,
@@ -276,7 +276,8 @@ def _panel_text(found: JsonObject) -> str:
 
 
 def _cascade_text(found: JsonObject) -> str:
-    unsure = ", ".join(f"{number:,} {kind}" for kind, number in found["unsure"].items() if number)
+    doubts = ((kind.replace("_", " "), number) for kind, number in found["unsure"].items())
+    unsure = ", ".join(f"{number:,} {kind}" for kind, number in doubts if number)
     saved = ", ".join(
         f"{kind} unknown"
         if number is None
@@ -310,8 +311,9 @@ class RunCounts(TypedDict):
     read). A stream has `replaced` (results that a later revision replaced), `repeated`
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
     while it runs, so `cases` and `unused_cases` are None. `left_by_budget` is the number of conversations
-    without a verdict because a budget of the judge was spent. Failures and findings are counted by kind,
-    failed conversations by app version, too ("": unknown).
+    without a verdict because a budget of the judge was spent, `no_cases_given` that of those that name an
+    eval case where none were given. Failures and findings are counted by kind, failed conversations by app
+    version, too ("": unknown).
     """
 
     records: int
@@ -330,6 +332,7 @@ class RunCounts(TypedDict):
     unread_ends: NotRequired[int]
     unread_files: NotRequired[int]
     left_by_budget: NotRequired[int]
+    no_cases_given: NotRequired[int]
     failures: dict[str, int]
     failures_by_version: dict[str, int]
     findings: dict[str, int]
@@ -370,6 +373,8 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
     }
     if number[LEFT_BY_BUDGET]:
         found["left_by_budget"] = number[LEFT_BY_BUDGET]
+    if number[NO_CASES_GIVEN]:
+        found["no_cases_given"] = number[NO_CASES_GIVEN]
     return found
 
 
@@ -392,7 +397,7 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-_REASONS_SHOWN = 3
+REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
 
@@ -533,15 +538,63 @@ def balance_text(counts: RunCounts) -> str:
     if left := counts.get("left_by_budget"):
         who = counted(left, "conversation")
         lines.append(f"budget: {who} without a verdict, because the judge's budget was spent")
-    for name, numbers in (("failures", counts["failures"]), ("findings", counts["findings"])):
+    for kind, number in counts["failures"].items():
+        # Where nothing is scored, the problem of the run says it.
+        if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
+            lines.append(_with_step(kind, number))
+    lines += _nameless(counts)
+    for name, numbers in (("failures", unexplained(counts)), ("findings", counts["findings"])):
         if numbers:
-            most = list(numbers.items())[:_REASONS_SHOWN]
+            most = list(numbers.items())[:REASONS_SHOWN]
             more = sum(numbers.values()) - sum(count for _, count in most)
             shown = [f"{count} {printable(reason, LONGEST_NAME)}" for reason, count in most] + (
                 [f"{more} others"] if more else []
             )
             lines.append(f"{name}: " + ", ".join(shown))
     return "\n".join(lines)
+
+
+_OF_CASES = "parse_case: "
+_NEXT_STEPS = {
+    "parse: CaseInLogsError": (
+        ("record holds", "records hold"), "eval cases: give them with --eval_cases (in Python: cases)",
+    ),
+    "parse: ConfigInLogsError": (
+        ("record is", "records are"), "no log but a config: give it with --config (in Python: config)",
+    ),
+    "parse: UnknownFormatError": (
+        ("record is", "records are"), "in no known format: try `turnwise inspect --suggest FILE`",
+    ),
+    "parse_case: LogInCasesError": (
+        ("record", "records"), "of --eval_cases without an eval case: give logs with --input",
+    ),
+    "match: UnknownCaseError": (
+        ("conversation names an eval case", "conversations name eval cases"),
+        "not among those given: see failures-*, and add what is missing to --eval_cases",
+    ),
+    "match: AmbiguousCaseError": (
+        ("conversation names a case", "conversations name cases"),
+        "that several sets have: state eval_set_id in the logs",
+    ),
+}  # fmt: skip
+"""Kind of failure -> what is said of one and of several, and the rest with the next step."""
+
+
+def unexplained(counts: RunCounts) -> dict[str, int]:
+    """Returns the failures by kind of which the report says no next step, the most frequent first."""
+    return {kind: number for kind, number in counts["failures"].items() if kind not in _NEXT_STEPS}
+
+
+def _with_step(kind: str, number: int) -> str:
+    names, rest = _NEXT_STEPS[kind]
+    return f"{number} {names[number > 1]} {rest}"
+
+
+def _nameless(counts: RunCounts) -> list[str]:
+    number = counts.get("no_cases_given", 0)
+    names = "conversation names an eval id" if number == 1 else "conversations name eval ids"
+    step = "but no cases were given: add --eval_cases (in Python: cases)"
+    return [f"{number} {names}, {step}"] if number else []
 
 
 def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> str:
@@ -674,6 +727,10 @@ def gate_problems(
 
 
 def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
+    failures = counts["failures"].items()
+    steps = [_with_step(k, n) for k, n in failures if k.startswith(_OF_CASES) and k in _NEXT_STEPS]
+    if steps:
+        return "; ".join(steps)
     if counts["rejected_cases"]:
         return f"{counts['rejected_cases']} rejected; {_see(settings, 'failures')}"
     return f"{'--eval_cases' if settings.output else 'cases'} holds none"
@@ -695,12 +752,17 @@ def _nothing_scored(
         has = "has" if counts["results"] == 1 else "have"
         no_value = f"{counted(counts['results'], 'conversation')} {has} no value by any criterion"
         has_raised = any(kind.startswith("score: ") for kind in counts.get("failures", ()))
-        reason = f"{no_value}; {_see(settings, 'failures' if has_raised else 'scores')}"
+        see = _see(settings, "failures" if has_raised else "scores")
+        reason = "; ".join([no_value, *_nameless(counts), see])
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
         reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"
     elif rejected:
-        reason = f"{_rejected(rejected)}; {_see(settings, 'failures')}"
+        failures = counts["failures"]
+        known = [kind for kind in failures if kind in _NEXT_STEPS and not kind.startswith(_OF_CASES)]
+        is_all = sum(failures[kind] for kind in known) >= rejected
+        rest = [] if is_all else [f"{_rejected(rejected)}; {_see(settings, 'failures')}"]
+        reason = "; ".join([*(_with_step(kind, failures[kind]) for kind in known), *rest])
     else:
         reason = "the input holds no record"
     return [f"no conversation was scored: {reason}"]

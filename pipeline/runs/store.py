@@ -70,7 +70,9 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
     """
     check_store("--store", url)
     if names[0] == names[1]:
-        raise ConfigError(f"--versions {names[0]} {names[1]}: A and B are the same; nothing to compare")
+        raise ConfigError(
+            f"--versions {names[0]} {names[1]}: baseline and candidate are the same; nothing to compare"
+        )
 
     def work(connection: Connection) -> tuple[ComparedSide, ComparedSide]:
         runs = StoredRuns(connection, _app(connection, app), with_details=True)

@@ -22,6 +22,7 @@ from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.first_page import two_versions
 from turnwise.transforms.metrics.state import Sums, add_sums
 from turnwise.transforms.statistics.tests import wilson_interval
 
@@ -208,8 +209,11 @@ def version_verdict(a: ComparedSide, b: ComparedSide) -> JsonObject:
         return {"refusal": f"nothing to compare: {nothing}"}
     verdicts = next((own for own in comparison.criteria if own.criterion == STATUS), None)
     pairing = comparison.pairing
+    page = two_versions(comparison, (), None, "baseline and candidate are as they were named")
     return _stated(
         {
+            "headline": page.headline,
+            "detail": page.detail,
             **({} if verdicts is None else _difference(verdicts)),
             "pairedBy": pairing.by,
             "changedCaseCount": pairing.changed,

@@ -230,7 +230,7 @@ async def _answer(service: Service, workers: Workers, made: _Page, request: Requ
 # The trends of criteria over the runs of an app.
 
 _TREND_RUNS = 30
-_TREND_HEADS = ("Run", "Day", "App version", "Pass rate", "Mean", "Scored", "Unscored", "Errors")
+_TREND_HEADS = ("Run", "Day", "App version", "Pass rate", "Mean", "Scored", "No score", "Errors")
 
 
 class _MeasuredStep(NamedTuple):
@@ -413,7 +413,7 @@ _MOST_CHANGES = 100
 _SIDES = ("base", "candidate")
 _COUNTS = (
     ("Conversations compared", "ConversationCount"),
-    ("Without a verdict", "UndecidedCount"),
+    ("Without a verdict", "NoVerdictCount"),
     ("Records rejected", "RejectedRecordCount"),
     ("Cases of this version alone", "OnlyCaseCount"),
 )

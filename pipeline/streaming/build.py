@@ -93,7 +93,7 @@ def build_stream(
     metrics = outcomes | "CountOnce" >> CountOnce(rules) | "WindowedMetrics" >> WindowedMetrics(rules)
     sinks.write_metrics(metrics)
     failures += _unsent(metrics, settings, sinks.alerts_path)
-    failed = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, run_id)
+    failed = failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(failed_outcome, run_id)
     outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
     sinks.write_outcomes(outcomes)
 

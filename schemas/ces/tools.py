@@ -323,6 +323,8 @@ class VersionVerdict(MeasuredDifference):
     refusal: Text = field(
         "Why the versions are not compared, such as another judge; every other field is absent then."
     )
+    headline: Text = field("What it means for the decision, in one sentence, by the leading criterion.")
+    detail: Text = field("What is left out or missing, as far as it could change the answer.")
     paired_by: Text = field("`eval_id`, `conversation_id`, `task` or `nothing` (two groups).")
     changed_case_count: Int32 = field(
         "Cases left out, because the versions were not held against the same expectation."

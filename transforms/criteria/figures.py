@@ -31,7 +31,7 @@ class OfWhole(MeasuredCriterion):
 class RecordedReward(OfWhole):
     """The reward in the log (`labels.reward`, or `reward` of a record of messages), 0 to 1.
 
-    Does not apply to a conversation without a reward; no score if there is a threshold. No score if the
+    N/a for a conversation without a reward; no score if there is a threshold. No score if the
     reward is no number from 0 to 1.
 
     When to use: Compare versions by the reward of a simulator or test bench, or by a user's rating.

@@ -120,12 +120,11 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
     destructive call always fails. An expected change may be made by the agent or the user; other changes of
     the user do not count.
 
-    A tool whose effect is unknown may be a look-up or destructive. A call of it that is made as expected is
-    right. One that is extra, missing or has other arguments leaves the conversation without a score, unless
-    it fails whatever the tool does. One that would pass has no score either if an expected look-up failed,
-    was not repeated with success, and the agent does not say that it failed: its words may be invented. So
-    has one where nothing but look-ups is expected and one was never made, and one whose last call that sets a
-    value (`set_temp`) sets another than expected.
+    A tool whose effect is unknown may be a look-up or destructive. A call of it as expected is right. One
+    that is extra, missing or has other arguments leaves no score, unless the conversation fails anyway. Nor
+    has a pass a score if an expected look-up failed, was not repeated with success, and the agent does not
+    say so (its words may be invented); if only look-ups are expected and one was never made; or if the last
+    call that sets a value (`set_temp`) sets another than expected.
 
     When to use: The effects of calls matter, and not the read calls on the way.
 

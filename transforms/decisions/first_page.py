@@ -56,15 +56,14 @@ def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[s
 
 
 def two_versions(
-    found: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow], rejected: int, chosen: str
+    found: Comparison, primary: Sequence[str], rows: Sequence[ConversationRow] | None, chosen: str
 ) -> FirstPage:
     """Returns the first page of a comparison.
 
     Args:
         found: The comparison; A is the baseline, B the candidate.
         primary: Criteria that the config calls primary; empty: none.
-        rows: Conversations of the candidate.
-        rejected: Number of records, conversations and eval cases that were rejected.
+        rows: Conversations of the candidate; None: they are not read.
         chosen: How baseline and candidate were chosen, as a clause.
     """
     by_name = {own.criterion: own for own in found.criteria if own.overall.difference is not None}
@@ -78,10 +77,10 @@ def two_versions(
         if flip.criterion == STATUS and flip.conversations_b and flip.kind in ("regressed", "newly_missing")
     }
     return FirstPage(
-        headline=headline(own, short_name(found.a.name), short_name(found.b.name))
+        headline=headline(own, short_name(found.a.name), short_name(found.b.name), found.margin)
         if own
         else _nothing(found),
-        detail=" ".join(_details(own, found, rejected)) if own else "",
+        detail=" ".join(_details(own, found)) if own else "",
         criterion=lead.name,
         chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
         baseline=found.a.name,
@@ -90,9 +89,9 @@ def two_versions(
         fixed=verdicts.fixed if verdicts else None,
         still_failing=verdicts.still_failing if verdicts else None,
         no_verdict=found.b.no_verdict,
-        rejected=rejected,
-        destructive=sum(row["severity_reason"] == DESTRUCTIVE for row in rows),
-        read_first=listed(read_first(rows, flips)),
+        rejected=found.b.rejected,
+        destructive=None if rows is None else sum(row["severity_reason"] == DESTRUCTIVE for row in rows),
+        read_first=listed(read_first(rows or (), flips)),
     )
 
 
@@ -141,19 +140,20 @@ def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
 
 
-def headline(own: CriterionComparison, a: str, b: str) -> str:
+def headline(own: CriterionComparison, a: str, b: str, margin: float) -> str:
     """Returns what a difference means for the decision, in one sentence with its numbers.
 
-    The numbers are those of the table of criteria.
+    The numbers are those of the table of criteria; `margin`: a share of the scale that does not matter.
     """
     by = "" if own.criterion == STATUS else f" by {own.criterion}"
     numbers = _numbers(own)
+    within = f"{100 * margin:g} points" if own.measure == "pass_rate" else "the margin"
     if own.overall.word != "inconclusive":
         said = {
             "better": f"{b} is better than {a}{by}",
             "worse": f"{b} is worse than {a}{by}",
-            "same": f"{b} is the same as {a}{by}, within the margin",
-            "not worse": f"{b} is not worse than {a}{by} by more than the margin",
+            "same": f"{b} is the same as {a}{by}, within {within}",
+            "not worse": f"{b} is not worse than {a}{by} by more than {within}",
             "differs": f"{b} differs from {a}{by}",
         }
         return f"{said[own.overall.word]}: {numbers}."
@@ -224,7 +224,7 @@ def _needed(own: CriterionComparison) -> str:
     return f"; about {rounded(overall.pairs_needed)} cases{each} would settle a difference of this size"
 
 
-def _details(own: CriterionComparison, found: Comparison, rejected: int) -> list[str]:
+def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
     a, b = short_name(found.a.name), short_name(found.b.name)
     missing, details = own.missing, []
@@ -241,8 +241,8 @@ def _details(own: CriterionComparison, found: Comparison, rejected: int) -> list
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
     if found.pairing.changed:
         details.append(f"{counted(found.pairing.changed, 'case')} whose expectation differs are left out.")
-    if rejected:
-        details.append(f"Rejected, and in no figure: {counted(rejected, 'record')}.")
+    if found.b.rejected:
+        details.append(f"Rejected, and in no figure: {counted(found.b.rejected, 'record')}.")
     return details
 
 

@@ -35,7 +35,14 @@ from turnwise.transforms.formats.fields import (
 )
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.problems import canonical, check_keys
-from turnwise.transforms.formats.registry import EventReader, Format, register_format
+from turnwise.transforms.formats.registry import (
+    CASES_GO_TO,
+    CaseInLogsError,
+    EventReader,
+    Format,
+    LogInCasesError,
+    register_format,
+)
 from turnwise.transforms.matching.calls import check_directives
 from turnwise.transforms.matching.sample import contained_case, inline_case
 from turnwise.transforms.text.dates import rfc3339, time_seconds, value_time
@@ -136,9 +143,7 @@ def _read_recording(data: bytes) -> Conversation:
         if turn.agent is not None or turn.tool_calls or turn.agent_messages:
             return conversation
     if conversation.turns and inline_case(conversation):
-        raise ValueError(
-            "expectations without recorded answers; eval cases go to --eval_cases (in Python: cases)"
-        )
+        raise CaseInLogsError(f"expectations without recorded answers; {CASES_GO_TO}")
     return conversation
 
 
@@ -160,7 +165,7 @@ def read_case(data: bytes) -> EvalCase:
     conversation = read_conversation(data)
     case = contained_case(conversation)
     if case is None:
-        raise ValueError(f"conversation {conversation.conversation_id} expects nothing: no eval case")
+        raise LogInCasesError(f"conversation {conversation.conversation_id} expects nothing: no eval case")
     return case
 
 

@@ -31,9 +31,11 @@ from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
     NEXT_STEP,
+    ConfigInLogsError,
     EventReader,
     Format,
     ReadSettings,
+    UnknownFormatError,
     foreign_format,
     formats_in_order,
     nearest_format,
@@ -383,7 +385,7 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
 
 
 SHOWN_KEYS = 8
-_INSPECT = "see what the file holds with `turnwise inspect`"
+_SUGGEST = "`turnwise inspect --suggest` proposes a mapping"
 
 
 def recognise(value: JsonValue) -> str:
@@ -406,7 +408,9 @@ def recognise(value: JsonValue) -> str:
             for kind in formats_in_order():
                 if kind.recognises_last and kind.recognises_last(record):
                     return kind.name
-    raise ValueError(_refusal(value, record))
+    if isinstance(record, dict) and isinstance(record.get("criteria"), dict):
+        raise ConfigInLogsError("a config of criteria, no log; give it with --config")
+    raise UnknownFormatError(_refusal(value, record))
 
 
 def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:
@@ -429,9 +433,8 @@ def _refusal(value: JsonValue, record: JsonValue) -> str:
     if _is_list_of(value, value):
         why = "a single message; a chat is one record that holds all its messages in a list under messages"
         return f"unrecognised record: {_described(value)}: {why}"
-    known = f"known formats: {', '.join(sorted(FORMATS))}"
-    shown = f"{near}; {_described(record)}" if near else f"{_described(record)}; {known}"
-    return f"unrecognised record: {shown}; {_INSPECT}, or {NEXT_STEP}"
+    shown = f"{near}; {_described(record)}" if near else f"{_described(record)}; near to none of the formats"
+    return f"unrecognised record: {shown}; {_SUGGEST}, or {NEXT_STEP}"
 
 
 def _described(record: JsonValue) -> str:

@@ -36,7 +36,9 @@ from turnwise.transforms.formats.registry import (
     AUTO,
     CASES_GO_TO,
     FORMATS,
+    CaseInLogsError,
     Format,
+    LogInCasesError,
     NoConversation,
     ReadSettings,
     Test,
@@ -80,9 +82,20 @@ class LogReader:
         try:
             return self._read(record)
         except RAISED as error:
+            if not isinstance(error, CaseInLogsError) and self._holds_cases(record):
+                raise CaseInLogsError(f"the record holds eval cases; {CASES_GO_TO}") from None
             if is_foreseen(error):
                 raise
             raise _unforeseen(error, record, self._chosen, self._read) from error
+
+    def _holds_cases(self, record: Record) -> bool:
+        try:
+            value = from_json(record.data)
+            is_case = isinstance(value, dict) and "conversation_id" not in value
+            found = CaseReader(self._settings.ces).read(record) if is_case else ()
+        except RAISED:
+            return False
+        return any(isinstance(item, EvalCase) for item in found)
 
     def _read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
         chosen = self._chosen
@@ -123,7 +136,7 @@ class LogReader:
         if kind.events:
             return [read_event(kind.name, value, record)]
         if kind.read_log is None:
-            raise ValueError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
+            raise CaseInLogsError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
         return [_checked(found, record) for found in kind.read_log(value, record, self._settings)]
 
     def _read_rows(
@@ -236,7 +249,7 @@ class CaseReader:
         value = without_nulls(value)
         read = FORMATS[name].read_cases
         if read is None:
-            raise ValueError(f"a record of the format {name} holds no eval case")
+            raise LogInCasesError(f"a record of the format {name} holds no eval case; logs go to --input")
         return read(value, record, ReadSettings(self.config))
 
 

@@ -68,6 +68,22 @@ class NoConversation(ValueError):
     """A group of events belongs to no conversation."""
 
 
+class CaseInLogsError(ValueError):
+    """A record of the logs holds eval cases."""
+
+
+class LogInCasesError(ValueError):
+    """A record of the eval cases holds none."""
+
+
+class ConfigInLogsError(ValueError):
+    """A record is a config."""
+
+
+class UnknownFormatError(ValueError):
+    """A record is in no format."""
+
+
 class Lent(NamedTuple):
     """An event of a group, or a piece of it, with its conversation.
 

@@ -434,6 +434,8 @@ def given_cases(data: bytes) -> list[PackedCase]:
 
 USED_CASE = "used case "
 """Start of the names of counters, by key: the given eval cases that conversations are held against."""
+NO_CASES_GIVEN = "no_cases_given"
+"""Name of the counter of conversations that name a case where none were given, and expect nothing."""
 _NO_SET = "(no set)"
 _SHOWN_SETS = 5
 _MOST_UNPACKED = 10_000
@@ -545,7 +547,9 @@ def match_case(
 ) -> Sample | Failure:
     """Returns a conversation beside its case; a counted failure if its case is unknown or ambiguous."""
     try:
-        return Sample(conversation, index.find(conversation), record)
+        case = index.find(conversation)
+        counts[NO_CASES_GIVEN] += case is None and conversation.eval_id is not None
+        return Sample(conversation, case, record)
     except Exception as error:
         counts["rejected_conversations"] += 1
         failure = record_failure("match", error, record, conversation.conversation_id)

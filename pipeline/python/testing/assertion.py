@@ -38,10 +38,11 @@ def assert_conversation(
         config: As for `turnwise.evaluate`.
         judge: As for `turnwise.evaluate`.
         allow_no_score: Names of criteria that may be without a value or outcome; `verdict`: the
-            verdict. Everything else that is no_score fails.
+            verdict. Everything else without a score or verdict fails.
 
     Raises:
-        AssertionError: It fails, or is no_score; the message says why, criterion by criterion.
+        AssertionError: It fails, or a score or the verdict is missing; the message says why, criterion by
+            criterion.
         ReadError: The conversation or the case cannot be read.
         LookupError: The conversation names another case.
         ConfigError: The config, a criterion or the judge is wrong; nothing was scored.

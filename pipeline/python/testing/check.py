@@ -70,7 +70,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     @property
     def is_passed(self) -> bool:
-        """Whether nothing failed, and nothing lacks a score that may not be."""
+        """Whether nothing failed, and nothing lacks a score or verdict that must have one."""
         if self.failed or self.no_score or self.verdict.status == "FAIL":
             return False
         return self.verdict.status == "PASS" or STATUS in self.allowed

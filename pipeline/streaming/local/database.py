@@ -80,7 +80,7 @@ CREATE TABLE IF NOT EXISTS sources (
     source TEXT PRIMARY KEY, through INTEGER NOT NULL DEFAULT 0, note TEXT,
     {_checked("source", "through", "note")});
 CREATE TABLE IF NOT EXISTS beyond (source TEXT, position INTEGER, PRIMARY KEY (source, position));
-CREATE TABLE IF NOT EXISTS lost (
+CREATE TABLE IF NOT EXISTS rejected (
     source TEXT, position INTEGER, part INTEGER, at REAL NOT NULL, PRIMARY KEY (source, position, part)
     ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS counts (
@@ -204,7 +204,7 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
         execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", horizon)
     forgotten = execute(f"DELETE {old}", horizon)
     execute("DELETE FROM forgotten WHERE at <= ?", horizon - FORGOTTEN_SECONDS)
-    for table in ("settled", "lost"):
+    for table in ("settled", "rejected"):
         execute(f"DELETE FROM {table} WHERE at <= ?", clock - kept)
     return forgotten > 0
 

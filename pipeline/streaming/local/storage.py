@@ -230,7 +230,7 @@ class StreamStorage:
     def _store_loss(self, rejected: RecordOutcome) -> None:
         """Stores what is rejected for the first time; a source may return its records again."""
         parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in rejected.receipts]
-        insert = "INSERT OR IGNORE INTO lost VALUES (?, ?, ?, ?)"
+        insert = "INSERT OR IGNORE INTO rejected VALUES (?, ?, ?, ?)"
         new = sum(self._connection.execute(insert, part).rowcount for part in parts)
         if new > 0 or not parts:
             self.counts.update(loss_counts(rejected))

@@ -78,7 +78,7 @@ def test_nothing_scored_is_never_green():
         "; see result.failures",
     )
     no_case = api.evaluate(LOG, cases={"no": "case"}, criteria=ROUGE)
-    assert "no eval case was read: 1 failed; see result.failures" in no_case.problems
+    assert "no eval case was read: 1 rejected; see result.failures" in no_case.problems
     for result in (api.evaluate([]), unjudged, rejected, no_case):
         assert (result.status, result.passed, bool(result)) == (None, False, False)
         assert result.problems and result.problems[0] in str(result)
@@ -166,7 +166,7 @@ def test_no_eval_case_is_a_problem(tmp_path):
 def test_unused_cases_and_raised_errors_are_named():
     cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("c1", "e2")]
     (problem,) = api.evaluate({**LOG, "eval_id": "c1"}, cases=cases, criteria=ROUGE).problems
-    told = "not decided: 0 failed, 1 not decided (1 eval case without a recording); rejected: eval case e2"
+    told = "inconclusive: 0 failed, 1 no verdict (1 eval case without a recording); rejected: eval case e2"
     assert problem == f"gate: verdict: every conversation passes: {told}"
 
     class Broken(Scripted):
@@ -182,7 +182,7 @@ def test_cases_that_one_version_lacks_are_named():
     given = [{**LOG, "conversation_id": v + e, "app_version": v, "eval_id": e} for v, e in recorded]
     assert api.evaluate(given, cases=cases, criteria=ROUGE).passed
     result = api.evaluate(given[:3], cases=cases, criteria=ROUGE)
-    told = "not decided: 0 failed, 1 not decided (1 eval case without a recording in v2)"
+    told = "inconclusive: 0 failed, 1 no verdict (1 eval case without a recording in v2)"
     assert result.status is None
     assert result.problems == (
         f"gate: verdict: every conversation passes: {told}; rejected: eval case e2 (v2)",
@@ -283,7 +283,7 @@ def test_verdicts_that_say_not_applicable_are_a_figure_of_the_run():
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("of_whole", [False, True])
-def test_a_criterion_that_raises_is_a_failure_and_not_decided_and_the_rest_counts(of_whole):
+def test_a_criterion_that_raises_is_a_failure_and_gives_no_verdict_and_the_rest_counts(of_whole):
     class Faulty(api.MeasuredCriterion):
         name: ClassVar[str] = "faulty"
         threshold: float | None = 0.0
@@ -305,5 +305,5 @@ def test_a_criterion_that_raises_is_a_failure_and_not_decided_and_the_rest_count
     (rejected,) = result.failures
     found = [rejected[key] for key in ("stage", "error_type", "message", "criterion", "turn_index")]
     assert found == ["score", "ZeroDivisionError", "a fault of its own", "faulty", None if of_whole else 1]
-    said = "gate: faulty: every conversation passes: not decided: 0 failed, 1 not decided: c1"
+    said = "gate: faulty: every conversation passes: inconclusive: 0 failed, 1 no verdict: c1"
     assert result.problems[0] == said and result.status is None

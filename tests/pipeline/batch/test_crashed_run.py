@@ -52,8 +52,8 @@ class BrokenSink(RunSink):
         self._broken = broken
 
     def write_tables(self, rows: Any, tables: Sequence[str], part: str = "") -> None:
-        rejected = rows | f"Break_{tables[0]}{part}" >> beam.Map(fail, self._broken)
-        super().write_tables(rejected, tables, part)
+        lost = rows | f"Break_{tables[0]}{part}" >> beam.Map(fail, self._broken)
+        super().write_tables(lost, tables, part)
 
 
 @pytest.fixture(scope="module", params=["scores", "results", "failures"])

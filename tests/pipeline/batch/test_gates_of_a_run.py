@@ -43,11 +43,11 @@ def test_gates_that_are_missed(run):
     ratio, *gates = document["problems"]
     assert done.status == document["exit_status"] == 1
     assert [f"turnwise: {problem}" for problem in document["problems"]] == done.err.splitlines()
-    assert "1 of 3 records and conversations failed" in ratio and "--max_failure_ratio 0.33" in ratio
+    assert "1 of 3 records and conversations were rejected" in ratio and "--max_failure_ratio 0.33" in ratio
     assert gates == [
-        f"gate: response_match_score: {PASSES}: failed: 1 failed, 0 not decided: bad",
-        f"gate: tool_trajectory_avg_score: {PASSES}: not decided: nothing was scored",
-        f"gate: verdict: {PASSES}: failed: 1 failed, 0 not decided: bad",
+        f"gate: response_match_score: {PASSES}: failed: 1 failed, 0 no verdict: bad",
+        f"gate: tool_trajectory_avg_score: {PASSES}: inconclusive: nothing was scored",
+        f"gate: verdict: {PASSES}: failed: 1 failed, 0 no verdict: bad",
     ]
     assert len(done.rows("results")) == 2, "everything is written all the same"
 
@@ -104,16 +104,20 @@ def test_conversations_that_miss_a_gate_are_named(run):
     records = [{**first, "eval_id": "e", "meta": {"trial": 3}}, *others, GOOD, log("z", response=None)]
     done = run(records, "--fail_on", "response_match_score", "verdict")
     one, other = done.err.splitlines()
-    named, told = ", ".join(names[:20]), "0 not decided; does not apply to 1 other conversation"
+    named, told = ", ".join(names[:20]), "0 no verdict; does not apply to 1 other conversation"
     assert done.status == 1
     assert one.endswith(f"passes: failed: 23 failed, {told}: {named} and 3 more")
-    assert other.endswith(f"passes: failed: 23 failed, 1 not decided: {named} and 4 more")
+    assert other.endswith(f"passes: failed: 23 failed, 1 no verdict: {named} and 4 more")
 
 
 NOTHING = {
     "the input holds no record": ["", "  "],
-    "2 records and conversations failed": ["{", "["],
-    "1 record or conversation failed": [{"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}],
+    "2 records and conversations rejected": ["{", "["],
+    "1 record holds eval cases: give them with --eval_cases (in Python: cases)": [
+        {"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}
+    ],
+    "1 record is in no known format: try `turnwise inspect --suggest FILE`": [{"foo": 1}],
+    "1 record is no log but a config: give it with --config (in Python: config)": [{"criteria": {}}],
     "1 conversation has no value by any criterion": [log(response=None)],
 }
 
@@ -123,7 +127,7 @@ NOTHING = {
 def test_a_run_that_scored_nothing_fails(run, reason, mode):
     done = run(NOTHING[reason], *mode)
     (problem,) = done.document("run.json")["problems"]
-    assert problem.split(";")[0] == f"no conversation was scored: {reason}"
+    assert problem.partition("; see ")[0] == f"no conversation was scored: {reason}"
     assert done.status == done.document("run.json")["exit_status"] == 1
     assert done.err.startswith(f"turnwise: no conversation was scored: {reason}")
 
@@ -131,7 +135,12 @@ def test_a_run_that_scored_nothing_fails(run, reason, mode):
 def test_eval_cases_of_which_none_could_be_read_are_no_pass(run):
     unread = {"displayName": "x", "golden": {"turns": []}}
     done = run([GOOD], cases=[unread])
-    assert done.status == 1 and "no eval case was read: 1 failed" in done.err
+    assert done.status == 1 and "no eval case was read: 1 rejected" in done.err
+    done = run([OF_CASE, "{", CASE], cases=[{**GOOD, "turns": [{"user": "Hi"}]}], name="logs")
+    assert "no eval case was read: 1 record of --eval_cases without an eval case: give logs" in done.err
+    assert "1 conversation names an eval case not among those given: see failures-*" in done.err
+    assert "; 1 record holds eval cases: give them with --eval_cases" in done.err
+    assert "logs.jsonl:2: EOF while parsing an object" in done.out
     assert run([GOOD], cases=[unread, CASE], name="some").status == 0
     for status, mode in ((1, []), (2, ["--streaming", "--stop_after", "1"])):
         done = run([GOOD], *mode, cases=[], name=f"none{status}")
@@ -141,14 +150,22 @@ def test_eval_cases_of_which_none_could_be_read_are_no_pass(run):
 def test_a_case_without_a_recording_is_told_and_never_green(run):
     fail_on = ("--fail_on", "response_match_score")
     done = run([OF_CASE], *fail_on, cases=[CASE, {**CASE, "eval_id": "two"}])
-    assert done.status == 1 and "1 not decided" in done.err
-    assert "eval cases: 2 read, 1 without a recording, 0 failed" in done.out
+    assert done.status == 1 and "1 no verdict" in done.err
+    assert "eval cases: 2 read, 1 without a recording, 0 rejected" in done.out
     assert done.document("run.json")["counts"]["unused_cases"] == 1
     whole = run([OF_CASE], *fail_on, cases=[CASE], name="whole")
     assert whole.status == 0 and "eval cases" not in whole.out
     assert run([OF_CASE, "{cut"], *fail_on, cases=[CASE], name="rejected").status == 1
     allowed = ("--max_failure_ratio", "0.5")
     assert run([OF_CASE, "{cut"], *fail_on, *allowed, cases=[CASE], name="allowed").status == 0
+
+
+def test_logs_that_name_cases_where_none_are_given_say_so(run):
+    step = "1 conversation names an eval id, but no cases were given: add --eval_cases (in Python: cases)"
+    done = run([OF_CASE])
+    assert done.status == 1 and f"no value by any criterion; {step}" in done.err
+    done = run([OF_CASE, GOOD], name="some")
+    assert (done.status, done.err) == (0, "") and step in done.out.splitlines()
 
 
 def test_cases_of_one_id_in_two_sets_are_told_apart(run):
@@ -181,7 +198,7 @@ def test_failures_are_counted_by_version(run):
     assert done.document("run.json")["counts"]["failures_by_version"] == {"v2": 1}
 
 
-def test_a_custom_metric_is_unscored_and_the_others_run(run):
+def test_a_custom_metric_has_no_score_and_the_others_run(run):
     config = {
         "criteria": {"response_match_score": 0.8, "polite": 0.5},
         "custom_metrics": {"polite": {"code_config": {"name": "my.polite"}}},
@@ -194,8 +211,8 @@ def test_a_custom_metric_is_unscored_and_the_others_run(run):
     assert (polite["value"], polite["outcome"], polite["reason"]) == (None, None, reason)
     (row,) = (row for row in done.rows("metrics_by_app_version") if row["criterion"] == "polite")
     assert (row["no_score"], row["mean"], row["mean_low"], row["mean_high"]) == (1, None, None, None)
-    assert "custom_metrics: no_score, because their functions are not run: polite" in done.out
-    assert done.status == 1 and "1 not decided" in done.err
+    assert "custom_metrics: no score, because their functions are not run: polite" in done.out
+    assert done.status == 1 and "1 no verdict" in done.err
 
 
 def test_a_directory_holds_one_run_at_a_time(run, tmp_path):

@@ -205,7 +205,7 @@ def test_files_that_hold_nothing_and_cannot_be_empty_are_failures(turnwise, tmp_
     )
     assert {Path(row["source"]).name for row in run.rows("failures")} == empty.keys()
     assert {row["stage"] for row in run.rows("failures")} == {"read"} and run.status == 1
-    assert "5 records = 1 parsed + 4 failed" in run.out
+    assert "5 records = 1 parsed + 4 rejected" in run.out
 
 
 @pytest.mark.parametrize("mode", [[], ["--streaming"]], ids=["batch", "stream"])
@@ -258,7 +258,7 @@ def test_answers_of_a_search_engine(run):
     own = {"discovery_engine": {"app_version_field": "release"}}
     done = run(ANSWERS, "--judge", "local", criteria=CRITERIA, **own)
     assert (done.status, done.err) == (0, "")
-    assert "6 records = 6 parsed + 0 failed; 6 conversations = 6 results + 0 failed" in done.out
+    assert "6 records = 6 parsed + 0 rejected; 6 conversations = 6 results + 0 rejected" in done.out
     assert {row.get("appVersion") for row in done.rows("results")} == {"r1", "r2", None}
     states = [row["executionState"] for row in done.rows("results")]
     assert sorted(states) == ["COMPLETED"] * 5 + ["RUNNING"]

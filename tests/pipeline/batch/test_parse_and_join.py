@@ -65,7 +65,7 @@ def test_events_are_joined_to_the_same_conversations(join):
         )
         rejected = failures | beam.Map(lambda failure: (failure.error_type, len(failure.receipts)))
         assert_that(told, equal_to([("talk", ["first", "second"]), ("s1", ["first"])]), "Told")
-        assert_that(rejected, equal_to([("NoConversation", 1)]), "Lost2")
+        assert_that(rejected, equal_to([("NoConversation", 1)]), "Rejected2")
 
 
 def test_different_events_with_one_id_are_told():

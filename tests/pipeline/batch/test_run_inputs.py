@@ -114,7 +114,7 @@ GOOD = {
     *("gzip-1", "gzip-2", "ndjson", "chat.jsonl:1", "avro-1", "avro-2", "joined", "single", "after-bad"),
     *("known", "after-large"),
 }
-LOST = {
+REJECTED = {
     ("bad.jsonl", 1): "parse",
     ("bad.jsonl", 2): "parse",
     ("bad.jsonl", 3): "parse",
@@ -151,8 +151,8 @@ def test_what_can_be_read_is_scored_once_and_the_rest_is_a_failure_row_with_its_
     shown = Counter(row["displayName"].rpartition(" - ")[2] for row in mixed_run.rows("results"))
     assert mixed_run.status == 0 and shown == dict.fromkeys(GOOD, 1)
     rows = [row for row in mixed_run.rows("failures") if row["stage"] != "check"]
-    assert {(Path(row["source"]).name, row["position"]): row["stage"] for row in rows} == LOST
-    assert len(rows) == len(LOST)
+    assert {(Path(row["source"]).name, row["position"]): row["stage"] for row in rows} == REJECTED
+    assert len(rows) == len(REJECTED)
     assert all(row["error_type"] and row["message"] and "\n" not in row["message"] for row in rows)
     assert all(row["record"] for row in rows if row["stage"] != "read")
 

@@ -167,7 +167,7 @@ def test_a_sample_is_the_same_in_every_run_and_counted(run, server):
     assert f"{open_ones} ({60 - len(judged)} sampled out)" in done.out
 
 
-def test_a_spent_budget_leaves_the_rest_unscored(run, server):
+def test_a_spent_budget_leaves_the_rest_without_a_score(run, server):
     done = run(20, max_calls=9)
     assert server.stats()["requests"] == 9
     reasons = Counter(row["reason"] for row in turn_scores(done) if row["value"] is None)

@@ -132,7 +132,7 @@ def test_a_cascade(run, server):
     assert found["unsure"] == {"votes": 0, "confidence": 2, "no_score": 1}
     assert found["saved"]["calls"] == 3 - 6
     assert found["saved"]["cost"] > 0
-    assert f"cascade: {MATCH}: 3 of 6 questions went on (2 confidence, 1 no_score); saved about" in done.out
+    assert f"cascade: {MATCH}: 3 of 6 questions went on (2 confidence, 1 no score); saved about" in done.out
 
 
 def test_a_stream_counts_panels_and_cascades(run, server):

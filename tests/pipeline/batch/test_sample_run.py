@@ -35,7 +35,7 @@ def test_the_report_and_the_files(sample_run):
     assert (sample_run.status, sample_run.err) == (0, "")
     for words in (
         *("pass rate", "tool_trajectory_avg_score", f"files: {sample_run.directory}"),
-        *("60 conversations = 59 results + 1 failed", "47 records = 46 parsed + 1 failed"),
+        *("60 conversations = 59 results + 1 rejected", "47 records = 46 parsed + 1 rejected"),
     ):
         assert words in sample_run.out
     names = [path.name for path in sample_run.directory.rglob("*") if path.is_file()]
@@ -147,7 +147,7 @@ def test_a_second_run_is_refused_and_changes_nothing(sample_run, turnwise, sampl
 
 
 # Worked out from the files by the rules of the CES evaluation API, apart from the code. A golden whose
-# answers only a judge can compare, and a scenario's user goal, leave a conversation undecided.
+# answers only a judge can compare, and a scenario's user goal, leave a conversation without a verdict.
 GOLDENS = {
     "PASS": (
         "ja-panku-yoyaku-v1 de-bremse-schleift-v1 en-pause-summer-v1 de-pause-huefte-v1 "

@@ -160,12 +160,12 @@ def test_a_database_that_is_down_lets_nobody_ask(server, shared, opened, postgre
     assert all(sample.reply for sample in ask_about(worker, range(4)))
     closed_to_all(postgres_url, True)
     try:
-        rejected = ask_about(worker, range(2, 20)) + ask_about(worker, range(30))
+        unanswered = ask_about(worker, range(2, 20)) + ask_about(worker, range(30))
     finally:
         closed_to_all(postgres_url, False)
-    assert {sample.reply for sample in rejected} == {None}
+    assert {sample.reply for sample in unanswered} == {None}
     assert server.stats()["requests"] == 4
-    reasons = {sample.reason for sample in rejected}
+    reasons = {sample.reason for sample in unanswered}
     assert all(reason and reason.startswith("judge.cache: postgresql://tester:***@/") for reason in reasons)
     (usage,) = worker.counts.take().values()
     assert dict(usage.unusable) == {"connection": 48}

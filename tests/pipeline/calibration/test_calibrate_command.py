@@ -63,8 +63,8 @@ def test_scores_and_verdicts_are_corrected(calibrated, run):
     found = json.loads(out)
     assert (status, err, found) == (0, "", json.loads((run / "calibration.json").read_bytes()))
     assert [(own["criterion"], own["level"], own["labelled"]) for own in found["criteria"]] == [
-        ("verdict", "conversation", 40),
         ("response_match_score", "conversation", 40),
+        ("verdict", "conversation", 40),
     ]
     for own in found["criteria"]:
         whole = own["corrected"][0]
@@ -78,8 +78,8 @@ def test_scores_and_verdicts_are_corrected(calibrated, run):
             "false_fail": 11,
             "still_failing": 3,
         }
-    assert found["criteria"][1]["threshold"]["labels"] == 40 and found["criteria"][0]["threshold"] is None
-    assert "no value" in found["criteria"][0]["no_threshold"]
+    assert found["criteria"][0]["threshold"]["labels"] == 40 and found["criteria"][1]["threshold"] is None
+    assert "no value" in found["criteria"][1]["no_threshold"]
 
 
 @pytest.mark.parametrize("width", ["40", "200"])
@@ -133,11 +133,11 @@ def test_labels_of_another_criterion_keep_what_is_there(calibrated, run, tmp_pat
     kept = "kept of the earlier calibration: response_match_score (conversation)"
     assert kept in capsys.readouterr().out
     whole = json.loads((run / "calibration.json").read_bytes())
-    assert whole["criteria"][1] == before and whole["criteria"][0]["criterion"] == "verdict"
+    assert whole["criteria"][0] == before and whole["criteria"][1]["criterion"] == "verdict"
     assert [path.rpartition("/")[2] for path in whole["labels"]] == ["labels.jsonl", "others.jsonl"]
     assert main(["calibrate", str(run), "--labels", str(labels), "--false_pass_cost", "3"]) == 0
     assert f"{kept}\nreplaced of the earlier calibration: verdict" in capsys.readouterr().out
-    stays = json.loads((run / "calibration.json").read_bytes())["criteria"][1]
+    stays = json.loads((run / "calibration.json").read_bytes())["criteria"][0]
     assert stays["corrected"] == before["corrected"] and "other costs" in stays["no_threshold"]
 
 

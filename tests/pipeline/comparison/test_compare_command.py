@@ -210,7 +210,7 @@ def test_cases_whose_expectation_changed_are_left_out(scored, compared):
     output = scored(logs)
     status, text, errors = compared(output, "--versions", "v1", "v2", "--fail_on", "worse")
     assert "20 pairs by eval_id" in text and "20 cases left out, whose expectation differs" in text
-    assert "not the same in A and B: e0, e1, e10, e11, e12, ..." in " ".join(text.split())
+    assert "not the same in baseline and candidate: e0, e1, e10, e11, e12, ..." in " ".join(text.split())
     assert status == 1 and "20 cases left out, whose expectation differs: e0, e1, e10" in errors
     _, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
     pairing = json.loads(text)["pairing"]
@@ -256,8 +256,11 @@ def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):
 
 
 RULERS = [
-    ({"criteria": {"response_match_score": 0.5}}, "criteria.response_match_score.threshold (0.8 for A, 0.5"),
-    ({**CONFIG, "adk_compat": True}, "adk_compat (false for A, true for B)"),
+    (
+        {"criteria": {"response_match_score": 0.5}},
+        "criteria.response_match_score.threshold (0.8 in the baseline, 0.5",
+    ),
+    ({**CONFIG, "adk_compat": True}, "adk_compat (false in the baseline, true in the candidate)"),
 ]
 
 
@@ -303,7 +306,10 @@ def test_another_prompt_version_is_refused(scored, compared):
     assert compared(*outputs)[0] == 0
     judged_by(outputs[1], "p/2")
     status, _, errors = compared(*outputs)
-    assert status == 2 and "judge model, prompt version (m, p/1 for A, m, p/2 for B)" in errors
+    assert (
+        status == 2
+        and "judge model, prompt version (m, p/1 in the baseline, m, p/2 in the candidate)" in errors
+    )
 
 
 V = ("v1", "v2")

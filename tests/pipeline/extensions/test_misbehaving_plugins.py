@@ -101,7 +101,7 @@ def test_details_with_numpy_values_are_written(tmp_path):
 
 
 @pytest.mark.parametrize("error", ["SystemExit(0)", "GeneratorExit()", "type('Odd', (BaseException,), {})()"])
-def test_a_judge_that_ends_the_process_leaves_conversations_unscored(error, tmp_path):
+def test_a_judge_that_ends_the_process_leaves_conversations_without_a_score(error, tmp_path):
     plugin = f"def NOW(): raise {error}\n" + JUDGE.format("connect=connect")
     done = run(tmp_path, plugin, *OWN)
     assert done.returncode == 1 and "Traceback" not in done.stderr

@@ -89,6 +89,12 @@ def test_a_folder_without_recordings_is_refused(agent: Path, capsys: pytest.Capt
     next((agent / ".adk/eval_history").iterdir()).unlink()
     assert main(["run", "--input", str(agent), "--output", str(agent.parent / "out")]) == 2
     assert "without a recording" in capsys.readouterr().err
+    (agent / ".adk/eval_history").rmdir()
+    (agent / ".adk").rmdir()
+    (agent / "desk.evalset.json").rename(agent / "desk.test.json")
+    assert main(["run", "--input", str(agent), "--output", str(agent.parent / "out")]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and f"run `adk eval {agent} {agent / 'desk.test.json'}` first" in err
 
 
 def test_two_configs_are_refused_unless_one_is_named(agent: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,7 +64,7 @@ def check(turnwise: Any, server: Any, tmp_path: Path) -> Any:
 
 
 def figures(document: dict[str, Any], criterion: str = MATCH) -> dict[str, Any]:
-    """Returns perturbation -> (changed, verdicts), or None where it does not apply."""
+    """Returns perturbation -> (changed, verdicts), or None where it is n/a."""
     found = next(each for each in document["criteria"] if each["criterion"] == criterion)
     names = ("repeat", "swap", "paraphrase")
     return {name: found[name] and (found[name]["changed"], found[name]["verdicts"]) for name in names}
@@ -103,7 +103,7 @@ def test_what_changes_is_found_and_the_second_time_nothing_is_asked(check, serve
     assert (again.status, server.stats()["requests"]) == (0, 90)
     assert "about 0 calls" in again.out and "used: 0 calls" in again.out
     (line,) = [line for line in again.out.splitlines() if line.startswith(GRADE)]
-    assert "does not apply" in line and "0.0% (0.0% to 39.0%; 0 of 6)" in line
+    assert " n/a " in line and "0.0% (0.0% to 39.0%; 0 of 6)" in line
     assert "33.3% (9.7% to 70.0%; 2 of 6)" in again.out
 
 

@@ -264,7 +264,7 @@ def test_views_show_the_last_run_of_each_conversation(
         query = text(f"SELECT conversation_id, evaluation_run FROM {view}")
         rows = store.read(lambda c, query=query: c.execute(query).all())
         assert {(name, run[-2:]) for name, run in rows} == wanted
-    query = text("SELECT run_id, count FROM metrics_by_app_version WHERE criterion = 'evaluation_status'")
+    query = text("SELECT run_id, count FROM metrics_by_app_version WHERE criterion = 'verdict'")
     assert sorted(store.read(lambda c: [tuple(row) for row in c.execute(query)])) == [("r0", 2), ("r1", 2)]
     queries = re.findall(r"```sql\n(.*?)```", DOCS.read_text(), re.DOTALL)
     assert queries

@@ -171,7 +171,7 @@ def test_a_conversation_counts_in_the_hour_in_which_it_began(survivor, moment):
 
 def test_totals_are_the_sum_of_the_windows(survivor):
     assert sum(row["conversations"] for row in survivor.windows().values()) == SIZE + SESSIONS
-    assert f"{SIZE + SESSIONS} conversations = {SIZE + SESSIONS} results + 0 failed" in survivor.out
+    assert f"{SIZE + SESSIONS} conversations = {SIZE + SESSIONS} results + 0 rejected" in survivor.out
 
 
 def test_a_killed_stream_with_a_judge_goes_on(stream, goes_on, turnwise, tmp_path):

@@ -247,7 +247,7 @@ def test_standard_input_is_scored_to_its_end(stream, moment, tmp_path):
     assert (started.status, started.err) == (0, "")
     names = sorted(row["displayName"].rsplit(" - ", 1)[1] for row in started.rows("results"))
     assert names == ["ahead", *(f"c{number}" for number in range(6)), "open"]
-    assert "13 records = 12 parsed + 1 failed; 8 conversations = 8 results + 0 failed" in started.out
+    assert "13 records = 12 parsed + 1 rejected; 8 conversations = 8 results + 0 rejected" in started.out
     assert sum(row["conversations"] for row in started.windows().values()) == 8
     assert all(row["window_start"] <= moment(time.time()) for row in started.windows().values())
 
@@ -261,7 +261,7 @@ def test_rows_that_a_mapping_joins_are_conversations_also_if_it_is_the_named_for
     lines = [json.dumps({"conv": conv, "n": n, "who": who, "text": "x"}) for conv, n, who in rows]
     started.stdin.write("\n".join(lines))
     started.finish()
-    assert "4 records = 4 parsed + 0 failed; 2 conversations = 2 results + 0 failed" in started.out
+    assert "4 records = 4 parsed + 0 rejected; 2 conversations = 2 results + 0 rejected" in started.out
 
 
 def test_a_stream_ends_after_so_many_conversations_and_goes_on(turnwise, tmp_path):
@@ -333,14 +333,14 @@ def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whol
     first = goes_on(tmp_path / "out", *arguments)
     said = f"{logs}/a.jsonl: line 2 breaks off after 60 bytes, without a line end"
     assert first.status == 1 and f"turnwise: not read: {said}; start again" in first.err
-    assert "not decided: 0 failed, 1 not decided (1 file not read to the end)" in first.err
+    assert "inconclusive: 0 failed, 1 no verdict (1 file not read to the end)" in first.err
     document = first.document("run.json")
     assert document["unread"] == [said] and document["counts"]["unread_ends"] == 1
     assert first.rows("failures") == []
     allowed = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "1")
     assert allowed.status == 1 and "1 input could not be read to the end: an unknown number" in allowed.err
     plain = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "0.1")
-    assert plain.status == 1 and "1 of 2 records and conversations failed" in plain.err
+    assert plain.status == 1 and "1 of 2 records and conversations were rejected" in plain.err
     (logs / "a.jsonl").write_text("".join(rows))
     last = goes_on(tmp_path / "out", *arguments)
     assert (last.status, last.err) == (0, "") and last.document("run.json")["unread"] == []

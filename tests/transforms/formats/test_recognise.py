@@ -45,15 +45,16 @@ def test_recognise(value, name):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
+        ({"criteria": {"safety_v1": 0.5}}, "a config of criteria, no log; give it with --config"),
         (
             {"a": 1, "b": 2},
-            r"^unrecognised record: keys a, b; known formats: adk_.*, turnwise.*; see .*`turnwise "
-            r"inspect`, or convert .* first$",
+            r"^unrecognised record: keys a, b; near to none of the formats; `turnwise inspect "
+            r"--suggest` proposes a mapping, or convert .* first$",
         ),
         (
             {"turns": [{"user": "a"}]},
             r"^unrecognised record: conversation_id is missing for the nearest format, turnwise \(.*\); "
-            "keys turns; see .*inspect",
+            "keys turns; .*inspect",
         ),
         (
             {"conversationId": "c", "turn": []},

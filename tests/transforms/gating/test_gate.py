@@ -198,7 +198,7 @@ def test_a_bound_on_a_corrected_rate(
 
 def test_a_rule_says_what_its_criterion_does_not_apply_to() -> None:
     gated = version([*conversations([P, P], "safety_v1"), *conversations([P] * 38)])
-    rest = "; does not apply to 38 other conversations"
+    rest = "; n/a for 38 other conversations"
     for rule, seen in (
         (rate(criterion="safety_v1", at_least=0.5), "100 % (34.24 to 100), 2 cases"),
         (coverage(1.0, "safety_v1"), "100 %: 2 of 2"),
@@ -509,7 +509,7 @@ def left_out(names: int, criterion: str = STATUS) -> list[ComparedConversation]:
 def test_what_was_sampled_out_is_not_decided_and_in_no_bound(rule: Any, status: str, criterion: str) -> None:
     gated = version([*conversations([P] * 8, criterion), *left_out(32, criterion)])
     found = applied({**rule, "criterion": criterion}, gated)
-    assert found.status == status and "32 sampled out" in found.why and "does not apply" not in found.why
+    assert found.status == status and "32 sampled out" in found.why and "n/a" not in found.why
 
 
 @pytest.mark.parametrize(

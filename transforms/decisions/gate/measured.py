@@ -257,7 +257,7 @@ def range_text(interval: Bounds | None, is_share: bool) -> str:
 
 def without_text(number: int, sampled_out: int) -> str:
     """Returns what a criterion says nothing of: conversations that it measures nothing of, or left out."""
-    text = f"; does not apply to {counted(number, 'other conversation')}" if number else ""
+    text = f"; n/a for {counted(number, 'other conversation')}" if number else ""
     return text + (f"; {sampled_out} sampled out" if sampled_out else "")
 
 

@@ -107,12 +107,12 @@ def test_files_in_cloud_storage_are_loaded_by_their_addresses(tables: BigQuery, 
 
 @pytest.mark.parametrize(
     ("request_", "how"),
-    [("PUT /upload", "rejected"), (JOBS, "rejected"), (JOBS, "refused"), ("POST /upload", "refused")],
+    [("PUT /upload", "lost"), (JOBS, "lost"), (JOBS, "refused"), ("POST /upload", "refused")],
 )
 def test_a_request_that_is_repeated_writes_nothing_twice(
     tables: BigQuery, tmp_path: Path, request_: str, how: str
 ) -> None:
-    if how == "rejected":
+    if how == "lost":
         tables.lose_answer(request_)
     else:
         tables.fail(request_, 503, "try again", "backendError")

@@ -83,8 +83,8 @@ def test_of_one_revision_the_change_that_was_first_written_later_counts(
 
 
 FAULTS = {
-    "answer rejected": AppendFault("scores", Status.UNAVAILABLE, is_written=True),
-    "answers of all rejected": AppendFault("", Status.INTERNAL, is_written=True, times=3),
+    "answer lost": AppendFault("scores", Status.UNAVAILABLE, is_written=True),
+    "answers of all lost": AppendFault("", Status.INTERNAL, is_written=True, times=3),
     "error of the server": AppendFault("changes", error=Status.INTERNAL, times=2),
     "not yet found": AppendFault("scores", Status.NOT_FOUND),
 }
@@ -132,8 +132,8 @@ def test_rows_that_are_refused_are_failures_and_the_others_are_written(
     own = row("failures", stage="check", conversation_id="a", message="its own")
     wide = row("conversations", conversation_id="a", turns=2**70)
     first, second = change("a", conversations=[wide], failures=[own]), change("b")
-    rejected = writer.write([first, second])
-    assert writer.write([second]) == [row for row in rejected if row.change_id == second.change_id]
+    lost = writer.write([first, second])
+    assert writer.write([second]) == [row for row in lost if row.change_id == second.change_id]
     assert seen(bigquery) == [("a", "c0", 0), ("b", "c0", 0)]
     names = "conversation_id, criterion, stage, message"
     found = [tuple(each.values()) for each in bigquery.select(f"SELECT {names} FROM failures ORDER BY ALL")]
@@ -141,8 +141,8 @@ def test_rows_that_are_refused_are_failures_and_the_others_are_written(
     assert found[0] == ("a", "c1", "write", refused) and found[3] == ("b", "c1", "write", refused)
     assert found[1][2:] == ("check", "its own")
     assert found[2][3].startswith("a row of conversations was not written: ") and len(found) == 4
-    assert sorted(row.change_id for row in rejected) == sorted([first.change_id] * 2 + [second.change_id])
-    assert all(row.why.startswith(f"--store {URL}: a row of ") for row in rejected)
+    assert sorted(row.change_id for row in lost) == sorted([first.change_id] * 2 + [second.change_id])
+    assert all(row.why.startswith(f"--store {URL}: a row of ") for row in lost)
 
 
 @pytest.mark.parametrize("column", ["criterion", "message"])
@@ -153,8 +153,8 @@ def test_a_value_that_no_table_takes_stops_nothing(
     own = row("failures", stage="check", message="poison" if column == "message" else "its own")
     scores = [row("scores", criterion="c") | {column: "poison"}] if column != "message" else []
     bad = StreamChange("live", "a", 0, TIME, {"scores": scores, "failures": [own]})
-    [rejected] = writer.write([bad, change("b")])
-    assert rejected.change_id == bad.change_id and "the value poison is not allowed" in rejected.why
+    [lost] = writer.write([bad, change("b")])
+    assert lost.change_id == bad.change_id and "the value poison is not allowed" in lost.why
     assert {each[0] for each in seen(bigquery)} == {"b"}
     found = bigquery.select("SELECT stage, conversation_id, message FROM failures ORDER BY stage DESC")
     table = "scores" if scores else "failures"

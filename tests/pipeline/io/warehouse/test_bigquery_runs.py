@@ -67,7 +67,7 @@ def test_agent_events_read_as_from_a_file(
     rows.answer("SELECT", COLUMNS, *AGENT_EVENTS)
     done = turnwise("run", "--input", EVENTS, output=tmp_path / "rows")
     assert done.status == 0, done.err
-    assert "6 records = 6 parsed + 0 failed; 1 conversation = 1 result" in done.out
+    assert "6 records = 6 parsed + 0 rejected; 1 conversation = 1 result" in done.out
     log = tmp_path / "log.jsonl"
     names = [name for name, _ in COLUMNS]
     with log.open("w") as file:

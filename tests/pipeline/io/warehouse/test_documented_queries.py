@@ -89,9 +89,9 @@ def test_failures_by_stage_and_day(found: list[Rows]) -> None:
     assert (row["error_type"], row["number"]) == ("ValueError", 2) and "turns" in row["example"]
 
 
-def test_what_is_unscored_and_what_judges_read(found: list[Rows]) -> None:
+def test_what_has_no_score_and_what_judges_read(found: list[Rows]) -> None:
     rows = {row["criterion"]: row for row in found[4]}
-    assert rows["hallucinations_v1"]["unscored_share"] == 1
-    assert rows["response_match_score"]["unscored_share"] == 0
+    assert rows["hallucinations_v1"]["no_score_share"] == 1
+    assert rows["response_match_score"]["no_score_share"] == 0
     assert (rows["safety_v1"]["scores"], rows["safety_v1"]["tokens_in"]) == (2, 42)
     assert rows["safety_v1"]["tokens_out"] is None

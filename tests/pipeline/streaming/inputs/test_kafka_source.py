@@ -85,7 +85,7 @@ def test_a_consumer_that_joins_takes_partitions_over(broker):
     broker.produce("c", b"[3]")
     last = KafkaSource(broker.uri("c"), LIMIT)
     again = []
-    for _ in range(5):  # what a consumer settled after it had rejected a partition comes again
+    for _ in range(5):  # what a consumer settled after it had lost a partition comes again
         if ("c[0]", 2) not in again:
             again += [(item.source, item.position) for item in wait_for(last, 1)]
     assert ("c[0]", 2) in again and all(position > 0 for _, position in again)

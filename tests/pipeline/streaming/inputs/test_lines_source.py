@@ -53,7 +53,7 @@ def test_positions_go_on(pipe, checkpoints):
     source = LinesSource(reader, "stdin", checkpoints, 100)
     writer.write(b"{}\n")
     assert [item.position for item in wait_for(source, 1)] == [5]
-    assert checkpoints.done("stdin").through == 4, "3 was rejected with its process"
+    assert checkpoints.done("stdin").through == 4, "3 was lost with its process"
     source.close()
 
 

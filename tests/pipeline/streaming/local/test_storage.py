@@ -94,7 +94,7 @@ def test_an_older_revision_changes_nothing(opened, new_outcome, first, second):
     assert opened.store.checkpoints.done("logs") == SettledPositions(2)
 
 
-def test_a_lost_record_is_lost_once(opened, new_outcome):
+def test_a_rejected_record_is_rejected_once(opened, new_outcome):
     rejected = new_outcome("-", 1, is_scored=False, failures=1)
     opened.commit(rejected)
     opened.commit(rejected)
@@ -103,7 +103,7 @@ def test_a_lost_record_is_lost_once(opened, new_outcome):
     assert opened.store.counts["rejected_records"] == 2
 
 
-def test_parts_of_one_record_are_lost_each(opened, new_outcome):
+def test_parts_of_one_record_are_rejected_each(opened, new_outcome):
     parts = [
         new_outcome("-", 1, is_scored=False, failures=1)._replace(receipts=(Receipt("logs", 1, part, 3),))
         for part in range(3)
@@ -218,7 +218,7 @@ def rejected(new_outcome, position, revision, digest, events=b"[1]"):
     return new_outcome("a", position, revision=revision, **fields)
 
 
-def test_a_lost_closing_takes_the_place_of_a_result_and_is_withdrawn_in_turn(opened, new_outcome):
+def test_a_rejected_closing_takes_the_place_of_a_result_and_is_withdrawn_in_turn(opened, new_outcome):
     for step in range(2):
         opened.commit(new_outcome("a", 2 * step + 1, events=b"[1]", revision=step, failures=1))
         counts = stream_counts(opened.store.counts)
@@ -238,7 +238,7 @@ def test_a_lost_closing_takes_the_place_of_a_result_and_is_withdrawn_in_turn(ope
     assert +opened.store.counts == {"results": 1, "records": 5, "replaced": 2}
 
 
-def test_events_of_a_lost_conversation_go_on_after_a_restart(opened, new_outcome):
+def test_events_of_a_rejected_conversation_go_on_after_a_restart(opened, new_outcome):
     opened.commit(rejected(new_outcome, 1, 0, b"a", b"[1,2]"), new_outcome("b", 2, revision=4, events=b"[3]"))
     sessions = opened.reopen().store.earlier
     found = sessions.session("a")
