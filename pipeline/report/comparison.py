@@ -240,13 +240,13 @@ def end_comparison(
         ConfigError: A file of the run cannot be read.
     """
     stated = [version for version in versions if version]
-    if baseline in (*stated, *(version.rsplit("/", 1)[-1] for version in stated)):
-        others = [version for version in stated if baseline not in (version, version.rsplit("/", 1)[-1])]
-        if len(others) != 1:
-            why = f"--baseline {baseline} leaves {len(others)} candidates: turnwise compare names both"
-            return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
-        command = join(["turnwise", "compare", run.directory, "--versions", str(baseline), *_short(others)])
-        return _ended([run], [str(baseline), *others], command, width, most)
+    try:
+        pair = versions_against(baseline, stated)
+    except ConfigError as error:
+        return EndComparison(text=f"\n{printable(f'not compared: {error}')}")
+    if pair:
+        command = join(["turnwise", "compare", run.directory, "--versions", *_short(pair)])
+        return _ended([run], pair, command, width, most)
     if baseline is not None:
         command = join(["turnwise", "compare", baseline, run.directory])
         if is_store_url(baseline):
@@ -359,6 +359,20 @@ class Sides(NamedTuple):
     candidate: ComparedSide
     candidate_version: _Version
     how: str
+
+
+def versions_against(baseline: str | None, stated: Sequence[str]) -> list[str]:
+    """Returns the version of a run that a baseline names, and the other one; []: it names none.
+
+    Raises ConfigError if it does not leave one other version.
+    """
+    names = [version for version in stated if baseline in (version, version.rsplit("/", 1)[-1])]
+    others = [version for version in stated if version not in names]
+    if names and len(others) != 1:
+        raise ConfigError(
+            f"--baseline {baseline} leaves {len(others)} candidates: turnwise compare names both"
+        )
+    return [str(baseline), *others] if names else []
 
 
 def open_baseline(place: str) -> Run:

@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.terminal import LONGEST_LINE, LONGEST_PLACE, complain, names_text, printable, say
-from turnwise.pipeline.report.comparison import end_comparison, open_baseline, sides_of_runs
+from turnwise.pipeline.report.comparison import end_comparison, open_baseline, sides_of_runs, versions_against
 from turnwise.pipeline.settings.dates import filled, names_date
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, read_config
 from turnwise.pipeline.store.urls import shown_place
@@ -159,6 +160,9 @@ def _against(
     """
     if baseline is None and not versions:
         return None, NO_BASELINE, ""
+    if baseline is not None and not versions and _may_be_version(baseline):
+        versions = versions_against(baseline, [*filter(None, read_versions(run).conversations)])
+        baseline = None if versions else baseline
     # Imported late: numpy.
     from turnwise.transforms.decisions.comparison.differences import compare
     from turnwise.transforms.decisions.comparison.estimates import CompareOptions
@@ -247,7 +251,13 @@ def check_baseline(settings: RunSettings) -> None:
         own = settings.config.gate.rules
         if settings.is_streaming and all(isinstance(rule, AllPassRule) for rule in own):
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
-        open_baseline(settings.baseline)
+        # The versions of a batch are known when it has read its logs.
+        if settings.is_streaming or not _may_be_version(settings.baseline):
+            open_baseline(settings.baseline)
+
+
+def _may_be_version(baseline: str) -> bool:
+    return "/" not in baseline and not Path(baseline).exists()
 
 
 _READING_CASES = ("read", "parse_case")
