@@ -9,13 +9,13 @@ from importlib.metadata import version
 from itertools import islice
 
 from turnwise.pipeline.io.sinks.base import find_service
-from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
-from turnwise.pipeline.report.gate import rule_problems
+from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
+from turnwise.pipeline.report.gate import page_of_version, rule_problems
 from turnwise.pipeline.report.terminal import (
-    REASONS_SHOWN,
     Figures,
     RunCounts,
     UsageByModel,
+    first_asked,
     gate_problems,
     guesses_by_tool,
     joint_document,
@@ -23,19 +23,16 @@ from turnwise.pipeline.report.terminal import (
     records_by_worker,
     run_counts,
     summary_text,
-    unexplained,
     versions_of,
 )
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
-from turnwise.schemas.comparison import FirstPage
-from turnwise.schemas.config import STATUS, ConfigError
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
-from turnwise.transforms.decisions.first_page import one_version
-from turnwise.transforms.decisions.run import REJECTED, Run
+from turnwise.transforms.decisions.run import Run
 
 _WIDTH = 110
 
@@ -117,8 +114,9 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     if not settings.is_streaming:
         figures = with_first_page(settings, figures, written_run(settings.output, document))
     say(summary_text(settings, figures))
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
     for first in _first_failures(settings, document):
-        say(first)
+        say("\n".join(wrapped(first, width)))
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say(f"files: {printable(settings.output)}{tables}")
     say(f"read them: turnwise report {printable(settings.output)}")
@@ -137,8 +135,8 @@ _LOOKED_AT, _LONGEST_MESSAGE = 1_000, 240
 
 
 def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str]:
-    """Yields the first messages of the most frequent failures that no sentence of the report explains."""
-    kinds = [*unexplained(document["counts"])][:REASONS_SHOWN]
+    """Yields the first message of each of the most frequent kinds of failures."""
+    kinds = first_asked(document["counts"])
     try:
         rows = written_run(settings.output, document).failures() if kinds else iter(())
         for row in islice(rows, _LOOKED_AT):
@@ -146,7 +144,7 @@ def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str
             if kind in kinds:
                 kinds.remove(kind)
                 place = f"{row['source']}:{row['position']}: " if row["source"] else ""
-                yield printable(f"first {kind}: {place}{row['message']}", _LONGEST_MESSAGE)
+                yield printable(f"first of {kind}: {place}{row['message']}", _LONGEST_MESSAGE)
     except (ConfigError, OSError):  # the counts stand above
         return
 
@@ -165,20 +163,8 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
         except (ConfigError, OSError) as error:
             difference = f"\nnot compared: {printable(str(error))}"
     elif len(versions) == 1:
-        page = _one_version(figures, versions[0])
+        page = page_of_version(versions[0], figures.rows, figures.counts, figures.to_read or ())
     return figures._replace(page=page, difference=difference)
-
-
-def _one_version(figures: Figures, version: str) -> FirstPage | None:
-    of_verdicts = (r for r in figures.rows if r["criterion"] == STATUS and r["level"] == "conversation")
-    row = next(of_verdicts, None)
-    if row is None:
-        return None
-    share = row["pass_rate"]
-    passing = None if share is None else (share, row["pass_rate_low"], row["pass_rate_high"])
-    counts = row["pass_count"], row["fail_count"], row["no_score"]
-    rejected = sum(figures.counts.get(name) or 0 for name in REJECTED)  # type: ignore[misc]
-    return one_version(version, passing, counts, figures.to_read or (), rejected)
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:

@@ -22,7 +22,7 @@ from turnwise.schemas.conversation import ToolCall, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
-from turnwise.transforms.effects.changes import call_text, clipped_value, value_text
+from turnwise.transforms.effects.changes import call_text, clipped_value, told_apart, value_text
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
 from turnwise.transforms.judging.prompts import Section, fill_task, judge_statements, share_score
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
@@ -158,8 +158,8 @@ class Criterion(BaseModel, ABC):
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.
 
-        The mean over the scored turns, made as google-adk makes it. While a turn has
-        no score, a mean that passes is no verdict.
+        The mean over the scored turns, made as google-adk makes it. While a turn has no score, a mean that
+        passes has no outcome.
         """
         if not turns:
             return None
@@ -557,6 +557,9 @@ def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[
         seen = {normalize("NFKC", text) for text in _call_texts(first, form)}
         if seen.isdisjoint([normalize("NFKC", text) for text in _call_texts(second, form)]):
             return calls_text(first, form), calls_text(second, form)
+        if len(first) == len(second) == 1 and first[0].args != second[0].args:
+            one, other = told_apart(first[0].args, second[0].args)
+            return f"{first[0].name}({one})", f"{second[0].name}({other})"
     return calls_text(first), calls_text(second)
 
 

@@ -106,7 +106,7 @@ class ToolCallCount(Figure):
 
 
 class InferenceCallCount(Figure):
-    """Number of model calls in a turn; not applicable if not logged, no score if there is a threshold.
+    """Number of model calls in a turn; n/a if not logged, no score if there is a threshold.
 
     When to use: Limit or compare how often the model is called.
     """
@@ -125,7 +125,7 @@ class InferenceCallCount(Figure):
 class TokenUsage(Figure):
     """Tokens of a turn's model calls, input plus output.
 
-    Not applicable if not reported; no score if there is a threshold.
+    N/a if not reported; no score if there is a threshold.
 
     When to use: Limit or compare the cost of a turn.
 
@@ -184,8 +184,8 @@ class Latency(Figure):
 class TurnLatency(Latency):
     """Seconds from the user's message to the end of the turn.
 
-    Not applicable without logged times (no score if there is a threshold), nor to a turn that the agent
-    opened with zero latency.
+    N/a without logged times (no score if there is a threshold), and for a turn that the agent opened
+    with zero latency.
 
     When to use: Measure how long users wait.
     """

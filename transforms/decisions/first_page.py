@@ -78,9 +78,10 @@ def two_versions(
     lead = leading(primary, list(by_name), stating)
     own, verdicts = by_name.get(lead.name), by_name.get(STATUS)
     flips = {
-        flip.conversations_b[0]: flip.kind
+        conversation: flip.kind
         for flip in found.flips
-        if flip.criterion == STATUS and flip.conversations_b and flip.kind in ("regressed", "newly_missing")
+        if flip.criterion == STATUS and flip.kind in ("regressed", "newly_missing")
+        for conversation in flip.conversations_b
     }
     return FirstPage(
         headline=headline(own, short_name(found.a.name), short_name(found.b.name), found.margin)

@@ -163,7 +163,7 @@ def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, cr
     ("text", "found"),
     [
         ("evaluation_status = FAIL", [1, 3]),
-        ("verdict != FAIL", [0, 2, 4]),
+        ("evaluation_status != FAIL", [0, 2, 4]),
         ("evaluation_status = OUTCOME_UNSPECIFIED", [4]),
         ("app_version = v8", [2, 3]),
         ('app_version = "projects/acme-cx/locations/us/apps/travel-desk/versions/v8"', [2, 3]),
@@ -235,7 +235,7 @@ WRONG_LISTS = [
     ({"filter": "nothing = 1"}, "filter"),
     ({"filter": "evaluation_status = FAILED"}, "filter"),
     ({"filter": "create_time > yesterday"}, "filter"),
-    ({"filter": "verdict < PASS"}, "filter"),
+    ({"filter": "evaluation_status < PASS"}, "filter"),
     ({"filter": "name = "}, "filter"),
     ({"filter": "display_name = a*b"}, "filter"),
     ({"filter": f"display_name = {'a' * 161}*"}, "filter"),

@@ -215,7 +215,8 @@ def _name_fault(name: str, thresholds: Mapping[str, float | None]) -> str | None
     if name == STATUS or name in thresholds:
         return None
     near = get_close_matches(name, [*thresholds, STATUS], n=1)
-    return f"{name!r} is not among the config's criteria" + (f" (did you mean {near[0]}?)" if near else "")
+    hint = f" (did you mean {near[0]}?)" if near else f"; it can be {', '.join([STATUS, *thresholds])}"
+    return f"{name!r} is not among the config's criteria{hint}"
 
 
 def _bound_fault(rule: BoundRule, thresholds: Mapping[str, float | None]) -> str | None:
