@@ -247,7 +247,7 @@ def _details(own: CriterionComparison, found: Comparison) -> list[str]:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
     if found.pairing.changed:
         details.append(
-            f"Left out, because its expectation differs: {counted(found.pairing.changed, 'case')}."
+            f"Left out, because the expectation differs: {counted(found.pairing.changed, 'case')}."
         )
     if found.b.rejected:
         details.append(f"Rejected, and in no figure: {counted(found.b.rejected, 'record')}.")
