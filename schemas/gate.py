@@ -94,7 +94,8 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
         rules: The rules, each for each app version.
         problems: Why the run itself failed, one line each, as in `run.json`.
         rejected: Records, conversations and eval cases that were rejected.
-        comparison: The comparison with the baseline; None: there is none.
+        comparison: The comparison with the baseline, else that of the run's first and last version; None:
+            there is none.
         page: The first page of the run, or of the comparison; None: nothing was scored, or not compared.
     """
 

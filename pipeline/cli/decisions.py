@@ -26,7 +26,7 @@ from turnwise.pipeline.report.comparison import (
     settings_problem,
     sides_of_runs,
 )
-from turnwise.pipeline.report.gate import gate_report, junit_xml, page_of_run, rule_line, run_rules
+from turnwise.pipeline.report.gate import gate_report, junit_xml, rule_line, run_rules, with_first_page
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
 from turnwise.pipeline.report.markdown import comparison_markdown, gate_markdown
 from turnwise.pipeline.report.terminal import first_page_lines
@@ -188,7 +188,7 @@ def gate(argv: Sequence[str]) -> int:
     run = open_run(options.output)
     report = gate_report(run, run_rules(run, options.config), options.baseline, options.versions or ())
     if report.page is None:
-        report = replace(report, page=page_of_run(run))
+        report = with_first_page(report, run)
     if options.junit is not None:
         Path(options.junit).write_bytes(junit_xml(report))
     if options.markdown is not None:

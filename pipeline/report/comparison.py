@@ -218,10 +218,12 @@ class EndComparison(NamedTuple):
     Attributes:
         page: The first page; None: nothing was compared.
         text: The table of differences, or why there is none; "": there is nothing to compare with.
+        found: The comparison; None: nothing was compared.
     """
 
     page: FirstPage | None = None
     text: str = ""
+    found: Comparison | None = None
 
 
 def end_comparison(
@@ -288,7 +290,7 @@ def _ended(runs: Sequence[Run], pair: Sequence[str], command: str, width: int, m
     lines = [printable(difference, width), *criteria_table(found, width), *missing]
     more = [printable(f"more: {command}")] if runs[-1].directory else []
     text = "\n".join(["", *lines, *more])
-    return EndComparison(first_page(found, runs, sides), text)
+    return EndComparison(first_page(found, runs, sides), text, found)
 
 
 def first_page(found: Comparison, runs: Sequence[Run], sides: "Sides") -> FirstPage:

@@ -159,7 +159,7 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
 
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         try:
-            page, difference = end_comparison(run, versions, settings.baseline, width)
+            page, difference, _ = end_comparison(run, versions, settings.baseline, width)
         except (ConfigError, OSError) as error:
             difference = f"\nnot compared: {printable(str(error))}"
     elif len(versions) == 1:

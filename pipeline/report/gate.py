@@ -105,15 +105,17 @@ def gate_report(
     )
 
 
-def page_of_run(run: Run) -> FirstPage | None:
-    """Returns the first page of a finished run as its end prints it; None: it has none."""
+def with_first_page(report: GateReport, run: Run) -> GateReport:
+    """Adds the first page as the end of the run prints it, where the run is compared with no baseline."""
     rows = run.metrics()
     versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
     if len([*filter(None, versions)]) > 1:
-        return end_comparison(run, versions, None, LONGEST_LINE).page
+        ended = end_comparison(run, versions, None, LONGEST_LINE)
+        return replace(report, page=ended.page, comparison=ended.found)
     if len(versions) != 1:
-        return None
-    return page_of_version(versions[0], rows, run.document.counts, to_read(run.conversations()))
+        return report
+    page = page_of_version(versions[0], rows, run.document.counts, to_read(run.conversations()))
+    return replace(report, page=page)
 
 
 def page_of_version(

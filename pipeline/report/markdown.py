@@ -23,9 +23,11 @@ _MOST_NAMES = 5
 _MOST_CASES = 50
 # A word or number of a sentence: no markup, link, mention, reference to an issue, or emoji.
 _PLAIN = re.compile(
-    r"""[("'“‘]*(?!GH-\d)(?:[+-]?\d[\d.,]*|[^\W_]+(?:(?:[-'_/…]|\.(?=\d))[^\W_]+)*)[)"'”’,.;:!?%…]*|[=·]?""",
+    r"""[("'“‘]*(?!GH-\d)(?:[+-]?\d[\d.,]*|[^\W_]+(?:(?:[-'_/…(]|\.(?=\d))[^\W_]+)*)[)"'”’,.;:!?%…]*"""
+    "|[=·%]?[:,;.]?",
     re.IGNORECASE,
 )
+_HARMLESS = "(),;=%+?'-\""
 _CHANGES = {"newly_missing": "no verdict any more", "newly_measured": "measured now"}
 _LOST = ("regressed", "newly_missing")
 _VERDICTS = {"PASS": "passing", "FAIL": "failing", None: "no verdict"}
@@ -52,7 +54,10 @@ def shown(text: str, width: int = _LONGEST) -> str:
 
 
 def _references(text: str) -> str:
-    return "".join(char if char.isalnum() or not char.isascii() else f"&#{ord(char)};" for char in text)
+    return "".join(
+        char if char.isalnum() or char in _HARMLESS or not char.isascii() else f"&#{ord(char)};"
+        for char in text
+    )
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
