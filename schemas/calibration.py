@@ -44,10 +44,10 @@ class LabelFigure(msgspec.Struct, frozen=True, kw_only=True):
 class ConfusionCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Scores by what people and the criterion say of them."""
 
-    still_passing: int
+    both_pass: int
     false_pass: int
     false_fail: int
-    still_failing: int
+    both_fail: int
 
 
 class OutcomeAgreement(msgspec.Struct, frozen=True, kw_only=True):

@@ -79,7 +79,7 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """What has no score on either side, counted in three ways.
 
     Attributes:
-        missing_a: Conversations of A without a value: the criterion was no score or raised an error,
+        missing_a: Conversations of A without a value: the criterion gave no score or raised an error,
             or only the other side of their case has a score of it.
         left_out: They do not count.
         worst_for_b: What has no score passes in A and fails in B.
@@ -370,7 +370,7 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A compared with B.
+    """The baseline (A) compared with the candidate (B).
 
     Attributes:
         margin: Largest difference of shares and scores (0..1 of their scale) that does not matter.

@@ -365,7 +365,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     if not 1 <= places <= 2:
         raise ConfigError("name one or two output directories of runs, or --store")
     if options.store is not None and not options.versions:
-        raise ConfigError("--store: --versions names the base and the candidate")
+        raise ConfigError("--store: --versions names the baseline and the candidate")
     for name, value, least in (("alpha", options.alpha, _LEAST_ALPHA), ("margin", options.margin, 0)):
         if not least < value < 1:
             raise ConfigError(f"--{name} {value:g}: must be between {least:g} and 1, exclusive")
@@ -398,5 +398,5 @@ def compare_parser() -> OptionParser:
         options,
         prog="turnwise compare",
         description="Compares two runs, or two app versions of one run, and says of every criterion whether "
-        "B is better or worse than A.",
+        "the candidate is better or worse than the baseline.",
     )

@@ -252,8 +252,11 @@ def end_comparison(
         command = join(["turnwise", "compare", baseline, run.directory])
         if len(versions) > 1:
             named = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
-            why = f"the run holds {len(versions)} app versions ({named}): {command} --versions A B"
-            return EndComparison(text=f"\n{printable(f'not compared with the baseline {baseline}: {why}')}")
+            command += " --versions BASELINE CANDIDATE"
+            why = f"the run holds {len(versions)} app versions ({named}): {command}"
+            line = f"\n{printable(f'not compared with the baseline {baseline}: {why}')}"
+            of_run = end_comparison(run, versions, None, width, most)
+            return of_run._replace(text=line + of_run.text)
         try:
             return _ended([open_run(baseline), run], (), command, width, most)
         except ConfigError as error:
@@ -476,7 +479,7 @@ def _only(runs: Sequence[RunVersions]) -> list[_Version]:
     """Returns the one version of each of two runs."""
     if len(runs) == 1:
         run = runs[0]
-        why = f"--versions names the base and the candidate (there are: {_listed(run)})"
+        why = f"--versions names the baseline and the candidate (there are: {_listed(run)})"
         if len(run.conversations) == 1:
             why = f"holds one app version, {_listed(run)}; name a second directory to compare it with"
         raise ConfigError(f"{run.run.directory}: {why}")

@@ -402,9 +402,15 @@ _MOST_UNKNOWN = 5
 
 
 def version_table(
-    rows: Sequence[MetricsByAppVersionRow], criteria: Sequence[str], failures: dict[str, int]
+    rows: Sequence[MetricsByAppVersionRow],
+    criteria: Sequence[str],
+    failures: dict[str, int],
+    has_means: bool = True,
 ) -> str:
-    """Returns a table with one column an app version: the last ones by name, with a line about the others."""
+    """Returns a table with one column an app version: the last ones by name, with a line about the others.
+
+    Without means of criteria, the number of scores without a value still counts all criteria.
+    """
     every = versions_of(rows)
     versions, others = every[-_VERSIONS_SHOWN:], every[:-_VERSIONS_SHOWN]
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
@@ -420,7 +426,7 @@ def version_table(
     if any(_repeated(row) for row in status):
         lines.append(["pass^k, pass@k", *map(_repeats, status)])
     lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
-    for name in (name for name in criteria if name in measured):
+    for name in (name for name in criteria if has_means and name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
     if criteria:
         lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
@@ -664,7 +670,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     is_compared = figures.page is not None and figures.page.baseline is not None
     parts = [
         "\n".join(first_page_lines(figures.page, _WIDTH)) if figures.page else "",
-        version_table(rows, () if is_compared else settings.criteria_names, counts["failures_by_version"])
+        version_table(rows, settings.criteria_names, counts["failures_by_version"], not is_compared)
         if rows
         else "no conversation was scored",
         figures.difference,

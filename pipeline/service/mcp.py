@@ -268,7 +268,7 @@ TOOLS: dict[str, Tool] = {
         tools.CompareEvaluationRunsResponse,
     ),
     "list_conversations_to_read": Tool(
-        """Lists the conversations of a run to read first: the worst of each kind, at most three of a kind.
+        """Lists the conversations of a run to read first: the worst, at most three of a problem type.
         parent: projects/P/locations/L/apps/A. Without evaluationRun it is the run that was written last.
         appVersion: only this version. pageSize: 10 if absent, at most 50. why says in one line what is
         wrong; problemTypeSize how many conversations have the same kind of problem. rejectedRecordCount: what

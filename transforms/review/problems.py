@@ -184,7 +184,7 @@ _DECIMALS = 3
 
 
 def severity_of(problems: Sequence[ReviewProblem]) -> float:
-    """Returns the severity of a conversation; 0: it has no problem.
+    """Returns the severity of a conversation as a number; 0: it has no problem.
 
     Each kind adds weight * (1 - 1/2 * product of (1 - gap/2) over its problems), which lies between half the
     weight and the weight. The half of each weight is more than all lower kinds together, so that a worse kind
@@ -193,13 +193,13 @@ def severity_of(problems: Sequence[ReviewProblem]) -> float:
     Args:
         problems: The problems, those of a kind together.
     """
-    severity_score = 0.0
+    severity = 0.0
     for term, group in groupby(problems, key=lambda problem: problem.term):
         missed = 1.0
         for problem in group:
             missed *= 1.0 - problem.gap / 2
-        severity_score += SEVERITY_WEIGHTS[term] * (1.0 - missed / 2)
-    return round(severity_score, _DECIMALS)
+        severity += SEVERITY_WEIGHTS[term] * (1.0 - missed / 2)
+    return round(severity, _DECIMALS)
 
 
 # Finds calls that may have destroyed something: nothing says that they were expected, or what they do.
@@ -523,7 +523,7 @@ def to_read(
     The worst of every problem type come first, then the second ones, and so on; each time by severity.
 
     Args:
-        rows: Conversations, in any order; those of severity 0 are not chosen.
+        rows: Conversations, in any order; those without a problem are not chosen.
         most: Number of conversations at most.
         of_a_type: Number of conversations of one problem type at most.
     """

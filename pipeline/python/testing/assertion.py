@@ -119,7 +119,7 @@ def _says_more(score: Score) -> bool:
 def _value_text(criterion: Criterion, score: Score) -> str:
     threshold = criterion.threshold if score.threshold is None else score.threshold
     unit = " s" if criterion.unit == "seconds" else ""
-    value = "no value" if score.value is None else f"{score.value:.6g}{unit}"
+    value = "no score" if score.value is None else f"{score.value:.6g}{unit}"
     side = "at least" if criterion.gate == "at_least" else "at most"
     return value if threshold is None else f"{value}, threshold {side} {threshold:g}{unit}"
 

@@ -1,4 +1,4 @@
-// Small marks: outcomes, words, tags. What is no verdict has a mark of its own, never that of a pass.
+// Small marks: outcomes, words, tags. What has no verdict has a mark of its own, never that of a pass.
 
 import { h } from "./dom.js";
 import { short, shown } from "./format.js";

@@ -26,7 +26,7 @@ function row(place, selected) {
     h("td", null, outcome(own.verdict, versionName(own.version)), siblings(place).slice(0, 3).map((other) =>
       outcome(report.conversations.verdict[other], versionName(report.conversations.version[other])))),
     h("td", { class: "why" }, h("a", { href: link({ view: "conversation", at: place }), dir: "auto" }, whyText(own)),
-      number > 1 ? h("small", null, ` ${counted(number, "conversation")} of this kind`) : null),
+      number > 1 ? h("small", null, ` ${counted(number, "conversation")} of this problem type`) : null),
     h("td", null, h("span", { class: "id", dir: "auto", title: shown(own.id) }, shown(idName(own.id))), " ", tagsOf(own)),
     h("td", { class: "number" }, turnsText(own)),
     h("td", { class: "number" }, quantity(own.seconds, "seconds")));

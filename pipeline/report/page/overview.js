@@ -47,13 +47,17 @@ function firstPage() {
   ];
 }
 
-// Says that nothing is wrong only where every conversation is here and has a verdict.
+// Says that nothing is wrong only where every conversation (of the candidate) is here and has a verdict.
 function nothingToRead() {
   const missing = report.runs.map(missingOf).filter(Boolean);
-  const open = report.conversations.verdict.filter((verdict) => verdict !== "PASS").length;
+  const { candidate, baseline } = report.first_page ?? {};
+  const { verdict, version } = report.conversations;
+  const verdicts = verdict.filter((_, place) => !baseline || report.versions[version[place]].name === candidate);
+  const open = verdicts.filter((one) => one !== "PASS").length;
+  const of = baseline ? ` of ${candidate}` : "";
   if (!size()) missing.unshift("Nothing was scored, so that there is no conversation to read.");
-  else if (open) missing.push(`${counted(open, "conversation")} of ${number(size())} did not pass or ${open === 1 ? "has" : "have"} no verdict, and none can be put first.`);
-  return missing.length ? shown(missing.join(" ")) : "Every conversation passed.";
+  else if (open) missing.push(`${counted(open, "conversation")} of ${number(verdicts.length)}${of} did not pass or ${open === 1 ? "has" : "have"} no verdict, and none can be put first.`);
+  return shown(missing.length ? missing.join(" ") : `Every conversation${of} passed.`);
 }
 
 function missingOf({ run_id: id, counts }) {

@@ -92,7 +92,7 @@ function flips({ flips: all }, title) {
     h("a", { href: fresh({ view: "conversations", text: names.get(one.case) }), dir: "auto" }, shown(names.get(one.case))), label(one.criterion),
     h("span", { dir: "auto" }, shown([one.turn_index === null ? null : `${turnName(one.turn_index)}: `, one.reason].filter(Boolean).join("")))]);
   const more = all.length > MOST ? h("p", { class: "hint" }, `The first ${MOST} of ${number(all.length)}.`) : null;
-  return [table(`${title}, case by case`, ["outcome", "case", "criterion", "why it fails or is no verdict"], rows), more];
+  return [table(`${title}, case by case`, ["outcome", "case", "criterion", "why it fails or has no verdict"], rows), more];
 }
 
 function amount({ difference: { value_a: a, value_b: b } }, value) {

@@ -73,10 +73,10 @@ def test_scores_and_verdicts_are_corrected(calibrated, run):
             and whole["interval"]["low"] < 0.8 < whole["interval"]["high"]
         )
         assert own["outcomes"]["confusion"] == {
-            "still_passing": 21,
+            "both_pass": 21,
             "false_pass": 5,
             "false_fail": 11,
-            "still_failing": 3,
+            "both_fail": 3,
         }
     assert found["criteria"][0]["threshold"]["labels"] == 40 and found["criteria"][1]["threshold"] is None
     assert "no value" in found["criteria"][1]["no_threshold"]

@@ -151,16 +151,15 @@ def test_an_unknown_slice_is_refused_with_the_known_ones(scored, compared):
 BROKEN = {"conversation_id": "broken", "turns": []}
 
 
-def test_a_run_that_failed_or_lost_records_is_named_first(scored, compared):
+def test_a_run_that_failed_or_rejected_records_is_named_first(scored, compared):
     logs = versions(30)
     one = scored(logs[:30], "one")
     other = scored([*logs[30:], BROKEN], "other", CONFIG, "--max_failure_ratio", "0.01")
     status, text, errors = compared(one, other)
     head = " ".join(text.split("30 pairs")[0].split())
     assert status == 0 and errors == ""
-    assert (
-        "/other; 1 records or conversations rejected; the run failed: 1 of 31" in head and "/one B:" in head
-    )
+    assert "/other; 1 records or conversations rejected; the run failed: 1 of 31" in head
+    assert "/one candidate v2:" in head
     status, text, _ = compared(one, other, "--format", "json")
     assert json.loads(text)["b"]["rejected"] == 1 and len(json.loads(text)["b"]["problems"]) == 1
     assert compared(other, scored(logs[:30], "third"), "--fail_on", "worse")[0] == 1
@@ -208,7 +207,7 @@ def test_cases_whose_expectation_changed_are_left_out(scored, compared):
     for one in logs[40:60]:
         one["turns"][0]["expected"] = {"response": BAD}
     output = scored(logs)
-    status, text, errors = compared(output, "--versions", "v1", "v2", "--fail_on", "worse")
+    status, text, errors = compared(output, "--fail_on", "worse")
     assert "20 pairs by eval_id" in text and "20 cases left out, whose expectation differs" in text
     assert "not the same in baseline and candidate: e0, e1, e10, e11, e12, ..." in " ".join(text.split())
     assert status == 1 and "20 cases left out, whose expectation differs: e0, e1, e10" in errors
@@ -230,7 +229,7 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     assert "below the threshold" in document["flips"][0]["reason"]
     lines = (tmp_path / "found" / "compare.md").read_text().splitlines()
     assert lines[0] == "## v2 against v1" and "<details><summary>20 flips</summary>" in lines
-    assert "| evaluation\\_status | 100.0% | 66.7% | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
+    assert "| verdict | 100.0% | 66.7% | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
 
 
 @pytest.mark.parametrize("width", [20, 80])
@@ -255,7 +254,7 @@ def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):
     )
 
 
-RULERS = [
+SETTINGS = [
     (
         {"criteria": {"response_match_score": 0.5}},
         "criteria.response_match_score.threshold (0.8 in the baseline, 0.5",
@@ -264,8 +263,8 @@ RULERS = [
 ]
 
 
-@pytest.mark.parametrize("config, message", RULERS)
-def test_a_ruler_that_changed_is_refused(scored, compared, config, message):
+@pytest.mark.parametrize("config, message", SETTINGS)
+def test_scoring_settings_that_changed_are_refused(scored, compared, config, message):
     logs = versions(9, 3)
     one, other = scored(logs[:9], "one"), scored(logs[9:], "other", config)
     status, text, errors = compared(one, other)
@@ -318,11 +317,17 @@ ERRORS = [
     (lambda scored: [], "name one or two output directories of runs, or --store"),
     (lambda scored: ["/no/such"], "/no/such: is no output directory of a run"),
     (lambda scored: [scored([log(1, "v1")])], "holds one app version, v1; name a second directory"),
-    (lambda scored: [scored(versions(2))], "--versions names the base and the candidate (there are: v1, v2)"),
+    (
+        lambda scored: [scored([log(1, "v1"), log(1, None)])],
+        "--versions names the baseline and the candidate (there are: (none), v1)",
+    ),
     (lambda scored: [scored(versions(2)), "--versions", "v1", "v9"], "--versions v9: is no app version"),
     (lambda scored: [scored([log(1, v) for v in V]), *BY, "eval_id"], "--by eval_id: no case of v1 is in v2"),
     (lambda scored: ["/a", "--alpha", "1"], "--alpha 1: must be between 1e-09 and 1"),
-    (lambda scored: ["--store", "sqlite:////no/such"], "--store: --versions names"),
+    (
+        lambda scored: ["--store", "sqlite:////no/such"],
+        "--store: --versions names the baseline and the candidate",
+    ),
     (lambda scored: ["--store", "sqlite:////no/such", "--versions", "a", "b"], "no such store"),
 ]
 
@@ -542,7 +547,7 @@ def test_errors_of_a_criterion_do_not_pass(scored, compared, tmp_path):
     )
     for fail_on in ("worse", "not_noninferior"):
         status, text, errors = compared(one, other, "--format", "json", "--fail_on", fail_on)
-        assert status == 1 and "raises_on_never: inconclusive" in errors
+        assert status == 1 and "raises_on_never: v2 against v1 is inconclusive" in errors
     found = criterion(text, "raises_on_never")
     assert (found["missing"]["missing_a"], found["missing"]["missing_b"]) == (0, 150)
     reasons = {flip["reason"] for flip in json.loads(text)["flips"] if flip["criterion"] == "raises_on_never"}

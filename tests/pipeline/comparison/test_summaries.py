@@ -105,7 +105,7 @@ def test_comparisons_of_summaries_are_those_of_rows(store, put):
     assert check_same(store, *VERSIONS, evaluations=evaluations) != found
 
 
-def test_undecided_judged_and_repeated_scores_are_compared_alike(store, put):
+def test_missing_judged_and_repeated_scores_are_compared_alike(store, put):
     put("r1", "v1", range(25))
     put("r2", "v2", range(25))
     is_one = SCORE_ROWS.c.conversation_id.in_([f"c-{number}" for number in range(5)])

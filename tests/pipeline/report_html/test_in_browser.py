@@ -8,7 +8,7 @@ import pytest
 import turnwise
 from tests.pipeline.report_html.attacks import ATTACKS
 from tests.pipeline.report_html.browser import Browser, Keys
-from tests.pipeline.report_html.made_run import Row, conversation, score, turn, write_run
+from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn, write_run
 from tests.pipeline.report_html.test_page import attacked_run
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.report.html import write_report
@@ -47,12 +47,14 @@ def made_report(directory: Path) -> Path:
     judged = {"details": {"sentences": [{**sentence, "votes": [1, 4]}]}}
     judged["judge"] = {"model": "m", "prompt_version": "p/1"}
     latency = {"criterion": "turn_latency", "outcome": None, "threshold": None}
-    extra = [
-        score(bad, 1, 0.0, criterion="hallucinations_v1", **judged),
-        *(score(row, 0, 1.5 + i / 10, **latency) for i, row in enumerate(rows)),
-    ]
+    made = []
+    for i, row in enumerate(rows):
+        made += [*scores(row), score(row, 0, 1.5 + i / 10, **latency)]
+        if row is bad:
+            made.append(score(bad, 1, 0.0, criterion="hallucinations_v1", **judged))
     rejected = {"stage": "parse", "error_type": "ValueError", "message": "no JSON", "record": "{broken"}
-    write_run(directory, rows, extra, [{**rejected, "run_id": "run-1", "source": "a.jsonl", "position": 3}])
+    failed = {**rejected, "run_id": "run-1", "source": "a.jsonl", "position": 3}
+    write_run(directory, rows, failures=[failed], own_scores=made)
     assert main(["report", str(directory)]) == 0
     return directory / "report.html"
 
@@ -97,12 +99,17 @@ def test_axe_sees_a_fault(browser, report):
 
 def test_the_first_screen_holds_verdicts_and_coverage(browser, report):
     browser.open(report)
-    assert browser.texts(".sentences li")[0].startswith("v2 is better than v1: ")
+    assert browser.find("h1").text.startswith("v2 is better than v1: 96.6% pass against 65.5%, +31.0 points")
     coverage = browser.find(".coverage")
     assert coverage.rect["y"] + coverage.rect["height"] <= 720
     assert coverage.text.startswith("run-1: 60 records = 60 read + 0 rejected.")
     assert browser.texts("table.criteria tbody th")[0] == "verdict"
-    assert len(browser.texts(".rows tbody tr")) == 3, "at most three of a kind"
+    counts = ["0 regressed", "9 fixed", "1 still failing", "1 no verdict", "0 rejected"]
+    assert browser.texts(".counts li") == counts
+    assert [row.split(" turn 1")[0] for row in browser.texts(".rows tbody tr")] == [
+        "v2 ✕ failv1 ✕ fail",
+        "v2 ? no verdictv1 ? no verdict",
+    ], "what the candidate fails, and not the nine that the baseline alone fails"
 
 
 def test_what_is_not_decided_is_neither_green_nor_nought(browser, report):
@@ -160,7 +167,7 @@ def test_search_and_the_state_in_the_address(browser, report):
 
 def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
     browser.open(report, view="nothing", at="999", unknown="1", __proto__="x", version="77")
-    assert browser.find("h1").text == "Verdict"
+    assert browser.find("h1").text.startswith("v2 is better than v1: ")
     browser.open(report, view="conversation", at="999")
     assert "no such conversation" in browser.find("main").text
     assert browser.errors() == []
@@ -433,15 +440,17 @@ def test_calls_are_compared_exactly(browser, tmp_path, expected, made, is_failed
 def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
     whole = write_run(tmp_path / "whole", [conversation("a")])
     rejected = write_run(tmp_path / "rejected", [], counts={"records": 5, "rejected_records": 5})
+    pairs = [conversation("b", "FAIL", eval_id="e"), conversation("c", eval_id="e", app_version="v2")]
     texts = {
         whole: "Every conversation passed.",
+        write_run(tmp_path / "pairs", pairs): "Every conversation of v2 passed.",
         rejected: "Nothing was scored, so that there is no conversation to read. run-1 rejected 5 records.",
     }
     for run, text in texts.items():
         assert main(["report", str(run)]) == 0
         browser.open(run / "report.html")
         found = browser.find("section[aria-labelledby=read]").text
-        assert text in found and ("No conversation failed" in found) is (run == whole)
+        assert text in found and ("Every conversation" in found) is (run != rejected)
 
 
 def test_panels_and_cascades(browser, tmp_path):

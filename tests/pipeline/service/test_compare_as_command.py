@@ -90,7 +90,7 @@ def said(tmp_path, capsys):
 
 def numbers(own):
     """Returns what the tool should say of a criterion of compare.json."""
-    overall, no_verdict = own["overall"], own["no_verdict"] or {}
+    overall, missing = own["overall"], own["missing"] or {}
     low, high = (overall["interval"] or {}).get("low"), (overall["interval"] or {}).get("high")
     told = {
         "word": overall["word"],
@@ -103,11 +103,11 @@ def numbers(own):
         "differenceHigh": high,
         "pValue": own["p_adjusted"],
         "fixedCount": own["fixed"] or None,
-        "regressedCount": own["rejected"] or None,
+        "regressedCount": own["regressed"] or None,
         "detectableDifference": overall["detectable"],
         "neededPairCount": overall["pairs_needed"],
-        "wordIfMissingFail": (no_verdict.get("worst_for_b") or {}).get("word"),
-        "wordIfMissingPass": (no_verdict.get("best_for_b") or {}).get("word"),
+        "wordIfMissingFail": (missing.get("worst_for_b") or {}).get("word"),
+        "wordIfMissingPass": (missing.get("best_for_b") or {}).get("word"),
     }
     return {name: value for name, value in told.items() if value is not None}
 
@@ -126,7 +126,7 @@ def check_same(verdict, document):
     assert verdict.get("changedCaseCount", 0) == pairing["changed"]
     assert verdict.get("baseOnlyCaseCount", 0) == pairing["only_a"]
     for name, side in (("base", document["a"]), ("candidate", document["b"])):
-        counts = [verdict.get(f"{name}{what}Count", 0) for what in ("Undecided", "RejectedRecord")]
+        counts = [verdict.get(f"{name}{what}Count", 0) for what in ("NoVerdict", "RejectedRecord")]
         assert counts == [side["no_verdict"], side["rejected"]]
     missing = {own["criterion"]: own["reason"] for own in verdict.get("notCompared", [])}
     assert missing == document["not_compared"]
@@ -134,7 +134,7 @@ def check_same(verdict, document):
     assert "refusal" not in verdict
 
 
-def test_changed_expectations_lost_records_and_two_criteria(put, said):
+def test_changed_expectations_rejected_records_and_two_criteria(put, said):
     put("r1", logs("v1"))
     put("r2", [*logs("v2", bad=range(2, 12), expected="Bye"), "{broken"])
     answer, status, document, _ = said()
@@ -148,7 +148,7 @@ def test_changed_expectations_lost_records_and_two_criteria(put, said):
     assert words == {"response_match_score": "worse", "tool_trajectory_avg_score": "inconclusive"}
 
 
-def test_what_is_undecided_and_what_only_one_version_has(put, said):
+def test_what_has_no_verdict_and_what_only_one_version_has(put, said):
     put("r1", logs("v1", labels={"reward": 1.0, "rated_by": "bench"}), {**TWO, "recorded_reward": 1.0})
     records = logs("v2", labels={"reward": 1.0, "rated_by": "bench"})
     for one in records[:4]:
@@ -160,7 +160,7 @@ def test_what_is_undecided_and_what_only_one_version_has(put, said):
 
 
 @pytest.fixture
-def put_lost(put, tmp_path):
+def put_rejected(put, tmp_path):
     """Scores recordings whose case is unknown, so that all are rejected."""
 
     def run(run_id, records):
@@ -187,11 +187,11 @@ def fails_on(tmp_path, capsys):
     return compare
 
 
-def test_a_later_run_that_lost_everything_counts(put, put_lost, said, fails_on):
+def test_a_later_run_that_rejected_everything_counts(put, put_rejected, said, fails_on):
     put("r1", logs("v1"))
     put("r2", logs("v2"))
     assert fails_on("v1", "v2")[0] == 0
-    put_lost("r3", logs("v2")[:9])
+    put_rejected("r3", logs("v2")[:9])
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
     assert answer["verdict"]["candidateRejectedRecordCount"] == 9 and document["b"]["run_ids"] == ["r2", "r3"]
@@ -205,7 +205,7 @@ def test_a_later_run_that_lost_everything_counts(put, put_lost, said, fails_on):
     assert fails_on("v1", "v2")[0] == 0 and said()[2]["notes"] == []
 
 
-def test_lost_records_of_no_known_version_may_be_of_the_candidate(put, said, fails_on):
+def test_rejected_records_of_no_known_version_may_be_of_the_candidate(put, said, fails_on):
     put("r1", logs("v1"))
     put("before", ["{broken"] * 3)
     put("r2", logs("v2"))
@@ -231,7 +231,7 @@ def test_losses_of_a_superseded_run_count_while_older_results_are_compared(put, 
     assert fails_on("v1", "v2")[0] == 0
 
 
-def test_results_that_were_replaced_within_their_run_are_lost(put, said, fails_on):
+def test_results_that_were_replaced_within_their_run_are_rejected(put, said, fails_on):
     put("r1", logs("v1", bad=(0,)) + logs("v1"))
     put("r2", logs("v2"))
     answer, _, document, _ = said()
@@ -297,8 +297,14 @@ def test_what_was_measured_in_another_way_gets_no_word(put, change, said, of):
     answer, status, document, errors = said()
     refusal = answer["verdict"].pop("refusal")
     assert answer["verdict"] == {} and (status, document) == (2, None)
-    assert refusal.startswith("A and B were not measured in the same way: ") and refusal in errors
-    assert ("v1, 1 for A, v2, 1 for B" if of == "judge" else "threshold (0.8 for A, 0.3 for B)") in refusal
+    assert (
+        refusal.startswith("baseline and candidate were not measured in the same way: ") and refusal in errors
+    )
+    changed = {
+        "judge": "(v1, 1 in the baseline, v2, 1 in the candidate)",
+        "threshold": "threshold (0.8 in the baseline, 0.3 in the candidate)",
+    }
+    assert changed[of] in refusal
 
 
 def test_dropping_the_criterion_that_fails_makes_no_version_better(put, said):
@@ -309,7 +315,7 @@ def test_dropping_the_criterion_that_fails_makes_no_version_better(put, said):
     assert document["word"] is None and "word" not in verdict and "sentence" not in verdict
     reasons = {own["criterion"]: own["reason"] for own in verdict["notCompared"]}
     assert reasons == document["not_compared"]
-    assert "tool_trajectory_avg_score for B" in reasons["verdict"]
+    assert "tool_trajectory_avg_score in the candidate" in reasons["verdict"]
 
 
 def test_a_filter_and_versions_without_results(put, said, tmp_path):

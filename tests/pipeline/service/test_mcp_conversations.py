@@ -92,7 +92,7 @@ def test_the_worst_come_first_and_three_of_a_kind(store: Any) -> None:
     assert [row["conversationId"] for row in rows] == ["c-6", "c-0", "c-1", "c-2"]
     assert [row["problemTypeSize"] for row in rows] == [1, 6, 6, 6]
     assert rows[0]["why"] == "turn 0: destructive and not expected: delete_user(id: 7)"
-    assert rows[1]["why"] == "turn 0: missing book(n: 0)" and rows[1]["harmTerm"] == "missing_writes"
+    assert rows[1]["why"] == "turn 0: missing book(n: 0)" and rows[1]["severityReason"] == "missing_writes"
     assert (every["conversationCount"], every["failCount"]) == (9, 7) and "noVerdictCount" not in every
     assert every["evaluationRun"] == f"{APP}/evaluationRuns/nightly"
     assert "conversations" not in new and new["conversationCount"] == 1
@@ -120,7 +120,7 @@ def test_runs_are_listed_with_their_state(store: Any) -> None:
     assert refused[0] == "INVALID_ARGUMENT"
 
 
-def test_the_last_run_lost_everything(store: Any) -> None:
+def test_the_last_run_rejected_everything(store: Any) -> None:
     write(store, "nightly", LOGS)
     broken = turnwise.evaluate([{"conversation_id": "c-1", "turns": []}] * 2, run_id="broken")
     for number, failure in enumerate(broken.failures):
@@ -153,7 +153,7 @@ def test_a_conversation_has_words_calls_scores_and_reasons(store: Any) -> None:
     (turn,) = by_name["transcript"]["turns"]
     assert turn["agent"] == HOSTILE and turn["tool_calls"][0]["effect"] == "destructive"
     assert turn["expected"] == {"tool_calls": []}
-    assert (by_name["verdict"], by_name["harmTerm"], by_name["worstTurn"]) == ("FAIL", "destructive", 0)
+    assert (by_name["verdict"], by_name["severityReason"], by_name["worstTurn"]) == ("FAIL", "destructive", 0)
     told = {(score.get("turnIndex"), score["outcome"]): score for score in by_name["scores"]}
     assert set(told) == {(0, "FAIL"), (None, "FAIL")}
     assert "delete_user" in told[0, "FAIL"]["explanation"] and told[0, "FAIL"]["scoreId"]

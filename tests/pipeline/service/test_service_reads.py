@@ -163,7 +163,7 @@ def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, cr
     ("text", "found"),
     [
         ("evaluation_status = FAIL", [1, 3]),
-        ("verdict != FAIL", [0, 2, 4]),
+        ("evaluation_status != FAIL", [0, 2, 4]),
         ("evaluation_status = OUTCOME_UNSPECIFIED", [4]),
         ("app_version = v8", [2, 3]),
         ('app_version = "projects/acme-cx/locations/us/apps/travel-desk/versions/v8"', [2, 3]),
@@ -235,7 +235,7 @@ WRONG_LISTS = [
     ({"filter": "nothing = 1"}, "filter"),
     ({"filter": "evaluation_status = FAILED"}, "filter"),
     ({"filter": "create_time > yesterday"}, "filter"),
-    ({"filter": "verdict < PASS"}, "filter"),
+    ({"filter": "evaluation_status < PASS"}, "filter"),
     ({"filter": "name = "}, "filter"),
     ({"filter": "display_name = a*b"}, "filter"),
     ({"filter": f"display_name = {'a' * 161}*"}, "filter"),
@@ -307,7 +307,7 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
                 put_result(number, status, evaluation=name, version=version)
     found = compare(service, app)
     assert found["verdict"]["word"] == "inconclusive"
-    assert found["verdict"]["sentence"].startswith("inconclusive whether v8 is better or worse than v7: ")
+    assert found["verdict"]["sentence"].startswith("v8 against v7 is inconclusive: ")
     numbers = ("pairCount", "difference", "wordIfMissingFail", "wordIfMissingPass")
     assert [found["verdict"][name] for name in numbers] == [4, -0.25, "inconclusive", "inconclusive"]
     assert [(short([{"name": c["evaluation"]}])[0], c["change"]) for c in found["changes"]] == [

@@ -109,7 +109,7 @@ def test_the_rules_of_a_case_decide_beside_the_criteria():
     fast, slow = log(track(8)), log(track(8))
     fast["turns"][0]["latency_ms"], slow["turns"][0]["latency_ms"] = 1000, 5000
     assert_conversation(fast, golden, config=config)
-    assert ": not decided\n" in message(log(track(8)), golden, config=config)
+    assert ": no verdict\n" in message(log(track(8)), golden, config=config)
     text = message(log(track(7)), golden, config=config)
     assert text.startswith("conversation c1, eval case projects/") and ": FAIL\n" in text
     assert "turn 0: Not met: tool_call track(order: 8.0)" in text and "track(order=7) != track(" in text
@@ -118,19 +118,19 @@ def test_the_rules_of_a_case_decide_beside_the_criteria():
     assert "turn_latency: 5 s, threshold at most 2 s" in message(slow, golden, config=config)
 
 
-def test_what_is_undecided_fails_with_its_reason():
+def test_no_verdict_fails_with_its_reason():
     golden = case(track(8), response="Soon")
     text = message(log(track(8)), golden, {**CALLS, **MATCH}, judge="none")
     assert text.startswith(
-        "conversation c1, eval case order: not decided\n  final_response_match_v2: no value,"
+        "conversation c1, eval case order: no verdict\n  final_response_match_v2: no score,"
     )
-    assert text.endswith("turn 0: no value, threshold at least 0.5: no judge configured")
+    assert text.endswith("turn 0: no score, threshold at least 0.5: no judge configured")
     assert text.count("no judge") == 1
     assert "no criterion with a threshold applies" in message(log())
     assert "no criterion with a threshold applies" in message(log(), criteria={"turn_latency": {}})
 
 
-def test_what_may_be_undecided_is_named():
+def test_what_may_have_no_verdict_is_named():
     golden = case(track(8), response="Soon")
     both = {**CALLS, **MATCH}
     allowed = {"judge": "none", "allow_no_score": ("final_response_match_v2",)}

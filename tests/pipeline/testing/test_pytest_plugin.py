@@ -219,7 +219,7 @@ def test_repeated_ids_are_told_apart(repository):
     )
 
 
-def test_what_may_be_undecided_is_said_by_the_test(repository):
+def test_what_may_have_no_verdict_is_said_by_the_test(repository):
     repository.record("recordings/a.jsonl", log("c1", PASSING))
     repository.write(
         "turnwise.json",
@@ -233,7 +233,7 @@ def test_what_may_be_undecided_is_said_by_the_test(repository):
     paths = ("--turnwise-recordings", "recordings", "--turnwise-config", "turnwise.json")
     repository.write("test_recordings.py", TEST)
     refused = repository.pytest(*paths)
-    assert refused.status == 1 and "final_response_match_v2: no value" in refused.out
+    assert refused.status == 1 and "final_response_match_v2: no score" in refused.out
     repository.write(
         "test_recordings.py",
         TEST.replace("recording)\n", "recording)\n", 1).replace(

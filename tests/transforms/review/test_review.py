@@ -127,7 +127,7 @@ def test_the_worst_problem_is_told_in_one_line(
     assert weight / 2 <= row["severity_score"] < weight * 1.5
 
 
-def test_a_conversation_without_a_problem_has_no_harm() -> None:
+def test_a_conversation_without_a_problem_has_no_severity() -> None:
     row = reviewed([turn(["find"], ["find"])], TRAJECTORY)
     names = (
         "worst_criterion",
@@ -280,13 +280,13 @@ def test_a_worse_kind_always_comes_first(left: list[ReviewProblem], right: list[
 
 
 @given(problems, problem)
-def test_one_more_problem_is_never_less_harm(found: list[ReviewProblem], more: ReviewProblem) -> None:
+def test_one_more_problem_is_never_less_severe(found: list[ReviewProblem], more: ReviewProblem) -> None:
     both = sorted([*found, more], key=lambda p: SEVERITY_REASONS.index(p.term))
     assert severity_of(both) >= severity_of(found)
 
 
 @pytest.mark.parametrize(("number", "share"), [(1, 0.75), (2, 0.875), (3, 0.9375)])
-def test_more_failures_of_a_kind_are_more_harm(number: int, share: float) -> None:
+def test_more_failures_of_a_kind_are_more_severe(number: int, share: float) -> None:
     names = ("tool_trajectory_avg_score", "tool_invocation_score", "recorded_reward")[:number]
     log = {"conversation_id": "c", "turns": [turn(wanted=["a"])], "labels": {"reward": 0}}
     criteria = dict.fromkeys(names, 1.0)

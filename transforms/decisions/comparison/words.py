@@ -171,7 +171,7 @@ def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
 
 
 def _verdict(a: RunDocument, b: RunDocument) -> Iterator[SettingsChange]:
-    """Yields a change if the verdicts are no score by the same criteria."""
+    """Yields a change if the verdicts do not rest on the same criteria."""
     own, other = (sorted(document.thresholds) for document in (a, b))
     if own != other:
         before, after = (", ".join(names) or "none" for names in (own, other))

@@ -1,4 +1,4 @@
-"""Holds figures against a bound, and a comparison against a margin, whatever was no verdict would be."""
+"""Holds figures against a bound, and a comparison against a margin, whatever the missing verdicts are."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,0 +1,158 @@
+"""The first page: its sentence, its counts, the criterion that leads, and what is to be read first."""
+
+import pytest
+
+from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.differences import compare
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
+from turnwise.transforms.decisions.first_page import counts_text, leading, one_version, two_versions
+
+P, F, U = "PASS", "FAIL", None
+VALUES = {P: 1.0, F: 0.0, U: None}
+
+
+def side(name, found, **fields):
+    """A side of a comparison: criterion -> outcome or value of each case."""
+    size = len(next(iter(found.values())))
+    made = [
+        ComparedConversation(
+            f"{name}-{i}",
+            name,
+            f"e{i}",
+            criteria={
+                criterion: Observed(own[i]) if isinstance(own[i], float) else Observed(VALUES[own[i]], own[i])
+                for criterion, own in found.items()
+            },
+        )
+        for i in range(size)
+    ]
+    return ComparedSide(name, "out", columns_of(made), ["run"], **{"rejected": 0, **fields})
+
+
+def page(baseline, candidate, primary=(), rows=(), **fields):
+    found = compare(side("v1", baseline), side("v2", candidate, **fields), CompareOptions())
+    return two_versions(found, primary, rows, "they were named")
+
+
+def row(number, severity_score, **columns):
+    named = {"conversation_id": f"v2-{number}", "app_version": "v2", "eval_id": f"e{number}"}
+    columns = {"verdict": F, "problem_type": f"type-{number}", **columns}
+    return {
+        **dict.fromkeys(ConversationRow.__annotations__),
+        **named,
+        "severity_score": severity_score,
+        **columns,
+    }
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "headline", "counts"),
+    [
+        (
+            [P] * 12 + [F] * 13,
+            [P] * 20 + [F] * 5,
+            "v2 is better than v1: 80.0% pass against 48.0%, +32.0 points (",
+            "regressed 0, fixed 8, still failing 5, no verdict 0, rejected 0",
+        ),
+        (
+            [P] * 30,
+            [P] * 18 + [F] * 12,
+            "v2 is worse than v1: 60.0% pass against 100.0%, -40.0 points (",
+            "regressed 12, fixed 0, still failing 0, no verdict 0, rejected 0",
+        ),
+        (
+            [P] * 10 + [F] * 10,
+            [P] * 8 + [F] * 2 + [P] * 3 + [F] * 7,
+            "Inconclusive: v2 may be up to ",
+            "regressed 2, fixed 3, still failing 7, no verdict 0, rejected 0",
+        ),
+        (
+            [P] * 3000,
+            [P] * 3000,
+            "v2 is the same as v1, within 2 points: 100.0% pass against 100.0%, 0.0 points (",
+            "regressed 0, fixed 0, still failing 0, no verdict 0, rejected 0",
+        ),
+    ],
+    ids=("better", "worse", "inconclusive", "same"),
+)
+def test_two_versions(baseline, candidate, headline, counts):
+    found = page({"verdict": baseline}, {"verdict": candidate})
+    assert found.headline.startswith(headline) and found.detail == ""
+    assert counts_text(found) == counts and (found.baseline, found.candidate) == ("v1", "v2")
+    cases = f"{len(baseline)} cases"
+    if headline.startswith("Inconclusive"):
+        assert f" better than v1 ({cases}). Safe to ship if a loss of " in found.headline
+        assert found.headline.endswith(" cases would settle a difference of this size.")
+    else:
+        assert found.headline.endswith(f", {cases}.")
+
+
+def test_what_could_change_the_answer_stands_below_it():
+    baseline, candidate = [P] * 30, [P] * 20 + [U] * 10
+    found = page({"verdict": baseline}, {"verdict": candidate}, rejected=4)
+    assert found.headline.startswith("Inconclusive: ") and (found.no_verdict, found.rejected) == (10, 4)
+    assert "0 of v1 and 10 of v2 have no verdict: counted against v2 it would be “worse”" in found.detail
+    assert found.detail.endswith("Rejected, and in no figure: 4 records.")
+
+
+def test_one_version():
+    found = one_version("v1", (0.78, 0.58, 0.9), (18, 5, 7), [], 2)
+    assert found.headline == "One version only: 78% pass (58% to 90%), 23 with a verdict, 7 without."
+    assert counts_text(found) == "failed 5, no verdict 7, rejected 2" and found.baseline is None
+    nothing = one_version("v1", None, (0, 0, 7), [], 0)
+    assert nothing.headline == "One version only: 0 with a verdict, 7 without.", "no share is no 0 %"
+
+
+@pytest.mark.parametrize(
+    ("primary", "measured", "stating", "name", "why"),
+    [
+        (["a", "b"], ["recorded_reward", "b"], [], "b", "the config calls it primary"),
+        (["a"], ["recorded_reward", "verdict"], [], "recorded_reward", "the log holds it"),
+        ([], ["tool_effects_v1"], ["tool_effects_v1"], "tool_effects_v1", "the eval cases state actions"),
+        ([], ["tool_effects_v1"], [], "verdict", "no criterion is called primary"),
+    ],
+)
+def test_the_criterion_that_leads(primary, measured, stating, name, why):
+    assert leading(primary, measured, stating) == (name, why)
+
+
+def test_the_headline_is_about_the_criterion_that_leads():
+    outcomes, values = [P] * 30, [0.4 + i / 100 for i in range(30)]
+    baseline = {"verdict": outcomes, "response_match_score": values}
+    candidate = {"verdict": outcomes, "response_match_score": [value - 0.2 for value in values]}
+    found = page(baseline, candidate, ["response_match_score"])
+    assert found.headline.startswith("v2 is worse than v1 by response_match_score: ")
+    assert found.chosen == "response_match_score leads, because the config calls it primary; they were named"
+    found = page(baseline, candidate)
+    assert found.criterion == "verdict" and found.chosen.startswith("The verdict leads, because no criterion")
+
+
+def test_verdicts_that_are_not_compared_have_no_counts():
+    found = page({"response_match_score": [0.5] * 9}, {"response_match_score": [0.5] * 9})
+    assert (found.regressed, found.fixed, found.still_failing) == (None, None, None)
+    assert "regressed" not in counts_text(found)
+    assert found.headline.startswith("v2 and v1 cannot be compared: ")
+
+
+def test_regressions_are_read_first_and_then_the_most_severe():
+    destructive = {"severity_reason": "destructive", "severity": "critical"}
+    rows = [row(0, 9.0, **destructive), row(1, 1.0), row(2, 2.0), row(3, 0.0, verdict=P)]
+    found = page({"verdict": [F, P, F, P]}, {"verdict": [F, F, F, P]}, rows=rows)
+    assert [one.conversation_id for one in found.read_first] == ["v2-1", "v2-0", "v2-2"]
+    assert found.destructive == 1 and page({"verdict": [P]}, {"verdict": [P]}, rows=None).destructive is None
+
+
+def test_every_failed_run_of_a_case_that_regressed_is_a_regression():
+    """The first run of the case passes; the second one, which fails, is the one to read."""
+    baseline, candidate = side("v1", {"verdict": [P, P]}), [(0, P), (0, F), (0, F), (1, F)]
+    made = [
+        ComparedConversation(f"v2-{i}", "v2", f"e{case}", criteria={"verdict": Observed(VALUES[own], own)})
+        for i, (case, own) in enumerate(candidate)
+    ]
+    found = compare(baseline, ComparedSide("v2", "out", columns_of(made), ["run"]), CompareOptions())
+    rows = [row(i, 5.0 - i if own == F else 0.0, verdict=own) for i, (_, own) in enumerate(candidate)]
+    rows.append(row(9, 9.0))
+    read = [one.conversation_id for one in two_versions(found, [], rows, "").read_first]
+    assert read == ["v2-1", "v2-2", "v2-3", "v2-9"]
