@@ -20,11 +20,11 @@ from turnwise.pipeline.io.files import (
 from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig, MappingConfig
-from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Inspection, Noted
+from turnwise.schemas.inspection import CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.decisions.inspection import add_use, suggested_mapping, unread_keys
+from turnwise.transforms.decisions.inspection import ORDER, add_use, suggested_mapping, unread_keys
 from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
 from turnwise.transforms.formats.registry import ConfigInLogsError, UnknownFormatError
 
@@ -40,13 +40,7 @@ _LONGEST = 480
 
 
 def inspection_text(inspection: Inspection, paths: Sequence[str], width: int) -> str:
-    """Returns an inspection for people, on one screen: what files hold, what it is for, and the next step.
-
-    Args:
-        inspection: What the files hold.
-        paths: What the user named.
-        width: Number of columns.
-    """
+    """Returns an inspection of paths, on one screen: what they hold, what for, and what to run next."""
     files, others = inspection.files, inspection.other_files
     below = _common_folder([each.path for each in files])
     names = ", ".join(printable(name.removeprefix(below)) for name in others[:_PATHS_SHOWN])
@@ -118,10 +112,8 @@ def _notes(files: Sequence[FileInspection], below: str, width: int) -> Iterator[
         known = notes.setdefault((what, note.message), replace(note, count=0))
         known.count += note.count
     texts = [_note(what, note, below) for (what, _), note in [*notes.items()][:_NOTES_SHOWN]]
-    for each in files:
-        name = printable(each.path.removeprefix(below))
-        if not each.records and not each.not_read:
-            texts.append(f"{name}: the file holds nothing")
+    empty = [each.path for each in files if not each.records and not each.not_read]
+    texts += [f"{printable(path.removeprefix(below))}: the file holds nothing" for path in empty]
     if joined := sum(each.joined for each in files):
         texts.append(f"{counted(joined, 'event')} joined into conversations by their ids")
     if len(notes) > _NOTES_SHOWN:
@@ -142,9 +134,7 @@ def _note(what: str, note: Noted, below: str) -> str:
 def _examples(files: Sequence[FileInspection], width: int, most: int) -> Iterator[str]:
     """Yields the first conversation, and the first case, in a few lines each."""
     examples = [each.example for each in files if each.example]
-    logs = [example for example in examples if example["kind"] == "conversation"]
-    cases = [example for example in examples if example["kind"] != "conversation"]
-    for example in (*logs[:1], *cases[:1]):
+    for example in {example["kind"] == "conversation": example for example in examples[::-1]}.values():
         version = f", {example['app_version']}" if example.get("app_version") else ""
         yield cut(printable(f"example: {example['kind']} {example['id']}{version}"), width)
         for who, said in example["lines"][:most]:
@@ -172,28 +162,26 @@ def _criteria(files: Sequence[FileInspection], width: int, most: int) -> Iterato
         return
     which = "the first " if tried < sum(each.conversations for each in files) else ""
     yield "criteria" + (f", tried on {which}{counted(tried, 'conversation')}" if tried else "")
-    measured = [name for name in of_cases if not _is_judged(name)]
-    added = sorted((use.criterion for use in uses.values() if use.applies == "cases"), key=_is_judged)
+    judged = [*filter(_is_judged, of_cases)]
+    needed = {applies: [use for use in uses.values() if use.applies == applies] for applies in ORDER}
+    added = sorted((use.criterion for use in needed["cases"] if not cases), key=_is_judged)
     for label, names in (
-        ("as they are", _used(uses.values(), "scored", tried)),
-        ("with a judge (--judge)", _used(uses.values(), "judge", tried)),
-        ("with these eval cases", measured),
-        ("with these eval cases and a judge", [name for name in of_cases if name not in measured]),
-        ("with eval cases (--eval_cases), too", [] if cases else added),
+        ("as they are", _named(needed["scored"], tried)),
+        ("with a judge (--judge)", _named(needed["judge"], tried)),
+        ("with these eval cases", [name for name in of_cases if name not in judged]),
+        ("with these eval cases and a judge", judged),
+        ("with eval cases (--eval_cases), too", added),
     ):
-        most_of_it = min(most, _NAMES_SHOWN) if names is added else most
-        rest = f" and {len(names) - most_of_it} more" if len(names) > most_of_it else ""
+        shown = names[: _NAMES_SHOWN if names is added else most]
+        rest = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
         if names:
-            yield from wrapped(f"  {label}: {', '.join(names[:most_of_it])}{rest}", width, " " * 4)
+            yield from wrapped(f"  {label}: {', '.join(shown)}{rest}", width, " " * 4)
 
 
-def _used(uses: Iterable[CriterionUse], applies: Applies, tried: int) -> list[str]:
-    """Returns criteria with what they need, those of most conversations first."""
-    wanted = sorted((use for use in uses if use.applies == applies), key=lambda use: -use.conversations)
-    return [
-        f"{use.criterion} ({use.conversations})" if use.conversations < tried else use.criterion
-        for use in wanted
-    ]
+def _named(uses: Sequence[CriterionUse], tried: int) -> list[str]:
+    """Returns the names, those of most conversations first, with their number where it is not all."""
+    ordered = sorted(uses, key=lambda use: -use.conversations)
+    return [use.criterion + f" ({use.conversations})" * (use.conversations < tried) for use in ordered]
 
 
 def _is_judged(name: str) -> bool:

@@ -548,7 +548,8 @@ def balance_text(counts: RunCounts) -> str:
         if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
             lines.append(_with_step(kind, number))
     lines += _nameless(counts)
-    for name, numbers in (("failures", _unexplained(counts)), ("findings", counts["findings"])):
+    unexplained = {kind: number for kind, number in counts["failures"].items() if kind not in _NEXT_STEPS}
+    for name, numbers in (("failures", unexplained), ("findings", counts["findings"])):
         if numbers:
             most = list(numbers.items())[:_REASONS_SHOWN]
             more = sum(numbers.values()) - sum(count for _, count in most)
@@ -561,28 +562,14 @@ def balance_text(counts: RunCounts) -> str:
 
 _OF_CASES = "parse_case: "
 _NEXT_STEPS = {
-    "parse: CaseInLogsError": (
-        ("record holds", "records hold"), " eval cases: give them with --eval_cases (in Python: cases)",
-    ),
-    "parse: ConfigInLogsError": (
-        ("record is", "records are"), " no log but a config: give it with --config (in Python: config)",
-    ),
-    "parse: UnknownFormatError": (
-        ("record is", "records are"), " in no known format: try `turnwise inspect --suggest FILE`",
-    ),
-    "parse_case: LogInCasesError": (
-        ("record", "records"), " of --eval_cases without an eval case: give logs with --input",
-    ),
-    "match: UnknownCaseError": (
-        ("conversation names an unknown eval case", "conversations name unknown eval cases"),
-        ": add it to --eval_cases, or mend the id",
-    ),
-    "match: AmbiguousCaseError": (
-        ("conversation names a case", "conversations name cases"),
-        " that several sets have: state eval_set_id",
-    ),
-}  # fmt: skip
-"""Kind of failure -> what is said of one and of several, and the rest with the next step."""
+    "parse: CaseInLogsError": "holds|hold| eval cases: give them with --eval_cases (in Python: cases)",
+    "parse: ConfigInLogsError": "is|are| no log but a config: give it with --config (in Python: config)",
+    "parse: UnknownFormatError": "is|are| in no known format: try `turnwise inspect --suggest FILE`",
+    "parse_case: LogInCasesError": "is|are| in --eval_cases and no eval case: give logs with --input",
+    "match: UnknownCaseError": "names|name| an unknown eval case: add it to --eval_cases",
+    "match: AmbiguousCaseError": "names|name| a case that several sets have: state eval_set_id",
+}
+"""Kind of failure -> the verb for one and for several, and the rest of the sentence with the next step."""
 
 
 def first_asked(counts: RunCounts) -> list[str]:
@@ -591,14 +578,10 @@ def first_asked(counts: RunCounts) -> list[str]:
     return [kind for kind in counts["failures"] if not kind.endswith(said)][:_REASONS_SHOWN]
 
 
-def _unexplained(counts: RunCounts) -> dict[str, int]:
-    """Returns the failures by kind of which the report says no next step, the most frequent first."""
-    return {kind: number for kind, number in counts["failures"].items() if kind not in _NEXT_STEPS}
-
-
 def _with_step(kind: str, number: int) -> str:
-    names, rest = _NEXT_STEPS[kind]
-    return f"{number} {names[number > 1]}{rest}"
+    *verbs, rest = _NEXT_STEPS[kind].split("|")
+    noun = "conversation" if kind.startswith("match: ") else "record"
+    return f"{counted(number, noun)} {verbs[number > 1]}{rest}"
 
 
 def _nameless(counts: RunCounts) -> list[str]:

@@ -451,9 +451,7 @@ class AnyReader:
         found = parse_record(self._logs, record, Counter())
         if kind and kind.read_cases and any(isinstance(one, Failure) for one in found):
             cases = self._read_cases(record)
-            value = without_nulls(from_json(record.data))
-            names_conversation = isinstance(value, dict) and "conversation_id" in value
-            if any(isinstance(item, FoundCase) for item in cases) or not names_conversation:
+            if any(isinstance(item, FoundCase) for item in cases) or b'"conversation_id"' not in record.data:
                 return ReadRecord(name, cases)
         return ReadRecord(name, found)
 
