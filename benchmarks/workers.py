@@ -25,7 +25,7 @@ from benchmarks.checks import equal_tables
 from benchmarks.children import ROOT
 from benchmarks.data import write_turnwise
 from benchmarks.figures import Check, Found, NotMeasured, Table, run_benchmark
-from turnwise.pipeline.settings.workers import usable_cores
+from turnwise.pipeline.settings.remote_workers import usable_cores
 
 _CRITERIA = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
 _TICKS = os.sysconf("SC_CLK_TCK")

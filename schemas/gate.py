@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from turnwise.schemas.comparison import Bounds, Comparison
+from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 
 RuleStatus = Literal["passed", "failed", "inconclusive"]
 GATE_PROBLEM = "gate: "
@@ -69,6 +69,7 @@ class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
 
     conversation_id: str
     app_version: str | None
+    eval_id: str | None
     verdict: str | None
     why: str | None
     problem_label: str | None
@@ -94,6 +95,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
         problems: Why the run itself failed, one line each, as in `run.json`.
         rejected: Records, conversations and eval cases that were rejected.
         comparison: The comparison with the baseline; None: there is none.
+        page: The first page of the run, or of the comparison; None: nothing was scored, or not compared.
     """
 
     status: RuleStatus
@@ -106,3 +108,4 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     rejected: list[RejectedRecord]
     to_read: list[GatedConversation]
     comparison: Comparison | None
+    page: FirstPage | None = None

@@ -52,8 +52,8 @@ from turnwise.pipeline.io.sources import (
 from turnwise.pipeline.io.terminal import complain, complain_at_length
 from turnwise.pipeline.report.terminal import show_progress
 from turnwise.pipeline.settings.options import is_bigquery
+from turnwise.pipeline.settings.remote_workers import usable_cores
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.settings.workers import usable_cores
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.registry import error_text

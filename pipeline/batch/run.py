@@ -52,9 +52,8 @@ from turnwise.pipeline.report.ending import begun_document, end_run, figures_of,
 from turnwise.pipeline.report.terminal import Figures, estimate_text, show_progress, usage_of
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.options import SinkPlace, shown_address
-from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
-from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.pipeline.settings.workers import try_staging
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
+from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, try_judge
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.run import RUN_FILE, InputFiles
@@ -88,6 +87,13 @@ def _run(
 ) -> int:
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
+    if settings.baseline is not None:
+        # Imported late: numpy.
+        from turnwise.pipeline.report.gate import with_baseline
+
+        if settings.baseline == PREVIOUS and only_translates(options):
+            raise ConfigError("--baseline previous: a template would keep it; name an output directory")
+        settings = with_baseline(settings, begun_document(settings))
     sink = _sink(settings, options)
     if only_translates(options):
         build(pipeline, logs, cases, settings, sink)

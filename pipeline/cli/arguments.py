@@ -3,7 +3,7 @@
 import argparse
 
 from turnwise.pipeline.io.sinks.base import file_formats, services
-from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, FLAG, OptionRows, add_options
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, FLAG, STORE, OptionRows, add_options
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL
 from turnwise.transforms.formats.registry import AUTO, log_formats
@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         ("--max_failure_ratio", {"type": float, "metavar": "SHARE"},
          "fail if a larger share (0..1) of records and conversations is rejected"),
         ("--baseline", {"metavar": "OUT"},
-         "output directory of the run to compare with, by the report and the config's rules (`gate`)"),
+         "output directory of the run to compare with, by the report and the config's rules (`gate`); with "
+         "{date} that of the last earlier date with a run; previous: the last run of --store"),
         ("--fail_on", {"nargs": "+", "action": "extend", "metavar": "CRITERION"},
          "adds the rule all_pass to the gate: fail if a conversation fails, or has no verdict, on one of "
          "these criteria (or verdict)"),
@@ -73,7 +74,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         ("--eval_cases", PATHS, "eval cases: files, directories, globs or URLs of stores"),
         ("--date", {"metavar": "DATE"},
          "date of the run: ISO date, yesterday, today (UTC), or A..B, one run a date; fills {date} in "
-         "--input, --eval_cases, --output, --store, --run_id"),
+         "--input, --eval_cases, --output, --store, --run_id, and in --baseline with an earlier date"),
         ("--lookback", {"type": int, "metavar": "N"},
          "with --date: run those of the N dates before again whose input files changed since their run"),
         PLUGIN,
@@ -128,7 +129,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         ("--verbose", FLAG,
          "print the traceback of a job on another runner, or of a worker process, that failed"),
         ("--run_id", {"metavar": "ID"}, "id of the run (default: from its start time)"),
-        ("--store", {"metavar": "URL"},
+        ("--store", STORE,
          f"also write results, scores, conversations and failures to a store: {services()}"),
         ("--store_app", {"metavar": "APP"}, "projects/P/locations/L/apps/A: app of results that name none"),
     )  # fmt: skip

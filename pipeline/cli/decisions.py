@@ -19,7 +19,6 @@ from turnwise.pipeline.io.listing import RUN_FOLDER
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
-    comparison_markdown,
     comparison_text,
     fail_on_problems,
     first_page,
@@ -27,10 +26,12 @@ from turnwise.pipeline.report.comparison import (
     settings_problem,
     sides_of_runs,
 )
-from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
+from turnwise.pipeline.report.gate import gate_report, junit_xml, page_of_run, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
+from turnwise.pipeline.report.markdown import comparison_markdown, gate_markdown
+from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
-from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows
+from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, OptionRows
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
@@ -186,12 +187,16 @@ def gate(argv: Sequence[str]) -> int:
             raise ConfigError(f"--{name} {file}: cannot be written: name a file in a directory that exists")
     run = open_run(options.output)
     report = gate_report(run, run_rules(run, options.config), options.baseline, options.versions or ())
+    if report.page is None:
+        report = replace(report, page=page_of_run(run))
     if options.junit is not None:
         Path(options.junit).write_bytes(junit_xml(report))
     if options.markdown is not None:
-        Path(options.markdown).write_bytes(markdown(report).encode("utf-8", "replace"))
+        Path(options.markdown).write_bytes(gate_markdown(report).encode("utf-8", "replace"))
     if options.json is not None:
         Path(options.json).write_bytes(json.dumps(msgspec.to_builtins(report)).encode() + b"\n")
+    if report.page is not None:
+        say("\n".join(first_page_lines(report.page, shutil.get_terminal_size((_WIDTH, 24)).columns)))
     for rule in report.rules:
         if rule.status == "passed":
             version = f" ({rule.app_version})" if rule.app_version else ""
@@ -378,7 +383,7 @@ def compare_parser() -> OptionParser:
         ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of baseline and candidate, or one"),
         ("--versions", {"nargs": 2, "default": [], "metavar": ("BASELINE", "CANDIDATE")},
          "app versions to compare; default: the first and the last"),
-        ("--store", {"metavar": "URL"}, "compare versions, or runs, of a store"),
+        ("--store", STORE, "compare versions, or runs, of a store"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
         ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),
         ("--margin", {"type": float, "default": 0.02, "metavar": "SHARE"},

@@ -161,12 +161,11 @@ def _without_collector() -> Iterator[None]:
 
 def _serve(argv: Sequence[str]) -> int:
     from turnwise.pipeline.service.serve import parse_serve_options
-    from turnwise.pipeline.settings.extras import check_extra, check_store
+    from turnwise.pipeline.settings.extras import check_extra
 
     options = parse_serve_options(argv)
     if options is None:
         return 0
-    check_store("--store", options.store)
     check_extra("turnwise serve", "turnwise[store]")
     from turnwise.pipeline.service.rest import serve
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows
+from turnwise.pipeline.settings.options import FLAG, STORE, OptionParser, OptionRows
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
+from turnwise.schemas.jsonio import is_sqlite_url
 
 if TYPE_CHECKING:
     from turnwise.pipeline.store.database import Store
@@ -29,9 +29,6 @@ def look_after_store(argv: Sequence[str]) -> int:
     if argv[0] not in COMMANDS:
         raise ConfigError(f"unknown command store {argv[0]} (commands: {', '.join(COMMANDS)})")
     options = store_parser(argv[0]).parse_args(argv[1:])
-    if not is_store_url(options.store):
-        shown = shown_url(options.store)
-        raise ConfigError(f"--store {shown}: is no URL of a store (sqlite:///FILE, postgresql://...)")
     check_store("--store", options.store)
     return COMMANDS[argv[0]].run(options)
 
@@ -39,9 +36,11 @@ def look_after_store(argv: Sequence[str]) -> int:
 def store_parser(name: str) -> OptionParser:
     """Returns the parser of a subcommand."""
     command = COMMANDS[name]
-    url = {"required": True, "metavar": "URL"}
     return OptionParser(
-        [("--store", url, "sqlite:///FILE or postgresql://... (required)"), *command.options],
+        [
+            ("--store", {**STORE, "required": True}, "sqlite:///FILE or postgresql://... (required)"),
+            *command.options,
+        ],
         prog=f"turnwise store {name}",
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
         epilog=command.epilog,

@@ -1,13 +1,11 @@
-"""Comparisons of runs and versions: their sides, the text, the Markdown, and why one does not pass."""
+"""Comparisons of runs and versions: their sides, the text, and why one does not pass."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from shlex import join
-from textwrap import wrap
 from typing import Literal, NamedTuple
 
-from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable
+from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
 from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.comparison import (
@@ -22,13 +20,14 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.gate import GATE_PROBLEM
+from turnwise.schemas.jsonio import is_store_url, shown_url
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
-from turnwise.transforms.decisions.first_page import counts_text, short_name, two_versions
+from turnwise.transforms.decisions.first_page import short_name, two_versions
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -44,9 +43,9 @@ def comparison_text(found: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
     lines = [
         *(first_page_lines(found.page, width) if found.page else ()),
-        *_wrapped(f"baseline {side_text(found.a)}", width),
-        *_wrapped(f"candidate {side_text(found.b)}", width),
-        *_wrapped(pairing_text(found), width),
+        *wrapped(printable(f"baseline {side_text(found.a)}"), width),
+        *wrapped(printable(f"candidate {side_text(found.b)}"), width),
+        *wrapped(printable(pairing_text(found)), width),
         "",
         *criteria_table(found, width),
         "",
@@ -58,12 +57,8 @@ def comparison_text(found: Comparison, width: int) -> str:
         families_text(found),
         *(f"note: {note}" for note in found.notes),
     ]
-    lines += [line for part in parts for line in _wrapped(part, width)]
+    lines += [line for part in parts for line in wrapped(printable(part), width)]
     return "\n".join([*lines, *_flips(found, width)])
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(printable(text), max(width, _NARROWEST), subsequent_indent="  ", break_on_hyphens=False)
 
 
 def side_text(side: Side) -> str:
@@ -107,15 +102,19 @@ def families_text(found: Comparison) -> str:
 
 def criteria_table(found: Comparison, width: int) -> list[str]:
     """Returns the table of criteria, fitted to the terminal."""
-    lines = [["", short_name(found.a.name), short_name(found.b.name), "difference", "p", ""]]
-    lines += [_line(own) for own in found.criteria]
-    lines = [[printable(cell) for cell in line] for line in lines]
+    lines = [[printable(cell) for cell in line] for line in criteria_lines(found)]
     for dropped in range(len(_DROPPED) + 1):
         kept = [place for place in range(len(lines[0])) if place not in _DROPPED[:dropped]]
         fitted = _fitted([[line[place] for place in kept] for line in lines], width)
         if fitted is not None:
             return fitted
     return [printable(f"{line[0]}: {line[-1]}", max(width, _NARROWEST)) for line in lines[1:]]
+
+
+def criteria_lines(found: Comparison) -> list[list[str]]:
+    """Returns the cells of the table of criteria, the head first."""
+    head = ["", short_name(found.a.name), short_name(found.b.name), "difference", "p", ""]
+    return [head, *map(_line, found.criteria)]
 
 
 def _line(own: CriterionComparison) -> list[str]:
@@ -193,7 +192,7 @@ def _flips(found: Comparison, width: int) -> list[str]:
     shown = ", ".join(
         f"{counts[kind]} {kind.replace('_', ' ')}" for kind in dict.fromkeys(k for k, _ in by_case)
     )
-    lines = ["", *_wrapped(f"flips (cases with any criterion): {shown}", width)]
+    lines = ["", *wrapped(printable(f"flips (cases with any criterion): {shown}"), width)]
     lines += [cut(printable(_flip_text(flips)), width) for flips in list(by_case.values())[:_FLIPS_SHOWN]]
     if len(by_case) > _FLIPS_SHOWN:
         lines.append(f"  {len(by_case) - _FLIPS_SHOWN} more (--format json, --output DIR)")
@@ -241,15 +240,19 @@ def end_comparison(
         ConfigError: A file of the run cannot be read.
     """
     stated = [version for version in versions if version]
-    if baseline in (*stated, *(version.rsplit("/", 1)[-1] for version in stated)):
-        others = [version for version in stated if baseline not in (version, version.rsplit("/", 1)[-1])]
-        if len(others) != 1:
-            why = f"--baseline {baseline} leaves {len(others)} candidates: turnwise compare names both"
-            return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
-        command = join(["turnwise", "compare", run.directory, "--versions", str(baseline), *_short(others)])
-        return _ended([run], [str(baseline), *others], command, width, most)
+    try:
+        pair = versions_against(baseline, stated)
+    except ConfigError as error:
+        return EndComparison(text=f"\n{printable(f'not compared: {error}')}")
+    if pair:
+        command = join(["turnwise", "compare", run.directory, "--versions", *_short(pair)])
+        return _ended([run], pair, command, width, most)
     if baseline is not None:
         command = join(["turnwise", "compare", baseline, run.directory])
+        if is_store_url(baseline):
+            url, _, name = baseline.rpartition("#")
+            runs = [name.rsplit("/", 1)[-1], run.document.run_id]
+            command = join(["turnwise", "compare", "--store", shown_url(url), "--versions", *runs])
         if len(versions) > 1:
             named = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
             command += " --versions BASELINE CANDIDATE"
@@ -258,7 +261,7 @@ def end_comparison(
             of_run = end_comparison(run, versions, None, width, most)
             return of_run._replace(text=line + of_run.text)
         try:
-            return _ended([open_run(baseline), run], (), command, width, most)
+            return _ended([open_baseline(baseline), run], (), command, width, most)
         except ConfigError as error:
             return EndComparison(text=f"\n{printable(f'not compared with the baseline: {error}')}")
     if len(stated) < 2:
@@ -294,72 +297,6 @@ def first_page(found: Comparison, runs: Sequence[Run], sides: "Sides") -> FirstP
     rows = [row for row in runs[-1].conversations() if row["app_version"] == version]
     primary = GateConfig(**document.config.get("gate") or {}).primary
     return two_versions(found, primary, rows, sides.how)
-
-
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~@&])")
-_MARKDOWN_FLIPS_SHOWN = 50
-_LONGEST = 300
-
-
-def comparison_markdown(found: Comparison) -> str:
-    """Returns a comparison as Markdown; all text of the runs is escaped."""
-    return "\n".join(_markdown_lines(found)) + "\n"
-
-
-def _markdown_lines(found: Comparison) -> Iterator[str]:
-    yield from (f"## {_text(found.b.name)} against {_text(found.a.name)}", "")
-    if found.page:
-        yield from (f"**{_text(found.page.headline)}** {_text(found.page.detail)}".rstrip(), "")
-        yield from (_text(counts_text(found.page)), "")
-    for line in (f"baseline {side_text(found.a)}", f"candidate {side_text(found.b)}", pairing_text(found)):
-        yield f"- {_text(line)}"
-    for own in found.criteria:
-        yield f"- **{_text(own.criterion)}**: {_text(own.sentence)}"
-    for name, why in found.not_compared.items():
-        yield f"- **{_text(name)}**: not compared: {_text(why)}"
-    yield ""
-    head = ["", found.a.name, found.b.name, "difference", "p", "word"]
-    yield from _table(head, map(_line, found.criteria))
-    units = {own.criterion: own for own in found.criteria}
-    slices = [
-        [own.slice, own.criterion, difference_cell(own.difference, units[own.criterion]), shown_p(own.q)]
-        for own in found.slices
-        if own.stands_out
-    ]
-    if slices:
-        yield from ("Slices that stand out:", "", *_table(["slice", "criterion", "difference", "q"], slices))
-    if found.flips:
-        yield from (f"<details><summary>{len(found.flips)} flips</summary>", "")
-        flips = (
-            [
-                flip.kind.replace("_", " "),
-                flip.case,
-                flip.criterion,
-                "" if flip.turn_index is None else str(flip.turn_index),
-                flip.reason or "",
-            ]
-            for flip in found.flips[:_MARKDOWN_FLIPS_SHOWN]
-        )
-        yield from _table(["", "case", "criterion", "turn", "reason"], flips)
-        if len(found.flips) > _MARKDOWN_FLIPS_SHOWN:
-            yield from (f"{len(found.flips) - _MARKDOWN_FLIPS_SHOWN} more in compare.json.", "")
-        yield from ("</details>", "")
-    yield f"- {_text(families_text(found))}"
-    for note in found.notes:
-        yield f"- note: {_text(note)}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(map(_text, head)) + " |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield "| " + " | ".join(map(_text, row)) + " |"
-    yield ""
-
-
-def _text(text: str) -> str:
-    """Returns a text that Markdown shows as it is, in one line."""
-    return _SPECIAL.sub(r"\\\1", printable(text, _LONGEST))
 
 
 FailOn = Literal["worse", "not_noninferior"]
@@ -425,6 +362,30 @@ class Sides(NamedTuple):
     candidate: ComparedSide
     candidate_version: _Version
     how: str
+
+
+def versions_against(baseline: str | None, stated: Sequence[str]) -> list[str]:
+    """Returns the version of a run that a baseline names, and the other one; []: it names none.
+
+    Raises ConfigError if it does not leave one other version.
+    """
+    names = [version for version in stated if baseline in (version, version.rsplit("/", 1)[-1])]
+    others = [version for version in stated if version not in names]
+    if names and len(others) != 1:
+        raise ConfigError(
+            f"--baseline {baseline} leaves {len(others)} candidates: turnwise compare names both"
+        )
+    return [str(baseline), *others] if names else []
+
+
+def open_baseline(place: str) -> Run:
+    """Opens a run by its output directory, or its address in a store (URL#NAME); raises ConfigError."""
+    if not is_store_url(place):
+        return open_run(place)
+    # Imported late: sqlalchemy.
+    from turnwise.pipeline.runs.store import open_stored_run
+
+    return open_stored_run(*place.rsplit("#", 1))
 
 
 def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> Sides:

@@ -10,7 +10,7 @@ from itertools import islice
 
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
-from turnwise.pipeline.report.gate import rule_problems
+from turnwise.pipeline.report.gate import page_of_version, rule_problems
 from turnwise.pipeline.report.terminal import (
     Figures,
     RunCounts,
@@ -28,13 +28,11 @@ from turnwise.pipeline.report.terminal import (
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
-from turnwise.schemas.comparison import FirstPage
-from turnwise.schemas.config import STATUS, ConfigError
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
-from turnwise.transforms.decisions.first_page import one_version
-from turnwise.transforms.decisions.run import REJECTED, Run
+from turnwise.transforms.decisions.run import Run
 
 _WIDTH = 110
 
@@ -165,20 +163,8 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
         except (ConfigError, OSError) as error:
             difference = f"\nnot compared: {printable(str(error))}"
     elif len(versions) == 1:
-        page = _one_version(figures, versions[0])
+        page = page_of_version(versions[0], figures.rows, figures.counts, figures.to_read or ())
     return figures._replace(page=page, difference=difference)
-
-
-def _one_version(figures: Figures, version: str) -> FirstPage | None:
-    of_verdicts = (r for r in figures.rows if r["criterion"] == STATUS and r["level"] == "conversation")
-    row = next(of_verdicts, None)
-    if row is None:
-        return None
-    share = row["pass_rate"]
-    passing = None if share is None else (share, row["pass_rate_low"], row["pass_rate_high"])
-    counts = row["pass_count"], row["fail_count"], row["no_score"]
-    rejected = sum(figures.counts.get(name) or 0 for name in REJECTED)  # type: ignore[misc]
-    return one_version(version, passing, counts, figures.to_read or (), rejected)
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:

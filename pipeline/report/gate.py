@@ -1,17 +1,22 @@
-"""Applies the rules of a gate to a finished run, and writes the result as Markdown and as JUnit XML."""
+"""Applies the rules of a gate to a finished run, and writes the result as JUnit XML."""
 
 import re
 import xml.etree.ElementTree as ET
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
-from turnwise.pipeline.io.terminal import LONGEST_PLACE, counted, names_text, printable
-from turnwise.pipeline.report.comparison import sides_of_runs
-from turnwise.pipeline.runs.directory import open_run
-from turnwise.pipeline.settings.run import RunSettings, read_config
-from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
+from turnwise.pipeline.io.listing import join_path, path_exists
+from turnwise.pipeline.io.terminal import LONGEST_LINE, LONGEST_PLACE, complain, names_text, printable, say
+from turnwise.pipeline.report.comparison import end_comparison, open_baseline, sides_of_runs, versions_against
+from turnwise.pipeline.settings.dates import filled, names_date
+from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, read_config
+from turnwise.pipeline.store.urls import shown_place
+from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.gate import (
     GATE_PROBLEM,
@@ -23,8 +28,10 @@ from turnwise.schemas.gate import (
     RuleStatus,
 )
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import ConversationRow, FailureRow
+from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
+from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
+from turnwise.transforms.decisions.first_page import one_version, two_versions
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
     NO_BASELINE,
@@ -32,14 +39,14 @@ from turnwise.transforms.decisions.gate.measured import (
     GatedVersion,
     Rejected,
     baseline_state,
-    difference_text,
     gate_fault,
     rejected_of,
     unrecorded_cases,
 )
 from turnwise.transforms.decisions.gate.rules import apply_rules
-from turnwise.transforms.decisions.run import Run, problems_of, read_versions
+from turnwise.transforms.decisions.run import REJECTED, Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
+from turnwise.transforms.text.cleaning import natural_order
 
 
 def gate_report(
@@ -63,7 +70,7 @@ def gate_report(
     """
     run.check_results()
     failures = list(run.failures())
-    comparison, state = _against(run, rules, baseline, versions)
+    comparison, state, chosen = _against(run, rules, baseline, versions)
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     gated = gated_versions(run, failures, compared, state)
     counts, names = run.document.counts, list(unused)
@@ -75,6 +82,10 @@ def gate_report(
         not_allowed = rejected_of(
             counts, [*_places(of_cases), *map(_EVAL_CASE.format, names)], only_cases=True
         )
+    page = None
+    if comparison is not None:
+        # The columns of the gate hold the rows already: a second reading would parse all transcripts.
+        page = two_versions(comparison, rules.primary, gated[0].rows, chosen)
     results = apply_rules(rules, gated, rejected, not_allowed)
     problems = _own_problems(run)
     return GateReport(
@@ -90,6 +101,37 @@ def gate_report(
         ],
         to_read=read_first(gated),
         comparison=comparison,
+        page=page,
+    )
+
+
+def page_of_run(run: Run) -> FirstPage | None:
+    """Returns the first page of a finished run as its end prints it; None: it has none."""
+    rows = run.metrics()
+    versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
+    if len([*filter(None, versions)]) > 1:
+        return end_comparison(run, versions, None, LONGEST_LINE).page
+    if len(versions) != 1:
+        return None
+    return page_of_version(versions[0], rows, run.document.counts, to_read(run.conversations()))
+
+
+def page_of_version(
+    version: str,
+    rows: Iterable[MetricsByAppVersionRow],
+    counts: Mapping[str, Any],
+    read_first: Sequence[Mapping[str, Any]],
+) -> FirstPage | None:
+    """Returns the first page of a run of one version by its metrics; None: no verdict was looked for."""
+    of_verdicts = (r for r in rows if r["criterion"] == STATUS and r["level"] == "conversation")
+    row = next(of_verdicts, None)
+    if row is None:
+        return None
+    share = row["pass_rate"]
+    passing = None if share is None else (share, row["pass_rate_low"], row["pass_rate_high"])
+    verdicts = row["pass_count"], row["fail_count"], row["no_score"]
+    return one_version(
+        version, passing, verdicts, read_first, sum(counts.get(name) or 0 for name in REJECTED)
     )
 
 
@@ -111,18 +153,21 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
 
 def _against(
     run: Run, rules: GateConfig, baseline: str | None, versions: Sequence[str]
-) -> tuple[Comparison | None, BaselineState]:
-    """Returns the comparison with the baseline, and the baseline itself, if there is one.
+) -> tuple[Comparison | None, BaselineState, str]:
+    """Returns the comparison with the baseline, if there is one, the baseline itself, and how it was chosen.
 
     Raises ConfigError if a criterion that a rule compares was measured differently in it.
     """
     if baseline is None and not versions:
-        return None, NO_BASELINE
+        return None, NO_BASELINE, ""
+    if baseline is not None and not versions and _may_be_version(baseline):
+        versions = versions_against(baseline, [*filter(None, read_versions(run).conversations)])
+        baseline = None if versions else baseline
     # Imported late: numpy.
     from turnwise.transforms.decisions.comparison.differences import compare
     from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
-    runs = [open_run(baseline), run] if baseline else [run]
+    runs = [open_baseline(baseline), run] if baseline else [run]
     sides = sides_of_runs(runs, versions)
     base, candidate = sides.baseline, sides.candidate
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if baseline else ({}, [])
@@ -141,7 +186,7 @@ def _against(
                 f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
                 "score the logs of the baseline again with this config"
             )
-    return comparison, state
+    return comparison, state, sides.how
 
 
 def _own_problems(run: Run) -> list[str]:
@@ -159,8 +204,45 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
     try:
         report = gate_report(read(), settings.config.gate, settings.baseline, unused=unused)
     except ConfigError as error:  # what was scored is kept
-        return [f"{GATE_PROBLEM}no verdict: {error}"]
+        return [f"{GATE_PROBLEM}inconclusive: {error}"]
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
+
+
+def with_baseline(settings: RunSettings, document: JsonObject) -> RunSettings:
+    """Returns settings that name the baseline itself in place of `{date}` or `previous`, and prints which.
+
+    `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    """
+    pattern, found = settings.baseline, None
+    if pattern == PREVIOUS:
+        # Imported late: sqlalchemy.
+        from turnwise.pipeline.runs.store import previous_run
+
+        found = previous_run(settings.store, settings.store_app, document)
+        none = "the store holds no finished run of the same app and scoring settings before this one"
+    elif pattern is not None and settings.date is not None and names_date(pattern):
+        found = _earlier_output(pattern, date.fromisoformat(settings.date), settings.output)
+        none = f"there is no finished run on the {_NIGHTS} dates before {settings.date}"
+    else:
+        return settings
+    if found is None:
+        complain(f"--baseline {pattern}: {none}: nothing is compared")
+    else:
+        say(printable(f"baseline: {shown_place(found)}"))
+    return replace(settings, baseline=found)
+
+
+_NIGHTS = 92
+"""Dates before that of a run on which its baseline is looked for."""
+
+
+def _earlier_output(pattern: str, day: date, output: str) -> str | None:
+    for back in range(1, min(_NIGHTS, day.toordinal() - 1) + 1):
+        directory = filled("--baseline", pattern, day - timedelta(back))
+        # A pattern such as {date:%m} may also name the run's own directory.
+        if directory.rstrip("/") != output.rstrip("/") and path_exists(join_path(directory, RUN_FILE)):
+            return directory
+    return None
 
 
 def check_baseline(settings: RunSettings) -> None:
@@ -169,7 +251,13 @@ def check_baseline(settings: RunSettings) -> None:
         own = settings.config.gate.rules
         if settings.is_streaming and all(isinstance(rule, AllPassRule) for rule in own):
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
-        open_run(settings.baseline)
+        # The versions of a batch are known when it has read its logs.
+        if settings.is_streaming or not _may_be_version(settings.baseline):
+            open_baseline(settings.baseline)
+
+
+def _may_be_version(baseline: str) -> bool:
+    return "/" not in baseline and not Path(baseline).exists()
 
 
 _READING_CASES = ("read", "parse_case")
@@ -238,6 +326,7 @@ def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
         GatedConversation(
             conversation_id=row["conversation_id"],
             app_version=row["app_version"],
+            eval_id=row["eval_id"],
             verdict=row["verdict"],
             why=row["why"],
             problem_label=row["problem_label"],
@@ -300,112 +389,6 @@ def gated_versions(
         )
         for version in sorted(found, key=lambda name: name or "")
     ]
-
-
-_MARKS = {"passed": "passed", "failed": "**failed**", "inconclusive": "**inconclusive**"}
-_LONGEST = 160
-_MOST_FLIPS = 10
-_MOST_NAMES = 5
-_FLIPS = (("regressed", "Now failing"), ("newly_missing", "No verdict any more"), ("fixed", "Now passing"))
-
-
-def plain(text: str) -> str:
-    """Returns a text of turnwise's own that is shown as it is.
-
-    Every character of ASCII that is no letter, digit or space becomes a character reference, so that none is
-    markup, ends a table's cell or begins a link.
-    """
-    return "".join(
-        char if char.isalnum() or char == " " or not char.isascii() else f"&#{ord(char)};" for char in text
-    )
-
-
-def code(text: str | None, width: int = _LONGEST) -> str:
-    """Returns a text of a log as inline code, in which mentions are not looked for either."""
-    escaped = plain(printable(text or "", width))
-    return f"<code>{escaped}</code>" if escaped else ""
-
-
-def markdown(report: GateReport) -> str:
-    """Returns the summary: the rules, what changed against the baseline, and the conversations to read."""
-    return "\n".join(_lines(report)) + "\n"
-
-
-def _lines(report: GateReport) -> Iterator[str]:
-    yield f"## turnwise: {_MARKS[report.status].strip('*')}"
-    yield ""
-    verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
-    counts = (
-        f"{verdicts['passed']} passed, {verdicts['failed']} failed, {verdicts['inconclusive']} no verdict"
-    )
-    rejected = f"; {counted(len(report.rejected), 'record')} rejected" if report.rejected else ""
-    yield f"{counted(verdicts.total(), 'conversation')}: {counts}{rejected}."
-    yield from ("", *(f"- {code(problem, 400)}" for problem in report.problems)) if report.problems else ()
-    yield from ("", "| rule | version | result | why |", "|---|---|---|---|")
-    order = {"failed": 0, "inconclusive": 1, "passed": 2}
-    yield from (_rule(rule) for rule in sorted(report.rules, key=lambda rule: order[rule.status]))
-    if report.comparison is not None:
-        yield from _changes(report.comparison)
-    if report.to_read:
-        yield from _to_read(report)
-
-
-def _rule(rule: RuleResult) -> str:
-    names = _names(": ", rule.conversations, rule.more, 60) + _names(
-        "; rejected: ", rule.rejected, rule.more_rejected, _LONGEST
-    )
-    cells = (plain(rule.rule), code(rule.app_version), _MARKS[rule.status], plain(rule.why) + names)
-    return f"| {' | '.join(cells)} |"
-
-
-def _names(before: str, names: Sequence[str], others: int, width: int) -> str:
-    shown = ", ".join(code(name, width) for name in names[:_MOST_NAMES])
-    left = len(names) + others - _MOST_NAMES
-    return f"{before}{shown}" + (f" and {left} more" if left > 0 else "") if shown else ""
-
-
-def _changes(comparison: Comparison) -> Iterator[str]:
-    changed = [one for one in comparison.criteria if one.overall.difference or one.fixed or one.regressed]
-    yield from ("", f"### Against the baseline {code(comparison.a.name)}", "")
-    if not changed:
-        yield "No criterion changed."
-    else:
-        yield from ("| criterion | baseline | now | difference |", "|---|---|---|---|")
-        yield from map(_criterion, changed)
-        for kind, title in _FLIPS:
-            yield from _flips(title, [flip for flip in comparison.flips if flip.kind == kind])
-    for note in comparison.notes:
-        yield from ("", code(note, 400))
-
-
-def _criterion(one: CriterionComparison) -> str:
-    values = (one.overall.value_a, one.overall.value_b)
-    form = "{:.1%}" if one.measure == "pass_rate" else "{:.4g}"
-    shown = ["" if value is None else form.format(value).replace("%", " %") for value in values]
-    return f"| {' | '.join([plain(one.criterion), *shown, plain(difference_text(one))])} |"
-
-
-def _flips(title: str, found: Sequence[Flip]) -> Iterator[str]:
-    if not found:
-        return
-    yield from ("", f"{title}: {len(found)}", "", "| case | criterion | turn | why |", "|---|---|---|---|")
-    for flip in found[:_MOST_FLIPS]:
-        turn = "" if flip.turn_index is None else str(flip.turn_index)
-        yield f"| {code(flip.case)} | {plain(flip.criterion)} | {turn} | {code(flip.reason)} |"
-    if len(found) > _MOST_FLIPS:
-        yield f"| and {len(found) - _MOST_FLIPS} more | | | |"
-
-
-def _to_read(report: GateReport) -> Iterator[str]:
-    yield from ("", "<details>", f"<summary>{len(report.to_read)} conversations to read first</summary>", "")
-    yield from ("| conversation | version | verdict | why | alike | place |", "|---|---|---|---|---|---|")
-    for one in report.to_read:
-        place = code(f"{one.source}:{one.position}" if one.position else one.source)
-        yield (
-            f"| {code(one.conversation_id)} | {code(one.app_version)} | {one.verdict or 'no verdict'} "
-            f"| {code(one.why)} | {one.alike} | {place} |"
-        )
-    yield from ("", "</details>")
 
 
 _READING = ("read", "parse", "parse_case", "assemble", "match")

@@ -1,12 +1,13 @@
 """Reads finished runs of a store: the sides of comparisons as columns, and whole runs for reports."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -34,6 +35,8 @@ from turnwise.pipeline.store.database import (
 from turnwise.pipeline.store.rows import RunFigures
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.config import STATUS, ConfigError
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.collect import raised_errors
@@ -51,6 +54,7 @@ from turnwise.transforms.decisions.comparison.sides import (
     stacked,
     stacked_criteria,
 )
+from turnwise.transforms.decisions.comparison.words import scoring_settings
 from turnwise.transforms.decisions.run import Run
 
 SideKind = Literal["version", "run", "either"]
@@ -548,6 +552,55 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
             "here: use turnwise report with the output directory of the run"
         )
     return _read(connection, row.run_id, document, names)
+
+
+def previous_run(url: str, app: str, document: JsonObject) -> str | None:
+    """Returns the address (URL#NAME) of the run that ended last before a run began, or None.
+
+    It is of the same app ("": the default app) and scoring settings, and of an earlier date if the run has
+    one. `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    """
+    began, home = timestamp_nanos(document["create_time"]), f"{app or LOCAL_APP}/evaluationRuns/"
+    query = select(RUNS.c.name, RUNS.c.content).where(
+        RUNS.c.state == COMPLETED,
+        RUNS.c.home.startswith(home, autoescape=True),
+        RUNS.c.run_id != key_text(document["run_id"]),
+        RUNS.c.end_nanos <= began,
+    )
+    if document["date"] is not None:
+        query = query.where(RUNS.c.day < document["date"])
+    wanted = _scoring_settings(document)
+
+    def find(connection: Connection) -> str | None:
+        for row in connection.execute(query.order_by(RUNS.c.end_nanos.desc(), RUNS.c.name)):
+            if row.content and _scoring_settings(json.loads(row.content)) == wanted:
+                return str(row.name)
+        return None
+
+    name = _read_store(url, find)
+    return None if name is None else f"{url}#{name}"
+
+
+def _scoring_settings(document: JsonObject) -> JsonObject:
+    known = {"counts": {}, "problems": [], "exit_status": 0}
+    return scoring_settings(msgspec.convert({**document, **known}, RunDocument))
+
+
+def open_stored_run(url: str, name: str) -> Run:
+    """Returns a run of a store by its name in one of its apps; raises ConfigError if there is none."""
+    return _read_store(url, lambda connection: read_stored_run(connection, name, sys.maxsize))
+
+
+_Read = TypeVar("_Read")
+
+
+def _read_store(url: str, work: Callable[[Connection], _Read]) -> _Read:
+    """Reads a store, whose tables are made if it has none; raises ConfigError."""
+    try:
+        with closing(open_store(url, create=True)) as store:
+            return store.read(work)
+    except StoreError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _read(connection: Connection, run_id: str, document: RunDocument, names: Any) -> Run:

@@ -13,11 +13,12 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from turnwise.pipeline.settings.options import FLAG, OptionParser, OptionRows
+from turnwise.pipeline.settings.extras import check_store
+from turnwise.pipeline.settings.options import FLAG, STORE, OptionParser, OptionRows
 from turnwise.pipeline.store.urls import StoreError, is_loopback
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, is_store_url, shown_url
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import FilterError, MaskError
 from turnwise.schemas.proto.message import WireError
 
@@ -41,7 +42,7 @@ class ServeOptions(Struct, frozen=True):
 
 
 _OPTIONS: OptionRows = (
-    ("--store", {"metavar": "URL"},
+    ("--store", STORE,
      "sqlite:///FILE (created if it does not exist) or postgresql://... (required)"),
     ("--stdio", FLAG, "serve MCP over standard input and output instead of HTTP"),
     ("--host", {"default": "127.0.0.1", "metavar": "ADDRESS"},
@@ -76,9 +77,7 @@ def parse_serve_options(
     options = ServeOptions(**given, allowed_hosts=names)
     if not options.store:
         raise ConfigError("--store is missing: name a store (sqlite:///FILE, postgresql://...)")
-    if not is_store_url(options.store):
-        shown = shown_url(options.store)
-        raise ConfigError(f"--store {shown}: is no URL of a store (sqlite:///FILE, postgresql://...)")
+    check_store("--store", options.store)
     if not 0 <= options.port < 65_536:
         raise ConfigError(f"--port must lie between 0 and 65535, not {options.port}")
     if not (options.stdio or options.token_file or is_loopback(options.host)):

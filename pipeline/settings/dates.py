@@ -118,6 +118,7 @@ def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
     yield from (("--input", with_query_text(place)) for place in options.input or ())
     yield from (("--eval_cases", place) for place in options.eval_cases or ())
     yield "--output", options.output
+    yield "--baseline", options.baseline
     yield "--store", options.store
     yield "--run_id", options.run_id
 

@@ -50,7 +50,13 @@ def _is_installed(module: str) -> bool:
 
 
 def check_store(option: str, url: str) -> None:
-    """Raises ConfigError if the packages for a store are not installed."""
+    """Raises ConfigError if a text is no URL of a store that turnwise reads, or its packages are missing."""
+    if not is_store_url(url):
+        scheme, mark, _ = url.partition("://")
+        other = f"; this command cannot read {scheme}" if mark else ""
+        raise ConfigError(
+            f"{option} {shown_url(url)}: is no URL of a store (sqlite:///FILE, postgresql://...){other}"
+        )
     extra = "store" if is_sqlite_url(url) else "postgres"
     check_extra(f"{option} {shown_url(url)}", f"turnwise[{extra}]")
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import shown_url
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import StreamRules
 
@@ -224,6 +225,23 @@ class SinkPlace(NamedTuple):
     is_new: bool = False
 
 
+class _Once(argparse.Action):
+    """Refuses an option that is given twice: argparse would take the last one in silence."""
+
+    def __call__(
+        self, parser: object, namespace: argparse.Namespace, url: Any, option: str | None = None
+    ) -> None:
+        """Keeps the value; raises ConfigError if there is one."""
+        earlier = getattr(namespace, self.dest)
+        if earlier is not None:
+            raise ConfigError(
+                f"{option} is given twice ({shown_url(earlier)}, {shown_url(url)}): name one store or "
+                "warehouse; a second one needs a second command"
+            )
+        setattr(namespace, self.dest, url)
+
+
+STORE = {"metavar": "URL", "action": _Once}
 OptionRows = Iterable[tuple[str, Mapping[str, Any], str]]
 """Name, how it is parsed, and help of each option."""
 FLAG = {"action": "store_true"}

@@ -41,6 +41,8 @@ from turnwise.transforms.scoring.selection import Selection, select
 
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
 # The local engine visits every key whenever its time advances.
+PREVIOUS = "previous"
+"""The value of `--baseline` that means the last run of the store."""
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """A larger record is a failure unless an option says otherwise."""
 
@@ -50,7 +52,8 @@ class RunSettings(Struct, frozen=True):
 
     Attributes:
         max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: no limit.
-        baseline: Output directory of the run that the rules of the gate compare with; None: there is none.
+        baseline: Output directory of the run that is compared with, or its address in a store (URL#NAME);
+            `{date}` in it and `previous` are replaced when the run begins. None: there is none.
         is_distributed: Whether other processes do the work.
         sample_rate: Share of the conversations that are judged, 0..1.
         store: URL of the store for results and failures; "": none.
@@ -133,11 +136,17 @@ def check_options(
 ) -> RunSettings:
     """Converts options to settings; raises ConfigError for the first error."""
     _check_values(options)
+    if options.baseline == PREVIOUS and not is_store_url(options.store or ""):
+        raise ConfigError(
+            "--baseline previous: is the last run of a --store that is a database (sqlite:///FILE, "
+            "postgresql://...); name a directory of this name ./previous"
+        )
     if is_streaming:
         chosen = {
             "--date": options.date is not None,
             "--estimate": options.estimate,
             "--workers": options.workers is not None,
+            "--baseline previous": options.baseline == PREVIOUS,
             f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
         }
         given = [name for name, is_given in chosen.items() if is_given]

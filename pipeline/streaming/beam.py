@@ -24,9 +24,8 @@ from turnwise.pipeline.io.run_writer import publish, write_partial
 from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange, open_changes, prepare_service
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.settings.options import SinkPlace
-from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
 from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.pipeline.settings.workers import try_staging
 from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.build import build_stream, outcome_change, window_change
 from turnwise.pipeline.streaming.inputs import base as kafka_uri

@@ -86,6 +86,39 @@ def test_a_range_is_one_run_a_date_and_a_date_without_input_stops_no_other(night
     assert len({document.run_id for document in documents}) == 3
 
 
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_night_is_compared_with_the_one_before_it(nights, is_stored):
+    store = f"sqlite:///{nights.folder / 'store.db'}"
+    previous = ("--baseline", "previous", "--store", store)
+    more = previous if is_stored else ("--baseline", str(nights.folder / "out/{date}"))
+    for day, agent in ((17, "Hello"), (19, "Hello"), (20, "entirely different words")):
+        nights.log(f"2026-11-{day}", "a", "b", agent=agent)
+    first = nights.run("2026-11-17", *more)
+    none = (
+        "the store holds no finished run"
+        if is_stored
+        else "no finished run on the 92 dates before 2026-11-17"
+    )
+    assert (first.status, first.err.count("\n")) == (0, 1)
+    assert none in first.err and first.err.endswith(": nothing is compared\n")
+    second = nights.run("2026-11-19..2026-11-20", *more)
+    assert [
+        line.rpartition("/")[2][:10] for line in second.out.splitlines() if line.startswith("baseline: ")
+    ] == [
+        "2026-11-17",
+        "2026-11-19",
+    ]
+    assert "regressed 1, fixed 0" in second.out and second.status == 0
+    again = nights.run("2026-11-19", *more)
+    assert "/2026-11-17" in again.out and "/2026-11-20" not in again.out, (
+        "a date is held against earlier ones"
+    )
+    if is_stored:
+        nights.threshold(0.6)
+        other = nights.run("2026-11-21", *more, input="logs/dt=2026-11-20/", output="other/{date}")
+        assert "the store holds no finished run of the same app and scoring settings" in other.err
+
+
 def test_another_run_is_never_replaced(nights):
     nights.log("2026-11-21", "a")
     assert nights.run("2026-11-21").status == 0

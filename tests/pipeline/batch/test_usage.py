@@ -82,6 +82,15 @@ def refused(turnwise, tmp_path):
         (["--input", ""], ["--input", "an empty path"]),
         (["--input", "missing/*.jsonl"], ["missing/*.jsonl"]),
         (["--config", "no/such/config.json"], ["--config no/such/config.json"]),
+        (
+            ["--store", "sqlite:///a.db", "--store", "postgresql://u:secret@h/d"],
+            ["--store is given twice (sqlite:///a.db, postgresql://u:***@h/d)"],
+        ),
+        (
+            ["--baseline", "previous"],
+            ["--baseline previous: is the last run of a --store that is a database"],
+        ),
+        (["--baseline", "out/{date}"], ["--baseline out/{date}: {date} needs --date"]),
         (["--runner=NopeRunner"], ["NopeRunner"]),
         (["--runner=DataflowRunner"], ["--output", "is on this machine"]),
     ],

@@ -1,6 +1,7 @@
 """`turnwise compare` through its own arguments, on runs of `turnwise run`."""
 
 import gzip
+import html
 import json
 import re
 import shutil
@@ -228,7 +229,12 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     assert [flip["case"] for flip in document["flips"]][:2] == ["e0", "e1"]
     assert "below the threshold" in document["flips"][0]["reason"]
     lines = (tmp_path / "found" / "compare.md").read_text().splitlines()
-    assert lines[0] == "## v2 against v1" and "<details><summary>20 flips</summary>" in lines
+    assert lines[0] == "## v2 against v1" and lines[2].startswith("**v2 is worse than v1: 66.7% pass ")
+    assert lines[4] == "regressed 10, fixed 0, still failing 0, no verdict 0, rejected 0"
+    assert sum(line.endswith(" | regressed |") for line in lines) == 3, "of one problem type"
+    assert "7 more cases that passed before: see the details." in lines
+    changed = lines[lines.index("| 10 changed cases | case | change | criteria |") :]
+    assert sum(line.endswith(" | regressed | verdict, response_match_score |") for line in changed) == 10
     assert "| verdict | 100.0% | 66.7% | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
 
 
@@ -247,11 +253,8 @@ def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):
     output = scored(logs)
     _, text, _ = compared(output, "--versions", "v1", evil, "--output", str(tmp_path / "found"))
     markdown = (tmp_path / "found" / "compare.md").read_text()
-    assert (
-        "\x1b" not in text + markdown
-        and "<img" not in markdown.replace(r"\<", "")
-        and r"\<img src=x\>\|\@all" in markdown
-    )
+    assert "\x1b" not in text + markdown and "<img" not in markdown and "@all" not in markdown
+    assert "<img src=x>|@all" in re.sub("</?code>", "", html.unescape(markdown))
 
 
 SETTINGS = [
@@ -329,6 +332,10 @@ ERRORS = [
         "--store: --versions names the baseline and the candidate",
     ),
     (lambda scored: ["--store", "sqlite:////no/such", "--versions", "a", "b"], "no such store"),
+    (
+        lambda scored: ["--store", "bigquery://p/d", "--versions", "a", "b"],
+        "--store bigquery://p/d: is no URL of a store (sqlite:///FILE, postgresql://...); this command",
+    ),
 ]
 
 

@@ -42,7 +42,7 @@ def failure(message: str, **more: Any) -> dict[str, Any]:
 
 def calibration(run_id: str, value: float, interval: tuple[float, float]) -> bytes:
     """Returns a `calibration.json` that corrects the pass rate of the verdicts of 60 conversations."""
-    numbers = {"scores": 60, "inconclusive": 0, "labels": 20, "cases": 20, "missing": 0}
+    numbers = {"scores": 60, "no_score": 0, "labels": 20, "cases": 20, "missing": 0}
     figure = Corrected(
         group="all", name=None, covers="all", raw=1.0, value=value, interval=Bounds(*interval), **numbers
     )

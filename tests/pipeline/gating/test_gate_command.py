@@ -39,7 +39,8 @@ ALL_PASS = {"rule": "bound", "criterion": "verdict", "side": "estimate", "at_lea
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "status", "word"), [([P, P], 0, "passed"), ([P, F], 1, "failed"), ([P, U], 1, "no verdict")]
+    ("verdicts", "status", "word"),
+    [([P, P], 0, "passed"), ([P, F], 1, "failed"), ([P, U], 1, "inconclusive")],
 )
 def test_the_status_is_that_of_the_rules(write_run, gate, verdicts, status, word):
     run = write_run("out", rows(*verdicts), config=rules(ALL_PASS))
@@ -66,7 +67,7 @@ def test_what_is_skipped_or_unscored_does_not_all_pass(write_run, gate, second, 
     rule = {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}
     run = write_run("out", rows(P, P), [score("c0", P), *second], config=rules(rule))
     found, _, err = gate(run)
-    assert found == status and err.count(f"no verdict: 0 failed, 1 no verdict: {names}") == status
+    assert found == status and err.count(f"inconclusive: 0 failed, 1 no verdict: {names}") == status
 
 
 def test_a_criterion_that_is_dropped_makes_the_verdicts_no_better(write_run, gate, tmp_path):
@@ -135,7 +136,7 @@ def test_a_baseline_decides_whether_it_is_worse(write_run, gate):
     assert status == 1 and "30 cases of the baseline have no conversation here" in err
     # 60 equal pairs show that at most about 6 points were rejected.
     status, _, err = gate(same, "--baseline", base)
-    assert status == 1 and "no verdict: +0 points" in err
+    assert status == 1 and "inconclusive: +0 points" in err
     wide = write_run("wide", rows(*[P] * 60, app_version="v2"), config=rules({**NOT_WORSE, "margin": 0.1}))
     assert gate(wide, "--baseline", base)[0] == 0
 
@@ -161,7 +162,7 @@ def test_what_was_lost_may_have_been_destructive_or_a_failure(write_run, gate):
         run = write_run(name, NEWER, config=rules(wide, destructive, *own), **rejected)
         found, out, err = gate(run, "--baseline", base)
         assert found == status and ("60 records rejected" in err) == (status == 1), out + err
-        assert err.count("no verdict: ") == 2 * status
+        assert err.count("inconclusive: ") == 2 * status
     more = write_run("more", NEWER, config=rules(wide, {**HALF, "at_least": 0.6}), **rejected)
     assert gate(more, "--baseline", base)[0] == 1
     worse = write_run(
@@ -325,49 +326,59 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
+def check_markup(lines: list[str]) -> None:
+    """Outside of code there is no markup but ours, and nothing that GitHub makes a link or a mention of."""
+    for line in lines:
+        for inside in re.findall(r"<code>(.*?)</code>", line):
+            assert re.fullmatch(r"(&#\d+;|[A-Za-z0-9]|[^\x00-\x7f])+", inside), inside
+        rest = re.sub(r"<code>.*?</code>|</?details>|</?summary>|\*\*", "", line)
+        rest = "" if re.fullmatch(r"\|[-|]*", line) else rest.removeprefix("## ").removeprefix("- ")
+        if line.startswith("|"):
+            rest = rest.replace("| ", "").replace(" |", "")
+        assert not re.search(r"[][<>@#|`*~&$\\]|://|www\.|:\w+:|^\s*[-+=]", rest), line
+
+
 def test_markdown_is_a_summary_that_judged_text_cannot_break(write_run, gate, tmp_path):
     path = tmp_path / "gate.md"
     assert gate(attacked(write_run), "--markdown", path)[0] == 1
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "## turnwise: failed"
     assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 no verdict; 1 record rejected."
+    assert lines[4].startswith("- **failed**: ")
     table = [cells(line) for line in lines if line.startswith("|")]
-    assert {len(row) for row in table} == {4, 6}
-    assert table[2][2] == "**failed**" and table[3][2] == "passed"
-    assert "<details>" in lines and "<summary>2 conversations to read first</summary>" in lines
-    for line in lines:
-        # Outside of code there is nothing that a log wrote; inside, no character that is markup.
-        for inside in re.findall(r"<code>(.*?)</code>", line):
-            assert re.fullmatch(r"(&#\d+;|[A-Za-z0-9 ]|[^\x00-\x7f])*", inside), inside
-        rest = re.sub(r"<code>.*?</code>", "", line)
-        assert not re.search(r"script|evil|octocat|smile", rest)
-    shown = html.unescape("\n".join(lines))
-    assert "</code></td></table><script>" in shown and "\\u001b" in shown
+    assert {len(row) for row in table} == {3} and [row[2] for row in table[2:4]] == ["failing", "no verdict"]
+    assert "<details><summary>Details</summary>" in lines and lines[-1] == "</details>"
+    check_markup(lines)
+    shown = re.sub("</?code>", "", html.unescape("\n".join(lines)))
+    assert "</td></table><script>" in shown and "\\u001b" in shown
 
 
 def test_markdown_says_what_changed_against_the_baseline(write_run, gate, tmp_path):
-    base = write_run("base", rows(P, P, F, P, *[P] * 20))
-    found = [
-        conversation(f"c{i}", verdict, app_version="v2") for i, verdict in enumerate([F, U, P, P, *[P] * 20])
-    ]
-    run = write_run("new", found, config=rules({**NOT_WORSE, "margin": 0.5}))
+    def written(folder, version, verdicts, **document):
+        of = "projects/p/locations/l/apps/a/{}/{}".format
+        own = [
+            {"app_version": of("versions", version), "eval_id": of("evaluations", f"case-c{i}")}
+            for i in range(len(verdicts))
+        ]
+        found = [conversation(f"c{i}", verdict, **own[i]) for i, verdict in enumerate(verdicts)]
+        scores = [score(f"c{i}", verdict, **own[i]) for i, verdict in enumerate(verdicts)]
+        return write_run(folder, found, scores, **document)
+
+    base = written("base", "v1", [P, P, F, P, *[P] * 20])
+    run = written("new", "v2", [F, U, P, P, *[P] * 20], config=rules({**NOT_WORSE, "margin": 0.5}))
     path = tmp_path / "gate.md"
-    gate(run, "--baseline", base, "--markdown", path)
-    text = html.unescape(path.read_text(encoding="utf-8"))
-    for words in (
-        "### Against the baseline",
-        "Now failing: ",
-        "No longer decided: ",
-        "Now passing: ",
-        "case-c0",
-        "Missing: pay().",
-    ):
-        assert words in text, words
-    assert "case-c9" not in text
-    still = write_run("still", rows(*[P] * 5, app_version="v2"), config=rules(NOT_WORSE))
-    five = write_run("five", rows(*[P] * 5))
-    gate(still, "--baseline", five, "--markdown", path)
-    assert "No criterion changed." in path.read_text(encoding="utf-8")
+    _, out, _ = gate(run, "--baseline", base, "--markdown", path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    check_markup(lines)
+    page = [line for line in lines if line][1:3]
+    assert page[0].startswith("**Inconclusive: v2 may be up to ") and page[1] in out, "as the terminal says"
+    assert page[1] == "regressed 1, fixed 1, still failing 0, no verdict 1, rejected 0"
+    table = [cells(line) for line in lines if line.startswith("|")]
+    assert [row[1:] for row in table[2:4]] == [["case-c0", "regressed"], ["case-c1", "no verdict any more"]]
+    changed = [row for row in table if row[0] == "Missing: <code>pay&#40;&#41;&#46;</code>"]
+    names = "verdict, tool_trajectory_avg_score"
+    assert [row[1:] for row in changed] == [["case-c0", "regressed", names], ["case-c2", "fixed", names]]
+    assert not any("case-c9" in line for line in lines)
 
 
 def test_what_was_lost_is_named_in_every_form(write_run, gate, tmp_path):
@@ -376,14 +387,13 @@ def test_what_was_lost_is_named_in_every_form(write_run, gate, tmp_path):
     paths = [tmp_path / name for name in ("a.xml", "a.md", "a.json")]
     status, _, err = gate(run, "--junit", paths[0], "--markdown", paths[1], "--json", paths[2])
     assert status == 1 and err.count("\n") == 1 and err.endswith(" and 3 more\n")
-    assert "no verdict: 0 failed, 23 no verdict (23 records rejected); rejected: </code>" in err
+    assert "inconclusive: 0 failed, 23 no verdict (23 records rejected); rejected: </code>" in err
     told = ET.parse(paths[0]).getroot().find("testsuite/testcase/failure")
     assert told is not None and (told.text or "").startswith("rejected: </code></td>")
-    (line,) = [
-        one for one in paths[1].read_text(encoding="utf-8").splitlines() if "every conversation" in one
-    ]
-    assert "; rejected: <code>" in line and line.endswith(" and 18 more |")
-    assert not re.search(r"script|octocat", re.sub(r"<code>.*?</code>", "", line))
+    lines = paths[1].read_text(encoding="utf-8").splitlines()
+    (line,) = [one for one in lines if "every conversation" in one]
+    assert "; rejected: " in line and " and 18 more — " in line
+    check_markup(lines)
     (rule,) = json.loads(paths[2].read_text(encoding="utf-8"))["rules"]
     assert (len(rule["rejected"]), rule["more_rejected"], rule["app_version"]) == (20, 3, None)
 
@@ -405,7 +415,7 @@ def test_a_case_that_one_version_lacks_is_not_decided(write_run, gate, versions)
     other = {**own[0], "app_version": "v2"}
     status, _, err = gate(str(write_run("r", [*own, other], config=held)), *versions)
     unrecorded = "(1 eval case without a recording in v2)"
-    assert status == 1 and f"no verdict: 0 failed, 1 no verdict {unrecorded}" in err, err
+    assert status == 1 and f"inconclusive: 0 failed, 1 no verdict {unrecorded}" in err, err
     assert f"decided (v2): failed: 50 %: 1 of 2 {unrecorded}" in err and "(v1): failed" not in err
     rejected = [failure("no turn", record=json.dumps({"eval_id": own[1]["eval_id"]}))]
     status, _, err = gate(

@@ -79,7 +79,7 @@ CASES: list[tuple[list[Any], list[Any], list[str]]] = [
         [{"rule": "no_destructive_calls"}],
         ["calls may be missing in the logs of 1 conversation: b"],
     ),
-    ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["no verdict: no baseline is named"]),
+    ([good("a")], [{"rule": "not_worse", "margin": 0.1}], ["inconclusive: there is no baseline"]),
 ]
 
 
@@ -158,11 +158,25 @@ def test_a_baseline_is_compared_with_at_the_end(run):
     assert rejected.status == 1 and "(v2): failed: -100 points" in rejected.err
 
 
+def test_a_baseline_may_be_a_version_of_the_run(run):
+    logs = [good(f"{i}") | {"app_version": "v1"} for i in range(30)]
+    logs += [bad(f"{i}") | {"app_version": "v2"} for i in range(30)]
+    logs = [one | {"eval_id": one["conversation_id"]} for one in logs]
+    for one in logs[30:]:
+        one["turns"] = [one["turns"][0] | {"expected": {"tool_calls": STATED}, "tool_calls": []}]
+    done = run(logs, {"rule": "not_worse", "margin": 0.1}, options=("--baseline", "v1"))
+    assert "v2 is worse than v1: 0.0% pass against 100.0%" in done.out
+    (problem,) = done.document("run.json")["problems"]
+    assert done.status == 1 and "by more than 0.1 (v2): failed: -100 points" in problem
+    done = run(logs, {"rule": "not_worse", "margin": 0.1}, options=("--baseline", "v3"), name="other")
+    assert done.status == 1 and "gate: inconclusive: v3: is no output directory" in done.err
+
+
 def test_a_baseline_that_cannot_be_compared_with_leaves_the_run_undecided(run):
     base = run([good("a"), {**good("b"), "app_version": "v2"}], rule(), name="base")
     done = run([good("a")], {"rule": "not_worse", "margin": 0.2}, options=("--baseline", base.directory))
     (problem,) = done.document("run.json")["problems"]
-    assert done.status == 1 and problem.startswith("gate: no verdict: ") and "2 app versions" in problem
+    assert done.status == 1 and problem.startswith("gate: inconclusive: ") and "2 app versions" in problem
     assert len(done.rows("scores")) == 2, "everything is written all the same"
 
 

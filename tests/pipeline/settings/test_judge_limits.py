@@ -10,7 +10,7 @@ import pytest
 
 from tests.pipeline.settings.test_remote_workers import DATAFLOW, FLINK, IMAGE, PLACES, VERTEX, environment
 from turnwise.pipeline.cli.run_options import parse_options
-from turnwise.pipeline.settings.workers import usable_cores
+from turnwise.pipeline.settings.remote_workers import usable_cores
 from turnwise.schemas.config import ConfigError
 
 __all__ = ["environment"]

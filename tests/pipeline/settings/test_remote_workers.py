@@ -11,8 +11,7 @@ from apache_beam.runners.runner import create_runner
 
 from tests.served import in_environment
 from turnwise.pipeline.cli.run_options import parse_options
-from turnwise.pipeline.settings.remote_workers import are_elsewhere
-from turnwise.pipeline.settings.workers import try_staging
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, try_staging
 from turnwise.schemas.config import ConfigError
 
 IMAGE = "--sdk_container_image=example.com/turnwise:1"

@@ -437,7 +437,7 @@ def test_few_cases_show_that_it_is_not_worse_only_where_it_is_better(
 
 def test_a_baseline_that_says_nothing_is_no_pass() -> None:
     rule = NOT_WORSE
-    assert applied(rule, version(conversations([P]))).why == "no baseline is named"
+    assert applied(rule, version(conversations([P]))).why == "there is no baseline"
     gated = version(conversations([P]), comparison=comparison(compared(0.0)))
     assert applied(rule, gated).status == "passed"
     missing = applied({**rule, "criterion": "safety_v1"}, gated)

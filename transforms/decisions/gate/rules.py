@@ -198,7 +198,7 @@ def _not_worse(
     text = _rule_text(rule.model_copy(update={"criterion": criterion}))
     comparison = version.comparison
     if comparison is None:
-        return _result(text, version.app_version, None, "no baseline is named")
+        return _result(text, version.app_version, None, "there is no baseline")
     held = hold_baseline(rule.margin, criterion, comparison, version.baseline, rejected, coverage)
     own = next((one.overall for one in comparison.criteria if one.criterion == criterion), None)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]

@@ -1,0 +1,200 @@
+"""Gates and comparisons as Markdown for a pull request: the answer, its counts, a row a case, details."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from turnwise.pipeline.io.terminal import counted, printable
+from turnwise.pipeline.report.comparison import (
+    criteria_lines,
+    difference_cell,
+    families_text,
+    pairing_text,
+    side_text,
+)
+from turnwise.schemas.comparison import Comparison, FirstPage, Flip, ListedConversation
+from turnwise.schemas.config import STATUS
+from turnwise.schemas.gate import GatedConversation, GateReport, RuleResult
+from turnwise.transforms.decisions.comparison.sentences import shown_p
+from turnwise.transforms.decisions.first_page import counts_text
+
+_LONGEST, _LONGEST_NAME = 300, 60
+_MOST_NAMES = 5
+_MOST_CASES = 50
+# A word or number of a sentence: no markup, link, mention, reference to an issue, or emoji.
+_PLAIN = re.compile(
+    r"""[("'“‘]*(?!GH-\d)(?:[+-]?\d[\d.,]*|[^\W_]+(?:(?:[-'_/…]|\.(?=\d))[^\W_]+)*)[)"'”’,.;:!?%…]*|[=·]?""",
+    re.IGNORECASE,
+)
+_CHANGES = {"newly_missing": "no verdict any more", "newly_measured": "measured now"}
+_LOST = ("regressed", "newly_missing")
+_VERDICTS = {"PASS": "passing", "FAIL": "failing", None: "no verdict"}
+
+
+def gate_markdown(report: GateReport) -> str:
+    """Returns the result of a gate: the answer, the rules that did not pass, a row a case, details folded."""
+    return "\n".join(_gate(report)) + "\n"
+
+
+def comparison_markdown(found: Comparison) -> str:
+    """Returns a comparison: the answer, a row a case, the table of criteria, and the details folded."""
+    return "\n".join(_comparison(found)) + "\n"
+
+
+def shown(text: str, width: int = _LONGEST) -> str:
+    """Returns a text as Markdown shows it as it is, in one line.
+
+    A word that could be markup, a link or a mention is inline code of character references: there, GitHub
+    looks for none.
+    """
+    words = printable(text, width).split(" ")
+    return " ".join(word if _PLAIN.fullmatch(word) else f"<code>{_references(word)}</code>" for word in words)
+
+
+def _references(text: str) -> str:
+    return "".join(char if char.isalnum() or not char.isascii() else f"&#{ord(char)};" for char in text)
+
+
+def shortened(names: Iterable[str]) -> dict[str, str]:
+    """Returns names by as many of their last segments as tell them apart."""
+    segments = {name: name.split("/") for name in names}
+    for number in range(1, max(map(len, segments.values()), default=0)):
+        short = {name: "/".join(parts[-number:]) for name, parts in segments.items()}
+        if len({*short.values()}) == len(short):
+            return short
+    return {name: name for name in segments}
+
+
+def _gate(report: GateReport) -> Iterator[str]:
+    yield from (f"## turnwise: {report.status}", "")
+    verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
+    if report.page is not None:
+        yield from _answer(report.page)
+    else:
+        decided = f"{verdicts['passed']} passed, {verdicts['failed']} failed"
+        rejected = f"; {counted(len(report.rejected), 'record')} rejected" if report.rejected else ""
+        conversations = counted(verdicts.total(), "conversation")
+        yield from (f"{conversations}: {decided}, {verdicts['inconclusive']} no verdict{rejected}.", "")
+    missed = sorted((rule for rule in report.rules if rule.status != "passed"), key=lambda rule: rule.status)
+    reasons = [*map(shown, report.problems), *map(_rule_text, missed)]
+    yield from [*(f"- {reason}" for reason in reasons), ""] if reasons else ()
+    flips = report.comparison.flips if report.comparison is not None else []
+    listed = report.page.read_first if report.page is not None else report.to_read
+    yield from _cases(listed, flips)
+    passed = [[one.rule, one.app_version or "", one.why] for one in report.rules if one.status == "passed"]
+    details = [*_table(["passed", "version", "why"], passed)] if passed else []
+    if report.comparison is not None:
+        details += [*_criteria(report.comparison), *_changed(flips), *_notes(report.comparison)]
+    yield from _folded(details)
+
+
+def _rule_text(rule: RuleResult) -> str:
+    version = f" ({shown(rule.app_version)})" if rule.app_version else ""
+    names = _names(": ", rule.conversations, rule.more)
+    rejected = _names("; rejected: ", rule.rejected, rule.more_rejected)
+    return f"**{rule.status}**: {shown(rule.why)}{names}{rejected} — {shown(rule.rule)}{version}"
+
+
+def _names(before: str, names: Sequence[str], others: int) -> str:
+    short = shortened(names)
+    text = ", ".join(shown(short[name], _LONGEST_NAME) for name in names[:_MOST_NAMES])
+    left = len(names) + others - _MOST_NAMES
+    return f"{before}{text}" + (f" and {left} more" if left > 0 else "") if names else ""
+
+
+def _answer(page: FirstPage) -> Iterator[str]:
+    yield from (f"**{shown(page.headline)}** {shown(page.detail)}".rstrip(), "")
+    yield from (shown(counts_text(page)), "")
+    if page.destructive:
+        number = counted(page.destructive, "conversation")
+        yield from (f"**Unexpected destructive calls in {number}.**", "")
+
+
+def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
+    """Yields a row for each case that is to be read first."""
+    kinds = {name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.conversations_b}
+    rows: dict[tuple[str, str | None], tuple[str, str]] = {}
+    for one in listed:
+        kind = kinds.get(one.conversation_id)
+        change = _VERDICTS.get(one.verdict, "no verdict") if kind is None else _CHANGES.get(kind, kind)
+        key = one.eval_id or one.conversation_id, one.app_version
+        rows.setdefault(key, (one.why or "no reason is known", change))
+    if rows:
+        short = shortened(case for case, _ in rows)
+        versions = shortened({version or "" for _, version in rows})
+        cells = [
+            [why, short[case], change, versions[version or ""]]
+            for (case, version), (why, change) in rows.items()
+        ]
+        width = 4 if len(versions) > 1 else 3
+        head = ["read first", "case", "verdict", "version"]
+        yield from _table(head[:width], [row[:width] for row in cells])
+        shown_ids = {one.conversation_id for one in listed}
+        lost = [flip for flip in flips if flip.criterion == STATUS and flip.kind in _LOST]
+        left = sum(shown_ids.isdisjoint(flip.conversations_b) for flip in lost)
+        if left:
+            yield from (f"{counted(left, 'more case')} that passed before: see the details.", "")
+
+
+def _comparison(found: Comparison) -> Iterator[str]:
+    yield from (f"## {shown(found.b.name)} against {shown(found.a.name)}", "")
+    if found.page is not None:
+        yield from (*_answer(found.page), *_cases(found.page.read_first, found.flips))
+    yield from _criteria(found)
+    lines = [
+        *(f"baseline {side_text(found.a)}", f"candidate {side_text(found.b)}", pairing_text(found)),
+        *(f"{own.criterion}: {own.sentence}" for own in found.criteria),
+        families_text(found),
+    ]
+    if found.page is not None:
+        lines.append(found.page.chosen)
+    yield from _folded([*(f"- {shown(line)}" for line in lines), *_notes(found), "", *_changed(found.flips)])
+
+
+def _criteria(found: Comparison) -> Iterator[str]:
+    head, *rows = criteria_lines(found)
+    yield from _table([*head[:-1], "word"], rows)
+    units = {own.criterion: own for own in found.criteria}
+    slices = [
+        [own.slice, own.criterion, difference_cell(own.difference, units[own.criterion]), shown_p(own.q)]
+        for own in found.slices
+        if own.stands_out
+    ]
+    if slices:
+        yield from _table(["slice that stands out", "criterion", "difference", "q"], slices)
+
+
+def _changed(flips: Sequence[Flip]) -> Iterator[str]:
+    """Yields a row for each case that changed, in whatever criteria."""
+    by_case: dict[tuple[str, str], list[Flip]] = {}
+    for flip in flips:
+        by_case.setdefault((flip.kind, flip.case), []).append(flip)
+    if by_case:
+        short = shortened({case for _, case in by_case})
+        rows = []
+        for (kind, case), of_case in [*by_case.items()][:_MOST_CASES]:
+            first = next((flip for flip in of_case if flip.reason and flip.criterion != STATUS), of_case[0])
+            turn = "" if first.turn_index is None else f"turn {first.turn_index}: "
+            why, names = first.reason or "no reason is known", ", ".join(flip.criterion for flip in of_case)
+            rows.append([f"{turn}{why}", short[case], _CHANGES.get(kind, kind), names])
+        yield from _table([counted(len(by_case), "changed case"), "case", "change", "criteria"], rows)
+    if len(by_case) > _MOST_CASES:
+        yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")
+
+
+def _notes(found: Comparison) -> Iterator[str]:
+    yield from (f"- {shown(f'{name}: not compared: {why}')}" for name, why in found.not_compared.items())
+    yield from (f"- note: {shown(note)}" for note in found.notes)
+
+
+def _folded(lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        end = [] if lines[-1] == "" else [""]
+        yield from ("<details><summary>Details</summary>", "", *lines, *end, "</details>")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(shown, head))} |"
+    yield "|" + "---|" * len(head)
+    yield from (f"| {' | '.join(map(shown, row))} |" for row in rows)
+    yield ""
