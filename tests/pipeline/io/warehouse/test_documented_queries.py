@@ -86,7 +86,7 @@ def test_worst_conversations(found: list[Rows]) -> None:
 
 def test_failures_by_stage_and_day(found: list[Rows]) -> None:
     [row] = [row for row in found[3] if row["stage"] == "parse"]
-    assert (row["error_type"], row["number"]) == ("ValueError", 2) and "turns" in row["example"]
+    assert (row["error_type"], row["number"]) == ("UnknownFormatError", 2) and "turns" in row["example"]
 
 
 def test_what_has_no_score_and_what_judges_read(found: list[Rows]) -> None:
