@@ -370,7 +370,7 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A compared with B.
+    """The baseline (A) compared with the candidate (B).
 
     Attributes:
         margin: Largest difference of shares and scores (0..1 of their scale) that does not matter.

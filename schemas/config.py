@@ -436,9 +436,9 @@ class AlertRule(Settings):
     Attributes:
         level: Scores of whole conversations or of turns; None: conversations if there are any.
         app_version: Glob of app versions; `*` also matches an unknown one.
-        measure: Tested metric. `pass_rate`: share of passes among passes and fails; `no_score_rate`: share of
-            no_score among all; `p50`, `p90`, `p99`: quantiles of latencies, in seconds; `count`: number of
-            scores, including those without a score.
+        measure: Tested metric. `pass_rate`: share of passes among passes and fails; `no_score_rate`: share
+            of all that has no score; `p50`, `p90`, `p99`: quantiles of latencies, in seconds; `count`: number
+            of scores, including those without a value.
         below: Alert if the measure is below this; for `count`, tested at the end of the window.
         above: Alert if the measure is above this.
         drop: Alert if `mean` or `pass_rate` is significantly worse than in the windows before.

@@ -55,7 +55,9 @@ class FileInspection(msgspec.Struct):
             conversations.
         not_read: What could not be read, by message; those beyond the first 20 kinds are counted together.
         findings: What was left out of conversations, or not understood in them, by kind.
-        criteria: The criteria of the registry.
+        tried: Number of conversations on which the criteria were tried, the first ones.
+        criteria: The criteria of the registry, of the conversations.
+        case_criteria: Those that score a conversation because of the eval cases of the file.
         example: The first conversation, or case, shortened; null: there is none.
     """
 
@@ -72,6 +74,7 @@ class FileInspection(msgspec.Struct):
     findings: list[Noted] = []
     tried: int = 0
     criteria: list[CriterionUse] = []
+    case_criteria: list[CriterionUse] = []
     example: JsonObject | None = None
 
     @property

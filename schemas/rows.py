@@ -172,12 +172,12 @@ class ConversationRow(TypedDict):
     severity_reason: Annotated[
         str | None,
         "What most of the severity comes from: `destructive`, `safety`, `false_claims`, `missing_writes`, "
-        "`unsupported`, `expectations`, `text`, `other` or `no_verdict`; null: the severity is 0.",
+        "`unsupported`, `expectations`, `text`, `other` or `no_verdict`; null: `severity` is.",
     ]
     problem_type: Annotated[
         str | None,
         "Key of the conversations with the same kind of problem: criterion, label and tool, separated by "
-        "`|`; null: the severity is 0.",
+        "`|`; null: `severity` is.",
     ]
     problem_label: Annotated[str | None, "The same for people, such as `tool_effects_v1: missing book_slot`."]
     turns: Annotated[int, "Number of recorded turns."]

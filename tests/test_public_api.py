@@ -62,6 +62,19 @@ def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path: Pat
         result.report(tmp_path / "mine.html")
 
 
+def test_a_result_is_compared_with_an_earlier_one() -> None:
+    def result(answer: str, threshold: float = 0.5) -> turnwise.RunResult:
+        turns = [{"user": f"Hi {i}", "agent": answer, "expected": {"response": "Hello"}} for i in range(30)]
+        log = [{"conversation_id": f"c{i}", "turns": [turn]} for i, turn in enumerate(turns)]
+        return turnwise.evaluate(log, criteria={"response_match_score": threshold})
+
+    before = result("Hello")
+    text = result("No").compare(before)
+    assert text.startswith("candidate is worse than baseline") and "regressed 30, fixed 0" in text
+    with pytest.raises(turnwise.ConfigError, match="not measured in the same way"):
+        result("No", 0.6).compare(before)
+
+
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("name", ["", *turnwise.__all__])
 def test_every_name_has_an_example_that_works(name: str) -> None:

@@ -45,7 +45,7 @@ from turnwise.transforms.decisions.conversion import TARGETS
 from turnwise.transforms.decisions.inspection import FileCollector, all_criteria
 from turnwise.transforms.effects import mentions
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
-from turnwise.transforms.formats.registry import AUTO, check_log_format
+from turnwise.transforms.formats.registry import AUTO, NEXT_STEP, check_log_format
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria
 
@@ -382,7 +382,7 @@ def inspect_files(argv: Sequence[str]) -> int:
     if options.json:
         say(msgspec.json.format(msgspec.json.encode(inspection)).decode())
     else:
-        say(inspection_text(inspection, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(inspection_text(inspection, options.path, shutil.get_terminal_size((_WIDTH, 24)).columns))
     return 0 if inspection.is_read else 1
 
 
@@ -426,10 +426,8 @@ def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[Fil
 def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int:
     proposal = suggest_mapping(paths, reader, config)
     if proposal is None:
-        problem = (
-            "no mapping can be proposed: either a format fits every record, or no key names words of both"
-        )
-        say(f"{problem} a user and an agent", sys.stderr)
+        why = "either a format fits every record, or no key names words of both a user and an agent"
+        say(f"no mapping can be proposed: {why}; {NEXT_STEP}", sys.stderr)
         return 1
     say(json.dumps({"mapping": proposal.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
     read = f"{counted(proposal.conversations, 'conversation')}, {counted(proposal.turns, 'turn')}"

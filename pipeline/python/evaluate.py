@@ -322,7 +322,7 @@ class Receiver(Protocol):
     def add(self, scored: ScoredConversation) -> None:
         """Receives a scored conversation."""
 
-    def lose(self, sample: Sample, error: BaseException) -> None:
+    def reject(self, sample: Sample, error: BaseException) -> None:
         """Receives a sample whose scoring raised an exception."""
 
 
@@ -352,7 +352,7 @@ async def score_all(
             try:
                 scored, asking = evaluate_sample(sample, selection.of(sample), ask)
             except RAISED as error:
-                receiver.lose(sample, error)
+                receiver.reject(sample, error)
                 continue
             waiting.append((scored, asyncio.create_task(asking or _nothing())))
             await asyncio.sleep(0)
@@ -595,7 +595,7 @@ class Collected:
         try:
             evaluated = decide(scored, self._settings.run)
         except RAISED as error:
-            self.lose(scored.sample, error)
+            self.reject(scored.sample, error)
             return
         self._counts["results"] += 1
         self._guesses.add(scored)
@@ -606,7 +606,7 @@ class Collected:
         self._conversations += evaluated.conversations
         add_conversation(self._sums, scored, evaluated.verdict, evaluated.parts)
 
-    def lose(self, sample: Sample, error: BaseException) -> None:
+    def reject(self, sample: Sample, error: BaseException) -> None:
         """Adds the failure of a conversation that could not be scored."""
         self._counts["rejected_conversations"] += 1
         self.fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])

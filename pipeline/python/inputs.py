@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from msgspec import Struct, convert, field
+from msgspec.structs import replace
 
 from turnwise.pipeline.io.files import (
     UNREAD_FILES,
@@ -42,6 +43,7 @@ from turnwise.schemas.rows import (
 )
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import Failure, record_failure
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import (
     CaseReader,
@@ -168,6 +170,7 @@ def eval_cases(inputs: Inputs[EvalCase], reader: CaseReader, limit: int, counts:
 
 
 Row = TypeVar("Row")
+_COLUMNS = 110
 _PANDAS = {"string": "string", "long": "Int64", "double": "Float64", "boolean": "boolean"}
 
 
@@ -286,8 +289,8 @@ class RunResult(Struct, frozen=True):
 
     def __repr__(self) -> str:
         conversations = counted(len(self.results), "conversation")
-        rejected = counted(len(self.failures), "failure")
-        return f"<RunResult {self.status or 'no verdict'}: {conversations}, {rejected}>"
+        failures = counted(len(self.failures), "failure")
+        return f"<RunResult {self.status or 'no verdict'}: {conversations}, {failures}>"
 
     def __str__(self) -> str:
         return "\n".join((self.summary, *self.problems))
@@ -309,11 +312,37 @@ class RunResult(Struct, frozen=True):
         """
         # Imported late: an evaluation does not wait for the page and for numpy.
         from turnwise.pipeline.report.html import compare_versions, is_report, report_page
-        from turnwise.transforms.decisions.run import Run
 
         file = Path(path)
         if file.exists() and not is_report(file):
             raise ConfigError(f"{file}: is no report of turnwise, and is not overwritten; name another file")
-        run = Run("Python", convert(self.document, RunDocument), lambda table: getattr(self, table))
-        file.write_text(report_page([run], compare_versions([run])), encoding="utf-8")
+        runs = [self._run("Python")]
+        file.write_text(report_page(runs, compare_versions(runs)), encoding="utf-8")
         return file
+
+    def compare(self, baseline: "RunResult") -> str:
+        """Returns what `turnwise compare` says of this result, the candidate, and an earlier one.
+
+        Each holds one app version; of a result with several, `str(result)` compares the first and the last.
+
+        Raises:
+            ConfigError: A result holds no conversation or several versions, or they were not measured in the
+                same way.
+        """
+        # Imported late: an evaluation of one version does not wait for numpy.
+        from turnwise.pipeline.report import comparison as texts
+        from turnwise.transforms.decisions.comparison.differences import compare
+        from turnwise.transforms.decisions.comparison.estimates import CompareOptions
+        from turnwise.transforms.decisions.comparison.words import settings_changes
+
+        runs = [baseline._run("baseline"), self._run("candidate")]
+        sides = texts.sides_of_runs(runs, ())
+        problem = texts.settings_problem(settings_changes(sides.baseline, sides.candidate))
+        found = compare(sides.baseline, sides.candidate, CompareOptions())
+        if problem or texts.nothing_common(found):
+            raise ConfigError(problem or texts.nothing_common(found))
+        found = replace(found, page=texts.first_page(found, runs, sides))
+        return texts.comparison_text(found, _COLUMNS)
+
+    def _run(self, name: str) -> Run:
+        return Run(name, convert(self.document, RunDocument), lambda table: getattr(self, table))

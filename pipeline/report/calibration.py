@@ -239,11 +239,11 @@ def write_calibration(run: Run, found: Calibration) -> str:
 def run_scales(names: Collection[str]) -> dict[str, Scale]:
     """Returns criterion -> what it measures with; criteria that are not known here are left out."""
     scales = {
-        name: Scale(scale=kind.scale, passes_from=kind.gate == "at_least")
+        name: Scale(bounds=kind.scale, passes_from=kind.gate == "at_least")
         for name in names
         if (kind := CRITERIA.get(name)) is not None
     }
-    return scales | {STATUS: Scale(scale=(0.0, 1.0), has_values=False)}
+    return scales | {STATUS: Scale(bounds=(0.0, 1.0), has_values=False)}
 
 
 def run_scores(run: Run, criteria: Collection[str], scales: Mapping[str, Scale]) -> list[JudgedScore]:

@@ -9,13 +9,13 @@ from importlib.metadata import version
 from itertools import islice
 
 from turnwise.pipeline.io.sinks.base import find_service
-from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
+from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
 from turnwise.pipeline.report.gate import rule_problems
 from turnwise.pipeline.report.terminal import (
-    REASONS_SHOWN,
     Figures,
     RunCounts,
     UsageByModel,
+    first_asked,
     gate_problems,
     guesses_by_tool,
     joint_document,
@@ -23,7 +23,6 @@ from turnwise.pipeline.report.terminal import (
     records_by_worker,
     run_counts,
     summary_text,
-    unexplained,
     versions_of,
 )
 from turnwise.pipeline.runs.directory import written_run
@@ -117,8 +116,9 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
     if not settings.is_streaming:
         figures = with_first_page(settings, figures, written_run(settings.output, document))
     say(summary_text(settings, figures))
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
     for first in _first_failures(settings, document):
-        say(first)
+        say("\n".join(wrapped(first, width)))
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say(f"files: {printable(settings.output)}{tables}")
     say(f"read them: turnwise report {printable(settings.output)}")
@@ -137,8 +137,8 @@ _LOOKED_AT, _LONGEST_MESSAGE = 1_000, 240
 
 
 def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str]:
-    """Yields the first messages of the most frequent failures that no sentence of the report explains."""
-    kinds = [*unexplained(document["counts"])][:REASONS_SHOWN]
+    """Yields the first message of each of the most frequent kinds of failures."""
+    kinds = first_asked(document["counts"])
     try:
         rows = written_run(settings.output, document).failures() if kinds else iter(())
         for row in islice(rows, _LOOKED_AT):
@@ -146,7 +146,7 @@ def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str
             if kind in kinds:
                 kinds.remove(kind)
                 place = f"{row['source']}:{row['position']}: " if row["source"] else ""
-                yield printable(f"first {kind}: {place}{row['message']}", _LONGEST_MESSAGE)
+                yield printable(f"first of {kind}: {place}{row['message']}", _LONGEST_MESSAGE)
     except (ConfigError, OSError):  # the counts stand above
         return
 

@@ -1,48 +1,70 @@
 """Inspections as text of a limited width, and proposals of a mapping for what no format fits."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from shlex import quote
+from textwrap import wrap
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from pydantic_core import from_json
 
-from turnwise.pipeline.io.files import file_patterns, file_records, matched_files, read_files, whole_items
+from turnwise.pipeline.io.files import (
+    agent_folder,
+    file_patterns,
+    file_records,
+    matched_files,
+    read_files,
+    whole_items,
+)
 from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig, MappingConfig
 from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.score import Failure
+from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.decisions.inspection import add_use, suggested_mapping, unread_keys
 from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
+from turnwise.transforms.formats.registry import ConfigInLogsError, UnknownFormatError
 
-_HEADINGS = ("file", "format", "records", "conversations", "turns", "calls", "cases", "not read")
+_HEADINGS = ("file", "format", "conversations", "turns", "calls", "cases", "not read")
 _GAP = "  "
-_SMALLEST = 20
-_SHOWN = 5
-_LONGEST = 2_000
-_FILES_SHOWN = 20
-_SAID: dict[Applies, str] = {
-    "scored": "scored as they are",
-    "judge": "scored by a judge (--judge)",
-    "cases": "scored with eval cases",
-}
+_SMALLEST = 12
+_SCREEN = 39
+_SIZES = ((6, 50, 6), (6, 50, 3), (6, 8, 3), (4, 8, 2), (3, 4, 0))
+"""Most files, criteria of a list and lines of an example: from what is wanted to what always fits."""
+_NOTES_SHOWN, _NOTE_LINES = 3, 7
+_NAMES_SHOWN, _PATHS_SHOWN = 4, 2
+_LONGEST = 480
 
 
-def inspection_text(inspection: Inspection, width: int) -> str:
-    """Returns an inspection for people: a table of files, what was not read, examples, and the criteria."""
-    below = _common_folder([each.path for each in inspection.files])
-    blocks = ["\n".join(_table(inspection.files, below, width))]
-    details = ["\n".join(lines) for each in inspection.files if (lines := _details(each, below, width))]
-    blocks += details[:_FILES_SHOWN]
-    if len(details) > _FILES_SHOWN:
-        blocks.append(f"... and {len(details) - _FILES_SHOWN} more files; --json has all of them")
-    blocks.append("\n".join(_criteria(inspection.files, width)))
-    if inspection.other_files:
-        names = ", ".join(printable(name) for name in inspection.other_files[:_SHOWN])
-        more = ", ..." if len(inspection.other_files) > _SHOWN else ""
-        blocks.append("\n".join(wrapped(f"not looked at, by their names: {names}{more}", width)))
-    return "\n\n".join(block for block in blocks if block)
+def inspection_text(inspection: Inspection, paths: Sequence[str], width: int) -> str:
+    """Returns an inspection for people, on one screen: what files hold, what it is for, and the next step.
+
+    Args:
+        inspection: What the files hold.
+        paths: What the user named.
+        width: Number of columns.
+    """
+    files, others = inspection.files, inspection.other_files
+    below = _common_folder([each.path for each in files])
+    names = ", ".join(printable(name.removeprefix(below)) for name in others[:_PATHS_SHOWN])
+    more = ", ..." if len(others) > _PATHS_SHOWN else ""
+    text = ""
+    for most_files, most_names, most_lines in _SIZES:
+        blocks = [
+            _table(files, below, width, most_files),
+            _notes(files, below, width),
+            _examples(files, width, most_lines) if most_lines else (),
+            _criteria(files, width, most_names),
+            _next_step(files, paths, width),
+            [cut(f"not looked at, by their names: {names}{more}", width)] if others else (),
+        ]
+        text = "\n\n".join(part for block in blocks if (part := "\n".join(block)))
+        if text.count("\n") < _SCREEN:
+            break
+    return text
 
 
 def _common_folder(paths: Sequence[str]) -> str:
@@ -56,24 +78,27 @@ def _common_folder(paths: Sequence[str]) -> str:
     return f"{folder}{os.sep}" if folder.strip(os.sep) else ""
 
 
-def _table(files: Sequence[FileInspection], below: str, width: int) -> Iterator[str]:
-    rows = [list(_HEADINGS), *(_row(each, below) for each in files)]
+def _table(files: Sequence[FileInspection], below: str, width: int, most: int) -> Iterator[str]:
+    # Those of which something is to be mended first.
+    every = [_row(each, below) for each in sorted(files, key=lambda each: each.is_read)]
+    total = [str(sum(int(row[i]) for row in every)) for i in range(2, 7)]
+    rows = [list(_HEADINGS), *every[:most]]
+    if len(every) > 1:
+        rows.append([f"total of {len(every)}", "", *total])
     if below:
         yield from wrapped(f"below {printable(below, _LONGEST)}", width)
-    if len(files) > 1:
-        rows.append(["total", "", *(str(sum(int(row[i]) for row in rows[1:])) for i in range(2, 8))])
-    numbers = [max(columns(row[i]) for row in rows) for i in range(2, 8)]
-    rest = width - sum(numbers) - len(_GAP) * 7
+    numbers = [max(columns(row[i]) for row in rows) for i in range(2, 7)]
+    rest = width - sum(numbers) - len(_GAP) * 6
     longest = [max(columns(row[i]) for row in rows) for i in (0, 1)]
     formats = min(longest[1], max(_SMALLEST, rest - longest[0]))
-    paths = min(longest[0], max(_SMALLEST, rest - formats))
+    names = min(longest[0], max(_SMALLEST, rest - formats))
     for row in rows:
         name = row[0]
-        if columns(name) > paths:
+        if columns(name) > names:
             # A shortened name could be that of another file.
             yield from wrapped(name, width)
             name = ""
-        texts = [padded(name, paths), padded(printable(row[1], formats), formats)]
+        texts = [padded(name, names), padded(printable(row[1], formats), formats)]
         cells = [" " * (size - columns(cell)) + cell for cell, size in zip(row[2:], numbers, strict=True)]
         yield cut(_GAP.join((*texts, *cells)), width)
 
@@ -81,71 +106,135 @@ def _table(files: Sequence[FileInspection], below: str, width: int) -> Iterator[
 def _row(each: FileInspection, below: str) -> list[str]:
     formats = ", ".join(filter(None, each.formats)) or ("not recognised" if each.records else "-")
     not_read = sum(note.count for note in each.not_read)
-    numbers = (each.records, each.conversations, each.turns, each.calls, each.cases, not_read)
+    numbers = (each.conversations, each.turns, each.calls, each.cases, not_read)
     return [printable(each.path.removeprefix(below)), formats, *map(str, numbers)]
 
 
-def _details(each: FileInspection, below: str, width: int) -> list[str]:
-    lines = [_note("not read", note, each.path) for note in each.not_read[:_SHOWN]]
-    lines += [_note(note.what, note, each.path) for note in each.findings[:_SHOWN]]
-    for kind, notes in (("not read", each.not_read), ("findings", each.findings)):
-        if len(notes) > _SHOWN:
-            lines.append(f"... {len(notes) - _SHOWN} more kinds of {kind}; --json has them")
-    if not each.records and not each.not_read:
-        lines.append("the file holds nothing")
-    if each.joined:
-        lines.append(f"{counted(each.joined, 'event')} joined into conversations by their ids")
-    if each.example:
-        lines += _example(each.example)
-    name = printable(each.path.removeprefix(below))
-    inner = [one for line in lines for one in wrapped(f"  {line}", width, " " * 6)]
-    return [*wrapped(name, width), *inner] if lines else []
-
-
-def _note(said: str, note: Noted, path: str) -> str:
-    place = f"line {note.position}" if note.source == path else f"{note.source}:{note.position}"
-    where = f"{place}: " if note.position else ""
-    more = f"{note.count} times, first " if note.count > 1 else ""
-    return printable(f"{said}: {more}{where}{note.message}", _LONGEST)
-
-
-def _example(example: JsonObject) -> Iterator[str]:
-    version = f", {example['app_version']}" if example.get("app_version") else ""
-    yield printable(f"example: {example['kind']} {example['id']}{version}")
-    for who, said in example["lines"]:
-        yield printable(f"  {who}: {said}")
-
-
-def merged_uses(files: Sequence[FileInspection]) -> list[CriterionUse]:
-    """Returns what each criterion needs over all files: the least that it needs anywhere."""
-    uses: dict[str, CriterionUse] = {}
+def _notes(files: Sequence[FileInspection], below: str, width: int) -> Iterator[str]:
+    """Yields what could not be read, and what was not understood, in at most eight lines."""
+    notes: dict[tuple[str, str], Noted] = {}
+    of_files = [("not read", note) for each in files for note in each.not_read]
+    for what, note in of_files + [(note.what, note) for each in files for note in each.findings]:
+        known = notes.setdefault((what, note.message), replace(note, count=0))
+        known.count += note.count
+    texts = [_note(what, note, below) for (what, _), note in [*notes.items()][:_NOTES_SHOWN]]
     for each in files:
-        for use in each.criteria:
-            add_use(uses, CriterionUse(use.criterion, use.applies, use.conversations, use.why))
-    return sorted(uses.values(), key=lambda use: use.criterion)
+        name = printable(each.path.removeprefix(below))
+        if not each.records and not each.not_read:
+            texts.append(f"{name}: the file holds nothing")
+    if joined := sum(each.joined for each in files):
+        texts.append(f"{counted(joined, 'event')} joined into conversations by their ids")
+    if len(notes) > _NOTES_SHOWN:
+        texts.append(f"... {len(notes) - _NOTES_SHOWN} more kinds of problems; --json has them")
+    lines = [line for text in texts for line in wrapped(text, width, " " * 4)]
+    yield from lines[:_NOTE_LINES]
+    if len(lines) > _NOTE_LINES:
+        yield "... --json has more"
 
 
-def _criteria(files: Sequence[FileInspection], width: int) -> Iterator[str]:
-    uses, tried = merged_uses(files), sum(each.tried for each in files)
-    if not uses:
+def _note(what: str, note: Noted, below: str) -> str:
+    place = note.source.removeprefix(below)
+    where = f"{place}, line {note.position}" if note.position else place
+    more = f"{note.count} times, first " if note.count > 1 else ""
+    return printable(f"{what}: {more}{where}: {note.message}", _LONGEST)
+
+
+def _examples(files: Sequence[FileInspection], width: int, most: int) -> Iterator[str]:
+    """Yields the first conversation, and the first case, in a few lines each."""
+    examples = [each.example for each in files if each.example]
+    logs = [example for example in examples if example["kind"] == "conversation"]
+    cases = [example for example in examples if example["kind"] != "conversation"]
+    for example in (*logs[:1], *cases[:1]):
+        version = f", {example['app_version']}" if example.get("app_version") else ""
+        yield cut(printable(f"example: {example['kind']} {example['id']}{version}"), width)
+        for who, said in example["lines"][:most]:
+            yield cut(printable(f"  {who}: {said}"), width)
+
+
+def _merged(uses: Iterable[CriterionUse]) -> dict[str, CriterionUse]:
+    """Returns what each criterion needs over all files: the least that it needs anywhere."""
+    merged: dict[str, CriterionUse] = {}
+    for use in uses:
+        add_use(merged, CriterionUse(use.criterion, use.applies, use.conversations, use.why))
+    return dict(sorted(merged.items()))
+
+
+def _criteria(files: Sequence[FileInspection], width: int, most: int) -> Iterator[str]:
+    """Yields the criteria that the files can feed; of those that eval cases would add, some."""
+    uses = _merged(use for each in files for use in each.criteria)
+    tried, cases = sum(each.tried for each in files), sum(each.cases for each in files)
+    of_cases = [
+        name
+        for name in _merged(use for each in files for use in each.case_criteria)
+        if name not in uses or uses[name].applies == "cases"
+    ]
+    if not tried and not cases:
         return
     which = "the first " if tried < sum(each.conversations for each in files) else ""
-    yield f"criteria, tried on {which}{counted(tried, 'conversation')}"
-    for applies, said in _SAID.items():
-        names = [
-            f"{use.criterion} ({use.conversations})"
-            if use.conversations < tried and applies != "cases"
-            else use.criterion
-            for use in uses
-            if use.applies == applies
-        ]
-        yield from wrapped(f"  {said}: {', '.join(names) or 'none'}", width, " " * 4)
-    reasons: dict[str, list[str]] = {}
-    for use in uses:
-        if use.applies == "no":
-            reasons.setdefault(use.why or "", []).append(use.criterion)
-    for why, names in reasons.items():
-        yield from wrapped(f"  no score: {', '.join(names)}: {printable(why)}", width, " " * 4)
+    yield "criteria" + (f", tried on {which}{counted(tried, 'conversation')}" if tried else "")
+    measured = [name for name in of_cases if not _is_judged(name)]
+    added = sorted((use.criterion for use in uses.values() if use.applies == "cases"), key=_is_judged)
+    for label, names in (
+        ("as they are", _used(uses.values(), "scored", tried)),
+        ("with a judge (--judge)", _used(uses.values(), "judge", tried)),
+        ("with these eval cases", measured),
+        ("with these eval cases and a judge", [name for name in of_cases if name not in measured]),
+        ("with eval cases (--eval_cases), too", [] if cases else added),
+    ):
+        most_of_it = min(most, _NAMES_SHOWN) if names is added else most
+        rest = f" and {len(names) - most_of_it} more" if len(names) > most_of_it else ""
+        if names:
+            yield from wrapped(f"  {label}: {', '.join(names[:most_of_it])}{rest}", width, " " * 4)
+
+
+def _used(uses: Iterable[CriterionUse], applies: Applies, tried: int) -> list[str]:
+    """Returns criteria with what they need, those of most conversations first."""
+    wanted = sorted((use for use in uses if use.applies == applies), key=lambda use: -use.conversations)
+    return [
+        f"{use.criterion} ({use.conversations})" if use.conversations < tried else use.criterion
+        for use in wanted
+    ]
+
+
+def _is_judged(name: str) -> bool:
+    kind = CRITERIA.get(name)  # none: a custom metric
+    return kind is not None and issubclass(kind, JudgedCriterion)
+
+
+def _next_step(files: Sequence[FileInspection], paths: Sequence[str], width: int) -> list[str]:
+    """Returns the command that these files are for, in lines that can be copied."""
+    agent = agent_folder(paths[0]) if len(paths) == 1 else None
+    logs = [each.path for each in files if each.conversations or each.joined]
+    cases = [each.path for each in files if each.cases and each.path not in logs]
+    configs = _with_note(files, ConfigInLogsError)
+    command = f"turnwise run --input {_paths(logs if cases or configs else paths)}"
+    if agent is not None:
+        command = f"turnwise run --input {_paths(paths)}"
+        if not agent.logs and agent.cases:
+            command = f"adk eval {_paths([*paths, agent.cases[0]])} && {command}"
+    elif logs or cases:
+        command = command if logs else "turnwise run --input RECORDINGS_OF_THE_CASES"
+        command += f" --eval_cases {_paths(cases)}" if cases else ""
+        command += f" --config {_paths(configs[:1])}" if configs else ""
+    elif _with_note(files, UnknownFormatError):
+        return _copied(f"next: turnwise inspect --suggest {_paths(paths)}", width)
+    else:
+        return []
+    return _copied(f"next: {command} --output out", width)
+
+
+def _with_note(files: Sequence[FileInspection], kind: type[ValueError]) -> list[str]:
+    return [each.path for each in files if any(note.what == kind.__name__ for note in each.not_read)]
+
+
+def _paths(paths: Sequence[str]) -> str:
+    shown = [printable(quote(path)) for path in paths[:_PATHS_SHOWN]]
+    return " ".join([*shown, "..."] if len(paths) > _PATHS_SHOWN else shown)
+
+
+def _copied(command: str, width: int) -> list[str]:
+    lines = wrap(command, width - 2, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return [*(f"{line} \\" for line in lines[:-1]), *lines[-1:]]
 
 
 class Suggestion(NamedTuple):

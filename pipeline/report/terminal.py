@@ -118,8 +118,7 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[Metric
     config = settings.judge.config
     kind = settings.judge.kind
     if kind.answer:
-        no_verdict = sum(row["no_score"] for row in rows if row["criterion"] == STATUS)
-        is_asked = settings.selection.judged or ((no_verdict or kind.is_judging) and settings.eval_cases)
+        is_asked = settings.selection.judged or (kind.is_judging and settings.eval_cases)
         return kind.note if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
     lines += _money_lines("cost", usage, config)
@@ -397,15 +396,21 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-REASONS_SHOWN = 3
+_REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
 _MOST_UNKNOWN = 5
 
 
 def version_table(
-    rows: Sequence[MetricsByAppVersionRow], criteria: Sequence[str], failures: dict[str, int]
+    rows: Sequence[MetricsByAppVersionRow],
+    criteria: Sequence[str],
+    failures: dict[str, int],
+    has_means: bool = True,
 ) -> str:
-    """Returns a table with one column an app version: the last ones by name, with a line about the others."""
+    """Returns a table with one column an app version: the last ones by name, with a line about the others.
+
+    Without means of criteria, the number of scores without a value still counts all criteria.
+    """
     every = versions_of(rows)
     versions, others = every[-_VERSIONS_SHOWN:], every[:-_VERSIONS_SHOWN]
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
@@ -421,7 +426,7 @@ def version_table(
     if any(_repeated(row) for row in status):
         lines.append(["pass^k, pass@k", *map(_repeats, status)])
     lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
-    for name in (name for name in criteria if name in measured):
+    for name in (name for name in criteria if has_means and name in measured):
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
     if criteria:
         lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
@@ -543,9 +548,9 @@ def balance_text(counts: RunCounts) -> str:
         if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
             lines.append(_with_step(kind, number))
     lines += _nameless(counts)
-    for name, numbers in (("failures", unexplained(counts)), ("findings", counts["findings"])):
+    for name, numbers in (("failures", _unexplained(counts)), ("findings", counts["findings"])):
         if numbers:
-            most = list(numbers.items())[:REASONS_SHOWN]
+            most = list(numbers.items())[:_REASONS_SHOWN]
             more = sum(numbers.values()) - sum(count for _, count in most)
             shown = [f"{count} {printable(reason, LONGEST_NAME)}" for reason, count in most] + (
                 [f"{more} others"] if more else []
@@ -557,44 +562,49 @@ def balance_text(counts: RunCounts) -> str:
 _OF_CASES = "parse_case: "
 _NEXT_STEPS = {
     "parse: CaseInLogsError": (
-        ("record holds", "records hold"), "eval cases: give them with --eval_cases (in Python: cases)",
+        ("record holds", "records hold"), " eval cases: give them with --eval_cases (in Python: cases)",
     ),
     "parse: ConfigInLogsError": (
-        ("record is", "records are"), "no log but a config: give it with --config (in Python: config)",
+        ("record is", "records are"), " no log but a config: give it with --config (in Python: config)",
     ),
     "parse: UnknownFormatError": (
-        ("record is", "records are"), "in no known format: try `turnwise inspect --suggest FILE`",
+        ("record is", "records are"), " in no known format: try `turnwise inspect --suggest FILE`",
     ),
     "parse_case: LogInCasesError": (
-        ("record", "records"), "of --eval_cases without an eval case: give logs with --input",
+        ("record", "records"), " of --eval_cases without an eval case: give logs with --input",
     ),
     "match: UnknownCaseError": (
-        ("conversation names an eval case", "conversations name eval cases"),
-        "not among those given: see failures-*, and add what is missing to --eval_cases",
+        ("conversation names an unknown eval case", "conversations name unknown eval cases"),
+        ": add it to --eval_cases, or mend the id",
     ),
     "match: AmbiguousCaseError": (
         ("conversation names a case", "conversations name cases"),
-        "that several sets have: state eval_set_id in the logs",
+        " that several sets have: state eval_set_id",
     ),
 }  # fmt: skip
 """Kind of failure -> what is said of one and of several, and the rest with the next step."""
 
 
-def unexplained(counts: RunCounts) -> dict[str, int]:
+def first_asked(counts: RunCounts) -> list[str]:
+    """Returns the kinds of failures of which a message says more than the report, the most frequent ones."""
+    said = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
+    return [kind for kind in counts["failures"] if not kind.endswith(said)][:_REASONS_SHOWN]
+
+
+def _unexplained(counts: RunCounts) -> dict[str, int]:
     """Returns the failures by kind of which the report says no next step, the most frequent first."""
     return {kind: number for kind, number in counts["failures"].items() if kind not in _NEXT_STEPS}
 
 
 def _with_step(kind: str, number: int) -> str:
     names, rest = _NEXT_STEPS[kind]
-    return f"{number} {names[number > 1]} {rest}"
+    return f"{number} {names[number > 1]}{rest}"
 
 
 def _nameless(counts: RunCounts) -> list[str]:
     number = counts.get("no_cases_given", 0)
     names = "conversation names an eval id" if number == 1 else "conversations name eval ids"
-    step = "but no cases were given: add --eval_cases (in Python: cases)"
-    return [f"{number} {names}, {step}"] if number else []
+    return [f"{number} {names}, but no cases were given: add --eval_cases"] if number else []
 
 
 def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> str:
@@ -677,7 +687,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     is_compared = figures.page is not None and figures.page.baseline is not None
     parts = [
         "\n".join(first_page_lines(figures.page, _WIDTH)) if figures.page else "",
-        version_table(rows, () if is_compared else settings.criteria_names, counts["failures_by_version"])
+        version_table(rows, settings.criteria_names, counts["failures_by_version"], not is_compared)
         if rows
         else "no conversation was scored",
         figures.difference,

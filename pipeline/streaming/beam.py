@@ -143,13 +143,13 @@ class _ArriveFn(CountingDoFn):
     def arrive(self, record: Record, event_time: float | None, published: float) -> Any:
         """Returns a record at its event time, or the failure of an oversized one."""
         if len(record.data) > self._limit:
-            return self.lose(record_failure("read", oversized_error(self._limit), record))
+            return self.reject(record_failure("read", oversized_error(self._limit), record))
         if event_time is None:
             event_time = self._time_of(record.data)
         time = published if event_time is None else event_time
         return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
 
-    def lose(self, failure: Failure) -> Any:
+    def reject(self, failure: Failure) -> Any:
         """Counts a rejected record and returns its failure for the tagged output."""
         self.count(_REJECTED)
         return beam.pvalue.TaggedOutput(FAILURES, failure)
@@ -166,11 +166,11 @@ class FileArrivalsFn(_ArriveFn):
         try:
             for record in read_records(file.path, self._limit):
                 if isinstance(record, Failure):
-                    yield self.lose(record)
+                    yield self.reject(record)
                 else:
                     yield self.arrive(record, None, file.last_updated_in_seconds)
         except Exception as error:
-            yield self.lose(unread_rest("read", error, file.path))
+            yield self.reject(unread_rest("read", error, file.path))
 
 
 class MessageArrivalsFn(_ArriveFn):

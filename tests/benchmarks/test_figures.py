@@ -125,5 +125,5 @@ def test_the_readme_states_the_recorded_throughput() -> None:
         pytest.skip("the throughput is not recorded yet")
     (ratios,) = (table for table in found.found.tables if table.title == "ratios")
     (row,) = (row for row in ratios.rows if str(row[0]).startswith("google-adk's parse, evaluate, save"))
-    stated = re.findall(r"throughput \(([\d.]+) times", PAGES["README.md"])
+    stated = re.findall(r"throughput: ([\d.]+) times", PAGES["README.md"])
     assert stated == [f"{row[1]:.1f}"], "README.md has another figure than benchmarks/figures.json"

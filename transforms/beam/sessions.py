@@ -209,7 +209,7 @@ ClosedLookup: TypeAlias = Callable[[str], ClosedSession | None]
 """Returns a session by its id that was closed before, in this process as well; None: there is none."""
 
 
-class LostConversation(NamedTuple):
+class RejectedConversation(NamedTuple):
     """A closed session without a conversation: the joined record, and the failures of its events."""
 
     record: Record
@@ -222,7 +222,7 @@ class Ignored(NamedTuple):
     receipts: tuple[Receipt, ...]
 
 
-RecordContent: TypeAlias = LoggedConversation | LostConversation | Failure | Ignored
+RecordContent: TypeAlias = LoggedConversation | RejectedConversation | Failure | Ignored
 """What there is in the records of a stream: each thing becomes an outcome in the end."""
 
 
@@ -307,21 +307,21 @@ class Sessions(msgspec.Struct, array_like=True):
 
     def joined(
         self, name: str, session: Session, rules: StreamRules, is_kept: bool = True
-    ) -> LoggedConversation | LostConversation:
+    ) -> LoggedConversation | RejectedConversation:
         """Joins a due session; returns the conversation, or the failures of its events.
 
         `is_kept`: its events are stored here for late ones; if not, `earlier` returns them from now on.
         """
         record = session.record(name, max(self.now, session.last_time))
-        content: LoggedConversation | LostConversation
+        content: LoggedConversation | RejectedConversation
         try:
             content = LoggedConversation(session.joined(name), record)
         except RAISED as error:
             # A later event may complete it under the same revision.
             failures = (record_failure("parse", error, event.record, name) for event in session.events())
-            content = LostConversation(record, tuple(failures))
+            content = RejectedConversation(record, tuple(failures))
         if is_kept:
-            self._keep(name, closed_session(record, isinstance(content, LostConversation)), rules)
+            self._keep(name, closed_session(record, isinstance(content, RejectedConversation)), rules)
         return content
 
     def named(
@@ -458,7 +458,7 @@ class _AssembleFn(_SessionsFn):
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         content = sessions.joined(name, session, self.rules)
         self.count("conversations")
-        if isinstance(content, LostConversation):
+        if isinstance(content, RejectedConversation):
             self.count("rejected_conversations")
         else:
             self.count("joined_entries", len(session.fresh))

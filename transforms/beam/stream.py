@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.scoring import JudgeFn, MeasuringDoFn
-from turnwise.transforms.beam.sessions import Ignored, LostConversation, RecordContent
+from turnwise.transforms.beam.sessions import Ignored, RecordContent, RejectedConversation
 from turnwise.transforms.beam.steps import EVENTS, GROUPED, CountingDoFn, InspectedDoFn, ParsingDoFn
 from turnwise.transforms.beam.windows import (
     RecordOutcome,
@@ -51,11 +51,11 @@ class _Outcomes:
     def rejected(self, failure: Failure) -> Any:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run_id))
 
-    def other(self, content: Failure | LostConversation | Ignored) -> Any:
+    def other(self, content: Failure | RejectedConversation | Ignored) -> Any:
         """Returns the outcome of what is no conversation."""
         if isinstance(content, Failure):
             return self.rejected(content)
-        if isinstance(content, LostConversation):
+        if isinstance(content, RejectedConversation):
             return TaggedOutput(OUTCOMES, rejected_outcome(content.record, content.failures, self._run_id))
         return TaggedOutput(OUTCOMES, ignored_outcome(content.receipts))
 

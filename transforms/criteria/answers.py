@@ -164,8 +164,8 @@ class GroundingScore(OfAnswer):
     """The engine's own score of an answer, 0..1; without one, the mean over the scored claims.
 
     Claims that need no check are excluded; the details hold the scores of all others. Not applicable to a
-    skipped answer, nor to one whose claims need no check, nor to one without a score (no score if there is a
-    threshold). With a threshold, the CES result gets a
+    skipped answer, nor to one whose claims need no check, nor where the engine scored nothing (no score if
+    there is a threshold). With a threshold, the CES result gets a
     `hallucinationResult` by it.
 
     When to use: Answers of Discovery Engine with grounding scores.

@@ -17,12 +17,12 @@ from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, field_validator
 from pydantic_core import from_json, to_json
 
-from turnwise.schemas.config import PromptGeneration
+from turnwise.schemas.config import STATUS, PromptGeneration
 from turnwise.schemas.conversation import ToolCall, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
-from turnwise.transforms.effects.changes import call_text, clipped_value, value_text
+from turnwise.transforms.effects.changes import call_text, clipped_value, told_apart, value_text
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
 from turnwise.transforms.judging.prompts import Section, fill_task, judge_statements, share_score
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
@@ -48,6 +48,8 @@ def _fault(kind: object) -> str | None:
         return f"{', '.join(fields)}: write ClassVar in the annotation, or no annotation"
     if not hasattr(kind, "name"):
         return "it has no name"
+    if kind.name == STATUS:
+        return f"{STATUS} stands for the verdicts, and no criterion can have this name"
     missing = _missing(kind)
     return f"it lacks {', '.join(missing)}" if missing else attribute_fault(kind)
 
@@ -156,8 +158,8 @@ class Criterion(BaseModel, ABC):
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Sums up the turns of one conversation; None if no turn was scored at all.
 
-        The mean over the scored turns, made as google-adk makes it. While a turn is
-        no_score, a mean that passes is no verdict.
+        The mean over the scored turns, made as google-adk makes it. While a turn has no score, a mean that
+        passes has no outcome.
         """
         if not turns:
             return None
@@ -183,7 +185,7 @@ class Criterion(BaseModel, ABC):
     def gated(self, score: Score) -> Score:
         """Sets the outcome of a score that has none yet, by the criterion's threshold.
 
-        A value that is not finite (a broken clock in the log) leaves the score without a score.
+        A value that is not finite (a broken clock in the log) leaves the score without a value.
         """
         value, threshold = score.value, self.threshold
         if value is None:
@@ -512,7 +514,7 @@ def _wrong(method: str, returned: object, needed: str, before: str = "") -> Type
 
 
 class CustomMetric(MeasuredCriterion):
-    """Unscored in every conversation, because its function requires google-adk's classes and is not run.
+    """No score in any conversation, because its function requires google-adk's classes and is not run.
 
     Attributes:
         name: Name in the config.
@@ -555,6 +557,9 @@ def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[
         seen = {normalize("NFKC", text) for text in _call_texts(first, form)}
         if seen.isdisjoint([normalize("NFKC", text) for text in _call_texts(second, form)]):
             return calls_text(first, form), calls_text(second, form)
+        if len(first) == len(second) == 1 and first[0].args != second[0].args:
+            one, other = told_apart(first[0].args, second[0].args)
+            return f"{first[0].name}({one})", f"{second[0].name}({other})"
     return calls_text(first), calls_text(second)
 
 

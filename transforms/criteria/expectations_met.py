@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.effects.changes import call_text, told_apart, value_text
 from turnwise.transforms.effects.equivalence import SpokenText
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
@@ -96,10 +96,13 @@ def _wanted(expectation: Expectation) -> ToolCall | ToolResponse | JsonValue:
 
 
 def _value_text(value: ToolCall | ToolResponse | JsonValue) -> str | None:
+    return None if value is None else value_text(_plain(value))
+
+
+def _plain(value: ToolCall | ToolResponse | JsonValue) -> JsonValue:
     if isinstance(value, ToolResponse):
         return f"{value.name}: {value_text(value.response)}"
-    value = call_text(value) if isinstance(value, ToolCall) else value
-    return None if value is None else value_text(value)
+    return call_text(value) if isinstance(value, ToolCall) else value
 
 
 def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
@@ -110,6 +113,8 @@ def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
         if outcome.outcome != "FAIL" or expectation is None:
             continue
         wanted, observed = _value_text(_wanted(expectation)), _value_text(outcome.observed)
+        if wanted and observed:
+            wanted, observed = told_apart(_plain(_wanted(expectation)), _plain(outcome.observed))
         if expectation.kind == "agent_response":
             instead = f"said instead: “{observed}”" if observed else "the agent said nothing"
             failed.append(f"“{wanted}” was not said, {instead}")

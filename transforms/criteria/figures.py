@@ -106,7 +106,7 @@ class ToolCallCount(Figure):
 
 
 class InferenceCallCount(Figure):
-    """Number of model calls in a turn; no score if not logged; none if there is a threshold.
+    """Number of model calls in a turn; n/a if not logged, no score if there is a threshold.
 
     When to use: Limit or compare how often the model is called.
     """
@@ -125,7 +125,7 @@ class InferenceCallCount(Figure):
 class TokenUsage(Figure):
     """Tokens of a turn's model calls, input plus output.
 
-    No score if not reported; no score if there is a threshold.
+    N/a if not reported; no score if there is a threshold.
 
     When to use: Limit or compare the cost of a turn.
 
@@ -184,7 +184,7 @@ class Latency(Figure):
 class TurnLatency(Latency):
     """Seconds from the user's message to the end of the turn.
 
-    No score without logged times (no score if there is a threshold), nor for a turn that the agent opened
+    N/a without logged times (no score if there is a threshold), and for a turn that the agent opened
     with zero latency.
 
     When to use: Measure how long users wait.
@@ -233,7 +233,7 @@ class InvocationDuration(Latency):
 class ToolCallLatency(Figure):
     """Seconds of every timed tool call; one score a call, labelled with the tool.
 
-    With a threshold, calls without a logged time leaves their turn without a score.
+    With a threshold, calls without a logged time leave their turn without a score.
 
     When to use: Find slow tools.
     """

@@ -14,6 +14,7 @@ from turnwise.transforms.criteria.base import (
     turn_mismatch,
     words_text,
 )
+from turnwise.transforms.effects.changes import told_apart
 from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote
 from turnwise.transforms.judging.prompts import JudgedSection, ReasonedReply, Section, reply_score
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
@@ -67,6 +68,8 @@ class ResponseMatch(ComparesTurns):
         if pair is None or pair.expected is None or pair.actual is None:
             return why
         expected, said = self._texts(pair.expected, pair.actual)
+        if expected.strip() and said.strip():
+            expected, said = told_apart(expected, said)
         return f"{why} Expected: {words_text(expected)}; said: {words_text(said)}."
 
     def _texts(self, expected: ExpectedTurn, actual: Turn) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from turnwise.transforms.effects.changes import (
     open_pairs,
     summary,
     texts,
-    value_text,
+    told_apart,
     wrong_details,
 )
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent
@@ -466,7 +466,8 @@ class FinalState(MeasuredCriterion, LeavesOpen):
         share = (matched + len(pairs)) / total
         explanation = "The state is as expected."
         if differing:
-            first = [f"{p} is {value_text(a)} instead of {value_text(w)}" for p, w, a in differing[:_SHOWN]]
+            texts = [(path, *told_apart(actual, want)) for path, want, actual in differing[:_SHOWN]]
+            first = [f"{path} is {actual} instead of {want}" for path, actual, want in texts]
             more = f", and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
             explanation = f"{', '.join(first)}{more}."
         if pairs:

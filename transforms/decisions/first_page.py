@@ -16,7 +16,13 @@ from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.figures import RecordedReward
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.decisions.comparison.sentences import amount, counted, decimals, rounded
+from turnwise.transforms.decisions.comparison.sentences import (
+    amount,
+    counted,
+    decimals,
+    outcome_noun,
+    rounded,
+)
 from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_READ, to_read
 
@@ -230,8 +236,7 @@ def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     a, b = short_name(found.a.name), short_name(found.b.name)
     missing, details = own.missing, []
     if missing is not None and missing.changes_the_word:
-        thing = "verdict" if own.criterion == STATUS else "score"
-        text = f"{missing.missing_a} of {a} and {missing.missing_b} of {b} have no {thing}"
+        text = f"{missing.missing_a} of {a} and {missing.missing_b} of {b} have no {outcome_noun(own)}"
         worst, best = missing.worst_for_b, missing.best_for_b
         if worst is None or best is None:
             details.append(f"{text}, and nothing bounds what they would be.")

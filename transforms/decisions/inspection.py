@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.config import MappingConfig, named_keys
-from turnwise.schemas.conversation import Conversation, Expectation, Record, Rubric, ToolCall, ToolResponse
+from turnwise.schemas.conversation import (
+    Conversation,
+    Expectation,
+    Record,
+    Rubric,
+    ToolCall,
+    ToolResponse,
+    Turn,
+)
 from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Noted
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Failure
@@ -18,7 +26,7 @@ from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
 from turnwise.transforms.judging.ask import NoJudge
 from turnwise.transforms.matching.calls import pair_responses
-from turnwise.transforms.matching.sample import Sample, inline_case, recorded_case
+from turnwise.transforms.matching.sample import Sample, inline_case, played_case, recorded_case
 from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open_pairs
 from turnwise.transforms.scoring.selection import Criteria
 
@@ -188,7 +196,7 @@ def _quoted(key: str) -> str:
 MOST_KINDS = 20
 """Number of different messages that are kept of a file."""
 _REST = "others"
-_TRIED, _TRIED_WITH_CASES = 50, 3
+_TRIED, _TRIED_WITH_CASES, _TRIED_CASES = 50, 3, 20
 
 
 class FileCollector:
@@ -198,6 +206,7 @@ class FileCollector:
         self.inspection = FileInspection(path)
         self._criteria = criteria
         self._uses: dict[str, CriterionUse] = {}
+        self._uses_of_cases: dict[str, CriterionUse] = {}
 
     def add_record(self, read: ReadRecord) -> None:
         """Adds what a record holds; an event counts as joined, its conversation comes later."""
@@ -212,6 +221,10 @@ class FileCollector:
             elif isinstance(one, FoundCase):
                 found.cases += 1
                 found.example = found.example or _case_example(one.case)
+                if found.cases <= _TRIED_CASES:
+                    for name, trial in try_case(one.case, one.record, self._criteria).items():
+                        add_use(self._uses_of_cases, CriterionUse(name, trial.applies, 1, trial.why))
+                    found.case_criteria = list(self._uses_of_cases.values())
             else:
                 self.add_conversation(one)
 
@@ -321,6 +334,17 @@ def try_criteria(
             if trial.applies != "no":
                 trials[name] = Trial("cases", trials[name].why)
     return trials
+
+
+def try_case(case: EvalCase, record: Record, criteria: Sequence[Criterion]) -> dict[str, Trial]:
+    """Returns the criteria that score a conversation which meets a case, and would not without the case."""
+    played = played_case(case)
+    played.turns = played.turns or [Turn(user=_STATEMENT, agent=_STATEMENT, tool_calls=case.actions or [])]
+    played.state = played.state or case.final_session_state
+    alone = asyncio.run(_trials(Sample(played, None, record), criteria))
+    left = [criterion for criterion in criteria if alone[criterion.name].applies == "no"]
+    trials = asyncio.run(_trials(Sample(played, case, record), left))
+    return {name: Trial("cases", alone[name].why) for name, trial in trials.items() if trial.applies != "no"}
 
 
 async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Trial]:

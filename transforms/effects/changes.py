@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain
 from math import isfinite
 from typing import Literal, NamedTuple
+from unicodedata import normalize
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -521,7 +522,7 @@ def match_changes(work: Changes, catalog: ToolCatalog, compare: ArgumentComparis
 # Renders calls and their differences as text for explanations and details.
 
 MOST_LISTED = 50
-_LONGEST_VALUE = 160
+_LONGEST_VALUE, _LONGEST_APART, _LONGEST_HEAD = 160, 70, 30
 _SHOWN = 3
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -540,9 +541,49 @@ def value_text(value: JsonValue) -> str:
     return clipped_value(single_spaced(text, _LONGEST_VALUE))
 
 
-def clipped_value(text: str) -> str:
-    """Returns the first 160 characters of a text, with a mark if it is longer."""
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+def clipped_value(text: str, longest: int = _LONGEST_VALUE) -> str:
+    """Returns the first 160 characters of a text, or fewer, with a mark if it is longer."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
+    """Returns the texts of two values in one line each; where these look alike, JSON of where they differ.
+
+    What still looks alike there, such as two spellings of an accent, is escaped.
+    """
+    texts = value_text(first), value_text(second)
+    if "" not in texts and _look(texts[0]) != _look(texts[1]):
+        return texts
+    spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
+    start = _common(*spelt)
+    rest = [text[start:] for text in spelt]
+    end = _common(rest[0][::-1], rest[1][::-1])
+    if rest == ["", ""]:
+        return texts
+    head = spelt[0][:start]
+    head = head if start <= _LONGEST_HEAD else f"…{head[-_LONGEST_HEAD:]}"
+    middles = [text[: len(text) - end] for text in rest]
+    if _look(spelt[0]) == _look(spelt[1]):
+        middles = ["".join(map(_escaped, middle)) for middle in middles]
+    one, other = (
+        clipped_value(f"{head}{middle}{text[len(text) - end :]}", _LONGEST_APART)
+        for middle, text in zip(middles, rest, strict=True)
+    )
+    return one, other
+
+
+def _common(first: str, second: str) -> int:
+    """Returns with how many equal characters two texts begin."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
+def _look(text: str) -> str:
+    return " ".join(normalize("NFKC", text).split())
+
+
+def _escaped(char: str) -> str:
+    return json.dumps(char)[1:-1] if not char.isascii() else "\\u0020" if char == " " else char
 
 
 def call_text(call: ToolCall) -> str:
@@ -628,8 +669,9 @@ def summary(
     wrong = [""] * len(matching.wrong)
     for i, (want, made) in enumerate(matching.wrong[:_SHOWN]):
         values = (
-            f"{d.parameter} is {value_text(d.actual)} instead of {value_text(d.expected)}"
+            f"{d.parameter} is {actual} instead of {expected}"
             for d in compare.differences(want.call, made.call)
+            for actual, expected in [told_apart(d.actual, d.expected)]
         )
         wrong[i] = f"{made.call.name}: {', '.join(values)}"
     heads = {"Missing": matching.missing, "Not expected": matching.extra}

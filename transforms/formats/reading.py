@@ -248,8 +248,10 @@ class CaseReader:
         name = recognise(value)
         value = without_nulls(value)
         read = FORMATS[name].read_cases
-        if read is None:
+        if read is None and FORMATS[name].is_log:
             raise LogInCasesError(f"a record of the format {name} holds no eval case; logs go to --input")
+        if read is None:
+            raise ValueError(f"a record of the format {name} holds no eval case")
         return read(value, record, ReadSettings(self.config))
 
 

@@ -178,7 +178,7 @@ class Tally(Struct):
         variance = self.variance
         return None if variance is None else sqrt(variance)
 
-    def mean_if_no_score(self, value: float) -> float | None:
+    def mean_if_missing(self, value: float) -> float | None:
         """Mean if everything without a score had this value; None if there is nothing at all."""
         count = self.scored + self.no_score
         return (self.total + _whole(value) * self.no_score) / (count * ONE) if count else None

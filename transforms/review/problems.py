@@ -1,12 +1,10 @@
 """Finds what is wrong with a scored conversation: failed criteria, destructive calls, no verdict."""
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import NamedTuple
-from unicodedata import normalize
 
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
@@ -17,7 +15,7 @@ from turnwise.transforms.criteria.base import Criterion, why_unpaired
 from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
-from turnwise.transforms.effects.changes import call_text, comparison_cost, value_text
+from turnwise.transforms.effects.changes import call_text, comparison_cost, told_apart
 from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference
 from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
@@ -186,7 +184,7 @@ _DECIMALS = 3
 
 
 def severity_of(problems: Sequence[ReviewProblem]) -> float:
-    """Returns the severity of a conversation; 0: it has no problem.
+    """Returns the severity of a conversation as a number; 0: it has no problem.
 
     Each kind adds weight * (1 - 1/2 * product of (1 - gap/2) over its problems), which lies between half the
     weight and the weight. The half of each weight is more than all lower kinds together, so that a worse kind
@@ -195,13 +193,13 @@ def severity_of(problems: Sequence[ReviewProblem]) -> float:
     Args:
         problems: The problems, those of a kind together.
     """
-    severity_score = 0.0
+    severity = 0.0
     for term, group in groupby(problems, key=lambda problem: problem.term):
         missed = 1.0
         for problem in group:
             missed *= 1.0 - problem.gap / 2
-        severity_score += SEVERITY_WEIGHTS[term] * (1.0 - missed / 2)
-    return round(severity_score, _DECIMALS)
+        severity += SEVERITY_WEIGHTS[term] * (1.0 - missed / 2)
+    return round(severity, _DECIMALS)
 
 
 # Finds calls that may have destroyed something: nothing says that they were expected, or what they do.
@@ -307,7 +305,6 @@ def _not_equal(made: list[ToolCall], wanted: Iterable[ToolCall], effects: CallEf
 
 # Says what is wrong with the calls of a turn or a conversation, by its first difference.
 
-_LONGEST = 70
 _MISSING, _WRONG, _EXTRA = "missing", "wrong arguments", "not expected"
 
 
@@ -365,24 +362,9 @@ def _differing(tool: str, differences: Sequence[Difference]) -> str:
     parts = [
         f"{d.parameter} is {actual} instead of {expected}"
         for d in differences
-        for actual, expected in [_told_apart(d.actual, d.expected)]
+        for actual, expected in [told_apart(d.actual, d.expected)]
     ]
     return f"{tool}: {', '.join(parts)}" if parts else ""
-
-
-def _told_apart(actual: JsonValue, expected: JsonValue) -> tuple[str, str]:
-    """Returns the texts of two values; as JSON, or in ASCII alone, if their plain texts are alike."""
-    texts = value_text(actual), value_text(expected)
-    if "" in texts or normalize("NFKC", texts[0]) == normalize("NFKC", texts[1]):
-        first, second = _json(actual, False), _json(expected, False)
-        is_seen = normalize("NFKC", first) != normalize("NFKC", second)
-        texts = (first, second) if is_seen else (_json(actual, True), _json(expected, True))
-    return texts
-
-
-def _json(value: JsonValue, is_ascii: bool) -> str:
-    text = json.dumps(value, ensure_ascii=is_ascii, default=repr)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _exact_differences(want: ToolCall, made: ToolCall) -> list[Difference]:
@@ -541,7 +523,7 @@ def to_read(
     The worst of every problem type come first, then the second ones, and so on; each time by severity.
 
     Args:
-        rows: Conversations, in any order; those of severity 0 are not chosen.
+        rows: Conversations, in any order; those without a problem are not chosen.
         most: Number of conversations at most.
         of_a_type: Number of conversations of one problem type at most.
     """

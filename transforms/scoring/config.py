@@ -86,6 +86,10 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
 
 
 def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
+    if name == STATUS:
+        raise ConfigError(
+            f"config: criteria.{name}: it stands for the verdicts, and no criterion can have this name"
+        )
     if name in config.custom_metrics:  # in place of any other criterion of its name, as in google-adk
         function = config.custom_metrics[name].code_config.name
         threshold = value.get("threshold") if isinstance(value, dict) else value

@@ -165,7 +165,6 @@ def verdict_of(criterion: Criterion, score: Score | None) -> JudgeVerdict | None
 
 JudgeOnce: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | None]]
 """Scores one turn, or one conversation, by a criterion and a judge."""
-UNDECIDED = "gives no verdict"
 
 
 class Member(Struct, frozen=True):
@@ -186,7 +185,7 @@ class Member(Struct, frozen=True):
     @property
     def reason(self) -> str:
         """Why it has no verdict."""
-        return (self.score.reason if self.score else None) or UNDECIDED
+        return (self.score.reason if self.score else None) or "gives no verdict"
 
     def detail(self) -> JsonObject:
         """Returns what the details of a score say of it."""

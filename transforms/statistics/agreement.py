@@ -254,12 +254,12 @@ def clustered_share(values: Numbers, clusters: CaseCodes, weights: Numbers | Non
     total = float(weights.sum())
     value = float((weights * values).sum()) / total
     most = effective_size(weights)
-    of_type = np.bincount(clusters, weights)
-    of_type = of_type[of_type > 0]
-    if len(of_type) == len(values) and most > len(values) - 1e-9:
+    of_cluster = np.bincount(clusters, weights)
+    of_cluster = of_cluster[of_cluster > 0]
+    if len(of_cluster) == len(values) and most > len(values) - 1e-9:
         return EffectiveShare(value, float(len(values)))
     variance = clustered_variance(weights * (values - value) / total, clusters)
-    groups = total**2 / float((of_type**2).sum())
+    groups = total**2 / float((of_cluster**2).sum())
     return EffectiveShare(
         value, min(most, value * (1 - value) / variance) if variance > 1e-15 else min(most, groups)
     )

@@ -84,7 +84,7 @@ class _Kept:
     def add(self, scored: ScoredConversation) -> None:
         self.scored = scored
 
-    def lose(self, sample: Sample, error: BaseException) -> None:
+    def reject(self, sample: Sample, error: BaseException) -> None:
         raise error
 
 

@@ -88,7 +88,7 @@ def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
     return counts
 
 
-def loss_counts(outcome: RecordOutcome) -> Counter[str]:
+def rejected_counts(outcome: RecordOutcome) -> Counter[str]:
     """Returns what a record without a conversation adds to the counts."""
     counts = _failure_counts(outcome.failures)
     for row in outcome.failures:

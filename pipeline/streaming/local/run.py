@@ -207,7 +207,8 @@ class Snapshot(Struct, frozen=True):
         backlog: Records or bytes that wait at the source; None: unknown.
         asking: Judge calls in flight.
         rows: Metrics by app version of the newest window.
-        failures: App version -> number of failures, of which `rejected` is the sum.
+        failures: App version -> number of failures.
+        failure_count: Number of all failures: rejected records and conversations, and criteria that raised.
     """
 
     seconds: float
@@ -219,7 +220,7 @@ class Snapshot(Struct, frozen=True):
     asking: int
     rows: Sequence[MetricsByAppVersionRow]
     failures: dict[str, int]
-    rejected: int
+    failure_count: int
 
 
 def view(shot: Snapshot, criteria: Sequence[str]) -> list[str]:
@@ -229,7 +230,7 @@ def view(shot: Snapshot, criteria: Sequence[str]) -> list[str]:
     lines = [
         f"turnwise stream   {clock}   ctrl-c: stop",
         f"{shot.rates[0]:,.1f} conversations/s, {shot.rates[1]:,.1f} turns/s; {shot.scored:,} results, "
-        f"{shot.rejected:,} rejected",
+        f"{shot.failure_count:,} failures",
         f"in flight {shot.waiting - shot.held:,}, in open sessions {shot.held:,}{backlog}; "
         f"judge calls in flight {shot.asking:,}",
     ]
@@ -301,5 +302,5 @@ class LiveView:
             asking=JUDGING.asking,
             rows=self._runtime.metrics.window_rows(),
             failures=counts["failures_by_version"],
-            rejected=sum(counts["failures"].values()),
+            failure_count=sum(counts["failures"].values()),
         )

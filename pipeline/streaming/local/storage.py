@@ -25,8 +25,8 @@ from turnwise.pipeline.streaming.local.counts import (
     InFlightRecords,
     Place,
     WindowSums,
-    loss_counts,
     outcome_counts,
+    rejected_counts,
 )
 from turnwise.pipeline.streaming.local.database import (
     TABLES,
@@ -187,7 +187,7 @@ class StreamStorage:
         contribution = outcome.contribution
         if contribution is None:
             if outcome.failures:
-                self._store_loss(outcome)
+                self._store_rejected(outcome)
             return
         result = outcome.results[0]["name"] if outcome.results else None
         known = self.conversations.known(contribution.name, result)
@@ -224,16 +224,16 @@ class StreamStorage:
         if digest == contribution.digest:
             self.counts["repeated"] += 1
         elif digest is not None:
-            self._store_loss(too_late(outcome, self.meta("run_id", "")))
+            self._store_rejected(too_late(outcome, self.meta("run_id", "")))
         return digest is not None
 
-    def _store_loss(self, rejected: RecordOutcome) -> None:
+    def _store_rejected(self, rejected: RecordOutcome) -> None:
         """Stores what is rejected for the first time; a source may return its records again."""
         parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in rejected.receipts]
         insert = "INSERT OR IGNORE INTO rejected VALUES (?, ?, ?, ?)"
         new = sum(self._connection.execute(insert, part).rowcount for part in parts)
         if new > 0 or not parts:
-            self.counts.update(loss_counts(rejected))
+            self.counts.update(rejected_counts(rejected))
             self._segments.append("failures", [dict(row) for row in rejected.failures])
             if self.service is not None:
                 self._change(outcome_change(rejected, self.meta("run_id", "")))

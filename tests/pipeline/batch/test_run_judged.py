@@ -201,7 +201,7 @@ def test_many_conversations_wait_in_order_and_within_the_limit(run, server):
     assert [row["conversation_id"] for row in turn_scores(done)] == [f"c{i}" for i in range(120)]
 
 
-def test_without_a_judge_the_run_says_how_to_get_one(run, server):
+def test_without_a_judge_the_run_says_how_to_get_one_where_a_criterion_asks(run, server, tmp_path):
     done = run(2, "--judge", "none")
     assert "judge: none, so judged criteria have no score; set GOOGLE_API_KEY" in done.out
     assert {row["reason"] for row in turn_scores(done)} == {NO_JUDGE}
@@ -210,6 +210,10 @@ def test_without_a_judge_the_run_says_how_to_get_one(run, server):
     unknown = {"voted": 0, "flipped": None, "flip_rate": None}
     judge = {"backend": "none", "sample_rate": 1.0, "not_applicable": {}, "flips": {MATCH: unknown}}
     assert done.document("run.json")["judge"] == judge
+    (tmp_path / "cases.jsonl").write_text('{"eval_id": "e", "turns": [{"user": "Hi", "response": "Ho"}]}')
+    options = ("--judge", "none", "--eval_cases", tmp_path / "cases.jsonl")
+    measured = run(2, *options, criteria={"tool_call_count_v1": {}}, name="measured")
+    assert measured.document("run.json")["counts"]["results"] == 2 and "KEY" not in measured.out
 
 
 def test_verdicts_that_flip_are_counted_from_the_cache_too(run, server, tmp_path):

@@ -17,7 +17,8 @@ from tests.tables import file_of, files_of
 from turnwise.pipeline.io.terminal import columns
 from turnwise.pipeline.report.terminal import reading_text
 from turnwise.schemas.rows import TABLES, avro_schema, json_columns
-from turnwise.transforms.review.problems import to_read
+from turnwise.transforms.decisions.first_page import listed
+from turnwise.transforms.review.problems import reading_key, to_read
 
 SCORE_KEYS = [
     *("run_id", "conversation_id", "eval_id", "app_version", "turn_index", "criterion", "value", "outcome"),
@@ -261,12 +262,21 @@ def test_keys_of_scores_are_unique_and_stable(judged, turnwise, sample_arguments
     assert changed == {"response_match_score"}
 
 
-def test_the_first_three_are_shown_and_ten_are_in_the_run_file(judged):
-    rows = to_read(judged.rows("conversations"))
+def test_ten_are_in_the_run_file_and_three_regressions_are_shown(judged):
+    everything = judged.rows("conversations")
+    rows = to_read(everything)
     named = judged.document("run.json")["to_read"]
     assert [one["conversation_id"] for one in named] == [row["conversation_id"] for row in rows]
     assert len(named) == 10 and max(Counter(row["problem_type"] for row in rows).values()) <= 3
-    assert reading_text(rows) in judged.out and "read first:" in judged.out
+    lines = judged.out.split("read first:\n")[1].split("\n\n")[0].splitlines()
+    by_name = {row["conversation_id"].rsplit("/", 1)[-1]: row for row in everything}
+    shown = [by_name[line.split()[0]] for line in lines]
+    v1 = [row for row in everything if (row["app_version"] or "").endswith("/v1")]
+    before = {row["eval_id"]: row["verdict"] for row in v1}
+    assert len(shown) == 3 and shown == sorted(shown, key=reading_key)
+    for line, row in zip(lines, shown, strict=True):
+        assert (before[row["eval_id"]], row["verdict"]) == ("PASS", "FAIL")
+        assert row["app_version"].endswith("/v2") and " (v2): " + row["why"][:60] in line
 
 
 def test_no_transcripts_leaves_no_words(turnwise, tmp_path):
@@ -285,7 +295,7 @@ def test_lines_of_what_to_read_have_at_most_110_columns_and_no_control_character
         "conversation_id": "c/" + "é" * 90,
         "why": why,
     }
-    text = reading_text([{**row, "app_version": "a/v1"}] * 5)
+    text = reading_text(listed([{**row, "app_version": "a/v1"}] * 5))
     lines = text.split("\n")
     assert len(lines) == 5 and all(columns(line) <= 110 for line in lines)
     assert "\x1b" not in text and "\u202e" not in text

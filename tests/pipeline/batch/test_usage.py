@@ -75,6 +75,7 @@ def refused(turnwise, tmp_path):
         (["--max_record_mb=inf"], ["--max_record_mb"]),
         (["--output_format=xml"], ["--output_format", "xml"]),
         (["--fail_on", "tool_trajectory"], ["--fail_on tool_trajectory", "tool_trajectory_avg_score"]),
+        (["--fail_on", "evaluation_status"], ["it can be verdict, tool_trajectory_avg_score, "]),
         (["--fail_on", "turn_latency"], ["--fail_on turn_latency", "no threshold"]),
         (["--eval_cases", "no/such/file.json"], ["no/such/file.json", "no such file"]),
         (["--eval_cases", ""], ["--eval_cases", "an empty path"]),

@@ -547,7 +547,7 @@ def test_errors_of_a_criterion_do_not_pass(scored, compared, tmp_path):
     )
     for fail_on in ("worse", "not_noninferior"):
         status, text, errors = compared(one, other, "--format", "json", "--fail_on", fail_on)
-        assert status == 1 and "raises_on_never: inconclusive" in errors
+        assert status == 1 and "raises_on_never: v2 against v1 is inconclusive" in errors
     found = criterion(text, "raises_on_never")
     assert (found["missing"]["missing_a"], found["missing"]["missing_b"]) == (0, 150)
     reasons = {flip["reason"] for flip in json.loads(text)["flips"] if flip["criterion"] == "raises_on_never"}

@@ -172,6 +172,7 @@ BROKEN = {
             "name = 5": "name is 5; a name is a text without spaces",
         }.items()
     },
+    "class A(Whole):\n    name = 'verdict'": "A cannot be used as criterion: verdict stands for the verdicts",
     "class A(Whole):\n    name: str = 'a'": "A cannot be used as criterion: it has no name of its own",
     "class A(Whole):\n    name = 'a'\n    gate: str = 'at_most'": "gate: write ClassVar in the annotation",
     "register_format(Format(name=5, help='x' * 400, recognises=bool))": (

@@ -181,7 +181,7 @@ def test_a_criterion_without_a_value_here_is_no_pass(write_run, gate):
     for name, raised in (("absent", []), ("raised", lines)):
         run = write_run(name, NEWER, half, raised, config=rules(rule), counts={})
         status, _, err = gate(run, "--baseline", base)
-        assert status == 1 and "no verdict: 0 in the baseline, 30 here" in err, err
+        assert status == 1 and "no score: 0 in the baseline, 30 here" in err, err
     most = [score(f"c{i}", P, app_version="v2") for i in range(59)]
     near = write_run("near", NEWER, most, config=rules({**rule, "margin": 0.2}))
     assert gate(near, "--baseline", base)[0] == 0, "one that fails would not be too many"

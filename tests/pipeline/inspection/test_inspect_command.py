@@ -125,6 +125,7 @@ def test_which_criteria_would_score_it_and_why_others_would_not(tmp_path, inspec
     assert by_name["tool_trajectory_avg_score"] == ("cases", "needs expected calls")
     assert by_name["scenario_rubrics"][0] == by_name["tool_effects_v1"][0] == "cases"
     assert by_name["token_usage_v1"] == ("no", "needs logged tokens")
+    assert found["files"][0]["case_criteria"] == []
     assert by_name["citation_recall"] == ("no", "needs answers of a search engine with citations")
 
 
@@ -160,7 +161,37 @@ def test_the_table_fits_the_terminal_and_says_what_is_not_looked_at(tmp_path, ca
     out = capsys.readouterr().out
     assert max(map(columns, out.splitlines())) <= 80
     assert out.startswith(f"below {tmp_path}"[:79].rstrip("/"))
-    assert "not looked at, by their names" in out and "not read: line 2" in out and "total" in out
+    assert "not looked at, by their names" in out and ", line 2: EOF" in out and "total" in out
+
+
+def test_the_screen_says_what_the_files_can_feed_and_what_to_run_next(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+
+    def shown(*paths: str) -> str:
+        main(["inspect", *paths])
+        text = capsys.readouterr().out
+        assert len(text.splitlines()) <= 40 and "search engine" not in text
+        return " ".join(text.replace("\\\n", " ").split())
+
+    lines(Path("log.jsonl"), LOG)
+    lines(Path("cases.jsonl"), CASE)
+    text = shown("log.jsonl")
+    assert "with eval cases (--eval_cases), too: expectations_met" in text and "rubric" not in text
+    assert text.endswith("next: turnwise run --input log.jsonl --output out")
+    text = shown("cases.jsonl")
+    assert "with these eval cases: response_match_score, tool_effects_v1" not in text
+    assert "with these eval cases: response_match_score with these eval cases and a judge:" in text
+    assert "run --input RECORDINGS_OF_THE_CASES --eval_cases cases.jsonl --output out" in text
+    lines(Path("config.json"), {"criteria": {}})
+    text = shown(".")
+    assert "config.json, line 1: a config of criteria, no log; give it with --config" in text
+    assert "--input ./log.jsonl --eval_cases ./cases.jsonl --config ./config.json --output out" in text
+    lines(Path("foo.json"), {"foo": 1})
+    assert shown("foo.json").endswith("next: turnwise inspect --suggest foo.json")
+    for number in range(30):
+        lines(Path(f"{'long' * 20}-{number}.jsonl"), LOG | {"turns": [TURN] * 9}, CASE, {f"key{number}": 1})
+    assert "total of 34" in shown(".")
 
 
 def test_long_names_and_lines_are_wrapped_and_not_cut(tmp_path, monkeypatch, capsys):

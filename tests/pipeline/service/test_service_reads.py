@@ -307,7 +307,7 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
                 put_result(number, status, evaluation=name, version=version)
     found = compare(service, app)
     assert found["verdict"]["word"] == "inconclusive"
-    assert found["verdict"]["sentence"].startswith("inconclusive whether v8 is better or worse than v7: ")
+    assert found["verdict"]["sentence"].startswith("v8 against v7 is inconclusive: ")
     numbers = ("pairCount", "difference", "wordIfMissingFail", "wordIfMissingPass")
     assert [found["verdict"][name] for name in numbers] == [4, -0.25, "inconclusive", "inconclusive"]
     assert [(short([{"name": c["evaluation"]}])[0], c["change"]) for c in found["changes"]] == [

@@ -189,7 +189,7 @@ UNSOUND = {
         bytes_of(lambda text: text.replace(b"response_match_score", b"response_match_scorf", 1)),
         "is damaged: ",
     ),
-    "a later format": (sql("UPDATE meta SET value = '99' WHERE name = 'format'"), "(format 99, not 3)"),
+    "a later format": (sql("UPDATE meta SET value = '99' WHERE name = 'format'"), "(format 99, not 4)"),
     "another run": (copied("other"), "is of the run other, but run.json of the run own"),
     "a run without rows": (copied("nothing"), "is of the run nothing, but run.json of the run own"),
 }

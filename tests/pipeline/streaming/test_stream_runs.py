@@ -76,13 +76,22 @@ def test_its_rows_are_those_of_a_batch(sample_stream, sample_run, table):
 
 def test_its_totals_are_those_of_a_batch(sample_stream, sample_run):
     assert by_version(sample_stream) == by_version(sample_run)
-    table, _, _ = sample_run.out.partition("files:")
-    shared = re.sub(r"^difference:.*?(?=^\d+ records = )", "", table, flags=re.DOTALL | re.MULTILINE)
-    assert shared != table and sample_stream.out.partition("files:")[0] == shared
+    (table, ending), (others, other_ending) = map(shown, (sample_stream, sample_run))
+    means = {line.split("|")[0] for line in table - others}
+    rows = sample_run.rows("metrics_by_app_version")
+    assert others < table and means == {row["criterion"] for row in rows} - {"verdict"}
+    assert ending == other_ending
     counts, others = (run.document("run.json")["counts"] for run in (sample_stream, sample_run))
     same = ("records", "parsed_records", "rejected_records", "results", "conversations", "failures")
     assert {name: counts[name] for name in same} == {name: others[name] for name in same}
     assert (counts["replaced"], counts["repeated"], counts["late_conversations"]) == (0, 0, 0)
+
+
+def shown(run):
+    """Returns the lines of the table of app versions, and the text that balances the run."""
+    table = re.search(r"^ +\(no version\).*?(?=\n\n)", run.out, flags=re.DOTALL | re.MULTILINE)[0]
+    ending = re.search(r"^\d+ records = .*?(?=^first parse:)", run.out, flags=re.DOTALL | re.MULTILINE)[0]
+    return {re.sub(" {2,}", "|", line.strip()) for line in table.splitlines()}, ending
 
 
 def by_version(run):

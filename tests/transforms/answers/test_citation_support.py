@@ -178,7 +178,7 @@ def test_recall_by_the_local_judge(citations, value, score):
         (PRECISION, answered([(ONE, "0")], references=[Reference(texts=["a " * 600_000])]), "sources of"),
     ],
 )
-def test_what_is_too_much_is_unscored(name, turn, reason, score):
+def test_what_is_too_much_has_no_score(name, turn, reason, score):
     found = score(name, turn)
     assert found.value is None and reason in found.reason
 

@@ -1,4 +1,4 @@
-"""Rows of conversations leave in lists, none twice and none rejected, in order."""
+"""Rows of conversations leave in lists, none twice and none missing, in order."""
 
 from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.rows import plain_rows

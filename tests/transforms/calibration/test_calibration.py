@@ -55,7 +55,7 @@ def lines_of(labels, size=SIZE, of=None, unit="conversation", **more):
 
 
 def calibrated(lines, scores, scales=None, costs=ErrorCosts()):  # noqa: B008
-    return calibrate("run-1", ["l"], lines, scores, scales or {"safe": Scale(scale=(0.0, 1.0))}, costs)
+    return calibrate("run-1", ["l"], lines, scores, scales or {"safe": Scale(bounds=(0.0, 1.0))}, costs)
 
 
 def drawn(people, size):
@@ -228,7 +228,7 @@ def test_the_threshold_with_the_lowest_cost(passes_from, best):
     people = quality + generator.normal(0, 0.05, 300) > 0.7
     scores = [judged(f"c{i}", float(v), bool((v >= 0.5) == passes_from)) for i, v in enumerate(values)]
     labels = {f"c{i}": "PASS" if people[i] else "FAIL" for i in range(200)}
-    scales = {"safe": Scale(scale=(0.0, 1.0), passes_from=passes_from)}
+    scales = {"safe": Scale(bounds=(0.0, 1.0), passes_from=passes_from)}
     (own,) = calibrated(lines_of(labels, 200, 300), scores, scales).criteria
     advice = own.threshold
     assert abs(advice.threshold - best) < 0.06 and advice.range.low <= advice.threshold <= advice.range.high
@@ -263,8 +263,8 @@ def test_sampling_weights_undo_how_scores_were_drawn():
     assert whole.rogan_gladen is None
 
 
-def half_undecided(seed, size=SIZE):
-    """Returns verdicts whose hard half is no_score, and what people say: 40 and 90 % pass."""
+def half_without_score(seed, size=SIZE):
+    """Returns verdicts whose hard half has no score, and what people say: 40 and 90 % pass."""
     generator = np.random.default_rng(seed)
     hard = generator.random(size) < 0.5
     people = generator.random(size) < np.where(hard, 0.4, 0.9)
@@ -272,10 +272,10 @@ def half_undecided(seed, size=SIZE):
     return [judged(f"c{i}", None, None if hard[i] else bool(own)) for i, own in enumerate(found)], people
 
 
-def test_undecided_scores_are_part_of_all():
+def test_what_has_no_score_is_part_of_all():
     hits = of_decided = 0
     for seed in range(100):
-        scores, people = half_undecided(seed)
+        scores, people = half_without_score(seed)
         found = calibrated(lines_of(drawn(people, 100), 100), scores)
         (own,) = found.criteria
         whole = own.corrected[0]
@@ -292,7 +292,7 @@ def test_undecided_scores_are_part_of_all():
     assert own.outcomes.no_score_pass < own.outcomes.no_score_fail and whole.rogan_gladen is None
     text = calibration_text(found, 300)
     assert f"pass rate of all 400: {whole.raw:.1%} as scored, of the {400 - whole.no_score} decided;" in text
-    assert "100 of 400 scores are labelled" in text and "\n  no_score " in text
+    assert "100 of 400 scores are labelled" in text and "\n  no score " in text
 
 
 def test_nothing_decided_is_not_corrected():
@@ -301,7 +301,7 @@ def test_nothing_decided_is_not_corrected():
     assert own.not_corrected == "none of the 60 scores is decided" and own.outcomes is None
 
 
-RULERS = {"safe": Scale(scale=(0.0, 1.0)), "verdict": Scale(has_values=False)}
+SCALES = {"safe": Scale(bounds=(0.0, 1.0)), "verdict": Scale(has_values=False)}
 
 
 def row(conversation="c1", turn=None, value=1.0, outcome="PASS", **more):
@@ -338,7 +338,7 @@ def joined(*labels, rows=ROWS):
         LabelLine(HumanLabel(**{"conversation_id": "c1", "criterion": "safe"} | label), f"l:{number}")
         for number, label in enumerate(labels, 1)
     ]
-    groups = joined_labels(lines, judged_scores(rows, RULERS), RULERS, problems).groups
+    groups = joined_labels(lines, judged_scores(rows, SCALES), SCALES, problems).groups
     answers = {
         (one.score.conversation_id, one.score.turn_index): one.answers
         for group in groups.values()
@@ -390,6 +390,6 @@ def test_turns_and_conversations_are_apart():
         LabelLine(HumanLabel(conversation_id="c1", criterion="safe", turn_index=turn, label=label), "l:1")
         for turn, label in ((None, "up"), (0, 0.5))
     ]
-    found = joined_labels(lines, judged_scores(rows, RULERS), RULERS, problems)
+    found = joined_labels(lines, judged_scores(rows, SCALES), SCALES, problems)
     assert sorted(found.groups) == [("safe", "conversation"), ("safe", "turn")]
     assert found.numbers == {("safe", "turn")} and problems.found() == []

@@ -317,7 +317,7 @@ def test_what_no_judge_said_is_absent():
         {"taskCompleted", "allExpectationsSatisfied", "userGoalSatisfactionResult"}
     )
     assert result["errorInfo"]["errorMessage"] == (
-        "not decided: expectations need a judge (no judge configured); "
+        "no verdict: expectations need a judge (no judge configured); "
         "the user goal needs a judge (no judge configured); "
         "1 evaluation expectations need a judge (no judge configured)"
     )

@@ -130,7 +130,7 @@ def test_a_golden_that_was_met():
     assert result["evaluationRun"] == "evaluationRuns/run-1"
     assert "evaluationStatus" not in result
     assert result["errorInfo"]["errorMessage"] == (
-        "not decided: 1 evaluation expectations need a judge; hallucination needs a judge"
+        "no verdict: 1 evaluation expectations need a judge; hallucination needs a judge"
     )
     turns = result["goldenResult"]["turnReplayResults"]
     assert [[o["outcome"] for o in turn["expectationOutcome"]] for turn in turns] == [
@@ -210,7 +210,7 @@ def test_a_golden_that_was_missed():
 
 
 @needs_samples
-def test_an_undecided_parameter_has_neither_score_nor_outcome():
+def test_an_unclear_parameter_has_neither_score_nor_outcome():
     result = result_of(ces_sample("golden_rebooking"), *rebooking(date="March 2nd"))
     lookup = result["goldenResult"]["turnReplayResults"][1]["expectationOutcome"][0]
     assert lookup["toolInvocationResult"] == {"explanation": "1 of 2 parameters match, 1 need a judge."}
@@ -359,7 +359,7 @@ def test_an_adk_scenario_is_a_scenario():
     }
     assert result["errorInfo"] == {
         "errorType": "METRIC_CALCULATION_FAILURE",
-        "errorMessage": "not decided: no criterion with a threshold applies",
+        "errorMessage": "no verdict: no criterion with a threshold applies",
         "sessionId": "conv-1",
     }
 

@@ -101,21 +101,21 @@ def test_a_word_and_its_interval_say_the_same(by, size):
 def test_the_sentence_of_500_pairs():
     found = paired([(F, P)] * 84 + [(P, F)] * 73 + [(P, P)] * 343)
     assert found.sentence == (
-        "inconclusive whether v2 is better or worse than v1: +2.2 points (-2.7 to +7.1), "
+        "v2 against v1 is inconclusive: +2.2 points (-2.7 to +7.1), "
         "84 fixed, 73 regressed, p = 0.42; "
         "with 500 pairs a change of 7.0 points would have been seen; 2.2 points need about 5,100 pairs"
     )
 
 
 @pytest.mark.parametrize("outcomes", [[(U, U)] * 30, [(P, U)] * 30, [(U, P)] * 30])
-def test_what_is_undecided_everywhere_is_not_the_same(outcomes):
+def test_what_is_missing_everywhere_is_not_the_same(outcomes):
     found = paired(outcomes)
     assert found.overall.word == "inconclusive" and found.overall.difference is None
     assert found.p_adjusted is None and found.missing is not None and found.missing.changes_the_word
-    assert found.sentence.startswith("inconclusive whether v2 is better or worse than v1: ")
+    assert found.sentence.startswith("v2 against v1 is inconclusive: ")
 
 
-def test_undecided_ones_are_counted_in_three_ways():
+def test_missing_ones_are_counted_in_three_ways():
     found = paired([(F, P)] * 12 + [(P, P)] * 40 + [(P, U)] * 30)
     three = found.missing
     assert (three.missing_a, three.missing_b) == (0, 30)
@@ -162,7 +162,7 @@ def test_the_word_holds_whatever_has_no_value(criterion, a, b, word):
         assert (found.missing.missing_a, found.missing.missing_b) == missing
 
 
-def test_what_was_sampled_out_is_no_pair_and_not_undecided():
+def test_what_was_sampled_out_is_no_pair_and_not_missing():
     """A sample rate of one side leaves the pairs that are decided on both."""
     a, b = ([conversation(i, side, {STATUS: P}) for i in range(40)] for side in ("v1", "v2"))
     for one in b[8:]:
@@ -225,7 +225,8 @@ def test_unequal_numbers_of_runs():
     ]
     comparison = compare(*sides(a, b), CompareOptions())
     found = only(comparison)
-    assert any("16 cases not run equally often: 32 runs in A, 48 in B" in n for n in comparison.notes)
+    uneven = "16 cases not run equally often: 32 runs in the baseline, 48 in the candidate"
+    assert any(uneven in note for note in comparison.notes)
     assert found.overall.value_b == pytest.approx(0.75) and found.overall.value_a == 0.0
     assert (found.overall.pairs, found.overall.word, found.fixed) == (24, "better", 24)
 
@@ -385,7 +386,7 @@ def test_flips_have_the_reason_of_the_worse_side():
     b = [conversation(i, "v2", {"mine": own}, language="ko") for i, (_, own) in enumerate(outcomes)]
     found = compare(*sides(a, b), CompareOptions()).flips
     assert [(flip.kind, flip.case, flip.reason) for flip in found] == [
-        ("rejected", "e1", "mine of v2 1"),
+        ("regressed", "e1", "mine of v2 1"),
         ("newly_missing", "e3", "mine of v2 3"),
         ("fixed", "e2", "mine of v1 2"),
         ("newly_measured", "e4", "mine of v1 4"),

@@ -66,7 +66,7 @@ def assert_bit_equal(result, case, answer):
     assert by_turn(result, case) == answer["turns"]
     overall = result.overall
     assert (overall.value if overall else None) == answer["overall"]
-    if overall and not overall.reason:  # an no_score turn makes no PASS
+    if overall and not overall.reason:  # a turn without a score makes no PASS
         assert overall.outcome == STATUSES[answer["status"]]
 
 

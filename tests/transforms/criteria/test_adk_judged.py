@@ -194,7 +194,7 @@ def test_simulated_users(turns, script, wanted, overall, judged, matched, script
     assert (result.overall.outcome is None) == (None in wanted)
 
 
-def test_with_adk_compat_an_unscored_turn_of_a_simulated_user_counts_as_0(judged, matched, scripted):
+def test_with_adk_compat_a_turn_without_a_score_of_a_simulated_user_counts_as_0(judged, matched, scripted):
     sample = matched(scenario(), OPENS, GOES_ON, THANKS)
     script = by_message(AC457="429", Thanks=V)
     result = judged(PerTurnUserSimulatorQuality(adk_compat=True), sample, scripted(script))

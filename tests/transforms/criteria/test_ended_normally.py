@@ -99,7 +99,7 @@ def test_another_failure_than_the_agents_decides_nothing(turn, decided):
     result = found.results[0]["result"]
     assert found.verdict.status is None and "evaluationStatus" not in result
     assert result["executionState"] == "ERROR"
-    assert result["errorInfo"]["errorMessage"].startswith("not decided: the conversation broke off, and not")
+    assert result["errorInfo"]["errorMessage"].startswith("no verdict: the conversation broke off, and not")
     assert found.scored.scores[0].overall.outcome is not None
 
 
@@ -146,7 +146,7 @@ def test_calls_of_a_run_that_hit_its_limit_do_not_pass(decided):
 
 
 @pytest.mark.parametrize(("ended", "scored"), [(None, False), ("normally", False), ("limit", True)])
-def test_a_gate_that_found_nothing_to_measure_is_unscored_where_the_conversation_broke_off(
+def test_a_gate_that_found_nothing_to_measure_has_no_score_where_the_conversation_broke_off(
     ended, scored, decided
 ):
     informs = CRITERIA["tool_call_count_v1"]()

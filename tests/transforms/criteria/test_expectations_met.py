@@ -113,7 +113,7 @@ def test_texts_that_were_said_do_not_hide_what_a_turn_lacks(scored):
 
 @pytest.mark.parametrize("gap", ["unknown_words", "unknown_calls"])
 @pytest.mark.parametrize("said", ["5", "6"])
-def test_what_the_log_does_not_show_leaves_it_unscored(gap, said, scored):
+def test_what_the_log_does_not_show_leaves_it_without_a_score(gap, said, scored):
     turns = [Turn(agent="Hello"), Turn(agent=said, **{gap: "a part of type x is not read"})]
     overall = scored(wants("5"), *turns).overall
     assert (overall.value, overall.outcome) == (None, None)

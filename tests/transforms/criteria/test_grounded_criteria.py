@@ -125,7 +125,7 @@ def test_grounding_does_not_apply(fields, score):
         ({"claims": [GroundedClaim(0, 7, None, True)]}, "the engine scored no claim"),
     ],
 )
-def test_grounding_is_unscored(fields, reason, score):
+def test_grounding_has_no_score(fields, reason, score):
     found = score("grounding_score", answered(**fields), threshold=0.5)
     assert (found.value, found.reason, found.outcome) == (None, reason, None)
 
@@ -391,7 +391,7 @@ def test_steps_and_their_actions(steps, failed, unobserved, score):
 
 
 @pytest.mark.parametrize("name", ["failed_steps", "cited_relevance_difference"])
-def test_a_gate_on_what_the_log_does_not_state_is_unscored(name, score):
+def test_a_gate_on_what_the_log_does_not_state_has_no_score(name, score):
     turn = related([None, None], ["0"], steps=[step(None)])
     assert f"not in the log (needs {CRITERIA[name].needs})" == score(name, turn, threshold=0.0).reason
 
@@ -490,7 +490,7 @@ def test_searches_without_ids_have_their_own_results(score):
 
 
 @pytest.mark.parametrize("content", ["text", ["text"], {"output": "text"}, None])
-def test_a_search_with_results_of_another_form_is_unscored(content, score):
+def test_a_search_with_results_of_another_form_has_no_score(content, score):
     call, response = ToolCall("search", {"query": "a"}), ToolResponse("search", response=content)
     turn = Turn(agent="a", grounded=GroundedAnswer(), tool_calls=[call], tool_responses=[response])
     assert score("empty_searches", turn).reason == "the log lacks the results of 1 of 1 searches"

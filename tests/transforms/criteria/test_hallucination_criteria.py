@@ -66,7 +66,7 @@ def test_the_share_of_good_sentences(letters, wanted, judged, matched, scripted)
     assert ask.samples == 1
 
 
-def test_sentences_that_are_left_out_leave_the_turn_unscored(judged, matched, scripted):
+def test_sentences_that_are_left_out_leave_the_turn_without_a_score(judged, matched, scripted):
     result = judged(Hallucinations(), matched(None, answer_of(4)), scripted([reply("s-s-")]))
     ((_, score),) = result.turns
     assert score.reason == "2 of 4 not judged: the judge's answer leaves it out"

@@ -144,7 +144,7 @@ BROKEN = [nan, inf, -inf, -1.0, 4e14, 1e300, "soon", [], {}]
 
 @pytest.mark.parametrize("broken", BROKEN)
 @pytest.mark.parametrize("threshold", [None, 5.0])
-def test_a_broken_clock_leaves_a_turn_unscored(broken, threshold):
+def test_a_broken_clock_leaves_a_turn_without_a_score(broken, threshold):
     clocks = dict.fromkeys(("latency_ms", "model_ms", "tool_ms"), broken)
     turns = [{"user": "q", "latency_ms": 1000}, {"user": "q", "agent": "a", **clocks}]
     conversation = read_conversation(json.dumps({"conversation_id": "c", "turns": turns}).encode())
@@ -275,7 +275,7 @@ def test_units_and_scales():
 
 @pytest.mark.parametrize("stated", ["-5", '"90000 ms"', "1e999", "NaN", "[]", '"soon"'])
 @pytest.mark.parametrize("name", ["turn_latency", "invocation_duration_v1"])
-def test_a_stated_latency_that_is_none_is_a_finding_and_unscored(name, stated):
+def test_a_stated_latency_that_is_none_is_a_finding_and_has_no_score(name, stated):
     turns = ", ".join(f'{{"user": "a", "agent": "b", "latency_ms": {ms}}}' for ms in ("1", stated))
     read = read_conversation(f'{{"conversation_id": "c", "turns": [{turns}]}}'.encode())
     (finding,) = read.turns[1].findings
@@ -294,7 +294,7 @@ def test_a_stated_latency_that_is_none_is_a_finding_and_unscored(name, stated):
         {"input_tokens": 5, "output_tokens": 3, "cached_tokens": -1},
     ],
 )
-def test_negative_tokens_are_a_finding_and_unscored(usage):
+def test_negative_tokens_are_a_finding_and_have_no_score(usage):
     turns = [{"user": "a", "agent": "b", "usage": each} for each in ({"input_tokens": 1}, usage)]
     read = read_conversation(json.dumps({"conversation_id": "c", "turns": turns}).encode())
     (finding,) = read.turns[1].findings

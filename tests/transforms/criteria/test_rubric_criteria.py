@@ -289,7 +289,7 @@ KINDS = [RubricFinalResponse, RubricToolUse, RubricMultiTurnTrajectory]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", [None, without_rubrics(), without_rubrics("OTHER")])
-def test_without_any_rubric_a_conversation_is_unscored_and_no_pass(kind, case, judged, matched, scripted):
+def test_without_any_rubric_a_conversation_has_no_score_and_no_pass(kind, case, judged, matched, scripted):
     ask = scripted([])
     found = judged(kind(), matched(case, Turn(user="q", agent="hi")), ask)
     assert (found.turns, ask.asked) == ([], [])

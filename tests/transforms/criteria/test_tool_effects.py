@@ -393,7 +393,7 @@ def test_arguments_that_matter_on_both_sides(expected, by_user, made, value, ove
 
 
 @pytest.mark.parametrize("made", ["add:1 /", "/ add:1", "drop:1 /", "/"])
-def test_calls_that_the_log_does_not_show_leave_it_unscored(made, overall):
+def test_calls_that_the_log_does_not_show_leave_it_without_a_score(made, overall):
     for golden in (
         EvalCase(eval_id="e", actions=calls("add:1")),
         EvalCase(eval_id="e", user_actions=calls("add:1")),
@@ -471,7 +471,7 @@ def test_extra_and_missing_calls(expected, actual, fields, value, outcome, whole
     assert whole(expected, actual, built(**{**fields, "threshold": None})).outcome is None
 
 
-def test_what_only_a_judge_can_compare_is_unscored(overall):
+def test_what_only_a_judge_can_compare_has_no_score(overall):
     vague = ToolCall("add", {"x": meant("noon")})
     for value, wanted in (("noon", 1.0), ("12 o'clock", None)):
         turn = Turn(tool_calls=[ToolCall("add", {"x": value})])

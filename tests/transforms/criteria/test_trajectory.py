@@ -287,7 +287,7 @@ VAGUE_COMPARED = [
 
 
 @pytest.mark.parametrize(("expected", "made", "match_type", "wanted"), VAGUE_COMPARED)
-def test_a_comparison_of_meaning_that_decides_leaves_a_turn_unscored(expected, made, match_type, wanted):
+def test_a_deciding_comparison_of_meaning_leaves_a_turn_without_a_score(expected, made, match_type, wanted):
     wanted_calls, calls_made = ([ToolCall(name="a", args=a) for a in args] for args in ([expected], made))
     result = result_of(ToolTrajectory(match_type=match_type), [wanted_calls], [calls_made])
     score = result.turns[0][1]

@@ -67,7 +67,7 @@ CALLS_UNKNOWN, WORDS_UNKNOWN = {"unknown_calls": "why"}, {"unknown_words": "why"
         (WRONG, CALLS_UNKNOWN, {"response_match_score": [1.0, 0.0, 0.5]}, "FAIL"),
     ],
 )
-def test_what_rests_on_a_gap_is_unscored_and_nothing_passes(case, gaps, values, status):
+def test_what_rests_on_a_gap_has_no_score_and_nothing_passes(case, gaps, values, status):
     scored = score_conversation(gap_case(case, **gaps), measured(*values))
     for scores in scored.scores:
         held = [score for _, score in scores.turns] + ([scores.overall] if scores.overall else [])

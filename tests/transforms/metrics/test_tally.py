@@ -91,9 +91,9 @@ def test_sums_and_counts_are_those_of_the_scores(scores):
 
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=8), st.integers(0, 8))
-def test_the_coverage_bounds_hold_whatever_the_unscored_would_have_been(values, no_score):
+def test_the_coverage_bounds_hold_whatever_is_missing_would_have_been(values, no_score):
     made = tally([*[(value, None) for value in values], *[(None, None)] * no_score])
-    low, high = made.mean_if_no_score(0.0), made.mean_if_no_score(1.0)
+    low, high = made.mean_if_missing(0.0), made.mean_if_missing(1.0)
     if not values and not no_score:
         assert (low, high) == (None, None)
         return

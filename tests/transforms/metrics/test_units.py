@@ -72,7 +72,7 @@ def test_turns_of_copies_count_with_their_cases():
 
 
 def test_what_a_sample_left_out_is_in_no_count():
-    """It is neither scored nor no_score, so that the shares are those of a fair sample."""
+    """It has neither a score nor none, so that the shares are those of a fair sample."""
     said = "The pool is open."
     turn = {
         **{"user": "Is the pool open?", "agent": said, "expected": {"response": said}},

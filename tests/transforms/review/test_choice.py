@@ -60,7 +60,7 @@ def test_the_order_of_reading(rows: list[ConversationRow], read: str) -> None:
         assert names(to_read(rows)) == read
 
 
-def test_all_rows_are_ordered_by_harm() -> None:
+def test_all_rows_are_ordered_by_severity() -> None:
     assert (
         names(sorted([row("p", 0.0), row("a", 1.0), row("b", 2.0), row("c", 2.0)], key=reading_key)) == "bcap"
     )
@@ -81,7 +81,7 @@ def test_parts_can_be_chosen_first(made: list[tuple[float, str]]) -> None:
     assert to_read([each for part in parts for each in to_read(part)]) == to_read(rows)
 
 
-def test_clusters_are_counted() -> None:
+def test_problem_types_are_counted() -> None:
     rows = [
         row("a"),
         row("b", problem_type="z"),

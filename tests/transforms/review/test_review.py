@@ -127,7 +127,7 @@ def test_the_worst_problem_is_told_in_one_line(
     assert weight / 2 <= row["severity_score"] < weight * 1.5
 
 
-def test_a_conversation_without_a_problem_has_no_harm() -> None:
+def test_a_conversation_without_a_problem_has_no_severity() -> None:
     row = reviewed([turn(["find"], ["find"])], TRAJECTORY)
     names = (
         "worst_criterion",
@@ -162,7 +162,7 @@ def test_a_destructive_call_is_not_unexpected_where_nothing_is_stated_of_calls()
     row = reviewed([turn(["delete_user"], expected={"response": "Hello"})], {"response_match_score": 0.5})
     assert (row["severity_score"], row["verdict"], row["destructive_calls"]) == (0, "PASS", 1)
     allowed = reviewed([turn(["delete_user"], ["delete_user"])], {"turn_latency": {}})
-    assert allowed["severity_reason"] == "undecided"
+    assert allowed["severity_reason"] == "no_verdict"
 
 
 def test_the_config_decides_what_is_destructive() -> None:
@@ -182,8 +182,8 @@ def test_the_config_decides_what_is_destructive() -> None:
             "expectations",
         ),
         ({"ended": "limit"}, "FAIL", "broke off: a limit was reached", "expectations"),
-        ({"ended": "environment_error"}, None, "not by the agent's failure", "undecided"),
-        ({"ended_detail": "zonk"}, None, "the log says 'zonk'", "undecided"),
+        ({"ended": "environment_error"}, None, "not by the agent's failure", "no_verdict"),
+        ({"ended_detail": "zonk"}, None, "the log says 'zonk'", "no_verdict"),
     ],
 )
 def test_a_conversation_that_broke_off_is_visible(
@@ -280,13 +280,13 @@ def test_a_worse_kind_always_comes_first(left: list[ReviewProblem], right: list[
 
 
 @given(problems, problem)
-def test_one_more_problem_is_never_less_harm(found: list[ReviewProblem], more: ReviewProblem) -> None:
+def test_one_more_problem_is_never_less_severe(found: list[ReviewProblem], more: ReviewProblem) -> None:
     both = sorted([*found, more], key=lambda p: SEVERITY_REASONS.index(p.term))
     assert severity_of(both) >= severity_of(found)
 
 
 @pytest.mark.parametrize(("number", "share"), [(1, 0.75), (2, 0.875), (3, 0.9375)])
-def test_more_failures_of_a_kind_are_more_harm(number: int, share: float) -> None:
+def test_more_failures_of_a_kind_are_more_severe(number: int, share: float) -> None:
     names = ("tool_trajectory_avg_score", "tool_invocation_score", "recorded_reward")[:number]
     log = {"conversation_id": "c", "turns": [turn(wanted=["a"])], "labels": {"reward": 0}}
     criteria = dict.fromkeys(names, 1.0)
@@ -298,7 +298,7 @@ def test_more_failures_of_a_kind_are_more_harm(number: int, share: float) -> Non
 
 
 def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
-    assert set(get_args(CriterionSeverityReason)) == set(SEVERITY_REASONS) - {"destructive", "undecided"}
+    assert set(get_args(CriterionSeverityReason)) == set(SEVERITY_REASONS) - {"destructive", "no_verdict"}
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,15 @@ def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
         ([1, 2], [2, 1], "a is [1, 2] instead of [2, 1]"),
         ({}, [], "a is {} instead of []"),
         ("x ", "x", 'a is "x " instead of "x"'),
-        ("e\u0301", "\u00e9", 'a is "e\\u0301" instead of "\\u00e9"'),
+        (
+            "cafe\u0301 au lait",
+            "caf\u00e9 au lait",
+            'a is "cafe\\u0301 au lait" instead of "caf\\u00e9 au lait"',
+        ),
+        ("\uac01", "\u1100\u1161\u11a8", 'a is "\\uac01" instead of "\\u1100\\u1161\\u11a8"'),
+        ("a\u00a0b", "a b", 'a is "a\\u00a0b" instead of "a\\u0020b"'),
+        ("a  b", "a b", 'a is "a \\u0020b" instead of "a b"'),
+        ("x" * 200 + "1", "x" * 200 + "2", f'a is …{"x" * 30}1" instead of …{"x" * 30}2"'),
         (0.30000000000000004, 0.3, "a is 0.30000000000000004 instead of 0.3"),
         ("", None, 'a is "" instead of null'),
     ],

@@ -4,6 +4,7 @@ import pickle
 import pytest
 from pydantic import ValidationError
 
+import turnwise
 from turnwise.pipeline.settings.run import read_config
 from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError, EvalConfig
 from turnwise.transforms.criteria.base import CRITERIA, CustomMetric
@@ -314,7 +315,7 @@ def test_a_criterion_cannot_be_changed(name):
 
 @pytest.mark.parametrize("key", ["code_config", "codeConfig"])
 @pytest.mark.parametrize(("value", "threshold"), [(0.5, 0.5), ({"threshold": 1, "anything": "else"}, 1.0)])
-def test_a_custom_metric_is_there_and_unscored(key, value, threshold):
+def test_a_custom_metric_is_there_and_has_no_score(key, value, threshold):
     custom = {"polite": {key: {"name": "my.f"}, "description": "x"}, "unused": {key: {"name": "my.g"}}}
     first, second = build({"polite": value, "response_match_score": 0.8}, customMetrics=custom)
     assert (first.name, first.threshold, first.function) == ("polite", threshold, "my.f")
@@ -332,6 +333,18 @@ def test_a_custom_metric_replaces_a_criterion_of_its_name():
 def test_a_custom_metric_needs_a_threshold(value):
     with pytest.raises(ConfigError, match=r"criteria\.polite: "):
         build({"polite": value}, custom_metrics={"polite": {"code_config": {"name": "my.f"}}})
+
+
+@pytest.mark.parametrize("custom", [{}, {"verdict": {"code_config": {"name": "my.f"}}}])
+def test_no_criterion_is_called_as_the_verdicts(custom):
+    with pytest.raises(ConfigError, match=r"criteria\.verdict: it stands for the verdicts"):
+        build({"verdict": 1}, custom_metrics=custom)
+
+
+def test_a_primary_criterion_is_one_of_the_config():
+    config = {"criteria": {"turn_latency": {}}, "gate": {"primary": ["verdict", "turn_latencies"]}}
+    with pytest.raises(ConfigError, match=r"gate\.primary\.1: 'turn_latencies' is not .*mean turn_latency"):
+        turnwise.evaluate([], config=config)
 
 
 def test_no_custom_metrics_as_null():

@@ -17,7 +17,7 @@ from turnwise.transforms.beam.sessions import (
     MAX_EVENTS,
     AssembleConversations,
     Ignored,
-    LostConversation,
+    RejectedConversation,
     firing_time,
 )
 from turnwise.transforms.beam.steps import InspectedDoFn, JoinSessions, ParseConversations
@@ -81,7 +81,7 @@ class Collect(InspectedDoFn):
     def process(self, element: Any, at: Any = beam.DoFn.TimestampParam) -> None:
         if isinstance(element, LoggedConversation):
             FOUND["conversations"].append(told(element, at))
-        elif isinstance(element, LostConversation):
+        elif isinstance(element, RejectedConversation):
             FOUND["failures"] += map(failed, element.failures)
         elif isinstance(element, Failure):
             FOUND["failures"].append(failed(element))
@@ -243,7 +243,7 @@ def test_arrivals_that_hold_whole_conversations_have_a_receipt_each() -> None:
         parts = [((Receipt("log", 2, part, 2),), T + 2) for part in (0, 1)]
         assert_that(receipts, equal_to(whole + parts), "Receipts")
         none = [("parse", (Receipt("log", position),)) for position in (3, 4)]
-        assert_that(rejected, equal_to(none), "IsLost")
+        assert_that(rejected, equal_to(none), "NothingIsRejected")
 
 
 def receipts_and_time(found: LoggedConversation, at: Any = beam.DoFn.TimestampParam) -> tuple[Any, float]:

@@ -14,7 +14,7 @@ from turnwise.transforms.beam.sessions import (
     MAX_KEPT,
     MAX_KEPT_BYTES,
     ClosedSession,
-    LostConversation,
+    RejectedConversation,
     Session,
     SessionFullError,
     Sessions,
@@ -168,7 +168,7 @@ def test_places_of_events_outlive_a_restart():
     kept.add(event(2, "c", position=11), T, READER, RULES, earlier)
     ((name, session),) = kept.take_due(T + 4 * GAP, RULES)
     rejected = kept.joined(name, session, RULES)
-    assert isinstance(rejected, LostConversation)
+    assert isinstance(rejected, RejectedConversation)
     assert json.loads(rejected.record.closing.places) == [["log", position] for position in (7, 9, 11)]
 
 

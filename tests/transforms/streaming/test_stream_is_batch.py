@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.sessions import Ignored, LostConversation, Sessions, closed_session
+from turnwise.transforms.beam.sessions import Ignored, RejectedConversation, Sessions, closed_session
 from turnwise.transforms.formats.events import distinct, in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
 
@@ -61,7 +61,7 @@ class Process:
     def close(self):
         for name, session in self.sessions.take_due(T + 4 * RULES.session_gap, RULES):
             content = self.sessions.joined(name, session, RULES)
-            is_rejected, record = isinstance(content, LostConversation), content.record
+            is_rejected, record = isinstance(content, RejectedConversation), content.record
             self.disk[name] = closed_session(record, is_rejected)
             rejected = {one.event_id for one in session.events()} if is_rejected else None
             assert self.kept is None or record.closing.revision >= self.kept[0]

@@ -147,7 +147,7 @@ def _corrected(
         sample = random_part(group, scores)
     except NoCorrectionError as error:
         return [], str(error)
-    correction = _Correction(sample, is_number, scale.scale if is_number else (0.0, 1.0))
+    correction = _Correction(sample, is_number, scale.bounds if is_number else (0.0, 1.0))
     groups = [*_score_groups(scores)][:_MOST_SLICES]
     found = [correction.figure(one, scores) for one in groups]
     return found, found[0].reason

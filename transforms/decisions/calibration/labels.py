@@ -25,7 +25,7 @@ class JudgedScore(Struct, frozen=True, eq=False):
     Attributes:
         score_id: Its id; None: the run wrote none.
         case: What it depends on: the eval case, or the conversation without one.
-        value: Its value; None: no_score, or no part of means.
+        value: Its value; None: no score, or no part of means.
         passed: Its outcome; None: it has none.
     """
 
@@ -48,15 +48,15 @@ class JudgedScore(Struct, frozen=True, eq=False):
 
 
 class Scale(Struct, frozen=True):
-    """What a criterion measures with.
+    """The scale of a criterion, and which way it passes.
 
     Attributes:
-        scale: Lowest and highest value; None: open-ended, or not known.
+        bounds: Lowest and highest value; None: open-ended, or not known.
         passes_from: Whether it passes from the threshold upwards.
         has_values: Whether labels may be numbers; verdicts have none.
     """
 
-    scale: tuple[float, float] | None = None
+    bounds: tuple[float, float] | None = None
     passes_from: bool = True
     has_values: bool = True
 
@@ -71,7 +71,7 @@ def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> list
 
 def _judged(row: ScoreRow, scale: Scale) -> JudgedScore:
     value, turn = row["value"], row["turn_index"]
-    if value is not None and scale.scale is not None and value < scale.scale[0]:
+    if value is not None and scale.bounds is not None and value < scale.bounds[0]:
         value = None
     language = [f"language:{row['language']}"] if row["language"] else []
     return JudgedScore(
@@ -222,7 +222,7 @@ def _is_of_numbers(
 
 def _is_on(line: LabelLine, scale: Scale) -> bool:
     value = line.label.label
-    return scale.scale is None or (isinstance(value, float) and scale.scale[0] <= value <= scale.scale[1])
+    return scale.bounds is None or (isinstance(value, float) and scale.bounds[0] <= value <= scale.bounds[1])
 
 
 def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:

@@ -88,10 +88,11 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
 
 
 def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
-    """Returns what is compared, verdicts first, and why other criteria are not."""
+    """Returns what is compared, verdicts first and then as configured, and why other criteria are not."""
     own, other = a.conversations.criteria, b.conversations.criteria
-    names = sorted((name for name in own if name in other), key=lambda name: name != STATUS)
     documents = [side.document for side in (a, b) if side.document is not None]
+    order = [STATUS, *(name for document in documents for name in document.criteria), *own]
+    names = sorted((name for name in own if name in other), key=order.index)
     thresholds = {name for document in documents for name in document.thresholds}
     missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
     missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}

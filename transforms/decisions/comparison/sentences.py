@@ -3,6 +3,7 @@
 from math import floor, log10
 
 from turnwise.schemas.comparison import CriterionComparison, Missing, PairedBy, VersionDifference
+from turnwise.schemas.config import STATUS
 
 
 def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
@@ -32,7 +33,7 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     if alone:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
     if missing is not None:
-        text += f"; no score: {missing.missing_a} of {a}, {missing.missing_b} of {b}"
+        text += f"; no {outcome_noun(found)}: {missing.missing_a} of {a}, {missing.missing_b} of {b}"
     return text + (_readings(missing, b) if missing is not None and is_open else "")
 
 
@@ -53,7 +54,7 @@ def _opening(found: CriterionComparison, a: str, b: str) -> str:
         "same": f"{b} is the same as {a} within the margin",
         "not worse": f"{b} is not worse than {a}",
         "differs": f"{b} differs from {a}",
-        "inconclusive": f"inconclusive whether {b} is better or worse than {a}",
+        "inconclusive": f"{b} against {a} is inconclusive",
     }
     return said[found.overall.word]
 
@@ -127,6 +128,11 @@ def _range(overall: VersionDifference, found: CriterionComparison) -> str:
     digits = decimals(overall.difference, found.measure, found.unit)
     low, high = (_amount(bound, found, signed=True, digits=digits) for bound in (bounds.low, bounds.high))
     return f" ({low.removesuffix(' points').removesuffix(' s')} to {high.removesuffix(' points')})"
+
+
+def outcome_noun(found: CriterionComparison) -> str:
+    """Returns what a conversation has by a criterion: a verdict or a score."""
+    return "verdict" if found.criterion == STATUS else "score"
 
 
 def counted(number: int, noun: str) -> str:

@@ -16,7 +16,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.comparison.sentences import counted
+from turnwise.transforms.decisions.comparison.sentences import counted, outcome_noun
 from turnwise.transforms.decisions.comparison.side_values import scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 
@@ -178,9 +178,9 @@ def passes(entries: Iterable[GateEntry]) -> Iterator[tuple[GateEntry, float | No
 
 
 def check_gate(gate: GateConfig, criteria: Iterable[Criterion]) -> None:
-    """Raises ConfigError if a rule of the config can never be decided by its criteria."""
+    """Raises ConfigError if a rule or a primary criterion of the config is not of its criteria."""
     fault = gate_fault(gate, {criterion.name: criterion.threshold for criterion in criteria})
-    if gate.rules and fault:
+    if fault:
         raise ConfigError(f"config: gate.{fault}")
 
 
@@ -215,7 +215,8 @@ def _name_fault(name: str, thresholds: Mapping[str, float | None]) -> str | None
     if name == STATUS or name in thresholds:
         return None
     near = get_close_matches(name, [*thresholds, STATUS], n=1)
-    return f"{name!r} is not among the config's criteria" + (f" (did you mean {near[0]}?)" if near else "")
+    hint = f" (did you mean {near[0]}?)" if near else f"; it can be {', '.join([STATUS, *thresholds])}"
+    return f"{name!r} is not among the config's criteria{hint}"
 
 
 def _bound_fault(rule: BoundRule, thresholds: Mapping[str, float | None]) -> str | None:
@@ -278,7 +279,7 @@ def difference_text(own: CriterionComparison) -> str:
         text += f"; this difference needs about {overall.pairs_needed:,}"
     if own.missing is not None:
         before, here = own.missing.missing_a, own.missing.missing_b
-        text += f"; no verdict: {before} in the baseline, {here} here"
+        text += f"; no {outcome_noun(own)}: {before} in the baseline, {here} here"
     return text
 
 

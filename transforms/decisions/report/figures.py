@@ -108,18 +108,13 @@ def verdict_sentences(
     """Yields one sentence a criterion: of the difference between versions, or else of each version."""
     for comparison in comparisons:
         for one in comparison.criteria:
-            yield Sentence(_capital(one.sentence), one.overall.word, one.criterion)
+            yield Sentence(f"{one.sentence}.", one.overall.word, one.criterion)
     for row in () if comparisons else rows:
         for version, figure in zip(versions, row.figures, strict=True):
             if figure is not None and (figure.share is not None or row.name == STATUS):
                 yield Sentence(f"{version.name}: {_outcome_text(row, figure)}.", "neutral", row.name)
     for comparison in comparisons:
-        yield from (Sentence(_capital(note), "note") for note in comparison.notes)
-
-
-def _capital(text: str) -> str:
-    """Returns a text as a sentence; the name of a version at its beginning is left as it is."""
-    return f"{text[:1].upper()}{text[1:]}." if text.startswith("inconclusive") else f"{text}."
+        yield from (Sentence(f"{note}.", "note") for note in comparison.notes)
 
 
 def _outcome_text(row: CriterionRow, figure: CriterionFigure) -> str:
