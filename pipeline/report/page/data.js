@@ -109,16 +109,27 @@ function groupByCase() {
   return groups;
 }
 
+// The column that pairs two versions; of a task, there is none.
+const PAIRED_BY = { eval_id: "eval_id", conversation_id: "id" };
+
 // Tests whether a conversation of the candidate is of a case that changed its verdict so, or fails in both.
 export function changed(kind) {
   const page = report.first_page;
+  if (!page?.baseline) return () => true;
   const [baseline, candidate] = [page.baseline, page.candidate].map((name) => report.versions.findIndex((one) => one.name === name));
   const { id, version, verdict } = report.conversations;
-  const flips = report.comparisons.find((one) => one.a.name === page.baseline && one.b.name === page.candidate).flips;
-  const ids = new Set(flips.filter((one) => one.criterion === "verdict" && one.kind === kind).flatMap((one) => one.conversations_b));
+  const { flips, pairing } = report.comparisons.find((one) => one.a.name === page.baseline && one.b.name === page.candidate);
+  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === "verdict" && test(one)).flatMap((one) => one.conversations_b));
+  const ids = idsOf((one) => one.kind === kind);
   if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]);
   const fails = (place, of) => version[place] === of && verdict[place] === "FAIL";
-  return (place) => fails(place, candidate) && siblings(place).some((other) => fails(other, baseline));
+  const names = report.conversations[PAIRED_BY[pairing.by]];
+  if (!names) {
+    const flipped = idsOf(() => true);
+    return (place) => fails(place, candidate) && !flipped.has(id[place]);
+  }
+  const failing = new Set(names.filter((_, place) => fails(place, baseline)));
+  return (place) => fails(place, candidate) && names[place] !== null && failing.has(names[place]);
 }
 
 export function typeSizes() {

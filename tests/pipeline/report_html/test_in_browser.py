@@ -154,6 +154,35 @@ def test_filters(browser, report, label, value, count):
     browser.wait(lambda: shown(browser).startswith("60 of 60"))
 
 
+@pytest.mark.parametrize("by", ["eval_id", "conversation_id", "task"])
+def test_the_counts_of_the_first_screen_are_links(browser, tmp_path, by):
+    """Each leads to as many conversations of the candidate as it counts."""
+    rows = [
+        conversation(
+            f"c{i}" if by == "conversation_id" else f"c{i}-{version}",
+            "FAIL" if i in failing else None if i == 29 else "PASS",
+            app_version=version,
+            **({} if by == "conversation_id" else {by: f"case-{i}"}),
+        )
+        for version, failing in (("v1", range(12)), ("v2", range(8, 14)))
+        for i in range(30)
+    ]
+    run = write_run(tmp_path / "run", rows, counts={"rejected_records": 3})
+    assert main(["report", str(run)]) == 0
+    counts = {"regressed": 2, "fixed": 8, "still failing": 4, "no verdict": 1}
+    browser.open(run / "report.html")
+    listed = [f"{number} {name}" for name, number in counts.items()]
+    assert browser.texts(".counts a") == [*listed, "3 rejected"]
+    for name, text in zip(counts, listed, strict=True):
+        browser.open(run / "report.html")
+        browser.click(text)
+        browser.wait(lambda name=name: shown(browser).startswith(f"{counts[name]} of 60"))
+    browser.open(run / "report.html")
+    browser.click("3 rejected")
+    browser.wait(lambda: "view=missing" in browser.state)
+    assert browser.errors() == []
+
+
 def test_search_and_the_state_in_the_address(browser, report):
     browser.open(report, view="conversations")
     browser.find("#search").send_keys("C12-V")
@@ -166,7 +195,7 @@ def test_search_and_the_state_in_the_address(browser, report):
 
 
 def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
-    browser.open(report, view="nothing", at="999", unknown="1", __proto__="x", version="77")
+    browser.open(report, view="nothing", at="999", unknown="1", __proto__="x", version="77", change="x")
     assert browser.find("h1").text.startswith("v2 is better than v1: ")
     browser.open(report, view="conversation", at="999")
     assert "no such conversation" in browser.find("main").text
@@ -451,6 +480,9 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
         browser.open(run / "report.html")
         found = browser.find("section[aria-labelledby=read]").text
         assert text in found and ("Every conversation" in found) is (run != rejected)
+    browser.open(whole / "report.html", view="conversations", change="regressed")
+    browser.wait(lambda: shown(browser).startswith("1 of 1"))
+    assert browser.errors() == [], "an old address of a report of two versions"
 
 
 def test_panels_and_cascades(browser, tmp_path):
