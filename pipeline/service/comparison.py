@@ -213,7 +213,7 @@ def version_verdict(a: ComparedSide, b: ComparedSide) -> JsonObject:
     return _stated(
         {
             "headline": page.headline,
-            "detail": page.detail,
+            "detail": page.detail or None,
             **({} if verdicts is None else _difference(verdicts)),
             "pairedBy": pairing.by,
             "changedCaseCount": pairing.changed,
