@@ -27,6 +27,7 @@ from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_READ, to_read
 
 _LONGEST_NAME = 32
+_LARGEST_LOSS = 0.2
 _SUFFIX = {"pass_rate": " points"}
 
 
@@ -218,7 +219,11 @@ def _reach(own: CriterionComparison, a: str, b: str) -> str:
     loss, gain = (amount(value, own.measure, own.unit, digits=digits) for value in (worse, better))
     unit = _SUFFIX.get(own.measure, "")
     span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
-    return f"{b} may be {span} than {a} ({_cases(own)}). Safe to ship if a loss of {loss} is acceptable"
+    text = f"{b} may be {span} than {a} ({_cases(own)})"
+    # Nobody accepts the loss of a fifth of the scale: then the sentence is that nothing is known.
+    if own.unit == "score" and worse > _LARGEST_LOSS:
+        return text
+    return f"{text}. Safe to ship if a loss of {loss} is acceptable"
 
 
 def _needed(own: CriterionComparison) -> str:
@@ -250,7 +255,7 @@ def _details(own: CriterionComparison, found: Comparison) -> list[str]:
             f"Left out, because the expectation differs: {counted(found.pairing.changed, 'case')}."
         )
     if found.b.rejected:
-        details.append(f"Rejected, and in no figure: {counted(found.b.rejected, 'record')}.")
+        details.append(f"Records and conversations that were rejected, in no figure: {found.b.rejected:,}.")
     return details
 
 

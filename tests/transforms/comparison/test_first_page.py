@@ -94,7 +94,7 @@ def test_what_could_change_the_answer_stands_below_it():
     found = page({"verdict": baseline}, {"verdict": candidate}, rejected=4)
     assert found.headline.startswith("Inconclusive: ") and (found.no_verdict, found.rejected) == (10, 4)
     assert "0 of v1 and 10 of v2 have no verdict: counted against v2 it would be “worse”" in found.detail
-    assert found.detail.endswith("Rejected, and in no figure: 4 records.")
+    assert found.detail.endswith("Records and conversations that were rejected, in no figure: 4.")
 
 
 def test_one_version():
