@@ -135,18 +135,19 @@ _LOOKED_AT, _LONGEST_MESSAGE = 1_000, 240
 
 
 def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str]:
-    """Yields the first message of each of the most frequent kinds of failures."""
+    """Yields the first message, by its place, of each of the most frequent kinds of failures."""
     kinds = first_asked(document["counts"])
     try:
         rows = written_run(settings.output, document).failures() if kinds else iter(())
-        for row in islice(rows, _LOOKED_AT):
-            kind = f"{row['stage']}: {row['error_type']}"
-            if kind in kinds:
-                kinds.remove(kind)
-                place = f"{row['source']}:{row['position']}: " if row["source"] else ""
-                yield printable(f"first of {kind}: {place}{row['message']}", _LONGEST_MESSAGE)
+        # Workers write their rows in any order.
+        found = sorted(islice(rows, _LOOKED_AT), key=lambda row: (row["source"] or "", row["position"] or 0))
     except (ConfigError, OSError):  # the counts stand above
         return
+    for kind in kinds:
+        row = next((row for row in found if kind == f"{row['stage']}: {row['error_type']}"), None)
+        if row is not None:
+            place = f"{row['source']}:{row['position']}: " if row["source"] else ""
+            yield printable(f"first of {kind}: {place}{row['message']}", _LONGEST_MESSAGE)
 
 
 def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figures:

@@ -283,7 +283,7 @@ def rule_line(rule: RuleResult) -> str:
         f" and {number} more" if number else "" for number in (rule.more, rule.more_rejected)
     )
     rejected = (
-        f"; rejected: {names_text(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
+        f"; missing: {names_text(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
     )
     names = f": {names_text(rule.conversations)}{more}" if rule.conversations else ""
     return f"{rule.rule}{version}: {status}: {rule.why}{names}{rejected}"

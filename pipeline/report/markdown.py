@@ -79,7 +79,10 @@ def _gate(report: GateReport) -> Iterator[str]:
         decided = f"{verdicts['passed']} passed, {verdicts['failed']} failed"
         rejected = f"; {counted(len(report.rejected), 'record')} rejected" if report.rejected else ""
         conversations = counted(verdicts.total(), "conversation")
-        yield from (f"{conversations}: {decided}, {verdicts['inconclusive']} no verdict{rejected}.", "")
+        yield from (
+            f"{conversations}: {decided}, {verdicts['inconclusive']} without a verdict{rejected}.",
+            "",
+        )
     missed = sorted((rule for rule in report.rules if rule.status != "passed"), key=lambda rule: rule.status)
     reasons = [*map(shown, report.problems), *map(_rule_text, missed)]
     yield from [*(f"- {reason}" for reason in reasons), ""] if reasons else ()
@@ -96,7 +99,7 @@ def _gate(report: GateReport) -> Iterator[str]:
 def _rule_text(rule: RuleResult) -> str:
     version = f" ({shown(rule.app_version)})" if rule.app_version else ""
     names = _names(": ", rule.conversations, rule.more)
-    rejected = _names("; rejected: ", rule.rejected, rule.more_rejected)
+    rejected = _names("; missing: ", rule.rejected, rule.more_rejected)
     return f"**{rule.status}**: {shown(rule.why)}{names}{rejected} — {shown(rule.rule)}{version}"
 
 

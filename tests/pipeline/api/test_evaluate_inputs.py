@@ -165,8 +165,8 @@ def test_no_eval_case_is_a_problem(tmp_path):
 def test_unused_cases_and_raised_errors_are_named():
     cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("c1", "e2")]
     (problem,) = api.evaluate({**LOG, "eval_id": "c1"}, cases=cases, criteria=ROUGE).problems
-    told = "inconclusive: 0 failed, 1 no verdict (1 eval case without a recording); rejected: eval case e2"
-    assert problem == f"gate: verdict: every conversation passes: {told}"
+    told = "inconclusive: 0 failed, 1 without an outcome (1 eval case without a recording)"
+    assert problem == f"gate: verdict: every conversation passes: {told}; missing: eval case e2"
 
     class Broken(Scripted):
         async def generate(self, request: Any, count: int) -> Any:
@@ -181,10 +181,10 @@ def test_cases_that_one_version_lacks_are_named():
     given = [{**LOG, "conversation_id": v + e, "app_version": v, "eval_id": e} for v, e in recorded]
     assert api.evaluate(given, cases=cases, criteria=ROUGE).passed
     result = api.evaluate(given[:3], cases=cases, criteria=ROUGE)
-    told = "inconclusive: 0 failed, 1 no verdict (1 eval case without a recording in v2)"
+    told = "inconclusive: 0 failed, 1 without an outcome (1 eval case without a recording in v2)"
     assert result.status is None
     assert result.problems == (
-        f"gate: verdict: every conversation passes: {told}; rejected: eval case e2 (v2)",
+        f"gate: verdict: every conversation passes: {told}; missing: eval case e2 (v2)",
     )
 
 
@@ -304,5 +304,5 @@ def test_a_criterion_that_raises_is_a_failure_and_gives_no_verdict_and_the_rest_
     (rejected,) = result.failures
     found = [rejected[key] for key in ("stage", "error_type", "message", "criterion", "turn_index")]
     assert found == ["score", "ZeroDivisionError", "a fault of its own", "faulty", None if of_whole else 1]
-    said = "gate: faulty: every conversation passes: inconclusive: 0 failed, 1 no verdict: c1"
+    said = "gate: faulty: every conversation passes: inconclusive: 0 failed, 1 without an outcome: c1"
     assert result.problems[0] == said and result.status is None

@@ -45,9 +45,9 @@ def test_gates_that_are_missed(run):
     assert [f"turnwise: {problem}" for problem in document["problems"]] == done.err.splitlines()
     assert "1 of 3 records and conversations were rejected" in ratio and "--max_failure_ratio 0.33" in ratio
     assert gates == [
-        f"gate: response_match_score: {PASSES}: failed: 1 failed, 0 no verdict: bad",
+        f"gate: response_match_score: {PASSES}: failed: 1 failed, 0 without an outcome: bad",
         f"gate: tool_trajectory_avg_score: {PASSES}: inconclusive: nothing was scored",
-        f"gate: verdict: {PASSES}: failed: 1 failed, 0 no verdict: bad",
+        f"gate: verdict: {PASSES}: failed: 1 failed, 0 without an outcome: bad",
     ]
     assert len(done.rows("results")) == 2, "everything is written all the same"
 
@@ -104,10 +104,10 @@ def test_conversations_that_miss_a_gate_are_named(run):
     records = [{**first, "eval_id": "e", "meta": {"trial": 3}}, *others, GOOD, log("z", response=None)]
     done = run(records, "--fail_on", "response_match_score", "verdict")
     one, other = done.err.splitlines()
-    named, told = ", ".join(names[:20]), "0 no verdict; n/a for 1 other conversation"
+    named, told = ", ".join(names[:20]), "0 without an outcome; n/a for 1 other conversation"
     assert done.status == 1
     assert one.endswith(f"passes: failed: 23 failed, {told}: {named} and 3 more")
-    assert other.endswith(f"passes: failed: 23 failed, 1 no verdict: {named} and 4 more")
+    assert other.endswith(f"passes: failed: 23 failed, 1 without an outcome: {named} and 4 more")
 
 
 NOTHING = {
@@ -150,7 +150,7 @@ def test_eval_cases_of_which_none_could_be_read_are_no_pass(run):
 def test_a_case_without_a_recording_is_told_and_never_green(run):
     fail_on = ("--fail_on", "response_match_score")
     done = run([OF_CASE], *fail_on, cases=[CASE, {**CASE, "eval_id": "two"}])
-    assert done.status == 1 and "1 no verdict" in done.err
+    assert done.status == 1 and "1 without an outcome" in done.err
     assert "eval cases: 2 read, 1 without a recording, 0 rejected" in done.out
     assert done.document("run.json")["counts"]["unused_cases"] == 1
     whole = run([OF_CASE], *fail_on, cases=[CASE], name="whole")
@@ -212,7 +212,7 @@ def test_a_custom_metric_has_no_score_and_the_others_run(run):
     (row,) = (row for row in done.rows("metrics_by_app_version") if row["criterion"] == "polite")
     assert (row["no_score"], row["mean"], row["mean_low"], row["mean_high"]) == (1, None, None, None)
     assert "custom_metrics: no score, because their functions are not run: polite" in done.out
-    assert done.status == 1 and "1 no verdict" in done.err
+    assert done.status == 1 and "1 without an outcome" in done.err
 
 
 def test_a_directory_holds_one_run_at_a_time(run, tmp_path):

@@ -67,7 +67,7 @@ def test_what_is_skipped_or_unscored_does_not_all_pass(write_run, gate, second, 
     rule = {"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}
     run = write_run("out", rows(P, P), [score("c0", P), *second], config=rules(rule))
     found, _, err = gate(run)
-    assert found == status and err.count(f"inconclusive: 0 failed, 1 no verdict: {names}") == status
+    assert found == status and err.count(f"inconclusive: 0 failed, 1 without an outcome: {names}") == status
 
 
 def test_a_criterion_that_is_dropped_makes_the_verdicts_no_better(write_run, gate, tmp_path):
@@ -343,7 +343,7 @@ def test_markdown_is_a_summary_that_judged_text_cannot_break(write_run, gate, tm
     assert gate(attacked(write_run), "--markdown", path)[0] == 1
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "## turnwise: failed"
-    assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 no verdict; 1 record rejected."
+    assert lines[2] == "3 conversations: 1 passed, 1 failed, 1 without a verdict; 1 record rejected."
     assert lines[4].startswith("- **failed**: ")
     table = [cells(line) for line in lines if line.startswith("|")]
     assert {len(row) for row in table} == {3} and [row[2] for row in table[2:4]] == ["failing", "no verdict"]
@@ -387,12 +387,12 @@ def test_what_was_lost_is_named_in_every_form(write_run, gate, tmp_path):
     paths = [tmp_path / name for name in ("a.xml", "a.md", "a.json")]
     status, _, err = gate(run, "--junit", paths[0], "--markdown", paths[1], "--json", paths[2])
     assert status == 1 and err.count("\n") == 1 and err.endswith(" and 3 more\n")
-    assert "inconclusive: 0 failed, 23 no verdict (23 records rejected); rejected: </code>" in err
+    assert "inconclusive: 0 failed, 23 without an outcome (23 records rejected); missing: </code>" in err
     told = ET.parse(paths[0]).getroot().find("testsuite/testcase/failure")
     assert told is not None and (told.text or "").startswith("rejected: </code></td>")
     lines = paths[1].read_text(encoding="utf-8").splitlines()
     (line,) = [one for one in lines if "every conversation" in one]
-    assert "; rejected: " in line and " and 18 more — " in line
+    assert "; missing: " in line and " and 18 more — " in line
     check_markup(lines)
     (rule,) = json.loads(paths[2].read_text(encoding="utf-8"))["rules"]
     assert (len(rule["rejected"]), rule["more_rejected"], rule["app_version"]) == (20, 3, None)
@@ -415,13 +415,13 @@ def test_a_case_that_one_version_lacks_is_not_decided(write_run, gate, versions)
     other = {**own[0], "app_version": "v2"}
     status, _, err = gate(str(write_run("r", [*own, other], config=held)), *versions)
     unrecorded = "(1 eval case without a recording in v2)"
-    assert status == 1 and f"inconclusive: 0 failed, 1 no verdict {unrecorded}" in err, err
+    assert status == 1 and f"inconclusive: 0 failed, 1 without an outcome {unrecorded}" in err, err
     assert f"decided (v2): failed: 50 %: 1 of 2 {unrecorded}" in err and "(v1): failed" not in err
     rejected = [failure("no turn", record=json.dumps({"eval_id": own[1]["eval_id"]}))]
     status, _, err = gate(
         str(write_run("rejected", [*own, other], failures=rejected, config=held)), *versions
     )
-    assert status == 1 and "0 failed, 1 no verdict (1 record rejected)" in err, err
+    assert status == 1 and "0 failed, 1 without an outcome (1 record rejected)" in err, err
 
 
 @pytest.mark.parametrize(("record", "share"), [('{"eval_id": "gone"', "50 %: 2 of 4"), ("{", "40 %: 2 of 5")])

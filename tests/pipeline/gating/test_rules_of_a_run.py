@@ -119,7 +119,8 @@ def test_fail_on_is_short_for_a_rule(run, kind):
         options=kind,
         name="stated",
     )
-    said = "gate: tool_trajectory_avg_score: every conversation passes: failed: 1 failed, 0 no verdict: c"
+    told = "failed: 1 failed, 0 without an outcome: c"
+    said = f"gate: tool_trajectory_avg_score: every conversation passes: {told}"
     for one in (done, stated):
         document = one.document("run.json")
         assert one.status == 1 and document["problems"] == [said]
@@ -135,7 +136,7 @@ def test_fail_on_is_short_for_a_rule(run, kind):
 def test_lost_records_are_allowed_in_the_run_and_after_it(run, ratio, status):
     done = run([good("a"), {"no": "log"}], options=("--fail_on", "verdict", *ratio))
     assert done.status == status == main(["gate", str(done.directory)])
-    assert ("(1 record rejected); rejected: " in done.err) == (status == 1)
+    assert ("(1 record rejected); missing: " in done.err) == (status == 1)
 
 
 def test_a_stream_does_not_compare_for_fail_on(run):

@@ -90,7 +90,7 @@ def test_its_totals_are_those_of_a_batch(sample_stream, sample_run):
 def shown(run):
     """Returns the lines of the table of app versions, and the text that balances the run."""
     table = re.search(r"^ +\(no version\).*?(?=\n\n)", run.out, flags=re.DOTALL | re.MULTILINE)[0]
-    ending = re.search(r"^\d+ records = .*?(?=^first parse:)", run.out, flags=re.DOTALL | re.MULTILINE)[0]
+    ending = re.search(r"^\d+ records = .*?(?=^first of )", run.out, flags=re.DOTALL | re.MULTILINE)[0]
     return {re.sub(" {2,}", "|", line.strip()) for line in table.splitlines()}, ending
 
 
@@ -342,7 +342,7 @@ def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whol
     first = goes_on(tmp_path / "out", *arguments)
     said = f"{logs}/a.jsonl: line 2 breaks off after 60 bytes, without a line end"
     assert first.status == 1 and f"turnwise: not read: {said}; start again" in first.err
-    assert "inconclusive: 0 failed, 1 no verdict (1 file not read to the end)" in first.err
+    assert "inconclusive: 0 failed, 1 without an outcome (1 file not read to the end)" in first.err
     document = first.document("run.json")
     assert document["unread"] == [said] and document["counts"]["unread_ends"] == 1
     assert first.rows("failures") == []

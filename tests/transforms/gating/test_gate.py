@@ -24,11 +24,11 @@ from turnwise.transforms.decisions.comparison.collect import (
     ScoredId,
 )
 from turnwise.transforms.decisions.comparison.sides import columns_of
-from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, rejected_of, unrecorded_cases
+from turnwise.transforms.decisions.gate.measured import GatedVersion, Rejected, rejected_of, unrecorded_cases
 from turnwise.transforms.decisions.gate.rules import apply_rules
 
 STATUS, ROUGE, LATENCY = "verdict", "response_match_score", "turn_latency"
-NOTHING_LOST = Lost(0, "")
+NOTHING_REJECTED = Rejected(0, "")
 P, F, U = "PASS", "FAIL", None
 TURNS_PASS, TURNS_FAIL = Observed(1.0, P, is_summed=True), Observed(0.0, F, is_summed=True)
 
@@ -57,11 +57,11 @@ def version(
     return GatedVersion("v1", columns_of(found), list(rows), comparison)
 
 
-def gone(number: int) -> Lost:
-    return Lost(number, f"{number} lost" if number else "", [f"log:{n}" for n in range(number)])
+def gone(number: int) -> Rejected:
+    return Rejected(number, f"{number} rejected" if number else "", [f"log:{n}" for n in range(number)])
 
 
-def applied(rule: Any, gated: GatedVersion, lost: Lost = NOTHING_LOST, *more: Any) -> Any:
+def applied(rule: Any, gated: GatedVersion, lost: Rejected = NOTHING_REJECTED, *more: Any) -> Any:
     found = apply_rules(GateConfig.model_validate({"rules": [rule, *more]}), [gated], lost)
     return found[0]
 
@@ -91,35 +91,35 @@ RULES = [
     (rate("upper", at_most=0.3), [F] * 40, 0, "passed", ""),
     (rate("lower", at_least=0.5), [P], 0, "failed", ""),
     (rate(at_least=0.5), [F] * 10, 0, "failed", "0 % (0 to 27.75), 10 cases"),
-    # What is undecided or lost may have passed or failed.
+    # What has no outcome or was rejected may have passed or failed.
     (rate(at_least=0.9), [P] * 9 + [U], 0, "passed", ""),
-    (rate(at_least=0.9), [P] * 8 + [U] * 2, 0, "undecided", ""),
+    (rate(at_least=0.9), [P] * 8 + [U] * 2, 0, "inconclusive", ""),
     (rate(at_least=0.9), [P] * 8 + [F] * 2 + [U], 0, "failed", ""),
-    (rate(at_least=1.0), [P] * 10, 1, "undecided", ""),
+    (rate(at_least=1.0), [P] * 10, 1, "inconclusive", ""),
     (rate(at_least=0.9), [P] * 10, 1, "passed", ""),
-    (rate(at_most=0.1), [F] * 9, 2, "undecided", ""),
+    (rate(at_most=0.1), [F] * 9, 2, "inconclusive", ""),
     # Nothing is never a pass.
-    (rate(at_least=0.0), [], 0, "undecided", ""),
-    (rate("lower", at_least=0.5), [U, U], 0, "undecided", ""),
-    (rate(at_least=0.0), [U, U], 0, "undecided", ""),
-    (all_pass(), [P, P], 0, "passed", "0 failed, 0 not decided"),
-    (all_pass(), [P, F], 0, "failed", "1 failed, 0 not decided"),
-    (all_pass(), [P, U], 0, "undecided", "0 failed, 1 not decided"),
-    (all_pass(), [P, F, U], 2, "failed", "1 failed, 3 not decided (2 lost)"),
-    (all_pass(), [], 0, "undecided", "nothing was scored"),
+    (rate(at_least=0.0), [], 0, "inconclusive", ""),
+    (rate("lower", at_least=0.5), [U, U], 0, "inconclusive", ""),
+    (rate(at_least=0.0), [U, U], 0, "inconclusive", ""),
+    (all_pass(), [P, P], 0, "passed", "0 failed, 0 without an outcome"),
+    (all_pass(), [P, F], 0, "failed", "1 failed, 0 without an outcome"),
+    (all_pass(), [P, U], 0, "inconclusive", "0 failed, 1 without an outcome"),
+    (all_pass(), [P, F, U], 2, "failed", "1 failed, 3 without an outcome (2 rejected)"),
+    (all_pass(), [], 0, "inconclusive", "nothing was scored"),
     # Turns without a score of the conversation: no pass, but what fails, fails.
-    (all_pass(), [TURNS_PASS], 0, "undecided", "nothing was scored"),
-    (all_pass(), [Observed(-1.0, None, is_summed=True), P], 0, "passed", "0 failed, 0 not decided"),
-    (all_pass(), [TURNS_FAIL, P], 0, "failed", "1 failed, 0 not decided"),
+    (all_pass(), [TURNS_PASS], 0, "inconclusive", "nothing was scored"),
+    (all_pass(), [Observed(-1.0, None, is_summed=True), P], 0, "passed", "0 failed, 0 without an outcome"),
+    (all_pass(), [TURNS_FAIL, P], 0, "failed", "1 failed, 0 without an outcome"),
     (coverage(0.75), [P, F, P, U], 0, "passed", ""),
     (coverage(0.76), [P, F, P, U], 0, "failed", ""),
-    (coverage(0.8), [P, F, P, P], 1, "passed", "1 lost"),
-    (coverage(0.8), [P, F, P, P], 2, "failed", "2 lost"),
-    (coverage(0.0), [], 0, "undecided", ""),
+    (coverage(0.8), [P, F, P, P], 1, "passed", "1 rejected"),
+    (coverage(0.8), [P, F, P, P], 2, "failed", "2 rejected"),
+    (coverage(0.0), [], 0, "inconclusive", ""),
     (mean(ROUGE, at_least=0.6), [0.5, 0.7], 0, "passed", ""),
     (mean(ROUGE, "lower", at_least=0.5), [0.5, 0.7], 0, "failed", ""),
     (mean(ROUGE, at_least=0.2), [0.5, U], 0, "passed", ""),
-    (mean(ROUGE, at_least=0.3), [0.5, U], 0, "undecided", ""),
+    (mean(ROUGE, at_least=0.3), [0.5, U], 0, "inconclusive", ""),
     # Equal values leave no doubt only as far as the scale goes, here from 0 to 1 and from 1 to 5.
     (mean(ROUGE, "lower", at_least=0.9), [1.0] * 3, 0, "failed", ""),
     (mean("response_evaluation_score", "lower", at_least=4.6), [5.0] * 40, 0, "passed", ""),
@@ -127,8 +127,8 @@ RULES = [
     (mean(LATENCY, at_most=2.0), [1.0, 3.0], 0, "passed", ""),
     (mean(LATENCY, "upper", at_most=2.0), [1.0, 3.0], 0, "failed", ""),
     # A latency that is not known may be anything; a value below the scale is no claim, and does not count.
-    (mean(LATENCY, at_most=1e9), [1.0, U], 0, "undecided", ""),
-    (mean(LATENCY, at_most=2.0), [float("nan"), 1.0], 0, "undecided", ""),
+    (mean(LATENCY, at_most=1e9), [1.0, U], 0, "inconclusive", ""),
+    (mean(LATENCY, at_most=2.0), [float("nan"), 1.0], 0, "inconclusive", ""),
     (mean("hallucination", at_least=1.0), [-1.0, 1.0], 0, "passed", ""),
 ]
 
@@ -139,25 +139,25 @@ def test_rules(rule: Any, outcomes: list[Any], lost: int, status: str, why: str)
     found = applied(rule, gated, gone(lost))
     assert found.status == status and why in found.why, found
     if rule["rule"] == "all_pass":
-        assert found.why == why and found.lost == [*gone(lost).names]
-        # What is undecided is not left out, whatever a rule on coverage allows.
+        assert found.why == why and found.rejected == [*gone(lost).names]
+        # What has no outcome is not left out, whatever a rule on coverage allows.
         assert applied(rule, gated, gone(lost), coverage(0.1)) == found
     elif rule["rule"] == "bound" and "measure" not in rule:
         misses = sum(one != P for one in outcomes)
         assert len(found.conversations) + found.more == (0 if status == "passed" else misses)
 
 
-def test_a_coverage_rule_allows_for_what_is_undecided() -> None:
+def test_a_coverage_rule_allows_for_what_has_no_outcome() -> None:
     gated = version(conversations([P] * 18 + [U] * 2))
-    assert applied(rate(at_least=0.95), gated).status == "undecided"
-    assert applied(rate(at_least=0.95), gated, NOTHING_LOST, coverage(0.9)).status == "passed"
+    assert applied(rate(at_least=0.95), gated).status == "inconclusive"
+    assert applied(rate(at_least=0.95), gated, NOTHING_REJECTED, coverage(0.9)).status == "passed"
     other = coverage(0.9, "safety_v1")
-    assert applied(rate(at_least=0.95), gated, NOTHING_LOST, other).status == "undecided"
+    assert applied(rate(at_least=0.95), gated, NOTHING_REJECTED, other).status == "inconclusive"
 
 
 def corrected(value: float | None, covers: Any = "all", **more: Any) -> Corrected:
     interval = None if value is None else Bounds(max(0.0, value - 0.1), min(1.0, value + 0.1))
-    counts = {"scores": 10, "undecided": 0, "labels": 5, "cases": 5, "missing": 0, "raw": 1.0}
+    counts = {"scores": 10, "no_score": 0, "labels": 5, "cases": 5, "missing": 0, "raw": 1.0}
     fields: dict[str, Any] = {**counts, "group": "all", "name": None, "value": value, "interval": interval}
     return Corrected(covers=covers, **{**fields, **more})
 
@@ -168,13 +168,13 @@ CORRECTED = [
     ([P] * 10, corrected(0.6), rate(at_least=0.8), 0, "failed"),
     ([F] * 10, corrected(0.9), rate(at_least=0.8), 0, "passed"),
     ([P] * 10, corrected(0.9), rate("lower", at_least=0.85), 0, "failed"),
-    ([P] * 10, corrected(0.9, interval=None), rate("lower", at_least=0.5), 0, "undecided"),
+    ([P] * 10, corrected(0.9, interval=None), rate("lower", at_least=0.5), 0, "inconclusive"),
     # What was lost may have been anything; so may what the labels do not cover.
-    ([P] * 10, corrected(0.9), rate(at_least=0.8), 10, "undecided"),
+    ([P] * 10, corrected(0.9), rate(at_least=0.8), 10, "inconclusive"),
     ([P] * 10, corrected(0.9), rate(at_least=0.4), 10, "passed"),
-    (HALF, corrected(0.9, undecided=5), rate(at_least=0.8), 0, "passed"),
-    (HALF, corrected(0.9, "decided", undecided=5), rate(at_least=0.8), 0, "undecided"),
-    (HALF, corrected(0.9, "decided", undecided=5), rate(at_least=0.4), 0, "passed"),
+    (HALF, corrected(0.9, no_score=5), rate(at_least=0.8), 0, "passed"),
+    (HALF, corrected(0.9, "decided", no_score=5), rate(at_least=0.8), 0, "inconclusive"),
+    (HALF, corrected(0.9, "decided", no_score=5), rate(at_least=0.4), 0, "passed"),
     # Labels that correct nothing change nothing.
     ([P] * 10, corrected(None, reason="too few labels"), rate(at_least=0.8), 0, "passed"),
 ]
@@ -202,7 +202,7 @@ def test_a_rule_says_what_its_criterion_does_not_apply_to() -> None:
     for rule, seen in (
         (rate(criterion="safety_v1", at_least=0.5), "100 % (34.24 to 100), 2 cases"),
         (coverage(1.0, "safety_v1"), "100 %: 2 of 2"),
-        (all_pass("safety_v1"), "0 failed, 0 not decided"),
+        (all_pass("safety_v1"), "0 failed, 0 without an outcome"),
     ):
         assert applied(rule, gated).why == seen + rest
 
@@ -210,25 +210,29 @@ def test_a_rule_says_what_its_criterion_does_not_apply_to() -> None:
 def test_every_conversation_of_the_run_passes() -> None:
     config = GateConfig.model_validate({"rules": [all_pass("safety_v1")]})
     good, silent = (version(conversations([P], name)) for name in ("safety_v1", STATUS))
-    (one,) = apply_rules(config, [good, silent], NOTHING_LOST)
+    (one,) = apply_rules(config, [good, silent], NOTHING_REJECTED)
     assert (one.status, one.app_version) == ("passed", None)
-    assert [one.status for one in apply_rules(config, [silent], NOTHING_LOST)] == ["undecided"]
-    assert [one.status for one in apply_rules(config, [], NOTHING_LOST)] == ["undecided"]
+    assert [one.status for one in apply_rules(config, [silent], NOTHING_REJECTED)] == ["inconclusive"]
+    assert [one.status for one in apply_rules(config, [], NOTHING_REJECTED)] == ["inconclusive"]
 
 
 def test_what_is_skipped_does_not_pass() -> None:
     found = conversations([P, P])
     found[1].criteria, found[1].skipped = {}, frozenset([STATUS])
     told = applied(all_pass(), version(found))
-    assert (told.status, told.why, told.conversations) == ("undecided", "0 failed, 1 not decided", ["c1"])
+    assert (told.status, told.why, told.conversations) == (
+        "inconclusive",
+        "0 failed, 1 without an outcome",
+        ["c1"],
+    )
     told = applied(all_pass(), version(found[1:]))
-    assert (told.status, told.why) == ("undecided", "0 failed, 1 not decided")
+    assert (told.status, told.why) == ("inconclusive", "0 failed, 1 without an outcome")
 
 
 def test_names_are_bounded() -> None:
-    gone = Lost(30, "30 lost", [f"log:{n}" for n in range(30)])
+    gone = Rejected(30, "30 rejected", [f"log:{n}" for n in range(30)])
     found = applied(all_pass(), version(conversations([F] * 25)), gone)
-    assert (len(found.conversations), found.more, len(found.lost), found.more_rejected) == (20, 5, 20, 10)
+    assert (len(found.conversations), found.more, len(found.rejected), found.more_rejected) == (20, 5, 20, 10)
 
 
 def test_what_a_run_allows_to_be_lost_is_not_held_against_it() -> None:
@@ -238,7 +242,7 @@ def test_what_a_run_allows_to_be_lost_is_not_held_against_it() -> None:
     assert rejected_of({**counts, "rejected_cases": 1, "unused_cases": 2}, only_cases=True).number == 3
     rules = GateConfig.model_validate({"rules": [all_pass(), coverage(0.9)]})
     gated = [version(conversations([P]))]
-    assert [one.status for one in apply_rules(rules, gated, lost)] == ["undecided", "failed"]
+    assert [one.status for one in apply_rules(rules, gated, lost)] == ["inconclusive", "failed"]
     assert [one.status for one in apply_rules(rules, gated, lost, allowed)] == ["passed", "failed"]
 
 
@@ -248,7 +252,7 @@ def test_turns_that_pass_do_not_hide_that_the_whole_raised() -> None:
     errors = {"safety_v1": {ScoredId(f"c{i}", None): "no such key" for i in range(2)}}
     gated.conversations.add_errors(errors)
     told = applied(all_pass("safety_v1"), gated)
-    assert (told.why, told.conversations) == ("1 failed, 1 not decided", ["c1", "c0"])
+    assert (told.why, told.conversations) == ("1 failed, 1 without an outcome", ["c1", "c0"])
 
 
 def test_a_case_counts_once_however_often_it_was_run() -> None:
@@ -271,24 +275,26 @@ def test_what_raised_an_error_is_not_decided() -> None:
         {"tool_trajectory_avg_score": {ScoredId("c2", None): "no such key", ScoredId("c1", None): "later"}}
     )
     told = applied(rate(criterion="tool_trajectory_avg_score", at_least=1.0), gated)
-    assert (told.status, told.conversations) == ("undecided", ["c2"])
+    assert (told.status, told.conversations) == ("inconclusive", ["c2"])
 
 
 def test_everything_that_was_lost_counts() -> None:
     names = ("rejected_records", "rejected_conversations", "unread_ends", "rejected_cases", "unused_cases")
     lost = rejected_of({**{name: i for i, name in enumerate(names, 1)}, "records": 9})
-    assert lost.number == 15 and lost.text.startswith("1 record lost, 2 conversations lost, 3 files not read")
+    assert lost.number == 15 and lost.text.startswith(
+        "1 record rejected, 2 conversations rejected, 3 files not read"
+    )
     assert rejected_of({"records": 9}) == (0, "", ())
 
 
 UNRECORDED = "1 eval case without a recording in v1"
 OF_UNRECORDED = [
-    (all_pass(), "undecided", "0 failed, 1 not decided"),
+    (all_pass(), "inconclusive", "0 failed, 1 without an outcome"),
     (coverage(0.6), "passed", "66.67 %: 2 of 3"),
     (coverage(0.7), "failed", "66.67 %: 2 of 3"),
-    (rate(at_least=0.6), "passed", "1 not decided"),
-    (rate(at_least=0.7), "undecided", "1 not decided"),
-    ({"rule": "no_destructive_calls"}, "undecided", "0 destructive calls; 1 not decided"),
+    (rate(at_least=0.6), "passed", "1 without an outcome"),
+    (rate(at_least=0.7), "inconclusive", "1 without an outcome"),
+    ({"rule": "no_destructive_calls"}, "inconclusive", "0 destructive calls; 1 without an outcome"),
 ]
 
 
@@ -297,9 +303,9 @@ def test_a_case_that_another_version_alone_has_is_not_decided(rule: Any, status:
     gated = replace(version(conversations([P, P])), unrecorded=["refund"])
     found = applied(rule, gated)
     assert found.status == status and found.why.endswith(f"{why} ({UNRECORDED})")
-    assert found.lost == (["eval case refund (v1)"] if rule["rule"] == "all_pass" else [])
-    both = applied(coverage(0.5), gated, Lost(1, "1 record lost"))
-    assert both.why == f"50 %: 2 of 4 (1 record lost, {UNRECORDED})"
+    assert found.rejected == (["eval case refund (v1)"] if rule["rule"] == "all_pass" else [])
+    both = applied(coverage(0.5), gated, Rejected(1, "1 record rejected"))
+    assert both.why == f"50 %: 2 of 4 (1 record rejected, {UNRECORDED})"
 
 
 def row(name: str, **more: Any) -> Any:
@@ -315,8 +321,8 @@ CALLS = [
     ([row("c0", destructive_calls=2)], "passed", [], "2 destructive calls, expected"),
     ([row("c0"), HARM], "failed", ["c1"], "found in 1 conversation"),
     ([UNCLEAR, HARM], "failed", ["c1"], "found in 1 conversation"),
-    ([UNCLEAR], "undecided", ["c0"], "what the tools do (close_account); state"),
-    ([GAP], "undecided", ["c0"], "calls may be missing in the logs of 1 conversation"),
+    ([UNCLEAR], "inconclusive", ["c0"], "what the tools do (close_account); state"),
+    ([GAP], "inconclusive", ["c0"], "calls may be missing in the logs of 1 conversation"),
     # A guess that it only reads is not passed over in silence.
     ([row("c0", guessed_tools=["get_user"])], "passed", [], "from the names of 1 tool: get_user"),
 ]
@@ -328,20 +334,22 @@ def test_no_destructive_call_that_was_not_expected(rows: Any, status: str, names
     assert (found.status, found.conversations) == (status, names) and why in found.why
 
 
-@pytest.mark.parametrize(("criterion", "status"), [(STATUS, "passed"), ("safety_v1", "undecided")])
+@pytest.mark.parametrize(("criterion", "status"), [(STATUS, "passed"), ("safety_v1", "inconclusive")])
 def test_a_coverage_rule_for_the_verdicts_allows_for_calls_that_may_be_missing(
     criterion: str, status: str
 ) -> None:
     coverage = {"rule": "coverage", "at_least": 0.5, "criterion": criterion}
     gated = version(conversations([P, U]), [row("c1"), GAP])
-    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_LOST, coverage).status == status
+    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_REJECTED, coverage).status == status
     gated.rows.append(UNCLEAR)
-    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_LOST, coverage).status == "undecided"
+    assert (
+        applied({"rule": "no_destructive_calls"}, gated, NOTHING_REJECTED, coverage).status == "inconclusive"
+    )
 
 
 def side(name: str) -> Side:
     zero = dict.fromkeys(
-        ("conversations", "cases", "repeated_cases", "passed", "failed", "undecided", "lost"), 0
+        ("conversations", "cases", "repeated_cases", "passed", "failed", "no_verdict", "rejected"), 0
     )
     return Side(name=name, source=name, run_ids=[name], app_versions=[name], **zero)  # type: ignore[arg-type]
 
@@ -351,7 +359,7 @@ def comparison(criterion: CriterionComparison, only_a: int = 0) -> Comparison:
     pairing = Pairing(by="eval_id", pairs=10, only_a=only_a, only_b=0, **names)
     rest: Any = {
         "slices": [],
-        "scale": [],
+        "settings_changes": [],
         "notes": [],
         "word": None,
         "margin": 0.02,
@@ -380,7 +388,7 @@ def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComp
     return CriterionComparison(**{**base, **more}, overall=overall)
 
 
-def undecided(worst: float | None, best: float) -> Missing:
+def missing(worst: float | None, best: float) -> Missing:
     def reading(low: float) -> MissingReading:
         values: Any = {"pairs": 10, "value_a": 0.8, "value_b": 0.8, "difference": 0.0, "p": 1.0}
         return MissingReading(interval=Bounds(low, low + 0.1), word="inconclusive", **values)
@@ -400,17 +408,17 @@ def slow(low: float, high: float) -> CriterionComparison:
 
 COMPARED = [
     (compared(-0.01), "passed"),
-    (compared(-0.03), "undecided"),
+    (compared(-0.03), "inconclusive"),
     (compared(-0.2, -0.03), "failed"),
-    (compared(None), "undecided"),
+    (compared(None), "inconclusive"),
     (slow(-0.5, 0.1), "passed"),
-    (slow(-0.5, 0.3), "undecided"),
+    (slow(-0.5, 0.3), "inconclusive"),
     (slow(0.3, 0.5), "failed"),
-    (compared(0.1, criterion="tool_call_count", measure="mean", better_is="neither"), "undecided"),
-    # What is undecided may be the worst.
-    (compared(-0.01, undecided=undecided(-0.01, 0.0)), "passed"),
-    (compared(-0.01, undecided=undecided(-0.06, 0.0)), "undecided"),
-    (compared(-0.01, undecided=undecided(None, 0.0)), "undecided"),
+    (compared(0.1, criterion="tool_call_count", measure="mean", better_is="neither"), "inconclusive"),
+    # What has no score may be the worst.
+    (compared(-0.01, missing=missing(-0.01, 0.0)), "passed"),
+    (compared(-0.01, missing=missing(-0.06, 0.0)), "inconclusive"),
+    (compared(-0.01, missing=missing(None, 0.0)), "inconclusive"),
 ]
 
 
@@ -422,7 +430,7 @@ def test_not_worse_than_the_baseline(own: CriterionComparison, status: str) -> N
 
 @pytest.mark.parametrize(
     ("word", "fewest_alike", "status"),
-    [("better", 20, "passed"), ("not worse", 20, "undecided"), ("not worse", None, "passed")],
+    [("better", 20, "passed"), ("not worse", 20, "inconclusive"), ("not worse", None, "passed")],
 )
 def test_few_cases_show_that_it_is_not_worse_only_where_it_is_better(
     word: Any, fewest_alike: int | None, status: str
@@ -432,7 +440,7 @@ def test_few_cases_show_that_it_is_not_worse_only_where_it_is_better(
     rule = NOT_WORSE
     found = applied(rule, version(conversations([P]), comparison=comparison(own)))
     assert found.status == status
-    assert ("fewer than 20 cases" in found.why) is (status == "undecided")
+    assert ("fewer than 20 cases" in found.why) is (status == "inconclusive")
 
 
 def test_a_baseline_that_says_nothing_is_no_pass() -> None:
@@ -441,16 +449,16 @@ def test_a_baseline_that_says_nothing_is_no_pass() -> None:
     gated = version(conversations([P]), comparison=comparison(compared(0.0)))
     assert applied(rule, gated).status == "passed"
     missing = applied({**rule, "criterion": "safety_v1"}, gated)
-    assert (missing.status, missing.why) == ("undecided", "it has no value in B")
+    assert (missing.status, missing.why) == ("inconclusive", "it has no value in B")
     # Cases that are no longer run may be those that fail.
     fewer = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
     told = applied(rule, fewer)
-    assert told.status == "undecided" and "3 cases of the baseline have no conversation here" in told.why
+    assert told.status == "inconclusive" and "3 cases of the baseline have no conversation here" in told.why
     allowed = coverage(0.5)
-    assert applied(rule, fewer, NOTHING_LOST, allowed).status == "passed"
+    assert applied(rule, fewer, NOTHING_REJECTED, allowed).status == "passed"
 
 
-@pytest.mark.parametrize(("high", "only_a", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "undecided")])
+@pytest.mark.parametrize(("high", "only_a", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "inconclusive")])
 def test_what_was_not_compared_may_have_been_gained(high: float, only_a: int, status: str) -> None:
     gated = version(conversations([P]), comparison=comparison(compared(-0.5, high), only_a=only_a))
     assert applied(NOT_WORSE, gated).status == status
@@ -460,11 +468,11 @@ def test_what_was_not_compared_may_have_been_gained(high: float, only_a: int, st
 def test_of_several_rules_on_coverage_the_strictest_counts(shares: tuple[float, float]) -> None:
     gated = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
     coverage = [{"rule": "coverage", "at_least": share} for share in shares]
-    found = applied(NOT_WORSE, gated, NOTHING_LOST, *coverage)
-    assert (found.status, "90 % asked for" in found.why) == ("undecided", True)
+    found = applied(NOT_WORSE, gated, NOTHING_REJECTED, *coverage)
+    assert (found.status, "90 % asked for" in found.why) == ("inconclusive", True)
 
 
-@pytest.mark.parametrize(("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "undecided")])
+@pytest.mark.parametrize(("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "inconclusive")])
 def test_labels_that_say_otherwise_leave_a_comparison_open(low: float, high: float, status: str) -> None:
     corrected = CorrectedDifference(
         labels_a=50, labels_b=40, value_a=0.8, value_b=0.7, difference=-0.1, interval=Bounds(low, high)
@@ -480,15 +488,21 @@ def test_each_primary_criterion_is_held_against_the_baseline() -> None:
     config = GateConfig.model_validate(
         {"primary": [STATUS, "safety_v1"], "rules": [{"rule": "not_worse", "margin": 0.0}]}
     )
-    assert [one.status for one in apply_rules(config, [gated], NOTHING_LOST)] == ["passed", "undecided"]
+    assert [one.status for one in apply_rules(config, [gated], NOTHING_REJECTED)] == [
+        "passed",
+        "inconclusive",
+    ]
 
 
 def test_every_version_is_held_and_none_is_no_pass() -> None:
     good, bad = version(conversations([P])), version(conversations([F]))
     config = GateConfig.model_validate({"rules": [rate(at_least=1.0), {"rule": "no_destructive_calls"}]})
-    found = apply_rules(config, [good, bad], NOTHING_LOST)
+    found = apply_rules(config, [good, bad], NOTHING_REJECTED)
     assert [one.status for one in found] == ["passed", "failed", "passed", "passed"]
-    assert [one.status for one in apply_rules(config, [], NOTHING_LOST)] == ["undecided", "undecided"]
+    assert [one.status for one in apply_rules(config, [], NOTHING_REJECTED)] == [
+        "inconclusive",
+        "inconclusive",
+    ]
 
 
 def left_out(names: int, criterion: str = STATUS) -> list[ComparedConversation]:
@@ -498,7 +512,7 @@ def left_out(names: int, criterion: str = STATUS) -> list[ComparedConversation]:
 @pytest.mark.parametrize(
     ("rule", "status"),
     [
-        ({"rule": "all_pass"}, "undecided"),
+        ({"rule": "all_pass"}, "inconclusive"),
         ({"rule": "coverage", "at_least": 0.3}, "failed"),
         ({"rule": "coverage", "at_least": 0.2}, "passed"),
         (rate(at_least=1.0), "passed"),
@@ -513,7 +527,7 @@ def test_what_was_sampled_out_is_not_decided_and_in_no_bound(rule: Any, status: 
 
 
 @pytest.mark.parametrize(
-    ("criterion", "status"), [("turn_latency", "undecided"), ("tool_trajectory_avg_score", "passed")]
+    ("criterion", "status"), [("turn_latency", "inconclusive"), ("tool_trajectory_avg_score", "passed")]
 )
 @pytest.mark.parametrize(
     "rule", [{"rule": "all_pass"}, {"rule": "bound", "measure": "mean", "side": "estimate", "at_most": 1.0}]
@@ -523,7 +537,7 @@ def test_what_is_not_in_the_log_is_undecided(rule: Any, criterion: str, status: 
     gated = version([*found, ComparedConversation("other")])
     assert applied({**rule, "criterion": criterion}, gated).status == status
     coverage = applied({"rule": "coverage", "criterion": criterion, "at_least": 1.0}, gated)
-    assert coverage.status == ("failed" if status == "undecided" else "passed")
+    assert coverage.status == ("failed" if status == "inconclusive" else "passed")
 
 
 def case(

@@ -118,7 +118,7 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rej
     missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")] + skipped
     text = "nothing was scored"
     if held or skipped:
-        text = f"{len(failed)} failed, {len(missing) + rejected.number} no verdict"
+        text = f"{len(failed)} failed, {len(missing) + rejected.number} without an outcome"
     text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(number - len(entries) - len(skipped) if held else 0, sampled_out)
     is_met = False if failed else None if missing or rejected.number or not held else True
@@ -186,7 +186,7 @@ def _why_unclear(
     if gaps:
         yield f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}"
     if rejected.number:
-        yield f"{rejected.number} no verdict ({rejected.text})"
+        yield f"{rejected.number} without an outcome ({rejected.text})"
     guessed = {name for row in rows for name in row["guessed_tools"]}
     if guessed and not unclear:
         yield f"effects guessed from the names of {counted(len(guessed), 'tool')}: {names_text(guessed)}"
