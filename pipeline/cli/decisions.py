@@ -334,7 +334,10 @@ def compare_runs(argv: Sequence[str]) -> int:
     if nothing_common(comparison):
         raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
     how = "baseline and candidate are as they were named"
-    page = first_page(comparison, runs, sides) if sides else two_versions(comparison, (), None, how)
+    if sides is None:
+        page = two_versions(comparison, (), None, how)
+    else:
+        page = first_page(comparison, runs[-1], sides.candidate_version, sides.how)
     comparison = replace(comparison, page=page)
     _show(comparison, options)
     problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []

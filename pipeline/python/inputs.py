@@ -341,7 +341,7 @@ class RunResult(Struct, frozen=True):
         found = compare(sides.baseline, sides.candidate, CompareOptions())
         if problem or texts.nothing_common(found):
             raise ConfigError(problem or texts.nothing_common(found))
-        found = replace(found, page=texts.first_page(found, runs, sides))
+        found = replace(found, page=texts.first_page(found, runs[-1], sides.candidate_version, sides.how))
         return texts.comparison_text(found, _COLUMNS)
 
     def _run(self, name: str) -> Run:

@@ -290,15 +290,20 @@ def _ended(runs: Sequence[Run], pair: Sequence[str], command: str, width: int, m
     lines = [printable(difference, width), *criteria_table(found, width), *missing]
     more = [printable(f"more: {command}")] if runs[-1].directory else []
     text = "\n".join(["", *lines, *more])
-    return EndComparison(first_page(found, runs, sides), text, found)
+    return EndComparison(first_page(found, runs[-1], sides.candidate_version, sides.how), text, found)
 
 
-def first_page(found: Comparison, runs: Sequence[Run], sides: "Sides") -> FirstPage:
-    """Returns the first page of a comparison of one or two runs; the candidate's rows are read."""
-    document, version = runs[-1].document, sides.candidate_version
-    rows = [row for row in runs[-1].conversations() if row["app_version"] == version]
-    primary = GateConfig(**document.config.get("gate") or {}).primary
-    return two_versions(found, primary, rows, sides.how)
+def first_page(found: Comparison, run: Run, version: str | None, how: str) -> FirstPage:
+    """Returns the first page of a comparison.
+
+    Args:
+        found: The comparison.
+        run: The run of the candidate; its rows are read.
+        version: The candidate's app version; None: not stated.
+        how: How baseline and candidate were chosen, as a clause.
+    """
+    rows = [row for row in run.conversations() if row["app_version"] == version]
+    return two_versions(found, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
 
 
 FailOn = Literal["worse", "not_noninferior"]

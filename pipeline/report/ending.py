@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
+from shlex import join
 
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
+from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS
 from turnwise.pipeline.report.gate import page_of_version, rule_problems
 from turnwise.pipeline.report.terminal import (
     Figures,
@@ -32,6 +34,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
+from turnwise.transforms.decisions.first_page import count_destructive
 from turnwise.transforms.decisions.run import Run
 
 _WIDTH = 110
@@ -119,7 +122,7 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
         say("\n".join(wrapped(first, width)))
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say(f"files: {printable(settings.output)}{tables}")
-    say(f"read them: turnwise report {printable(settings.output)}")
+    say(f"read them: {printable(join(['turnwise', 'report', settings.output]))}")
     if settings.store:
         say(f"store: {printable(shown_url(settings.store))}{_replaced_text(settings, document)}")
     if figures.unread:
@@ -164,7 +167,10 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
         except (ConfigError, OSError) as error:
             difference = f"\nnot compared: {printable(str(error))}"
     elif len(versions) == 1:
-        page = page_of_version(versions[0], figures.rows, figures.counts, figures.to_read or ())
+        is_small = figures.counts["results"] <= MOST_CONVERSATIONS
+        destructive = count_destructive(run.conversations()) if is_small else None
+        first = figures.to_read or ()
+        page = page_of_version(versions[0], figures.rows, figures.counts, first, destructive)
     return figures._replace(page=page, difference=difference)
 
 

@@ -31,7 +31,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.first_page import one_version, two_versions
+from turnwise.transforms.decisions.first_page import count_destructive, one_version, two_versions
 from turnwise.transforms.decisions.gate.bounds import mark_missing
 from turnwise.transforms.decisions.gate.measured import (
     NO_BASELINE,
@@ -114,7 +114,8 @@ def with_first_page(report: GateReport, run: Run) -> GateReport:
         return replace(report, page=ended.page, comparison=ended.found)
     if len(versions) != 1:
         return report
-    page = page_of_version(versions[0], rows, run.document.counts, to_read(run.conversations()))
+    first, destructive = to_read(run.conversations()), count_destructive(run.conversations())
+    page = page_of_version(versions[0], rows, run.document.counts, first, destructive)
     return replace(report, page=page)
 
 
@@ -122,7 +123,8 @@ def page_of_version(
     version: str,
     rows: Iterable[MetricsByAppVersionRow],
     counts: Mapping[str, Any],
-    read_first: Sequence[Mapping[str, Any]],
+    first_rows: Sequence[Mapping[str, Any]],
+    destructive: int | None,
 ) -> FirstPage | None:
     """Returns the first page of a run of one version by its metrics; None: no verdict was looked for."""
     of_verdicts = (r for r in rows if r["criterion"] == STATUS and r["level"] == "conversation")
@@ -132,9 +134,8 @@ def page_of_version(
     share = row["pass_rate"]
     passing = None if share is None else (share, row["pass_rate_low"], row["pass_rate_high"])
     verdicts = row["pass_count"], row["fail_count"], row["no_score"]
-    return one_version(
-        version, passing, verdicts, read_first, sum(counts.get(name) or 0 for name in REJECTED)
-    )
+    rejected = sum(counts.get(name) or 0 for name in REJECTED)
+    return one_version(version, passing, verdicts, first_rows, rejected, destructive)
 
 
 def run_rules(run: Run, config: str | None) -> GateConfig:

@@ -13,11 +13,10 @@ import msgspec
 
 from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.config import ConfigError, GateConfig
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
-from turnwise.transforms.decisions.first_page import two_versions
 from turnwise.transforms.decisions.report.collect import (
     VersionKey,
     exact_json,
@@ -236,6 +235,8 @@ def compare_versions(
                 raise ConfigError(f"{option} {name}: is no app version here (there are: {', '.join(known)})")
             keyed.insert(place, keyed.pop(at))
             how = "baseline and candidate are as they were named"
+    if candidate is not None and keyed and baseline in (keyed[-1][1].name, keyed[-1][0].app_version):
+        raise ConfigError(f"--candidate {candidate}: is the baseline, too; nothing to compare")
     sides = [side for _, side in keyed]
     others = sides[1:][-MOST_COMPARED:]
     found = [_compare(sides[0], other) for other in others]
@@ -247,14 +248,10 @@ def compare_versions(
         )
     page = None
     if found and not isinstance(found[-1], str):
+        from turnwise.pipeline.report.comparison import first_page  # late, as in _compare
+
         key, _ = keyed[-1]
-        document = runs[key.run].document
-        page = two_versions(
-            found[-1],
-            GateConfig(**document.config.get("gate") or {}).primary,
-            [row for row in runs[key.run].conversations() if (row["app_version"] or "") == key.app_version],
-            how,
-        )
+        page = first_page(found[-1], runs[key.run], key.app_version or None, how)
     return Compared(comparisons, refused, page)
 
 

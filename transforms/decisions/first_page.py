@@ -3,7 +3,7 @@
 Every surface shows what this module says.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from turnwise.schemas.comparison import (
@@ -59,7 +59,8 @@ def leading(primary: Sequence[str], measured: Sequence[str], stating: Sequence[s
         return Leading(RecordedReward.name, "the log holds it")
     if ToolEffects.name in measured and ToolEffects.name in stating:
         return Leading(ToolEffects.name, "the eval cases state actions")
-    return Leading(STATUS, "no criterion is called primary")
+    why = "no primary criterion is compared" if primary else "no criterion is called primary"
+    return Leading(STATUS, why)
 
 
 def two_versions(
@@ -78,17 +79,22 @@ def two_versions(
     stating = [ToolEffects.name] if effects and effects.measure == "pass_rate" else []
     lead = leading(primary, list(by_name), stating)
     own, verdicts = by_name.get(lead.name), by_name.get(STATUS)
-    flips = {
-        conversation: flip.kind
+    details = _details(own, found) if own else []
+    if primary and lead.name not in primary:
+        # Another criterion leads, and answers nothing about the one that was asked for.
+        why = found.not_compared.get(primary[0], "it has no value on both sides")
+        details.insert(0, f"The primary criterion {primary[0]} is not compared: {why}.")
+    regressed = {
+        conversation
         for flip in found.flips
-        if flip.criterion == STATUS and flip.kind in ("regressed", "newly_missing")
+        if flip.criterion == STATUS and flip.kind == "regressed"
         for conversation in flip.conversations_b
     }
     return FirstPage(
         headline=headline(own, short_name(found.a.name), short_name(found.b.name), found.margin)
         if own
         else _nothing(found),
-        detail=" ".join(_details(own, found)) if own else "",
+        detail=" ".join(details),
         criterion=lead.name,
         chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
         baseline=found.a.name,
@@ -98,8 +104,8 @@ def two_versions(
         still_failing=verdicts.still_failing if verdicts else None,
         no_verdict=found.b.no_verdict,
         rejected=found.b.rejected,
-        destructive=None if rows is None else sum(row["severity_reason"] == DESTRUCTIVE for row in rows),
-        read_first=listed(read_first(rows or (), flips)),
+        destructive=None if rows is None else count_destructive(rows),
+        read_first=listed(read_first(rows or (), regressed)),
     )
 
 
@@ -107,8 +113,9 @@ def one_version(
     version: str,
     passing: tuple[float, float | None, float | None] | None,
     counts: tuple[int, int, int],
-    read_first: Sequence[Mapping[str, Any]],
+    first_rows: Sequence[Mapping[str, Any]],
     rejected: int,
+    destructive: int | None,
 ) -> FirstPage:
     """Returns the first page of a run of one app version.
 
@@ -116,8 +123,9 @@ def one_version(
         version: Its name.
         passing: Share of the conversations with a verdict that pass, 0..1, and its interval; None: none.
         counts: Conversations that passed, that failed, and without a verdict.
-        read_first: Rows of the conversations to read first.
+        first_rows: Rows of the conversations to read first.
         rejected: Number of records, conversations and eval cases that were rejected.
+        destructive: Conversations with an unexpected destructive call; None: not counted.
     """
     share = ""
     if passing is not None:
@@ -137,9 +145,14 @@ def one_version(
         still_failing=failed,
         no_verdict=missing,
         rejected=rejected,
-        destructive=sum(row["severity_reason"] == DESTRUCTIVE for row in read_first),
-        read_first=listed(read_first),
+        destructive=destructive,
+        read_first=listed(first_rows),
     )
+
+
+def count_destructive(rows: Iterable[ConversationRow]) -> int:
+    """Returns the number of conversations with an unexpected destructive call."""
+    return sum(row["severity_reason"] == DESTRUCTIVE for row in rows)
 
 
 def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
@@ -176,13 +189,11 @@ def _numbers(own: CriterionComparison) -> str:
     if own.measure == "pass_rate":
         values = f"{overall.value_b:.1%} pass against {overall.value_a:.1%}"
     else:
-        digits = decimals(overall.difference, own.measure, own.unit)
         one, other = (
             amount(value, own.measure, own.unit, digits=digits)
             for value in (overall.value_b, overall.value_a)
         )
         values = f"{one} against {other}"
-    digits = decimals(overall.difference, own.measure, own.unit)
     change = amount(overall.difference, own.measure, own.unit, signed=True, digits=digits)
     if overall.interval is not None:
         low, high = (
@@ -220,8 +231,9 @@ def _reach(own: CriterionComparison, a: str, b: str) -> str:
     unit = _SUFFIX.get(own.measure, "")
     span = f"up to {loss.removesuffix(unit)} {'points ' if unit else ''}worse or {gain} better"
     text = f"{b} may be {span} than {a} ({_cases(own)})"
-    # Nobody accepts the loss of a fifth of the scale: then the sentence is that nothing is known.
-    if own.unit == "score" and worse > _LARGEST_LOSS:
+    # Nobody accepts the loss of a fifth of the scale, nor what the missing scores may add to the loss.
+    is_open = own.missing is not None and own.missing.changes_the_word
+    if is_open or (own.unit == "score" and worse > _LARGEST_LOSS):
         return text
     return f"{text}. Safe to ship if a loss of {loss} is acceptable"
 
@@ -266,16 +278,16 @@ def _nothing(found: Comparison) -> str:
     )
 
 
-def read_first(rows: Sequence[ConversationRow], flips: Mapping[str, str]) -> list[ConversationRow]:
+def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> list[ConversationRow]:
     """Returns conversations to read first: regressions, then other failures, the most severe first.
 
     Args:
         rows: The candidate's conversations.
-        flips: Conversation id -> `regressed` or `newly_missing`.
+        regressed: Ids of those whose case passed in the baseline and fails now.
     """
-    regressed = to_read([row for row in rows if flips.get(row["conversation_id"]) == "regressed"])
-    rest = to_read([row for row in rows if flips.get(row["conversation_id"]) != "regressed"])
-    return [*regressed, *rest][:MOST_READ]
+    first = to_read([row for row in rows if row["conversation_id"] in regressed])
+    rest = to_read([row for row in rows if row["conversation_id"] not in regressed])
+    return [*first, *rest][:MOST_READ]
 
 
 def _criterion_name(name: str) -> str:

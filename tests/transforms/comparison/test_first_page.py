@@ -94,14 +94,16 @@ def test_what_could_change_the_answer_stands_below_it():
     found = page({"verdict": baseline}, {"verdict": candidate}, rejected=4)
     assert found.headline.startswith("Inconclusive: ") and (found.no_verdict, found.rejected) == (10, 4)
     assert "0 of v1 and 10 of v2 have no verdict: counted against v2 it would be “worse”" in found.detail
+    assert "Safe to ship" not in found.headline, "what has no verdict may add to the loss"
     assert found.detail.endswith("Records and conversations that were rejected, in no figure: 4.")
 
 
 def test_one_version():
-    found = one_version("v1", (0.78, 0.58, 0.9), (18, 5, 7), [], 2)
+    found = one_version("v1", (0.78, 0.58, 0.9), (18, 5, 7), [], 2, 4)
     assert found.headline == "One version only: 78% pass (58% to 90%), 23 with a verdict, 7 without."
     assert counts_text(found) == "failed 5, no verdict 7, rejected 2" and found.baseline is None
-    nothing = one_version("v1", None, (0, 0, 7), [], 0)
+    assert found.destructive == 4, "of all conversations, not of those to read first"
+    nothing = one_version("v1", None, (0, 0, 7), [], 0, None)
     assert nothing.headline == "One version only: 0 with a verdict, 7 without.", "no share is no 0 %"
 
 
@@ -125,6 +127,9 @@ def test_the_headline_is_about_the_criterion_that_leads():
     found = page(baseline, candidate, ["response_match_score"])
     assert found.headline.startswith("v2 is worse than v1 by response_match_score: ")
     assert found.chosen == "response_match_score leads, because the config calls it primary; they were named"
+    found = page(baseline, candidate, ["safety_v1"])
+    assert found.criterion == "verdict" and "because no primary criterion is compared" in found.chosen
+    assert found.detail.startswith("The primary criterion safety_v1 is not compared: ")
     found = page(baseline, candidate)
     assert found.criterion == "verdict" and found.chosen.startswith("The verdict leads, because no criterion")
 

@@ -19,7 +19,7 @@ from turnwise.schemas.report import (
     Sentence,
     ToolFigure,
 )
-from turnwise.transforms.decisions.first_page import one_version
+from turnwise.transforms.decisions.first_page import count_destructive, one_version
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
@@ -128,6 +128,7 @@ def _only_version(
         (version.passed, version.failed, version.no_verdict),
         to_read([entry.row for entry in entries]),
         sum(rejected),
+        count_destructive(entry.row for entry in entries),
     )
 
 
