@@ -167,9 +167,12 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
         except (ConfigError, OSError) as error:
             difference = f"\nnot compared: {printable(str(error))}"
     elif len(versions) == 1:
-        is_small = figures.counts["results"] <= MOST_CONVERSATIONS
-        destructive = count_destructive(run.conversations()) if is_small else None
         first = figures.to_read or ()
+        destructive: int | None = 0
+        # The most severe come first, so that the rows are read again only where one of them is destructive.
+        if any(row["severity"] == "critical" for row in first):
+            is_small = figures.counts["results"] <= MOST_CONVERSATIONS
+            destructive = count_destructive(run.conversations()) if is_small else None
         page = page_of_version(versions[0], figures.rows, figures.counts, first, destructive)
     return figures._replace(page=page, difference=difference)
 
