@@ -553,6 +553,7 @@ class DiscoveryEngineConfig(Settings):
     tool_name: str = Field(default="search", min_length=1)
 
 
+MatchCasesBy = Literal["first_user_message"]
 NamePath = Annotated[str, Field(min_length=1, max_length=200)]
 """Keys with dots between them, which may hold dots themselves; a number is the index of a list."""
 
@@ -593,6 +594,7 @@ class EvalConfig(Settings):
             first that is stated counts, before what the records say elsewhere.
         eval_id_from: Likewise the id of the eval case that a conversation is held against.
         eval_set_id_from: Likewise the set of that case.
+        match_cases_by: What finds the case of a conversation that names none; None: nothing does.
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
@@ -618,6 +620,7 @@ class EvalConfig(Settings):
     app_version_from: tuple[NamePath, ...] = ()
     eval_id_from: tuple[NamePath, ...] = ()
     eval_set_id_from: tuple[NamePath, ...] = ()
+    match_cases_by: MatchCasesBy | None = None
     mapping: MappingConfig | None = None
     slices: tuple[str, ...] = ("skipped", "query")
     gate: GateConfig = GateConfig()
