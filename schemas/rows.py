@@ -117,7 +117,7 @@ class ConversationRow(TypedDict):
     >>> log = {"conversation_id": "c1", "turns": [turn]}
     >>> result = turnwise.evaluate(log, criteria={"tool_effects_v1": 1.0})
     >>> [(row["verdict"], row["severity_reason"], row["why"]) for row in result.conversations]
-    [('FAIL', 'missing_writes', 'turn 0: missing book_slot(date: 2026-08-07)')]
+    [('FAIL', 'missing_writes', 'turn 1: missing book_slot(date: 2026-08-07)')]
     >>> result.conversations[0]["transcript"]["turns"][0]["agent"]
     'Hello'
     """

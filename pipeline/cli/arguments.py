@@ -50,8 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         ("--max_failure_ratio", {"type": float, "metavar": "SHARE"},
          "fail if a larger share (0..1) of records and conversations is rejected"),
         ("--baseline", {"metavar": "OUT"},
-         "output directory of the run to compare with, by the report and the config's rules (`gate`); with "
-         "{date} that of the last earlier date with a run; previous: the last run of --store"),
+         "app version of this run, or output directory of the run to compare with (OUT#VERSION: one of its "
+         "versions), by the report and the config's rules (`gate`); with {date} that of the last earlier "
+         "date with a run; previous: the last run of --store"),
+        ("--candidate", {"metavar": "VERSION"}, "app version of this run to compare (default: the last)"),
         ("--fail_on", {"nargs": "+", "action": "extend", "metavar": "CRITERION"},
          "adds the rule all_pass to the gate: fail if a conversation fails, or has no verdict, on one of "
          "these criteria (or verdict)"),

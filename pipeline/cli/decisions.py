@@ -157,9 +157,10 @@ def gate_parser() -> OptionParser:
     """Returns the parser of `turnwise gate`."""
     options: OptionRows = (
         ("output", {"metavar": "OUT"}, "output directory of a finished run"),
-        ("--baseline", {"metavar": "OUT"}, "output directory of the run that it is compared with"),
-        ("--versions", {"nargs": 2, "metavar": ("BASE", "CANDIDATE")},
-         "app versions of the baseline and of the run; without --baseline both of this run"),
+        ("--baseline", {"metavar": "OUT"},
+         "app version of this run, or output directory of the run to compare with (OUT#VERSION: one of its "
+         "versions)"),
+        ("--candidate", {"metavar": "VERSION"}, "app version of this run that the rules are applied to"),
         ("--config", {"metavar": "FILE"}, "config file whose rules count (default: the config of the run)"),
         ("--junit", {"metavar": "FILE"}, "write the result as JUnit XML"),
         ("--markdown", {"metavar": "FILE"}, "write the result as Markdown for a pull request"),
@@ -186,7 +187,7 @@ def gate(argv: Sequence[str]) -> int:
         if file is not None and (not Path(file).parent.is_dir() or Path(file).is_dir()):
             raise ConfigError(f"--{name} {file}: cannot be written: name a file in a directory that exists")
     run = open_run(options.output)
-    report = gate_report(run, run_rules(run, options.config), options.baseline, options.versions or ())
+    report = gate_report(run, run_rules(run, options.config), (options.baseline, options.candidate))
     if report.page is None:
         report = with_first_page(report, run)
     if options.junit is not None:
@@ -305,12 +306,12 @@ def compare_runs(argv: Sequence[str]) -> int:
     sides = None
     runs = [open_run(directory) for directory in options.runs]
     if options.store is None:
-        sides = sides_of_runs(runs, options.versions)
+        sides = sides_of_runs(runs, (options.baseline, options.candidate))
         a, b = sides.baseline, sides.candidate
     else:
         from turnwise.pipeline.runs.store import sides_of_store
 
-        a, b = sides_of_store(options.store, options.app, options.versions)
+        a, b = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
     problem = "" if options.allow_different_judges else settings_problem(settings_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
@@ -372,8 +373,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         raise ConfigError("--store: goes without directories")
     if not 1 <= places <= 2:
         raise ConfigError("name one or two output directories of runs, or --store")
-    if options.store is not None and not options.versions:
-        raise ConfigError("--store: --versions names the baseline and the candidate")
+    if options.store is not None and None in (options.baseline, options.candidate):
+        raise ConfigError("--store: name both sides, by --baseline and --candidate")
     for name, value, least in (("alpha", options.alpha, _LEAST_ALPHA), ("margin", options.margin, 0)):
         if not least < value < 1:
             raise ConfigError(f"--{name} {value:g}: must be between {least:g} and 1, exclusive")
@@ -384,8 +385,8 @@ def compare_parser() -> OptionParser:
     """Returns the parser of `turnwise compare`."""
     options: OptionRows = (
         ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of baseline and candidate, or one"),
-        ("--versions", {"nargs": 2, "default": [], "metavar": ("BASELINE", "CANDIDATE")},
-         "app versions to compare; default: the first and the last"),
+        ("--baseline", {"metavar": "VERSION"}, "app version, or run of a store (default: the first version)"),
+        ("--candidate", {"metavar": "VERSION"}, "app version, or run of a store (default: the last version)"),
         ("--store", STORE, "compare versions, or runs, of a store"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
         ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),

@@ -182,7 +182,7 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
         rows = []
         for (kind, case), of_case in [*by_case.items()][:_MOST_CASES]:
             first = next((flip for flip in of_case if flip.reason and flip.criterion != STATUS), of_case[0])
-            turn = "" if first.turn_index is None else f"turn {first.turn_index}: "
+            turn = "" if first.turn_index is None else f"turn {first.turn_index + 1}: "
             why, names = first.reason or "no reason is known", ", ".join(flip.criterion for flip in of_case)
             rows.append([f"{turn}{why}", short[case], _CHANGES.get(kind, kind), names])
         yield from _table([counted(len(by_case), "changed case"), "case", "change", "criteria"], rows)

@@ -70,9 +70,7 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
     """
     check_store("--store", url)
     if names[0] == names[1]:
-        raise ConfigError(
-            f"--versions {names[0]} {names[1]}: baseline and candidate are the same; nothing to compare"
-        )
+        raise ConfigError(f"--baseline {names[0]}: is the candidate, too; nothing to compare")
 
     def work(connection: Connection) -> tuple[ComparedSide, ComparedSide]:
         runs = StoredRuns(connection, _app(connection, app), with_details=True)
@@ -149,7 +147,7 @@ class StoredRuns:
             if len(records):
                 return records.last_runs()
         what = "no result of this version or run"
-        raise ConfigError(f"--versions {name}: {what}{_why_nothing(self._connection, self._app, name)}")
+        raise ConfigError(f"{name}: {what}{_why_nothing(self._connection, self._app, name)}")
 
     @cached_property
     def _everything(self) -> "RecordColumns":

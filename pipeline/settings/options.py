@@ -171,6 +171,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     max_failure_ratio: float | None
     fail_on: list[str] | None
     baseline: str | None
+    candidate: str | None
     store: str | None
     store_app: str | None
     no_transcripts: bool = False

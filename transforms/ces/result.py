@@ -165,7 +165,7 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
     result: JsonObject = {"turnReplayResults": turns}
     if verdict.status == "FAIL":
         for index, text in unmet_turns(scored, verdict):
-            turns[index]["errorInfo"] = {"errorMessage": f"Turn {sample.pairs[index].index}: {text}"}
+            turns[index]["errorInfo"] = {"errorMessage": f"Turn {sample.pairs[index].index + 1}: {text}"}
     if judgements or verdict.status == "FAIL":
         statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
         if statements:

@@ -578,11 +578,11 @@ def why_unpaired(pair: TurnPair) -> str:
     if pair.label == MISSING_TURN and pair.expected is not None:
         want = pair.expected
         texts, calls = {"user": want.user, "agent": want.response}, want.tool_calls or []
-        head = f"Turn {pair.index} is missing. Expected"
+        head = f"Turn {pair.index + 1} is missing. Expected"
     else:
         turn = pair.actual or Turn()
         texts, calls = {"user": turn.user, "agent": turn.agent}, turn.tool_calls
-        head = f"Turn {pair.index} was not expected. It holds"
+        head = f"Turn {pair.index + 1} was not expected. It holds"
     parts = [f"{who} {words_text(text)}" for who, text in texts.items() if text and text.strip()]
     parts += [f"calls {calls_text(calls)}"] if calls else []
     return f"{head}: {', '.join(parts) or 'nothing'}."
@@ -603,12 +603,12 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
     for place, call in calls["extra"]:
         made.setdefault(call, []).append(place)
     moved = [
-        f"{call} is expected in turn {place} and made in turn {made[call].pop(0)}."
+        f"{call} is expected in turn {place + 1} and made in turn {made[call].pop(0) + 1}."
         for place, call in calls["missing"]
         if made.get(call)
     ]
     index, first = failed[0]
-    why, head = first.explanation or "", f"Turn {index}"
+    why, head = first.explanation or "", f"Turn {index + 1}"
     parts = [f"{len(failed)} of {len(turns)} fail.", *moved[:_MOST_MOVED]]
     return " ".join([*parts, why if why.startswith(head) else f"{head}: {why}"])
 

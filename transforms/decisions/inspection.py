@@ -247,7 +247,7 @@ class FileCollector:
             found.results += len(turn.tool_responses)
         for turn in conversation.turns:
             for problem in turn.findings:
-                message = f"turn {turn.turn_index}: {problem.message}"
+                message = f"turn {turn.turn_index + 1}: {problem.message}"
                 noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)
                 _note(found.findings, noted)
         found.example = found.example or _conversation_example(conversation)

@@ -342,8 +342,8 @@ def unanswered_end(sample: Sample) -> str | None:
         words = expected.response or expected.intermediate_responses or expected.rubrics
         if not words and not any(e.kind == "agent_response" for e in expected.expectations):
             return None
-    place = last.turn_index
-    return f"turn {place}: the last turn has no answer, and the log does not say how the conversation ended"
+    turn = f"turn {last.turn_index + 1}"
+    return f"{turn}: the last turn has no answer, and the log does not say how the conversation ended"
 
 
 # Eval cases as bytes: a run holds all that it is given, and uses few of them.

@@ -102,7 +102,7 @@ class Reviewer:
 
 def _unknown(turns: Sequence[Turn]) -> str | None:
     """Returns why calls may be missing in the log; None: it states all."""
-    found = (f"turn {index}: {turn.unknown_calls}" for index, turn in enumerate(turns) if turn.unknown_calls)
+    found = (f"turn {i}: {turn.unknown_calls}" for i, turn in enumerate(turns, 1) if turn.unknown_calls)
     return one_line(next(found, ""), _MOST_REASON) or None
 
 

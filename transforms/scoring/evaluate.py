@@ -368,7 +368,7 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
         return Verdict("FAIL", (end_text(conversation),))
     if sample.unanswered:
         states = [(pair.index, unanswered_state(pair)) for pair in sample.unanswered]
-        why = tuple(f"turn {i}: the state of its answer is {state}" for i, state in states[:_SHOWN])
+        why = tuple(f"turn {i + 1}: the state of its answer is {state}" for i, state in states[:_SHOWN])
         return Verdict("FAIL" if any(state == FAILED for _, state in states) else None, why)
     if conversation.ended == "environment_error":
         return Verdict(None, (end_text(conversation),))

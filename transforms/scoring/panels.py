@@ -324,7 +324,7 @@ def _unread(sample: Sample, as_adk: bool) -> Iterator[str]:
         yield sample.eval_case.unread
     for pair in sample.pairs:
         if pair.expected is not None and _is_unread(pair.expected, as_adk):
-            yield f"turn {pair.index}: {pair.expected.unread}"
+            yield f"turn {pair.index + 1}: {pair.expected.unread}"
 
 
 def _is_unread(expected: ExpectedTurn, as_adk: bool) -> bool:
@@ -333,7 +333,7 @@ def _is_unread(expected: ExpectedTurn, as_adk: bool) -> bool:
 
 def _first(turns: Iterable[Turn], parts: Sequence[str], as_adk: bool) -> str | None:
     gaps = ((turn.turn_index, _gap(turn, parts, as_adk)) for turn in turns)
-    return next((f"turn {index}: {gap}" for index, gap in gaps if gap), None)
+    return next((f"turn {index + 1}: {gap}" for index, gap in gaps if gap), None)
 
 
 def _gap(turn: Turn, parts: Sequence[str], as_adk: bool) -> str | None:

@@ -83,7 +83,7 @@ def _lines(checked: Checked) -> Iterator[str]:
         yield from _unmet_lines(checked)
     for failure in checked.scored.failures:
         if failure.stage == "score":
-            at = "" if failure.turn_index is None else f" at turn {failure.turn_index}"
+            at = "" if failure.turn_index is None else f" at turn {failure.turn_index + 1}"
             yield f"  {failure.criterion} raised {failure.error_type}{at}: {failure.message}"
     if any(result.criterion.needs_expected_calls for result in told) or (status == "FAIL" and not told):
         yield from _call_lines(checked)
@@ -102,14 +102,14 @@ def _criterion_lines(result: CriterionScores, outcome: str | None) -> Iterator[s
     overall = result.overall or Score(None)
     yield f"  {result.criterion.name}: {_value_text(result.criterion, overall)}{why}"
     for index, score in turns[:_MOST_TURNS]:
-        yield f"    turn {index}: {_value_text(result.criterion, score)}{_why(score)}"
+        yield f"    turn {index + 1}: {_value_text(result.criterion, score)}{_why(score)}"
     if len(turns) > _MOST_TURNS:
         yield f"    and {len(turns) - _MOST_TURNS} more turns"
 
 
 def _unmet_lines(checked: Checked) -> Iterator[str]:
     for place, text in unmet_turns(checked.scored, checked.verdict):
-        yield f"  turn {checked.scored.sample.pairs[place].index}: {text}"
+        yield f"  turn {checked.scored.sample.pairs[place].index + 1}: {text}"
 
 
 def _says_more(score: Score) -> bool:
@@ -133,6 +133,6 @@ def _call_lines(checked: Checked) -> Iterator[str]:
     kinds = [criterion for criterion in checked.criteria if isinstance(criterion, ToolTrajectory)]
     compare = kinds[0] if kinds else ToolTrajectory()
     for place in call_differences(checked.scored.sample, compare)[:_MOST_TURNS]:
-        where = "the whole conversation" if place.turn is None else f"turn {place.turn}"
+        where = "the whole conversation" if place.turn is None else f"turn {place.turn + 1}"
         yield f"  calls of {where}: made == expected"
         yield from (f"    {line}" for line in difference_lines(place.made, place.expected))

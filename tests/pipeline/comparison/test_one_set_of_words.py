@@ -56,5 +56,5 @@ def test_terminal_compare_report_python_store_and_mcp(turnwise, tmp_path):
     assert headline in " ".join(summary.split()) and counts in summary
     a, b = sides_of_store(store, APP, ("v1", "v2"))
     assert version_verdict(a, b)["headline"] == headline
-    text = turnwise("compare", "--store", store, "--app", APP, "--versions", "v1", "v2").out
+    text = turnwise("compare", "--store", store, "--app", APP, "--baseline", "v1", "--candidate", "v2").out
     assert headline in " ".join(text.split())

@@ -43,7 +43,7 @@ class JudgedScore(Struct, frozen=True, eq=False):
     @property
     def name(self) -> str:
         """How texts name it."""
-        turn = "" if self.turn_index is None else f" turn {self.turn_index}"
+        turn = "" if self.turn_index is None else f" turn {self.turn_index + 1}"
         return f"{self.conversation_id}{turn} {self.key.criterion}"
 
 
@@ -101,7 +101,7 @@ class LabelLine(NamedTuple):
     @property
     def name(self) -> str:
         """How texts name it."""
-        turn = "" if self.label.turn_index is None else f" turn {self.label.turn_index}"
+        turn = "" if self.label.turn_index is None else f" turn {self.label.turn_index + 1}"
         return f"{self.label.conversation_id}{turn} {self.label.criterion} ({self.place})"
 
 
