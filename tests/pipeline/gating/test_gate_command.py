@@ -314,7 +314,7 @@ def test_junit_holds_one_test_a_conversation_and_criterion(write_run, gate, tmp_
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("9", "3", "1")
     good, bad, inconclusive = suites["tool_trajectory_avg_score"]
     assert (good.get("classname"), good.get("name"), len(good)) == ("v1.tool_trajectory_avg_score", "good", 0)
-    assert bad[0].tag == "failure" and (bad[0].get("message") or "").startswith("turn 2: </code></td>")
+    assert bad[0].tag == "failure" and (bad[0].get("message") or "").startswith("turn 3: </code></td>")
     assert bad[0].text == "value 0, threshold 1"
     assert inconclusive[0].tag == "skipped" and inconclusive[0].get("message") == "the log is incomplete"
     text = path.read_text(encoding="utf-8")
