@@ -157,7 +157,7 @@ class ConversationRow(TypedDict):
     worst_turn: Annotated[int | None, "0-based turn of that score; null: the whole conversation."]
     why: Annotated[
         str | None,
-        "Why it should be read, in one line of at most 200 characters; turns are counted from 0. Null: it "
+        "Why it should be read, in one line of at most 200 characters; turns are counted from 1. Null: it "
         "passed, and nothing failed.",
     ]
     severity: Annotated[

@@ -20,6 +20,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.gate import GATE_PROBLEM
 from turnwise.schemas.jsonio import is_store_url, shown_url
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
@@ -203,7 +204,7 @@ def _flips(found: Comparison, width: int) -> list[str]:
 def _flip_text(flips: Sequence[Flip]) -> str:
     """Returns the flips of one case as one line, with the reason of the first criterion that has one."""
     first = next((flip for flip in flips if flip.reason and flip.criterion != STATUS), flips[0])
-    place = "" if first.turn_index is None else f" turn {first.turn_index + 1}:"
+    place = "" if first.turn_index is None else f" {turn_name(first.turn_index)}:"
     names = ", ".join(flip.criterion for flip in flips)
     case = first.case.rsplit("/", 1)[-1]
     return f"  {first.kind.replace('_', ' ')} {case} ({names}):{place} {first.reason or 'no reason is known'}"

@@ -25,6 +25,7 @@ from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, read_config
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.gate import (
     GATE_PROBLEM,
     GateCheck,
@@ -475,7 +476,7 @@ def _check(check: GateCheck) -> ET.Element:
     place = f"{check.app_version}.{check.criterion}" if check.app_version else check.criterion
     if check.status == "passed":
         return _case(place, check.conversation_id, None)
-    turn = "" if check.turn_index is None else f"turn {check.turn_index + 1}: "
+    turn = "" if check.turn_index is None else f"{turn_name(check.turn_index)}: "
     if check.status == "inconclusive":
         return _case(
             place, check.conversation_id, ("skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}")
