@@ -182,6 +182,7 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
         exit_status: 0: done; 1: a gate was missed, as `problems` say.
         max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: no limit.
         date: The run's date, as ISO text; None: it has none.
+        store: URL of the store that the run wrote into, without a password; None: none.
         input_files: The input files when the run started; None: not all inputs are files, or it is unknown.
         end_time: When the run ended, RFC 3339 in UTC; "": written by an earlier version.
         folder: Folder in the output directory that holds the tables; ".": the directory itself.
@@ -202,6 +203,7 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     exit_status: Literal[0, 1]
     max_failure_ratio: float | None = None
     date: str | None = None
+    store: str | None = None
     input_files: InputFiles | None = None
     end_time: str = ""
     folder: str = "."

@@ -5,6 +5,7 @@ import getpass
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from itertools import takewhile
 from math import inf
 from pathlib import Path
 from traceback import extract_tb
@@ -14,7 +15,6 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import shown_url
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import StreamRules
 
@@ -192,6 +192,17 @@ class OptionParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **named)
         add_options(self, options)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuses an option of one value that is given twice: argparse would take the last one in silence."""
+        words = [word.partition("=")[0] for word in takewhile(lambda word: word != "--", args)]
+        for word in words:
+            action = self._option_string_actions.get(word)
+            # Values are not shown: addresses may hold passwords.
+            if type(action) is argparse._StoreAction and words.count(word) > 1:
+                second = "; a second store or warehouse needs a second command" if word == "--store" else ""
+                raise ConfigError(f"{word} is given twice, and takes one value{second}")
+        return super().parse_known_args(args, namespace)
+
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Ends the command after its help by HelpShown; `error` handles errors."""
         raise HelpShown(status)
@@ -225,23 +236,7 @@ class SinkPlace(NamedTuple):
     is_new: bool = False
 
 
-class _Once(argparse.Action):
-    """Refuses an option that is given twice: argparse would take the last one in silence."""
-
-    def __call__(
-        self, parser: object, namespace: argparse.Namespace, url: Any, option: str | None = None
-    ) -> None:
-        """Keeps the value; raises ConfigError if there is one."""
-        earlier = getattr(namespace, self.dest)
-        if earlier is not None:
-            raise ConfigError(
-                f"{option} is given twice ({shown_url(earlier)}, {shown_url(url)}): name one store or "
-                "warehouse; a second one needs a second command"
-            )
-        setattr(namespace, self.dest, url)
-
-
-STORE = {"metavar": "URL", "action": _Once}
+STORE = {"metavar": "URL"}
 OptionRows = Iterable[tuple[str, Mapping[str, Any], str]]
 """Name, how it is parsed, and help of each option."""
 FLAG = {"action": "store_true"}

@@ -45,6 +45,15 @@ class Nights:
         options = [text for name, value in given.items() for text in (f"--{name}", self._place(value))]
         return self._command("run", *options, "--date", date, *more, *run_id)
 
+    def gate(self, day, baseline):
+        rules = [{"rule": "not_worse", "criterion": "response_match_score", "margin": 0.02}]
+        write(
+            self.folder / "rules.json",
+            {"criteria": {"response_match_score": 0.5}, "gate": {"rules": rules}},
+        )
+        options = ["--config", str(self.folder / "rules.json"), "--baseline", baseline]
+        return self._command("gate", self._place(f"out/{day}"), *options)
+
     def _place(self, text):
         return text if "://" in text else str(self.folder / text)
 
@@ -113,6 +122,12 @@ def test_a_night_is_compared_with_the_one_before_it(nights, is_stored):
     assert "/2026-11-17" in again.out and "/2026-11-20" not in again.out, (
         "a date is held against earlier ones"
     )
+    told = nights.gate("2026-11-20", "previous" if is_stored else more[1])
+    assert told.status == 1 and "/2026-11-19" in told.out.splitlines()[0]
+    assert "regressed 1, fixed 0" in told.out
+    none = nights.gate("2026-11-17", "previous" if is_stored else more[1])
+    assert none.status == 1 and none.err.startswith("turnwise: --baseline ")
+    assert "nothing is compared" in none.err and "inconclusive" in none.err
     if is_stored:
         nights.threshold(0.6)
         other = nights.run("2026-11-21", *more, input="logs/dt=2026-11-20/", output="other/{date}")
