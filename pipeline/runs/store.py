@@ -558,7 +558,8 @@ def previous_run(url: str, app: str, document: JsonObject) -> str | None:
     """Returns the address (URL#NAME) of the run before a run: of the last earlier date, if the run has one.
 
     Of a run without a date, it is the one that ended last before it began. It is of the same app ("": the
-    default app) and scoring settings; None: there is none. `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    default app) and scoring settings; None: there is none. `document` is what is known of the run's
+    `run.json`. Raises ConfigError if the store cannot be read.
     """
     began, home = timestamp_nanos(document["create_time"]), f"{app or LOCAL_APP}/evaluationRuns/"
     query = select(RUNS.c.name, RUNS.c.content).where(
