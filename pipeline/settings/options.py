@@ -96,7 +96,7 @@ class StreamSettings(Struct, frozen=True):
     Attributes:
         max_run_time: Seconds after which it ends; None: no limit.
         stop_after: Conversations after which it ends; None: no limit.
-        alerts: URI of the sink for alerts; None: a file in the output directory.
+        alerts: URI of the sink for alerts; None: a file in the output directory, of a batch `run.json`.
         timestamp_attribute: Attribute of Pub/Sub messages that holds the event time.
         refresh_cases: Seconds between two looks for changed eval cases.
     """
@@ -130,10 +130,11 @@ _ZERO_ALLOWED = ("allowed_lateness",)
 
 
 def check_stream(options: RawStreamOptions, is_streaming: bool) -> StreamSettings:
-    """Converts the options of a stream, which nothing else may have, to settings; raises ConfigError."""
+    """Converts the options of a stream, of which a batch may have `--alerts` only; raises ConfigError."""
     given = {name: value for name, value in asdict(options).items() if value is not None}
-    if given and not is_streaming:
-        raise ConfigError(f"--{next(iter(given))} is an option of a stream; add --streaming")
+    of_streams = [name for name in given if name != "alerts"]
+    if of_streams and not is_streaming:
+        raise ConfigError(f"--{of_streams[0]} is an option of a stream; add --streaming")
     for name, value in given.items():
         if isinstance(value, str):
             continue
