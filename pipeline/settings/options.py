@@ -194,7 +194,7 @@ class OptionParser(argparse.ArgumentParser):
         add_options(self, options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuses an option of one value that is given twice: argparse would take the last one in silence."""
+        """Raises ConfigError for an option of one value that is given twice: argparse takes the last one."""
         words = [word.partition("=")[0] for word in takewhile(lambda word: word != "--", args)]
         for word in words:
             action = self._option_string_actions.get(word)
