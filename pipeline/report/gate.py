@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 from pydantic import ValidationError
@@ -217,28 +217,45 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
 
 
+class BaselinePlaces(NamedTuple):
+    """What decides which run `{date}` or `previous` is: of a run its date (None: none), output and store."""
+
+    date: str | None
+    output: str
+    store: str
+    app: str
+
+
 def with_baseline(settings: RunSettings, document: JsonObject) -> RunSettings:
     """Returns settings that name the baseline itself in place of `{date}` or `previous`, and prints which.
 
     `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
     """
-    pattern, found = settings.baseline, None
+    places = BaselinePlaces(settings.date, settings.output, settings.store, settings.store_app)
+    return replace(settings, baseline=find_baseline(settings.baseline, places, document))
+
+
+def find_baseline(pattern: str | None, places: BaselinePlaces, document: JsonObject) -> str | None:
+    """Returns the baseline itself in place of `{date}` or `previous`, and prints which; None: there is none.
+
+    `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    """
     if pattern == PREVIOUS:
         # Imported late: sqlalchemy.
         from turnwise.pipeline.runs.store import previous_run
 
-        found = previous_run(settings.store, settings.store_app, document)
+        found = previous_run(places.store, places.app, document)
         none = "the store holds no finished run of the same app and scoring settings before this one"
-    elif pattern is not None and settings.date is not None and names_date(pattern):
-        found = _earlier_output(pattern, date.fromisoformat(settings.date), settings.output)
-        none = f"there is no finished run on the {_NIGHTS} dates before {settings.date}"
+    elif pattern is not None and places.date is not None and names_date(pattern):
+        found = _earlier_output(pattern, date.fromisoformat(places.date), places.output)
+        none = f"there is no finished run on the {_NIGHTS} dates before {places.date}"
     else:
-        return settings
+        return pattern
     if found is None:
         complain(f"--baseline {pattern}: {none}: nothing is compared")
     else:
         say(printable(f"baseline: {shown_place(found)}"))
-    return replace(settings, baseline=found)
+    return found
 
 
 _NIGHTS = 92
