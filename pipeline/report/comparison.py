@@ -27,7 +27,7 @@ from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
-from turnwise.transforms.decisions.first_page import short_name, two_versions
+from turnwise.transforms.decisions.first_page import NAMED, short_name, two_versions
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -412,7 +412,7 @@ def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> Sides:
         if not run.conversations:
             raise ConfigError(f"{run.run.directory}: holds no scored conversation")
     own, other = runs[0], runs[-1]
-    how = "baseline and candidate are as they were named"
+    how = NAMED
     if versions:
         chosen = [_find(run, version) for run, version in zip((own, other), versions, strict=True)]
     else:
