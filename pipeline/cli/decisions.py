@@ -6,8 +6,9 @@ None imports Beam, unless a directory is remote, nor numpy before its options ar
 import argparse
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -42,14 +43,14 @@ from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_o
 from turnwise.pipeline.settings.dates import names_date
 from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, OptionRows
 from turnwise.pipeline.settings.run import PREVIOUS
-from turnwise.schemas.comparison import Comparison, PairedBy
+from turnwise.schemas.comparison import Comparison, FirstPage, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import settings_changes
-from turnwise.transforms.decisions.first_page import two_versions
+from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.text.dates import time_seconds
 
@@ -333,15 +334,18 @@ def compare_runs(argv: Sequence[str]) -> int:
     baseline and candidate were not measured in the same way.
     """
     options = _parse(argv)
-    sides = None
     runs = [open_run(directory) for directory in options.runs]
+    page: Callable[[Comparison], FirstPage]
     if options.store is None:
         sides = sides_of_runs(runs, (options.baseline, options.candidate))
         a, b = sides.baseline, sides.candidate
+        page = partial(first_page, run=runs[-1], version=sides.candidate_version, how=sides.how)
     else:
         from turnwise.pipeline.runs.store import sides_of_store
 
-        a, b = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
+        stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
+        a, b = stored.baseline, stored.candidate
+        page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
     problem = "" if options.allow_different_judges else settings_problem(settings_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
@@ -364,12 +368,7 @@ def compare_runs(argv: Sequence[str]) -> int:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
     if nothing_common(comparison):
         raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
-    how = "baseline and candidate are as they were named"
-    if sides is None:
-        page = two_versions(comparison, (), None, how)
-    else:
-        page = first_page(comparison, runs[-1], sides.candidate_version, sides.how)
-    comparison = replace(comparison, page=page)
+    comparison = replace(comparison, page=page(comparison))
     _show(comparison, options)
     problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:

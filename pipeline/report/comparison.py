@@ -29,7 +29,7 @@ from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
-from turnwise.transforms.decisions.first_page import short_name, two_versions
+from turnwise.transforms.decisions.first_page import NAMED, short_name, two_versions
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -440,7 +440,7 @@ def sides_of_runs(directories: Sequence[Run], named: Named = NOT_NAMED) -> Sides
             raise ConfigError(f"{run.run.directory}: holds no scored conversation")
     own, other = runs[0], runs[-1]
     chosen: list[_Version]
-    how = "baseline and candidate are as they were named"
+    how = NAMED
     order = version_order(own.first_times) if len(runs) == 1 and named == NOT_NAMED else Order([], "")
     if len(order.versions) > 1:
         chosen, how = [order.versions[0], order.versions[-1]], order.how
