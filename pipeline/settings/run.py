@@ -158,6 +158,12 @@ def check_options(
             raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
     check_log_format(options.input_format)
     config = read_config(options.config)
+    if options.match_cases_by:
+        config = config.model_copy(update={"match_cases_by": options.match_cases_by})
+    if config.match_cases_by and not options.eval_cases:
+        raise ConfigError(
+            "--match_cases_by needs --eval_cases: the cases that conversations are held against"
+        )
     criteria = build_criteria(config)
     check_rubrics(criteria, bool(options.eval_cases), options.input_format)
     check_gate(config.gate, criteria)
