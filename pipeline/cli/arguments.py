@@ -41,8 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         ("--refresh_cases", seconds, "interval at which changed eval cases are read again (default: 60)"),
         ("--max_run_time", seconds, "end after this time"),
         ("--stop_after", {"type": int, "metavar": "N"}, "end after N conversations"),
-        ("--alerts", {"metavar": "URI"},
-         "sink for alerts: a file, http(s)://..., pubsub:projects/P/topics/T (default: DIR/alerts.jsonl)"),
         ("--timestamp_attribute", {"metavar": "NAME"},
          "attribute of Pub/Sub messages that holds the event time"),
     )  # fmt: skip
@@ -51,8 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         ("--max_failure_ratio", {"type": float, "metavar": "SHARE"},
          "fail if a larger share (0..1) of records and conversations is rejected"),
         ("--baseline", {"metavar": "OUT"},
-         "output directory of the run to compare with, by the report and the config's rules (`gate`); with "
-         "{date} that of the last earlier date with a run; previous: the last run of --store"),
+         "app version of this run, or output directory of the run to compare with (OUT#VERSION: one of its "
+         "versions), by the report and the config's rules (`gate`); with {date} that of the last earlier "
+         "date with a run; previous: the last run of --store"),
+        ("--candidate", {"metavar": "VERSION"}, "app version of this run to compare (default: the last)"),
+        ("--alerts", {"metavar": "URI"},
+         "sink for the alerts of the config's rules: a file, http(s)://..., pubsub:projects/P/topics/T "
+         "(default: run.json, of a stream DIR/alerts.jsonl)"),
         ("--fail_on", {"nargs": "+", "action": "extend", "metavar": "CRITERION"},
          "adds the rule all_pass to the gate: fail if a conversation fails, or has no verdict, on one of "
          "these criteria (or verdict)"),

@@ -26,6 +26,7 @@ from turnwise.schemas.conversation import (
     Rubric,
     ToolCall,
     Turn,
+    turn_name,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Failure, record_failure
@@ -346,8 +347,8 @@ def unanswered_end(sample: Sample) -> str | None:
         words = expected.response or expected.intermediate_responses or expected.rubrics
         if not words and not any(e.kind == "agent_response" for e in expected.expectations):
             return None
-    place = last.turn_index
-    return f"turn {place}: the last turn has no answer, and the log does not say how the conversation ended"
+    place = turn_name(last.turn_index)
+    return f"{place}: the last turn has no answer, and the log does not say how the conversation ended"
 
 
 # Eval cases as bytes: a run holds all that it is given, and uses few of them.

@@ -120,6 +120,8 @@ def _lists(value: JsonValue) -> JsonValue:
     return {key: _lists(item) for key, item in value.items()}
 
 
+NO_END = "the invocation was started, and no record says that it ended"
+"""Error of a run whose log has its start alone; of one that answered, the log of its end may be missing."""
 CUT = "JSON that is cut off"
 """Type of a part of a message that is cut off."""
 _STRUCTURED = re.compile(r"""\s*[\[{][\s\[{]*["']""")
