@@ -598,7 +598,7 @@ class EvalConfig(Settings):
         match_cases_by: What finds the case of a conversation that names none; None: nothing does.
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
-            `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
+            `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag), `language` or `agent`.
         gate: Rules by which a run passes or fails.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
