@@ -18,7 +18,14 @@ from turnwise.transforms.effects.failures import admits_failure, changed_nothing
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches
-from turnwise.transforms.matching.calls import answered_calls, frozen, pair_responses, same_tool
+from turnwise.transforms.matching.calls import (
+    answered_calls,
+    frozen,
+    is_directive,
+    matcher_text,
+    pair_responses,
+    same_tool,
+)
 from turnwise.transforms.matching.expectations import same_agent, turn_texts
 from turnwise.transforms.text.sentences import single_spaced
 from turnwise.transforms.text.words import word_set
@@ -528,8 +535,10 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def value_text(value: JsonValue) -> str:
-    """Returns a value in one line, at most 160 characters."""
-    if value is None or isinstance(value, bool):
+    """Returns a value in one line, at most 160 characters; a directive of a case in words."""
+    if isinstance(value, dict) and is_directive(value):
+        text = matcher_text(value)
+    elif value is None or isinstance(value, bool):
         text = {None: "nothing", True: "true", False: "false"}[value]
     elif isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
         text = str(value)

@@ -5,7 +5,7 @@ import { conversations } from "./conversations.js";
 import { openReport, report, versionName } from "./data.js";
 import { h } from "./dom.js";
 import { figures } from "./figures.js";
-import { shown } from "./format.js";
+import { short, shown } from "./format.js";
 import { judge } from "./judge.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { readLabels } from "./labelling.js";
@@ -74,6 +74,14 @@ function drawNavigation() {
     h("li", null, h("a", { href: fresh({ view: name }), "aria-current": name === current ? "page" : null }, label)))));
 }
 
+// A shortened name that is copied alone is copied whole.
+function copyWhole(event) {
+  const element = getSelection().anchorNode?.parentElement?.closest("[data-whole]");
+  if (!element || !element.contains(getSelection().focusNode)) return;
+  event.clipboardData.setData("text/plain", element.dataset.whole);
+  event.preventDefault();
+}
+
 function isDark() {
   return state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
@@ -90,9 +98,11 @@ async function start() {
     main.focus();
   });
   document.getElementById("help").addEventListener("click", showKeys);
+  addEventListener("copy", copyWhole);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   await openReport();
-  document.getElementById("subject").textContent = report.versions.map((_, i) => shown(versionName(i))).join(", ");
+  document.getElementById("subject").textContent = report.versions.map((_, i) => short(versionName(i), 30)).join(", ");
+  document.getElementById("subject").title = report.versions.map(({ name }) => shown(name)).join(", ");
   readLabels();
   listenToKeys();
   addEventListener("hashchange", draw);
