@@ -5,7 +5,7 @@ import { conversations } from "./conversations.js";
 import { openReport, report, versionName } from "./data.js";
 import { h } from "./dom.js";
 import { figures } from "./figures.js";
-import { shown } from "./format.js";
+import { counted, shown } from "./format.js";
 import { judge } from "./judge.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { readLabels } from "./labelling.js";
@@ -13,17 +13,20 @@ import { labels } from "./labels.js";
 import { missing } from "./missing.js";
 import { overview } from "./overview.js";
 import { amend, fresh, readState, state } from "./state.js";
+import { trend } from "./trend.js";
 import { where } from "./where.js";
 
 const VIEWS = {
   overview: ["Overview", overview],
   conversations: ["Conversations", conversations],
+  trend: ["Trend", trend],
   where: ["Where", where],
   figures: ["Tools and latency", figures],
   missing: ["No score", missing],
   judge: ["Judge", judge],
   labels: ["Labels", labels],
 };
+const MOST_NAMED = 8;
 const main = document.getElementById("main");
 let shownView = null;
 let drawing = 0;
@@ -70,7 +73,7 @@ function arrive() {
 
 function drawNavigation() {
   const current = state.view === "conversation" ? "conversations" : state.view;
-  document.getElementById("views").replaceChildren(h("ul", null, Object.entries(VIEWS).map(([name, [label]]) =>
+  document.getElementById("views").replaceChildren(h("ul", null, Object.entries(VIEWS).filter(([name]) => name !== "trend" || report.runs.length > 1).map(([name, [label]]) =>
     h("li", null, h("a", { href: fresh({ view: name }), "aria-current": name === current ? "page" : null }, label)))));
 }
 
@@ -83,6 +86,11 @@ function applyTheme() {
   document.getElementById("theme").textContent = isDark() ? "Light" : "Dark";
 }
 
+function subject() {
+  const names = report.versions.map((_, i) => shown(versionName(i)));
+  return names.length > MOST_NAMED ? `${names.at(0)} … ${names.at(-1)}, ${counted(report.runs.length, "run")}` : names.join(", ");
+}
+
 async function start() {
   document.getElementById("theme").addEventListener("click", () => amend({ theme: isDark() ? "light" : "dark" }));
   document.querySelector(".skip").addEventListener("click", (event) => {
@@ -92,7 +100,7 @@ async function start() {
   document.getElementById("help").addEventListener("click", showKeys);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   await openReport();
-  document.getElementById("subject").textContent = report.versions.map((_, i) => shown(versionName(i))).join(", ");
+  document.getElementById("subject").textContent = subject();
   readLabels();
   listenToKeys();
   addEventListener("hashchange", draw);
