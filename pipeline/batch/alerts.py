@@ -17,7 +17,6 @@ from turnwise.schemas.run import RunAlerts, RunDocument
 from turnwise.transforms.beam.alerts import evaluate_rule, why_untested
 from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.decisions.comparison.words import scoring_settings
-from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, bin_of, rank_of
 from turnwise.transforms.text.dates import time_seconds
 from turnwise.transforms.text.patterns import glob_matches
@@ -94,13 +93,15 @@ def _night_before(baseline: str | None, document: RunDocument) -> tuple[Mapping[
     if baseline is None:
         return {}, 1, "there is no run to compare with (--baseline)"
     try:
-        run: Run = open_baseline(baseline)
+        run, named = open_baseline(baseline)
         known = run.document
         earlier = known.alerts.night if known.alerts else 1
         number = earlier + max(1, (_day(document) - _day(known)).days)
         if scoring_settings(known) != scoring_settings(document):
             return {}, number, f"the scoring settings changed since {known.run_id}"
-        return _states(run.metrics()), number, ""
+        states = _states(run.metrics())
+        of_named = {own: state for own, state in states.items() if named in (own, version_id(own))}
+        return states if named is None else of_named, number, ""
     except (ConfigError, OSError) as error:
         return {}, 1, f"the baseline cannot be read: {error}"
 

@@ -6,8 +6,9 @@ None imports Beam, unless a directory is remote, nor numpy before its options ar
 import argparse
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -42,7 +43,7 @@ from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_o
 from turnwise.pipeline.settings.dates import names_date
 from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, OptionRows
 from turnwise.pipeline.settings.run import PREVIOUS
-from turnwise.schemas.comparison import Comparison, PairedBy
+from turnwise.schemas.comparison import Comparison, FirstPage, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
@@ -50,7 +51,7 @@ from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import settings_changes
-from turnwise.transforms.decisions.first_page import two_versions
+from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.text.cleaning import natural_order
 from turnwise.transforms.text.dates import time_seconds
@@ -181,12 +182,12 @@ def gate_parser() -> OptionParser:
     options: OptionRows = (
         ("output", {"metavar": "OUT"}, "output directory of a finished run"),
         ("--baseline", {"metavar": "OUT"},
-         "output directory of the run that it is compared with, or another version of this run; with {date} "
-         "that of the last earlier date with a run; previous: the run before it in the store"),
+         "app version of this run, or output directory of the run to compare with (OUT#VERSION: one of its "
+         "versions); with {date} that of the last earlier date with a run; previous: the run before it in "
+         "the store"),
+        ("--candidate", {"metavar": "VERSION"}, "app version of this run that the rules are applied to"),
         ("--store", STORE, "store of --baseline previous (default: the one that the run wrote into)"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, the run's --store_app"),
-        ("--versions", {"nargs": 2, "metavar": ("BASE", "CANDIDATE")},
-         "app versions of the baseline and of the run; without --baseline both of this run"),
         ("--config", {"metavar": "FILE"}, "config file whose rules count (default: the config of the run)"),
         ("--junit", {"metavar": "FILE"}, "write the result as JUnit XML"),
         ("--markdown", {"metavar": "FILE"}, "write the result as Markdown for a pull request"),
@@ -214,7 +215,7 @@ def gate(argv: Sequence[str]) -> int:
             raise ConfigError(f"--{name} {file}: cannot be written: name a file in a directory that exists")
     run = open_run(options.output)
     rules = run_rules(run, options.config)
-    report = gate_report(run, rules, _gate_baseline(options, run), options.versions or ())
+    report = gate_report(run, rules, (_gate_baseline(options, run), options.candidate))
     if report.page is None:
         report = with_first_page(report, run)
     if options.junit is not None:
@@ -345,15 +346,18 @@ def compare_runs(argv: Sequence[str]) -> int:
     baseline and candidate were not measured in the same way.
     """
     options = _parse(argv)
-    sides = None
     runs = [open_run(directory) for directory in options.runs]
+    page: Callable[[Comparison], FirstPage]
     if options.store is None:
-        sides = sides_of_runs(runs, options.versions)
+        sides = sides_of_runs(runs, (options.baseline, options.candidate))
         a, b = sides.baseline, sides.candidate
+        page = partial(first_page, run=runs[-1], version=sides.candidate_version, how=sides.how)
     else:
         from turnwise.pipeline.runs.store import sides_of_store
 
-        a, b = sides_of_store(options.store, options.app, options.versions)
+        stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
+        a, b = stored.baseline, stored.candidate
+        page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
     problem = "" if options.allow_different_judges else settings_problem(settings_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
@@ -376,12 +380,7 @@ def compare_runs(argv: Sequence[str]) -> int:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
     if nothing_common(comparison):
         raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
-    how = "baseline and candidate are as they were named"
-    if sides is None:
-        page = two_versions(comparison, (), None, how)
-    else:
-        page = first_page(comparison, runs[-1], sides.candidate_version, sides.how)
-    comparison = replace(comparison, page=page)
+    comparison = replace(comparison, page=page(comparison))
     _show(comparison, options)
     problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:
@@ -415,8 +414,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         raise ConfigError("--store: goes without directories")
     if not 1 <= places <= 2:
         raise ConfigError("name one or two output directories of runs, or --store")
-    if options.store is not None and not options.versions:
-        raise ConfigError("--store: --versions names the baseline and the candidate")
+    if options.store is not None and None in (options.baseline, options.candidate):
+        raise ConfigError("--store: name both sides, by --baseline and --candidate")
     for name, value, least in (("alpha", options.alpha, _LEAST_ALPHA), ("margin", options.margin, 0)):
         if not least < value < 1:
             raise ConfigError(f"--{name} {value:g}: must be between {least:g} and 1, exclusive")
@@ -427,8 +426,8 @@ def compare_parser() -> OptionParser:
     """Returns the parser of `turnwise compare`."""
     options: OptionRows = (
         ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of baseline and candidate, or one"),
-        ("--versions", {"nargs": 2, "default": [], "metavar": ("BASELINE", "CANDIDATE")},
-         "app versions to compare; default: the first and the last"),
+        ("--baseline", {"metavar": "VERSION"}, "app version, or run of a store (default: the first version)"),
+        ("--candidate", {"metavar": "VERSION"}, "app version, or run of a store (default: the last version)"),
         ("--store", STORE, "compare versions, or runs, of a store"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
         ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),

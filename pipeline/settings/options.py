@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import ConfigError, MatchCasesBy
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import StreamRules
 
@@ -163,6 +163,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     input: list[str] | None
     input_format: str
     eval_cases: list[str] | None
+    match_cases_by: MatchCasesBy | None = None
     config: str | None
     max_record_mb: float
     output: str | None
@@ -172,6 +173,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     max_failure_ratio: float | None
     fail_on: list[str] | None
     baseline: str | None
+    candidate: str | None
     store: str | None
     store_app: str | None
     no_transcripts: bool = False
