@@ -6,13 +6,14 @@ import { openReport, report, versionName } from "./data.js";
 import { h } from "./dom.js";
 import { figures } from "./figures.js";
 import { shown } from "./format.js";
+import { applyTheme, main, startFrame } from "./frame.js";
 import { judge } from "./judge.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { readLabels } from "./labelling.js";
 import { labels } from "./labels.js";
 import { missing } from "./missing.js";
 import { overview } from "./overview.js";
-import { amend, fresh, readState, state } from "./state.js";
+import { fresh, readState, state } from "./state.js";
 import { where } from "./where.js";
 
 const VIEWS = {
@@ -24,7 +25,6 @@ const VIEWS = {
   judge: ["Judge", judge],
   labels: ["Labels", labels],
 };
-const main = document.getElementById("main");
 let shownView = null;
 let drawing = 0;
 
@@ -74,28 +74,13 @@ function drawNavigation() {
     h("li", null, h("a", { href: fresh({ view: name }), "aria-current": name === current ? "page" : null }, label)))));
 }
 
-function isDark() {
-  return state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-function applyTheme() {
-  document.documentElement.dataset.theme = isDark() ? "dark" : "light";
-  document.getElementById("theme").textContent = isDark() ? "Light" : "Dark";
-}
-
 async function start() {
-  document.getElementById("theme").addEventListener("click", () => amend({ theme: isDark() ? "light" : "dark" }));
-  document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault();
-    main.focus();
-  });
   document.getElementById("help").addEventListener("click", showKeys);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   await openReport();
   document.getElementById("subject").textContent = report.versions.map((_, i) => shown(versionName(i))).join(", ");
   readLabels();
   listenToKeys();
-  addEventListener("hashchange", draw);
+  startFrame(draw);
   await draw();
 }
 
