@@ -6,13 +6,14 @@ import { openReport, report, versionName } from "./data.js";
 import { h } from "./dom.js";
 import { figures } from "./figures.js";
 import { counted, shown } from "./format.js";
+import { applyTheme, main, startFrame } from "./frame.js";
 import { judge } from "./judge.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { readLabels } from "./labelling.js";
 import { labels } from "./labels.js";
 import { missing } from "./missing.js";
 import { overview } from "./overview.js";
-import { amend, fresh, readState, state } from "./state.js";
+import { fresh, readState, state } from "./state.js";
 import { trend } from "./trend.js";
 import { where } from "./where.js";
 
@@ -27,7 +28,6 @@ const VIEWS = {
   labels: ["Labels", labels],
 };
 const MOST_NAMED = 8;
-const main = document.getElementById("main");
 let shownView = null;
 let drawing = 0;
 
@@ -77,33 +77,18 @@ function drawNavigation() {
     h("li", null, h("a", { href: fresh({ view: name }), "aria-current": name === current ? "page" : null }, label)))));
 }
 
-function isDark() {
-  return state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-function applyTheme() {
-  document.documentElement.dataset.theme = isDark() ? "dark" : "light";
-  document.getElementById("theme").textContent = isDark() ? "Light" : "Dark";
-}
-
 function subject() {
   const names = report.versions.map((_, i) => shown(versionName(i)));
   return names.length > MOST_NAMED ? `${names.at(0)} … ${names.at(-1)}, ${counted(report.runs.length, "run")}` : names.join(", ");
 }
 
 async function start() {
-  document.getElementById("theme").addEventListener("click", () => amend({ theme: isDark() ? "light" : "dark" }));
-  document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault();
-    main.focus();
-  });
   document.getElementById("help").addEventListener("click", showKeys);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   await openReport();
   document.getElementById("subject").textContent = subject();
   readLabels();
   listenToKeys();
-  addEventListener("hashchange", draw);
+  startFrame(draw);
   await draw();
 }
 

@@ -12,6 +12,7 @@ const BOTTOM = 40;
 const COLOURS = 6;
 const DAY = 86_400_000;
 const TICK = 96;
+const COUNTS = [["scored", "scored"], ["no_score", "no score"], ["errors", "errors"]];
 
 // The days of the runs: their date, else that of the first conversation, else that of their start.
 export function trend() {
@@ -48,13 +49,14 @@ function step(version, time, figure) {
   const gap = figure ? `none of ${number(figure.count)} scores has a value` : "it applied to nothing";
   return {
     run: run.run_id, time, version: version.app_version ?? "", settings: run.settings, gap,
-    value, low: figure?.low ?? null, high: figure?.high ?? null, scored: figure?.scored ?? null,
+    value, low: figure?.low ?? null, high: figure?.high ?? null,
+    scored: figure?.scored ?? null, no_score: figure?.no_score ?? null, errors: figure?.errors ?? null,
   };
 }
 
 // A section of a criterion; null: none of its runs has a value. `steps`: run, time in ms, version, value, low, high,
-// why there is none (gap), number of scores, and what decides the scores (settings; null: not known).
-export function trendChart({ criterion, level, isShare, unit, steps }, heading) {
+// why there is none (gap), numbers of scores, and what decides the scores (settings; null: not known).
+export function trendChart({ criterion, level, isShare, unit, steps }, linked = (title) => title) {
   const known = steps.filter(({ value }) => value !== null);
   if (!known.length) return null;
   const text = isShare ? percent : (value) => quantity(value, unit);
@@ -65,14 +67,16 @@ export function trendChart({ criterion, level, isShare, unit, steps }, heading) 
   const box = h("div", { class: "trend", role: "img", "aria-label": `${title}, by day and app version; the table below has its figures` });
   const draw = () => { if (box.isConnected && box.clientWidth) box.replaceChildren(drawn(box.clientWidth, { inOrder, lines, changes, text, isShare })); };
   new ResizeObserver(draw).observe(box);
-  const key = h("ul", { class: "key" }, lines.map(({ name }, i) => h("li", { class: `series-${i % COLOURS}` }, name)), h("li", { class: "interval" }, "95 % interval"));
-  const columns = ["day", "app version", "run", isShare ? "share that passes" : "mean", "95 % interval", "scored"];
-  return h("section", { "aria-label": title }, h("h2", null, heading ?? title), key, box,
+  const key = h("ul", { class: "key" }, lines.map(({ name }, i) => h("li", { class: `series-${i % COLOURS}` }, name)), h("li", { class: "interval" }, "95 % interval"),
+    inOrder.some(({ value }) => value === null) ? h("li", { class: "missing" }, "× no value") : null);
+  const columns = ["day", "app version", "run", isShare ? "share that passes" : "mean", "95 % interval", ...COUNTS.map(([, label]) => label)];
+  return h("section", { "aria-label": title }, h("h2", null, linked(title)), key, box,
     lines.filter(({ isNew }) => isNew).map(({ name, points }) => h("p", { class: "hint" }, `▲ ${day(points[0].time)}: first run of ${name}.`)),
     changes.map((time) => h("p", { class: "hint" }, `┆ ${day(time)}: the scoring settings changed; figures before and after are not of one measure.`)),
     h("details", null, h("summary", null, "Figures"), table(title, columns, inOrder.toReversed().map((one) => [
       day(one.time), versionText(one.version), one.href ? h("a", { href: one.href }, shown(one.run)) : shown(one.run),
-      one.value === null ? shown(one.gap) : text(one.value), one.low === null || one.value === null ? NONE : `${text(one.low)} to ${text(one.high)}`, number(one.scored)]))));
+      one.value === null ? shown(one.gap) : text(one.value), one.low === null || one.value === null ? NONE : `${text(one.low)} to ${text(one.high)}`,
+      ...COUNTS.map(([name]) => number(one[name]))]))));
 }
 
 function day(time) {
@@ -112,6 +116,8 @@ function drawn(width, { inOrder, lines, changes, text, isShare }) {
     daysOf(start, end, width).map((time) => [
       at("grid", x(time), x(time), HEIGHT - BOTTOM, HEIGHT - BOTTOM + 4), h("text", { x: x(time), y: HEIGHT - 6, "text-anchor": "middle" }, day(time))]),
     changes.map((time) => [at("change", x(time), x(time), TOP, HEIGHT - BOTTOM), h("text", { x: x(time), y: 12, "text-anchor": x(time) > width / 2 ? "end" : "start" }, "settings changed")]),
+    inOrder.filter(({ value }) => value === null).map((one) => h("text", { x: x(one.time), y: HEIGHT - BOTTOM - 2, "text-anchor": "middle" },
+      h("title", null, `${day(one.time)}, ${versionText(one.version)}: ${shown(one.gap)}, run ${shown(one.run)}`), "×")),
     lines.map(({ name, points, isNew }, i) => h("g", { class: `series-${i % COLOURS}` },
       partsOf(points).map((part) => [band(part, x, y),
         h("polyline", { points: part.map((one) => `${x(one.time)},${y(one.value)}`).join(" "), "stroke-dasharray": i < COLOURS ? null : `${2 * Math.floor(i / COLOURS)} 4` })]),

@@ -117,7 +117,7 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path):
     titles = browser.texts("main h2")
     assert titles[0] == "verdict, share that passes, by conversation"
     assert "turn_latency, mean, by turn" in titles
-    assert browser.texts("main section:first-of-type .key li") == ["v1", "v2", "95 % interval"]
+    assert browser.texts("main section:first-of-type .key li") == ["v1", "v2", "95 % interval", "× no value"]
     assert len(browser.run("return document.querySelectorAll('main section:first-of-type polyline')")) == 2
     assert browser.texts("main section:first-of-type .hint") == [
         "▲ 2026-11-03: first run of v2.",
