@@ -87,9 +87,7 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> StoredSid
     """
     check_store("--store", url)
     if names[0] == names[1]:
-        raise ConfigError(
-            f"--versions {names[0]} {names[1]}: baseline and candidate are the same; nothing to compare"
-        )
+        raise ConfigError(f"--baseline {names[0]}: is the candidate, too; nothing to compare")
 
     def work(connection: Connection) -> StoredSides:
         runs = StoredRuns(connection, _app(connection, app), with_details=True)
@@ -237,7 +235,7 @@ class StoredRuns:
             if len(records):
                 return records.last_runs()
         what = "no result of this version or run"
-        raise ConfigError(f"--versions {name}: {what}{_why_nothing(self._connection, self._app, name)}")
+        raise ConfigError(f"{name}: {what}{_why_nothing(self._connection, self._app, name)}")
 
     @cached_property
     def _everything(self) -> "RecordColumns":
@@ -648,24 +646,27 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
 
 
 def previous_run(url: str, app: str, document: JsonObject) -> str | None:
-    """Returns the address (URL#NAME) of the run that ended last before a run began, or None.
+    """Returns the address (URL#NAME) of the run before a run: of the last earlier date, if the run has one.
 
-    It is of the same app ("": the default app) and scoring settings, and of an earlier date if the run has
-    one. `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    Of a run without a date, it is the one that ended last before it began. It is of the same app ("": the
+    default app) and scoring settings; None: there is none. `document` is what is known of the run's
+    `run.json`. Raises ConfigError if the store cannot be read.
     """
     began, home = timestamp_nanos(document["create_time"]), f"{app or LOCAL_APP}/evaluationRuns/"
     query = select(RUNS.c.name, RUNS.c.content).where(
         RUNS.c.state == COMPLETED,
         RUNS.c.home.startswith(home, autoescape=True),
         RUNS.c.run_id != key_text(document["run_id"]),
-        RUNS.c.end_nanos <= began,
     )
-    if document["date"] is not None:
+    if document["date"] is None:
+        query = query.where(RUNS.c.end_nanos <= began).order_by(RUNS.c.end_nanos.desc(), RUNS.c.name)
+    else:  # a date that runs again ends later than the dates after it
         query = query.where(RUNS.c.day < document["date"])
+        query = query.order_by(RUNS.c.day.desc(), RUNS.c.end_nanos.desc(), RUNS.c.name)
     wanted = _scoring_settings(document)
 
     def find(connection: Connection) -> str | None:
-        for row in connection.execute(query.order_by(RUNS.c.end_nanos.desc(), RUNS.c.name)):
+        for row in connection.execute(query):
             if row.content and _scoring_settings(json.loads(row.content)) == wanted:
                 return str(row.name)
         return None

@@ -445,7 +445,7 @@ class ConversationFields(Message):
     language: Text = field("Language.")
     tags: Repeated[Text] = field("Tags.")
     verdict: Text = field("PASS or FAIL; absent: no verdict.")
-    why: Text = field("Why it should be read, in one line; turns are counted from 0.")
+    why: Text = field("Why it should be read, in one line; turns are counted from 1.")
     severity: Text = field("How bad what went wrong is: critical, high, medium or low; absent: nothing.")
     severity_score: Double = field("Order of reading: the greater, the earlier.")
     severity_reason: Text = field("What most of the severity comes from; absent: nothing failed.")

@@ -56,9 +56,8 @@ def test_terminal_compare_report_python_store_and_mcp(turnwise, tmp_path):
     assert headline in " ".join(summary.split()) and counts in summary
     sides = sides_of_store(store, APP, ("v1", "v2"))
     assert version_verdict(sides)["headline"] == headline
-    text = turnwise("compare", "--store", store, "--app", APP, "--versions", "v1", "v2").out
+    command = "compare", "--store", store, "--app", APP, "--baseline", "v1", "--candidate", "v2"
+    text = turnwise(*command).out
     assert headline in " ".join(text.split()) and counts in text
-    of_store = json.loads(
-        turnwise("compare", "--store", store, "--app", APP, "--versions", "v1", "v2", "--format", "json").out
-    )["page"]
+    of_store = json.loads(turnwise(*command, "--format", "json").out)["page"]
     assert of_store["read_first"] == found["read_first"] and of_store["destructive"] == found["destructive"]

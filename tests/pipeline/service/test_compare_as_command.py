@@ -20,6 +20,10 @@ TWO = {"response_match_score": 0.8, "tool_trajectory_avg_score": 1.0}
 SIZE = 14
 
 
+def sides(baseline, candidate):
+    return "--baseline", baseline, "--candidate", candidate
+
+
 def logs(version, bad=(), expected="Hello", **fields):
     return [
         {
@@ -76,7 +80,7 @@ def said(tmp_path, capsys):
     def ask(**fields):
         services.append(services[0] if services else Service(open_store(url), "tester"))
         capsys.readouterr()
-        status = main(["compare", "--store", url, "--versions", "v1", "v2", "--format", "json"])
+        status = main(["compare", "--store", url, *sides("v1", "v2"), "--format", "json"])
         done = capsys.readouterr()
         request = {"parent": LOCAL_APP, "baselineVersion": "v1", "candidateVersion": "v2", **fields}
         answer = compare_app_versions(services[0], CompareAppVersionsRequest.from_value(request))
@@ -181,7 +185,7 @@ def fails_on(tmp_path, capsys):
 
     def compare(*names):
         capsys.readouterr()
-        options = ["--store", f"sqlite:///{tmp_path}/s.db", "--versions", *names, "--fail_on", "worse"]
+        options = ["--store", f"sqlite:///{tmp_path}/s.db", *sides(*names), "--fail_on", "worse"]
         status = main(["compare", *options])
         done = capsys.readouterr()
         return status, " ".join(done.out.split()), done.err
