@@ -287,12 +287,6 @@ def turn_context(invocations: Sequence[adk.Invocation]) -> JsonObject:
     return {key: by_turn for key, by_turn in ((APP_DETAILS, agents), (GROUNDING, sources)) if any(by_turn)}
 
 
-def stated_app_version(state: JsonObject) -> str | None:
-    """Returns the app version that a session's state names, if it is a text."""
-    version = state.get("app_version")
-    return version if isinstance(version, str) else None
-
-
 def _steps(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[adk.InvocationEvent]:
     if data is None or isinstance(data, adk.InvocationEvents):
         return data.invocation_events if data else []

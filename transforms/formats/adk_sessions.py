@@ -15,7 +15,6 @@ from turnwise.transforms.formats.adk_cases import (
     AdkUnread,
     invocation_turn,
     parts_of,
-    stated_app_version,
     text,
     turn_context,
     unread_event,
@@ -33,7 +32,6 @@ from turnwise.transforms.formats.endings import (
     name_of,
     spelt,
     stated_end,
-    text_of,
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.formats.messages.kinds import snake
@@ -103,8 +101,6 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
         }
     )
     gaps(UNREAD, faults).add_to_all(conversation.turns)
-    conversation.eval_id = as_text(_last(values, "eval_id")) or conversation.eval_id
-    conversation.eval_set_id = as_text(_last(values, "eval_set_id")) or conversation.eval_set_id
     end = stated_end(_last(values, ENDED), _last(values, DETAIL))
     if end != UNKNOWN:
         conversation.ended, conversation.ended_detail = end
@@ -343,9 +339,6 @@ def session_conversation(value: JsonValue) -> Conversation:
     return Conversation(
         conversation_id=session.id,
         source="adk",
-        app_version=stated_app_version(session.state),
-        eval_id=text_of(session.state, "eval_id"),
-        eval_set_id=text_of(session.state, "eval_set_id"),
         user_id=session.user_id,
         start_time=start_time,
         turns=turns,
