@@ -308,17 +308,16 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
     start = first_of(held, ("start_time", "start_timestamp", "start_timestamp_utc"))
     seconds = time_seconds(start)
     about = ("agent_id", "medium", "dialogflow_conversation_profile_id")
+    version = _agent_version(held)
     return log.conversation(
         name_of(held) or as_text(held.get("conversation_name")) or record_place(record),
         "insights",
         end,
-        app_version=as_text(labels.get("app_version")) or _agent_version(held),
-        eval_id=as_text(labels.get("eval_id")),
-        eval_set_id=as_text(labels.get("eval_set_id")),
         user_id=as_text(held.get("obfuscated_user_id")),
         language=as_text(held.get("language_code")),
         start_time=None if seconds is None else rfc3339(seconds),
-        meta={key: held[key] for key in about if held.get(key)},
+        meta={key: held[key] for key in about if held.get(key)}
+        | ({"agent_version": version} if version else {}),
         labels=labels,
     )
 

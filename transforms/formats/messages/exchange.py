@@ -149,11 +149,8 @@ def _of_vertex(row: JsonObject) -> JsonObject:
         joined = "".join(map(str, pieces)) if isinstance(pieces, list) else pieces
         halves[name] = _body(joined if row.get(f"full_{name}") is None else row[f"full_{name}"])
     labels = as_object(as_object(halves["request"]).get("labels"))
-    stated: JsonObject = {
-        key: labels[key] for key in ("app_version", "eval_id", "eval_set_id") if key in labels
-    }
     latency = as_object(_body(row.get("metadata"))).get("request_latency")
-    return {**stated, **halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
+    return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
 
 
 def _join_vertex(session_id: str, values: Sequence[JsonObject]) -> Conversation:
