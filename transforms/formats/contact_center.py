@@ -201,7 +201,7 @@ def _history(value: JsonObject, record: Record) -> Conversation:
     about = ("type", "environment", "flow_versions")
     return log.conversation(
         name_of(held) or record_place(record),
-        "dialogflow_cx",
+        "dialogflow_history",
         end,
         language=as_text(held.get("language_code")),
         start_time=as_text(held.get("start_time")),
@@ -311,7 +311,7 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
     version = _agent_version(held)
     return log.conversation(
         name_of(held) or as_text(held.get("conversation_name")) or record_place(record),
-        "insights",
+        "insights_conversation",
         end,
         user_id=as_text(held.get("obfuscated_user_id")),
         language=as_text(held.get("language_code")),
