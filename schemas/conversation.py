@@ -501,6 +501,11 @@ class ExpectedTurn(CanonicalModel, forbid_unknown_fields=True):
     unread: str | None = None
 
 
+def turn_name(index: int) -> str:
+    """Returns what people call a turn: `turn 1` is the first, whose index is 0 in files."""
+    return f"turn {index + 1}"
+
+
 class Turn(CanonicalModel, forbid_unknown_fields=True):
     """One user message and everything up to the next.
 

@@ -570,7 +570,7 @@ class Collected:
         config, limit = self._settings.config, self._settings.max_record_bytes
         cases = eval_cases(given, CaseReader(config.ces), limit, self._counts) if given else None
         self.fail(cases.failures if cases else [])
-        index = CaseIndex(cases.cases if cases else None)
+        index = CaseIndex(cases.cases if cases else None, config.match_cases_by)
         keys: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
         used: set[CaseKey] = set()
         reader = LogReader(self._settings.input_format, config)

@@ -336,7 +336,7 @@ class RunResult(Struct, frozen=True):
         from turnwise.transforms.decisions.comparison.words import settings_changes
 
         runs = [baseline._run("baseline"), self._run("candidate")]
-        sides = texts.sides_of_runs(runs, ())
+        sides = texts.sides_of_runs(runs)
         problem = texts.settings_problem(settings_changes(sides.baseline, sides.candidate))
         found = compare(sides.baseline, sides.candidate, CompareOptions())
         if problem or texts.nothing_common(found):

@@ -157,13 +157,14 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
     """Adds the first page, and the differences between versions, of a batch whose tables can be read."""
     versions = versions_of(figures.rows)
     page, difference = None, ""
-    if len([*filter(None, versions)]) > 1 or settings.baseline:
+    if len([*filter(None, versions)]) > 1 or settings.baseline or settings.candidate:
         # Imported late: a run of one version does not wait for numpy.
         from turnwise.pipeline.report.comparison import end_comparison
 
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         try:
-            page, difference, _ = end_comparison(run, versions, settings.baseline, width)
+            named = settings.baseline, settings.candidate
+            page, difference, _ = end_comparison(run, versions, named, width)
         except (ConfigError, OSError) as error:
             difference = f"\nnot compared: {printable(str(error))}"
     elif len(versions) == 1:

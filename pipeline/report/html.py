@@ -17,6 +17,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.first_page import NAMED
 from turnwise.transforms.decisions.report.collect import (
     VersionKey,
     exact_json,
@@ -234,7 +235,7 @@ def compare_versions(
             if at is None:
                 raise ConfigError(f"{option} {name}: is no app version here (there are: {', '.join(known)})")
             keyed.insert(place, keyed.pop(at))
-            how = "baseline and candidate are as they were named"
+            how = NAMED
     if candidate is not None and keyed and baseline in (keyed[-1][1].name, keyed[-1][0].app_version):
         raise ConfigError(f"--candidate {candidate}: is the baseline, too; nothing to compare")
     sides = [side for _, side in keyed]

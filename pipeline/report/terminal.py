@@ -25,7 +25,7 @@ from turnwise.transforms.decisions.first_page import counts_text, listed
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
-from turnwise.transforms.matching.sample import NO_CASES_GIVEN, USED_CASE
+from turnwise.transforms.matching.sample import NO_CASE, NO_CASES_GIVEN, USED_CASE
 from turnwise.transforms.scoring.config import (
     INAPPLICABLE,
     JOINT_CASCADE,
@@ -547,9 +547,10 @@ def balance_text(counts: RunCounts) -> str:
         # Where nothing is scored, the problem of the run says it.
         if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
             lines.append(_with_step(kind, number))
+    lines += [_with_step(kind, count) for kind, count in counts["findings"].items() if kind in _NEXT_STEPS]
     lines += _nameless(counts)
-    unexplained = {kind: number for kind, number in counts["failures"].items() if kind not in _NEXT_STEPS}
-    for name, numbers in (("failures", unexplained), ("findings", counts["findings"])):
+    for name in ("failures", "findings"):
+        numbers = {kind: number for kind, number in counts[name].items() if kind not in _NEXT_STEPS}
         if numbers:
             most = list(numbers.items())[:_REASONS_SHOWN]
             more = sum(numbers.values()) - sum(count for _, count in most)
@@ -568,8 +569,10 @@ _NEXT_STEPS = {
     "parse_case: LogInCasesError": "is|are| in --eval_cases and no eval case: give logs with --input",
     "match: UnknownCaseError": "names|name| an unknown eval case: add it to --eval_cases",
     "match: AmbiguousCaseError": "names|name| a case that several sets have: state eval_set_id",
+    "match: AmbiguousMessageError": "begins|begin| as several eval cases do: name the case (eval_id)",
+    NO_CASE: "begins|begin| as no eval case does; the findings in failures-* name the first messages",
 }
-"""Kind of failure -> the verb for one and for several, and the rest of the sentence with the next step."""
+"""Kind of failure or finding -> the verb for one and for several, and the rest with the next step."""
 
 
 def first_asked(counts: RunCounts) -> list[str]:
@@ -580,7 +583,7 @@ def first_asked(counts: RunCounts) -> list[str]:
 
 def _with_step(kind: str, number: int) -> str:
     *verbs, rest = _NEXT_STEPS[kind].split("|")
-    noun = "conversation" if kind.startswith("match: ") else "record"
+    noun = "conversation" if kind.startswith("match: ") or kind == NO_CASE else "record"
     return f"{counted(number, noun)} {verbs[number > 1]}{rest}"
 
 

@@ -465,7 +465,7 @@ _LARGE = {
     EvaluationResult: _DETAILS,
     tools.EvaluationRevision: ("evaluation",),
     tools.RunFailure: ("record",),
-    tools.CompareAppVersionsResponse: ("base.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
+    tools.CompareAppVersionsResponse: ("baseline.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
     Evaluation: (
         "aggregatedMetrics.metricsByAppVersion.metricsByTurn",
         *(f"{holder}.{name}" for holder in ("lastCompletedResult", LAST_TEN) for name in _DETAILS),

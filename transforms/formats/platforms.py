@@ -58,7 +58,6 @@ def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation
     return log.conversation(
         session_id,
         "bedrock_agents",
-        app_version=as_text(first.get("agentVersion")),
         start_time=as_text(first.get("eventTime")),
         meta={key: first[key] for key in ("agentId", "agentAliasId") if key in first},
     )

@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, turn_name
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.score import SEVERITY_REASONS, SEVERITY_WEIGHTS, Score, SeverityReason
@@ -438,8 +438,7 @@ def why_of(problem: ReviewProblem, sample: Sample) -> Why:
     """Returns why a conversation should be read, by its most severe problem."""
     calls = call_problem(problem, sample)
     text = _text(problem, calls)
-    place = f"turn {problem.turn}"
-    if problem.turn is not None and not text.lower().startswith(place):
+    if problem.turn is not None and not text.lower().startswith(place := turn_name(problem.turn)):
         text = f"{place}: {text}"
     criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
     kind, tool = _kind_and_tool(problem, calls)
@@ -476,7 +475,7 @@ def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
     if score is None:
         return problem.text or f"the verdict is FAIL ({problem.term})"
     shown = _without_place(score.explanation or score.reason or "")
-    if shown.startswith(f"Turn {problem.turn} "):
+    if problem.turn is not None and shown.startswith(f"{turn_name(problem.turn).capitalize()} "):
         return f"t{shown[1:]}"
     return f"{problem.criterion}: {shown}" if shown else f"{problem.criterion} failed"
 

@@ -530,7 +530,7 @@ def test_mistakes_in_the_config(criteria, said):
     ("config", "said"),
     [
         ({"discovery_engine": {"tool_name": ""}}, "discovery_engine.tool_name: "),
-        ({"discovery_engine": {"app_version_feld": "x"}}, "did you mean app_version_field"),
+        ({"app_version_form": ["x"]}, "did you mean app_version_from"),
         ({"slices": "skipped"}, "slices: "),
         ({"slices": [1]}, "slices.0: "),
     ],

@@ -5,6 +5,7 @@ from hashlib import blake2b
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import as_text
+from turnwise.transforms.formats.identity import KEYS, stated_identity
 from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
@@ -247,6 +248,7 @@ def _run_attributes(run: JsonObject) -> JsonObject:
         PENDING: run.get("status") == "pending" or None,
         "langsmith.call_id": extra.get("tool_call_id"),
         "langsmith.span.tags": run.get("tags"),
+        "langsmith.reference_example_id": run.get("reference_example_id"),
         "gen_ai.response.model": named.get("ls_model_name"),
         **{f"langsmith.metadata.{key}": item for key, item in named.items()},
     }
@@ -451,11 +453,17 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
                 "has_latency": total is not None,
             },
             "session.id": record.get("session_id"),
+            **_identity(record),
         },
         error=record.get("status") == "ERROR" or kind.endswith("_ERROR"),
         message=message if isinstance(message, str) else "",
         dropped=int(is_truncated),
     )
+
+
+def _identity(record: JsonObject) -> JsonObject:
+    stated = zip(KEYS, stated_identity("adk_agent_events", record), strict=True)
+    return {key: text for key, text in stated if text}
 
 
 def _id(record: JsonObject, kind: str, group: str) -> str:

@@ -22,7 +22,7 @@ from turnwise.transforms.formats.messages.parts import (
     users_of,
 )
 from turnwise.transforms.formats.traces.dialect import SpanStep, read_span
-from turnwise.transforms.formats.traces.span import CUT, PENDING, TraceSpan
+from turnwise.transforms.formats.traces.span import CUT, NO_END, PENDING, TraceSpan
 
 _CHOICE = "gen_ai.choice"
 _HOLDING = ("agent", "chain")
@@ -315,6 +315,7 @@ class TurnLine(WorkSteps, eq=False):
             said = node.step.output or []
             is_answer = bool(said and said[-1].texts) and not any(message.calls for message in said)
             is_failed = is_failed and not (error in of_tools and is_answer)
+            is_failed = is_failed and not (error == NO_END and any(main.step.output for main in last))
             if is_failed and not any(above.step.output for above in nodes[place + 1 :]):
                 return error if isinstance(error, str) else "error"
         return None
