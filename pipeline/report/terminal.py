@@ -471,6 +471,17 @@ def _row_of(
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
+def window_lines(rows: Sequence[MetricsByAppVersionRow]) -> list[str]:
+    """Returns a line for each window and app version of a stream: its start in UTC, and how it went."""
+    lines = []
+    for row in (row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"):
+        start = printable(str(row["window_start"])[:16].replace("T", " "))
+        version = printable((row["app_version"] or "").rsplit("/", 1)[-1] or "(no version)", LONGEST_NAME)
+        figures = f"pass rate {_pass_rate(row)}, no verdict {_without_verdict(row)}"
+        lines.append(f"{start}  {version}: {figures}")
+    return lines
+
+
 def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
     if row is None or row["pass_rate"] is None:
         return "-"

@@ -22,6 +22,8 @@ from turnwise.transforms.matching.calls import (
     answered_calls,
     frozen,
     held_calls,
+    is_directive,
+    matcher_text,
     pair_responses,
     same_tool,
 )
@@ -550,8 +552,10 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def value_text(value: JsonValue) -> str:
-    """Returns a value in one line, at most 160 characters."""
-    if value is None or isinstance(value, bool):
+    """Returns a value in one line, at most 160 characters; a directive of a case in words."""
+    if isinstance(value, dict) and is_directive(value):
+        text = matcher_text(value)
+    elif value is None or isinstance(value, bool):
         text = {None: "nothing", True: "true", False: "false"}[value]
     elif isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
         text = str(value)

@@ -97,6 +97,12 @@ PLACES: dict[str, tuple[tuple[str, Paths], ...]] = {
         ("request.queryParams", Paths(app_version=("flowVersions",))),
         ("request.query_params", Paths(app_version=("flow_versions",))),
     ),
+    "dialogflow_history": (
+        ("", _ANY),
+        ("interactions.request.queryParams", Paths(app_version=("flowVersions",))),
+        ("interactions.request.query_params", Paths(app_version=("flow_versions",))),
+    ),
+    "vertex_log": (("", _ANY), ("full_request.labels", _ANY)),
     "langgraph_thread": (("", _ANY), ("metadata", _ANY), ("config.configurable", _ANY)),
     "inspect_log": (("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", _ANY)),
     "claude_code": (("", Paths(app_version=(*_ANY.app_version, "version"))),),

@@ -361,6 +361,15 @@ def directive_text(directive: JsonObject) -> str:
     return plain_text(directive.get("$matchValue", directive.get("value")))
 
 
+_MATCHERS = {"contains": "contains", "regexp": "matches the pattern", "semantic": "means", "exact": "exactly"}
+
+
+def matcher_text(directive: JsonObject) -> str:
+    """Returns a directive in words, such as `contains brake`."""
+    kind = str(directive["$matchType"])
+    return "anything" if kind == "ignore" else f"{_MATCHERS.get(kind, kind)} {directive_text(directive)}"
+
+
 def frozen(value: JsonValue) -> Hashable:
     """Returns a hashable value that equals another one exactly where the JSON values are equal."""
     if isinstance(value, dict):

@@ -50,10 +50,7 @@ MIXED = case_of(
         (("language",), {"language:de": None}),
         (("vip",), {}),
         (("agent",), {"agent:root": {2}, "agent:music": {2}}),
-        (
-            ("tag",),
-            {"vip": None, "skipped:X": {1}, "team:red": None, "query:A": {0, 1}, "skipped:Y": {1}},
-        ),
+        (("tag",), {"vip": None, "skipped:X": {1}, "team:red": None, "query:A": {0, 1}, "skipped:Y": {1}}),
     ],
 )
 def test_slices(wanted, slices):
