@@ -221,8 +221,11 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
         turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
-    if agents := actual.agents:
-        turn["agents"] = agents
+    is_named = bool(actual.speakers or actual.transfers)
+    for call in actual.tool_calls:
+        is_named = is_named or call.agent is not None
+    if is_named:
+        turn["agents"] = actual.agents
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
         doubts = (actual.unknown_calls, actual.unknown_words, actual.unknown_latency)
         turn["unknown"] = [doubt for doubt in doubts if doubt]
