@@ -127,7 +127,7 @@ function flips({ flips: all, a, b }) {
 
 function amount({ difference: { value_a: a, value_b: b } }, value) {
   const isShare = [a, b].every((one) => one === null || (one >= 0 && one <= 1));
-  return value === null ? NONE : isShare ? points(value) : decimal(value);
+  return value === null ? NONE : isShare ? points(value) : `${value < 0 ? "−" : "+"}${decimal(Math.abs(value))}`;
 }
 
 function difference(own) {

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.comparison import Comparison, FirstPage
+from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     CriterionFigure,
@@ -521,7 +521,14 @@ def _row(
     figures = [
         None
         if one is None
-        else _figure(one, has_outcomes, scale, turns.get((name, version), {}), errors[name, version])
+        else _figure(
+            one,
+            has_outcomes,
+            scale,
+            turns.get((name, version), {}),
+            errors[name, version],
+            collected.bounds.get(version) if name == STATUS else None,
+        )
         for one, version in zip(own, collected.versions, strict=True)
     ]
     low, high = scale or (None, None)
@@ -541,11 +548,16 @@ def _scale(name: str) -> tuple[float, float] | None:
 
 
 def _figure(
-    own: _Sum, has_outcomes: bool, scale: tuple[float, float] | None, turns: dict[int, _Sum], errors: int
+    own: _Sum,
+    has_outcomes: bool,
+    scale: tuple[float, float] | None,
+    turns: dict[int, _Sum],
+    errors: int,
+    bounds: Bounds | None,
 ) -> CriterionFigure:
     groups = list((own.outcomes if has_outcomes else own.values).values())
     interval = grouped_share_interval(groups) if has_outcomes else grouped_mean_interval(groups, scale)
-    low, high = interval or (None, None)
+    low, high = bounds or interval or (None, None)
     by_turn = [
         (one.shown, one.scored + one.no_score)
         for one in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
