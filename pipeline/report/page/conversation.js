@@ -1,6 +1,6 @@
 // One conversation as a chat: what was said and called, beside it another version or what was expected.
 
-import { outcome, tag, versionHead } from "./badges.js";
+import { labelTag, outcome, tag, versionHead } from "./badges.js";
 import { SEVERITY, explained } from "./about.js";
 import { callCard, sameArguments } from "./calls.js";
 import { conversation, details, heldBy, idName, nameOf, report, siblingNames, versionName } from "./data.js";
@@ -182,7 +182,7 @@ function turns(side, beside, other) {
     const difference = other?.detail ? differencesOf(turn, others.get(index)) : null;
     const isFailed = faults.includes(index) || ownScores.some((score) => score.outcome === "FAIL");
     return h("li", { id: `turn-${index}`, class: `turn ${isFailed || worst === index ? "failed" : ""} ${worst === index ? "worst" : ""}` },
-      h("h2", null, turnName(index), turn?.label ? h("span", { class: "tag" }, shown(turn.label)) : null,
+      h("h2", null, turnName(index), turn?.label ? [" ", labelTag(turn.label)] : null,
         turn && typeof turn.seconds === "number" ? h("small", null, ` ${quantity(turn.seconds, "seconds")}`) : null,
         isFailed ? h("span", { class: "badge fail" }, "✕ fails here") : null,
         difference && h("span", { class: "badge open" }, difference)),

@@ -122,7 +122,7 @@ function flips({ flips: all, a, b }) {
     h("span", { class: `badge ${FLIP_CLASS[one.kind] ?? "open"}`, title: meaning(one.kind) }, KINDS[one.kind] ?? shown(one.kind)), breakable(label(one.criterion)),
     h("span", { dir: "auto" }, shown([one.turn_index === null ? null : `${turnName(one.turn_index)}: `, one.reason].filter(Boolean).join("")))]);
   const more = all.length > MOST ? h("p", { class: "hint" }, `The first ${MOST} of ${number(all.length)}.`) : null;
-  return [table(title, ["case", "change", "criterion", "why it fails or has no verdict"], rows), more];
+  return [table(title, ["case", "change", "criterion", "why it fails or has no verdict"], rows, { class: "stack" }), more];
 }
 
 function amount({ difference: { value_a: a, value_b: b } }, value) {
