@@ -244,7 +244,10 @@ function calls(turn, isCompared, isDenied, against) {
     const besides = others && { other: others.get(call), version: against.version };
     const pair = pairs.find((one) => one[1] === i);
     if (!pair) return callCard(call, { ...besides });
-    if (pair[0] === null) return callCard(call, { note: "not expected", ...besides });
+    if (pair[0] === null) {
+      const isLoud = isDenied && call.effect === "destructive";
+      return callCard(isLoud ? { ...call, fault: { ...call.fault, unexpected: true } } : call, { note: "not expected", ...besides });
+    }
     const expected = turn.expected.tool_calls[pair[0]];
     return callCard(call, { expected, match: { wrong: pair[2], isDenied }, note: noteOf(expected, call, pair[2], isDenied), ...besides });
   }).concat(pairs.filter((one) => one[1] === null).map((one) => callCard(turn.expected.tool_calls[one[0]], { note: "missing" })));

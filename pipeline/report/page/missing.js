@@ -1,6 +1,6 @@
 // What is not green: scores without a value by reason, and failures with their records.
 
-import { explained } from "./about.js";
+import { explained, heads } from "./about.js";
 import { versionHead } from "./badges.js";
 import { conversation, idName, report, size } from "./data.js";
 import { h, table } from "./dom.js";
@@ -29,7 +29,7 @@ function no_score() {
 }
 
 function reasons() {
-  return table("By reason", ["criterion", "version", "scores", "reason", "conversations"], report.no_score.map((one) => [
+  return table("By reason", heads(["criterion", "version", "scores", "reason", "conversations"]), report.no_score.map((one) => [
     explained(one.criterion), one.version < 0 ? NONE : versionHead(one.version), number(one.count),
     h("span", { dir: "auto" }, shown(one.reason)),
     one.examples.map((place, i) => [i ? ", " : null, h("a", { href: fresh({ view: "conversation", at: String(place) }), dir: "auto" }, shown(idName(conversation(place).id)))])]), { class: "stack" });
