@@ -230,6 +230,8 @@ class ReportRun(msgspec.Struct, frozen=True):
 
     Attributes:
         directory: Where its files are, as given.
+        date: Its date (`--date`), as ISO text.
+        settings: Digest of what decides its scores: runs with another one were not measured in the same way.
         counts: Numbers of records, conversations and results, as in `run.json`.
         criteria: Criterion -> its fields.
         judge: Backend, model, usage and cost of the judge, as in `run.json`.
@@ -239,6 +241,8 @@ class ReportRun(msgspec.Struct, frozen=True):
 
     run_id: str
     directory: str
+    date: str | None
+    settings: str
     create_time: str
     exit_status: int
     problems: list[str]

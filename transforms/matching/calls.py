@@ -37,6 +37,19 @@ def same_tool(left: ToolCall | ToolResponse, right: ToolCall | ToolResponse) -> 
     return left.name == right.name
 
 
+def held_calls(calls: Sequence[ToolCall], expected: Iterable[ToolCall]) -> Sequence[ToolCall]:
+    """Returns the calls that the expected ones are held against.
+
+    They are those of the conversation's own agents. What an agent called that was itself called as a tool
+    counts only where the expected calls name a tool that no other agent called.
+    """
+    if not any([call.inside for call in calls]):
+        return calls
+    held = [call for call in calls if call.inside is None]
+    inner = {call.name for call in calls}.difference(call.name for call in held)
+    return calls if any(call.name in inner for call in expected) else held
+
+
 def call_key(call: ToolCall) -> Hashable:
     """Returns what is equal for calls of one tool with equal arguments."""
     return tool_identity(call), frozen(call.args or None)

@@ -81,7 +81,7 @@ export const SEVERITY = {
 };
 
 export function meaning(word) {
-  return heldBy(WORDS, word) ?? report.criteria.find((row) => row.name === word)?.about ?? "";
+  return heldBy(WORDS, word) ?? report.criteria?.find((row) => row.name === word)?.about ?? "";
 }
 
 // Heads of columns; those that are texts with their explanations.

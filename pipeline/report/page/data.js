@@ -20,7 +20,7 @@ export async function openReport() {
   globalThis.reportChunk = receive;
 }
 
-async function unpack(text) {
+export async function unpack(text) {
   const packed = atob(text);
   const bytes = new Uint8Array(packed.length);
   for (let i = 0; i < packed.length; i += 1) bytes[i] = packed.charCodeAt(i);

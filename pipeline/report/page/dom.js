@@ -1,6 +1,6 @@
 // Makes elements. Texts become text nodes, so that nothing in the data is read as markup.
 
-const SVG = new Set(["svg", "line", "circle", "polyline", "title"]);
+const SVG = new Set(["svg", "g", "line", "circle", "polyline", "polygon", "text", "title"]);
 
 export function h(tag, attributes, ...children) {
   const element = SVG.has(tag)

@@ -90,6 +90,52 @@ def test_axe_finds_nothing_serious(browser, report, view, theme, width):
     assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
+def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path):
+    """Three versions over five nights; the settings changed at the fourth, and the last one has no value."""
+    latency = {"criterion": "turn_latency", "outcome": None, "threshold": None}
+    for day, versions in ((1, ["v1"]), (2, ["v1"]), (3, ["v1", "v2"]), (5, ["v2"]), (9, ["v3"])):
+        rows = [
+            conversation(f"{v}-{i}", "PASS" if i else "FAIL", app_version=v)
+            for v in versions
+            for i in range(4)
+        ]
+        made = [one for row in rows for one in (*scores(row), score(row, 0, 1.5 + day, **latency))]
+        threshold = 1.0 if day < 5 else 0.5
+        write_run(
+            tmp_path / f"2026-11-{day:02}",
+            [row | {"verdict": None} for row in rows] if day == 9 else rows,
+            own_scores=made if day < 9 else [],
+            run_id=f"night-{day}",
+            date=f"2026-11-{day:02}",
+            criteria={"tool_trajectory_avg_score": {"threshold": threshold}},
+        )
+    assert main(["report", str(tmp_path)]) == 0
+    browser.emulate(width=390)
+    browser.open(tmp_path / "report.html", view="trend")
+    assert browser.errors() == [] and browser.accessibility_faults() == []
+    assert browser.run("return document.documentElement.scrollWidth") <= 390
+    titles = browser.texts("main h2")
+    assert titles[0] == "verdict, share that passes, by conversation"
+    assert "turn_latency, mean, by turn" in titles
+    assert browser.texts("main section:first-of-type .key li") == ["v1", "v2", "95 % interval", "× no value"]
+    assert len(browser.run("return document.querySelectorAll('main section:first-of-type polyline')")) == 2
+    assert browser.texts("main section:first-of-type .hint") == [
+        "▲ 2026-11-03: first run of v2.",
+        "┆ 2026-11-05: the scoring settings changed; figures before and after are not of one measure.",
+    ]
+    browser.run("document.querySelector('main details').open = true")
+    cells = [row.split() for row in browser.texts("main section:first-of-type tbody tr")]
+    assert cells[0][:3] == ["2026-11-09", "v3", "night-9"] and "none of 4 scores has a value" in " ".join(
+        cells[0]
+    )
+    assert cells[1][:4] == ["2026-11-05", "v2", "night-5", "75%"] and cells[-1][:2] == ["2026-11-01", "v1"]
+
+
+def test_a_report_of_one_run_has_no_trend(browser, report):
+    browser.open(report)
+    assert "Trend" not in browser.texts("#views a")
+
+
 def test_axe_sees_a_fault(browser, report):
     browser.open(report)
     browser.run("document.querySelector('h1').style.color = '#ddd'")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from hashlib import sha256
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -24,11 +25,13 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
+from turnwise.transforms.decisions.comparison.words import scoring_settings
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
     Entry,
     VersionKey,
+    exact_json,
     tools_of,
 )
 from turnwise.transforms.decisions.run import Run, unnamed_case
@@ -164,6 +167,8 @@ def report_run(
     return ReportRun(
         run_id=document.run_id,
         directory=run.directory,
+        date=document.date,
+        settings=sha256(exact_json(scoring_settings(document)).encode()).hexdigest()[:16],
         create_time=document.create_time,
         exit_status=document.exit_status,
         problems=document.problems,
