@@ -17,9 +17,9 @@ from turnwise.pipeline.runs.store import StoredRuns, read_stored_run
 from turnwise.pipeline.service.http import PAGES, Workers, may_write
 from turnwise.pipeline.service.runs import Service, get_criterion_trend, list_run_summaries
 from turnwise.pipeline.service.serve import HTTP_CODES, ServiceError, checked, field_errors, invalid
-from turnwise.pipeline.store.database import CONVERSATIONS, EVALUATIONS, RUNS, key_text, version_id
+from turnwise.pipeline.store.database import CONVERSATIONS, EVALUATIONS, RUNS, key_text
 from turnwise.pipeline.store.runs import is_counted
-from turnwise.schemas.ces.names import checked_name
+from turnwise.schemas.ces.names import checked_name, version_id
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, ListEvaluationRunsRequest
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
@@ -188,12 +188,16 @@ def _section(runs: Sequence[JsonObject], criterion: str, level: str) -> JsonObje
         "criterion": criterion,
         "level": level,
         "is_share": is_share,
+        "unit": next((point["unit"] for _, point, _ in steps if point.get("unit")), "score"),
         "steps": [
             {
                 "run": run["runId"],
                 "run_name": run["name"] if run.get("state") == "COMPLETED" else "",
                 "day": run.get("day", ""),
                 "time": run.get("createTime", ""),
+                "settings": f"{run['configDigest']} {run.get('judgeModel')}"
+                if "configDigest" in run
+                else None,
                 "version": point.get("appVersionId", ""),
                 "value": point.get(value),
                 **dict.fromkeys(("low", "high")),

@@ -35,8 +35,8 @@ export function colour(index) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--series-${index % COLOURS}`).trim();
 }
 
-// Lines over a common axis. `series`: name and values; `label` says in words what is drawn; `isJoined`: over gaps.
-export function lines({ label, x, series, xLabel, yLabel, format, xFormat, isLogarithmic, isJoined, range }) {
+// Lines over a common axis. `series`: name and values; `label` says in words what is drawn.
+export function lines({ label, x, series, xLabel, yLabel, format, xFormat, isLogarithmic }) {
   const box = h("div", { class: "plot", role: "img", "aria-label": label });
   const styles = getComputedStyle(document.documentElement);
   const ink = styles.getPropertyValue("--muted").trim();
@@ -50,13 +50,13 @@ export function lines({ label, x, series, xLabel, yLabel, format, xFormat, isLog
       height: 240,
       cursor: { drag: { x: false, y: false } },
       legend: { show: false },
-      scales: { x: { time: false, distr: isLogarithmic ? 3 : 1 }, ...(range && { y: { range } }) },
+      scales: { x: { time: false, distr: isLogarithmic ? 3 : 1 } },
       axes: [
         { ...axis, label: xLabel, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : xFormat(tick))) },
         { ...axis, label: yLabel, size: 64, values: (_, ticks) => ticks.map(format) },
       ],
       series: [{}, ...series.map(({ name, dash }, i) =>
-        ({ label: name, stroke: colour(i), width: 2, dash, points: { show: x.length < 60 }, spanGaps: Boolean(isJoined) }))],
+        ({ label: name, stroke: colour(i), width: 2, dash, points: { show: x.length < 60 }, spanGaps: false }))],
     }, [x, ...series.map(({ values }) => values)], box);
   };
   new ResizeObserver(draw).observe(box);

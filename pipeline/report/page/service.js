@@ -2,13 +2,13 @@
 
 import { unpack } from "./data.js";
 import { button, choice, h, table } from "./dom.js";
-import { NONE, decimal, number, percent, shown, shortNames } from "./format.js";
+import { NONE, number, shown, shortNames } from "./format.js";
 import { applyTheme, main, startFrame } from "./frame.js";
-import { intervalBar, lines } from "./plots.js";
 import { readState } from "./state.js";
+import { trendChart } from "./trend.js";
 
 const PAGES = "/ui";
-const DAY = 86_400;
+const DATE = 10;
 let data = {};
 
 // The address of a page; the theme stays.
@@ -87,39 +87,20 @@ function older(path) {
 }
 
 function trend() {
+  const charts = data.sections.map(trendSection).filter((chart) => chart !== null);
   return [
-    data.sections.length ? data.sections.map(trendSection) : h("p", null, "No run of the app measured anything."),
+    charts.length ? charts : h("p", null, "No run of the app measured anything."),
     data.unread.length ? [h("h2", null, "Runs without figures"), h("ul", null, data.unread.map((text) => h("li", null, shown(text))))] : null,
     older("/trend"),
   ];
 }
 
-// One line an app version over the days; what was not measured is a gap, and the table says why.
-function trendSection({ criterion, level, is_share: isShare, steps }) {
-  const title = `${shown(criterion)}${level ? `, by ${level}` : ""}: ${isShare ? "share that passes" : "mean"}`;
-  const text = isShare ? percent : decimal;
-  const times = steps.map(({ time }) => Date.parse(time) / 1000);
-  const versions = [...new Set(steps.filter(({ value }) => value !== null).map(({ version }) => version))];
-  const x = [...new Set(times)].sort((a, b) => a - b);
-  const series = versions.map((version) => ({
-    name: shown(version || "(no version)"),
-    values: x.map((time) => steps.find((step, i) => times[i] === time && step.version === version)?.value ?? null),
-  }));
-  const known = steps.flatMap(({ value, low, high }) => [value, low, high]).filter((value) => value !== null);
-  const scale = isShare ? [0, 1] : [Math.min(0, ...known), Math.max(...known)];
-  return h("section", null, h("h2", null, link(title, "/trend", { app: data.app, criterion })),
-    known.length ? lines({
-      label: `${title}, by app version`, x, series, xLabel: "day", yLabel: isShare ? "share" : "mean", format: text, isJoined: true, range: isShare ? [0, 1] : null,
-      xFormat: (seconds) => (x.at(-1) - x[0] < DAY ? new Date(seconds * 1000).toISOString().slice(11, 16) : new Date(seconds * 1000).toISOString().slice(0, 10)),
-    }) : null,
-    h("details", null, h("summary", null, "Figures"), table(title, ["run", "day", "app version", isShare ? "share" : "mean", "scored", "no score", "errors"],
-      steps.toReversed().map((step) => [
-        step.run_name ? link(step.run, "/report", { run: step.run_name }) : shown(step.run), step.day || NONE, shown(step.version) || NONE,
-        step.value === null ? h("span", { class: "open-count" }, shown(step.gap)) : [
-          h("span", { class: "figure" }, text(step.value)),
-          intervalBar(step.value, step.low === null ? null : [step.low, step.high], scale),
-          step.low === null ? null : h("small", null, ` (${text(step.low)} to ${text(step.high)})`)],
-        ...["scored", "no_score", "errors"].map((name) => number(step[name]))]), { class: "criteria" })));
+// A run with a date stands at it, one without at its start, which tells the runs of a day apart.
+function trendSection({ criterion, level, is_share: isShare, unit, steps }) {
+  const linked = (title) => link(title, "/trend", { app: data.app, criterion });
+  return trendChart({ criterion, level, isShare, unit, steps: steps.map((one) => ({
+    ...one, time: Date.parse(one.day === one.time.slice(0, DATE) ? one.time : one.day || one.time), href: one.run_name ? address("/report", { run: one.run_name }) : null,
+  })) }, linked);
 }
 
 const VIEWS = { apps, runs, trend, problem: () => h("p", { class: "problem", role: "alert" }, shown(data.message)) };

@@ -69,7 +69,8 @@ def test_a_person_gives_the_token_picks_and_reads_down_to_a_conversation(browser
         browser.wait(lambda: browser.find("main").get_attribute("data-view") == "runs")
         browser.click("Trends")
         shows("trend")
-        browser.wait(lambda: len(browser.texts(".key li")) == 2)
+        browser.wait(lambda: browser.texts(".trend svg text"))
+        assert browser.texts(".key li")[::2] == ["v1", "95 % interval"]
         assert browser.run("return window.attacked") is None
         assert browser.errors() == []
     finally:
