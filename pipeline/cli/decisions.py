@@ -45,7 +45,7 @@ from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser
 from turnwise.pipeline.settings.run import PREVIOUS
 from turnwise.schemas.comparison import Comparison, FirstPage, PairedBy
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_local, is_store_url
+from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
@@ -348,6 +348,7 @@ def compare_runs(argv: Sequence[str]) -> int:
     options = _parse(argv)
     runs = [open_run(directory) for directory in options.runs]
     page: Callable[[Comparison], FirstPage]
+    configs: list[JsonObject] = []
     if options.store is None:
         sides = sides_of_runs(runs, (options.baseline, options.candidate))
         a, b = sides.baseline, sides.candidate
@@ -357,14 +358,15 @@ def compare_runs(argv: Sequence[str]) -> int:
 
         stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
         a, b = stored.baseline, stored.candidate
+        configs.append(stored.config)
         page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
     problem = "" if options.allow_different_judges else settings_problem(settings_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
     slices = options.slices
     if slices is None:
-        documents = [side.document for side in (a, b) if side.document is not None]
-        names = (name for document in documents for name in document.config.get("slices", ()))
+        configs += [side.document.config for side in (a, b) if side.document is not None]
+        names = (name for config in configs for name in config.get("slices", ()))
         slices = list(dict.fromkeys(names))
     elif slices:
         check_slices([a.conversations, b.conversations], slices)

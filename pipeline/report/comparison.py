@@ -7,7 +7,7 @@ from shlex import join
 from typing import Literal, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
-from turnwise.pipeline.report.terminal import first_page_lines
+from turnwise.pipeline.report.terminal import first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.comparison import (
     Comparison,
@@ -60,7 +60,8 @@ def comparison_text(found: Comparison, width: int) -> str:
         *(f"note: {note}" for note in found.notes),
     ]
     lines += [line for part in parts for line in wrapped(printable(part), width)]
-    return "\n".join([*lines, *_flips(found, width)])
+    first = reading_text(found.page.read_first).split("\n") if found.page and found.page.read_first else ()
+    return "\n".join([*lines, *(cut(line, width) for line in first), *_flips(found, width)])
 
 
 def side_text(side: Side) -> str:
