@@ -6,7 +6,7 @@ from time import time
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import open_baseline
+from turnwise.pipeline.report.comparison import may_name_version, open_baseline
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.database import version_id
 from turnwise.pipeline.streaming.alerts import AlertError, open_alert_sink
@@ -90,8 +90,8 @@ def _night_before(baseline: str | None, document: RunDocument) -> tuple[Mapping[
     The number grows with the nights, whichever of them is the baseline: the test of night i may err with a
     probability that falls with i, so that all nights together err with that of the rule at most.
     """
-    if baseline is None:
-        return {}, 1, "there is no run to compare with (--baseline)"
+    if baseline is None or may_name_version(baseline):
+        return {}, 1, "there is no run to compare with (--baseline names none)"
     try:
         run, named = open_baseline(baseline)
         known = run.document
@@ -100,8 +100,8 @@ def _night_before(baseline: str | None, document: RunDocument) -> tuple[Mapping[
         if scoring_settings(known) != scoring_settings(document):
             return {}, number, f"the scoring settings changed since {known.run_id}"
         states = _states(run.metrics())
-        of_named = {own: state for own, state in states.items() if named in (own, version_id(own))}
-        return states if named is None else of_named, number, ""
+        of_named = {own: state for own, state in states.items() if named in (None, own, version_id(own))}
+        return of_named, number, f"{baseline} holds no conversation that was scored"
     except (ConfigError, OSError) as error:
         return {}, 1, f"the baseline cannot be read: {error}"
 
