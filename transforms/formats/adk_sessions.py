@@ -313,19 +313,18 @@ def session_conversation(value: JsonValue) -> Conversation:
     """
     with one_line_problems("not an ADK session"):
         session = adk.read_log(adk.AdkSession, value)
-    counted = _history(session.events)
-    events = whole_events(counted.events)
-    given, end = _invocation_groups(events), _session_end(events)
+    counted = _history(whole_events(session.events))
+    given, end = _invocation_groups(counted.events), _session_end(counted.events)
     groups = [group for group in given if any(map(_holds_something, group))]
     invocations = [_invocation(events) for events in groups]
     turns = [_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))]
-    for turn, group in zip(turns, groups, strict=True):
-        for note in counted.notes_of(group, turn is turns[-1]):
-            note.add_to(turn)
-    for place, group in enumerate(given if turns else ()):
-        if not any(map(_holds_something, group)):
-            before = sum(any(map(_holds_something, other)) for other in given[:place])
-            _silence(group).add_to(turns[max(0, before - 1)])
+    place = -1
+    for group in given if turns else ():
+        is_turn = any(map(_holds_something, group))
+        place += is_turn
+        notes = counted.notes_of(group, group is given[-1])
+        for note in notes if is_turn else (*notes, _silence(group)):
+            note.add_to(turns[max(0, place)])
     unread = Unread().keys(session.model_extra or {}, _SESSION_KEYS)
     if (session.model_extra or {}).get(PICKLED):
         unread.add("PickledActions", "actions of events are pickled: rewinds and state changes are unknown")

@@ -5,7 +5,7 @@ import { conversations } from "./conversations.js";
 import { openReport, report, versionName } from "./data.js";
 import { h } from "./dom.js";
 import { figures } from "./figures.js";
-import { counted, shown } from "./format.js";
+import { counted, short, shown } from "./format.js";
 import { applyTheme, main, startFrame } from "./frame.js";
 import { judge } from "./judge.js";
 import { listenToKeys, showKeys } from "./keys.js";
@@ -77,15 +77,25 @@ function drawNavigation() {
     h("li", null, h("a", { href: fresh({ view: name }), "aria-current": name === current ? "page" : null }, label)))));
 }
 
+// A shortened name that is copied alone is copied whole.
+function copyWhole(event) {
+  const element = getSelection().anchorNode?.parentElement?.closest("[data-whole]");
+  if (!element || !element.contains(getSelection().focusNode)) return;
+  event.clipboardData.setData("text/plain", element.dataset.whole);
+  event.preventDefault();
+}
+
 function subject() {
-  const names = report.versions.map((_, i) => shown(versionName(i)));
+  const names = report.versions.map((_, i) => short(versionName(i), 30));
   return names.length > MOST_NAMED ? `${names.at(0)} … ${names.at(-1)}, ${counted(report.runs.length, "run")}` : names.join(", ");
 }
 
 async function start() {
   document.getElementById("help").addEventListener("click", showKeys);
+  addEventListener("copy", copyWhole);
   await openReport();
   document.getElementById("subject").textContent = subject();
+  document.getElementById("subject").title = report.versions.map(({ name }) => shown(name)).join(", ");
   readLabels();
   listenToKeys();
   startFrame(draw);

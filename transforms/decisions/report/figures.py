@@ -531,7 +531,13 @@ def _row(
     ]
     low, high = scale or (None, None)
     level = "conversation" if is_whole else "turn"
-    return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures)
+    return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures, _about(name))
+
+
+def _about(name: str) -> str:
+    """Returns the first sentence of a criterion's description."""
+    kind = CRITERIA.get(name)
+    return " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
 
 
 def _scale(name: str) -> tuple[float, float] | None:
