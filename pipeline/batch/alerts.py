@@ -16,7 +16,6 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RunAlerts, RunDocument
 from turnwise.transforms.beam.alerts import evaluate_rule, why_untested
 from turnwise.transforms.beam.windows import WindowMetrics
-from turnwise.transforms.decisions.comparison.words import scoring_settings
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, bin_of, rank_of
 from turnwise.transforms.text.dates import time_seconds
 from turnwise.transforms.text.patterns import glob_matches
@@ -105,7 +104,7 @@ def _nights_before(
         run, named = open_baseline(baseline)
         earlier = _night(run.document)
         number = earlier + max(1, (_day(document) - _day(run.document)).days)
-        if scoring_settings(run.document) != scoring_settings(document):
+        if run.document.scoring_settings != document.scoring_settings:
             return [], number, f"the scoring settings changed since {run.document.run_id}"
         first = _states(run.metrics())
         of_named = {own: state for own, state in first.items() if named in (None, own, version_id(own))}
@@ -117,7 +116,7 @@ def _nights_before(
 
 def _further_nights(place: str, document: RunDocument, most: int) -> Iterator[_States]:
     """Yields the sums of the runs before a baseline that are there and measured in the same way."""
-    settings = scoring_settings(document)
+    settings = document.scoring_settings
     for _ in range(most):
         before = document.alerts.before if document.alerts else None
         if before is None:
@@ -127,7 +126,7 @@ def _further_nights(place: str, document: RunDocument, most: int) -> Iterator[_S
         except (ConfigError, OSError):  # removed, as old nights are
             return
         # A run that was made anew may have been compared with a later one.
-        if _night(run.document) >= _night(document) or scoring_settings(run.document) != settings:
+        if _night(run.document) >= _night(document) or run.document.scoring_settings != settings:
             return
         document = run.document
         yield _states(run.metrics())
