@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
-from turnwise.pipeline.io.terminal import complain, counted, printable, say
+from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names_text, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
     comparison_text,
@@ -129,8 +129,12 @@ def _runs_in(directory: str) -> list[str]:
     own = Path(directory)
     if not is_local(directory) or (own / RUN_FILE).exists() or not own.is_dir():
         return [directory]
-    found = [str(below) for below in own.iterdir() if (below / RUN_FILE).exists()]
-    return sorted(found, key=natural_order) or [directory]
+    below = sorted((str(one) for one in own.iterdir() if one.is_dir()), key=natural_order)
+    found = [one for one in below if (Path(one) / RUN_FILE).exists()]
+    others = [one for one in below if one not in found and Path(one).name != REPORT_DATA]
+    if found and others:
+        complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
+    return found or [directory]
 
 
 def report_parser() -> OptionParser:

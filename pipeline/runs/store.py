@@ -38,7 +38,7 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
-from turnwise.schemas.run import RunDocument
+from turnwise.schemas.run import RunDocument, scoring_settings
 from turnwise.transforms.decisions.comparison.collect import raised_errors
 from turnwise.transforms.decisions.comparison.sides import (
     Bools,
@@ -54,7 +54,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     stacked,
     stacked_criteria,
 )
-from turnwise.transforms.decisions.comparison.words import scoring_settings
 from turnwise.transforms.decisions.run import Run
 
 SideKind = Literal["version", "run", "either"]
@@ -681,8 +680,7 @@ def previous_run(url: str, app: str, document: JsonObject) -> str | None:
 
 
 def _scoring_settings(document: JsonObject) -> JsonObject:
-    known = {"counts": {}, "problems": [], "exit_status": 0}
-    return scoring_settings(msgspec.convert({**document, **known}, RunDocument))
+    return scoring_settings(document["config"], document["criteria"], document["judge"])
 
 
 def open_stored_run(url: str, name: str) -> Run:

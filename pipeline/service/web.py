@@ -195,9 +195,7 @@ def _section(runs: Sequence[JsonObject], criterion: str, level: str) -> JsonObje
                 "run_name": run["name"] if run.get("state") == "COMPLETED" else "",
                 "day": run.get("day", ""),
                 "time": run.get("createTime", ""),
-                "settings": f"{run['configDigest']} {run.get('judgeModel')}"
-                if "configDigest" in run
-                else None,
+                "settings": run.get("configDigest"),
                 "version": point.get("appVersionId", ""),
                 "value": point.get(value),
                 **dict.fromkeys(("low", "high")),

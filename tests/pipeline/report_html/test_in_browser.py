@@ -90,7 +90,7 @@ def test_axe_finds_nothing_serious(browser, report, view, theme, width):
     assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
-def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path):
+def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys):
     """Three versions over five nights; the settings changed at the fourth, and the last one has no value."""
     latency = {"criterion": "turn_latency", "outcome": None, "threshold": None}
     for day, versions in ((1, ["v1"]), (2, ["v1"]), (3, ["v1", "v2"]), (5, ["v2"]), (9, ["v3"])):
@@ -108,8 +108,11 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path):
             run_id=f"night-{day}",
             date=f"2026-11-{day:02}",
             criteria={"tool_trajectory_avg_score": {"threshold": threshold}},
+            config={"slices": ["tag"]} if day == 2 else {},  # which change no score
         )
+    (tmp_path / "2026-11-10").mkdir()
     assert main(["report", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.endswith("without a finished run: " + str(tmp_path / "2026-11-10") + "\n")
     browser.emulate(width=390)
     browser.open(tmp_path / "report.html", view="trend")
     assert browser.errors() == [] and browser.accessibility_faults() == []
@@ -120,8 +123,8 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path):
     assert browser.texts("main section:first-of-type .key li") == ["v1", "v2", "95 % interval", "× no value"]
     assert len(browser.run("return document.querySelectorAll('main section:first-of-type polyline')")) == 2
     assert browser.texts("main section:first-of-type .hint") == [
-        "▲ 2026-11-03: first run of v2.",
-        "┆ 2026-11-05: the scoring settings changed; figures before and after are not of one measure.",
+        "▲ First runs: v2 on 2026-11-03.",
+        "┆ The scoring settings changed on 2026-11-05: figures before and after are not of one measure.",
     ]
     browser.run("document.querySelector('main details').open = true")
     cells = [row.split() for row in browser.texts("main section:first-of-type tbody tr")]

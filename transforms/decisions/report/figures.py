@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from hashlib import sha256
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -22,16 +21,14 @@ from turnwise.schemas.report import (
     WithoutScore,
 )
 from turnwise.schemas.rows import ConversationRow
-from turnwise.schemas.run import RunDocument
+from turnwise.schemas.run import RunDocument, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
-from turnwise.transforms.decisions.comparison.words import scoring_settings
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
     Entry,
     VersionKey,
-    exact_json,
     tools_of,
 )
 from turnwise.transforms.decisions.run import Run, unnamed_case
@@ -168,7 +165,7 @@ def report_run(
         run_id=document.run_id,
         directory=run.directory,
         date=document.date,
-        settings=sha256(exact_json(scoring_settings(document)).encode()).hexdigest()[:16],
+        settings=settings_digest(document.scoring_settings),
         create_time=document.create_time,
         exit_status=document.exit_status,
         problems=document.problems,
