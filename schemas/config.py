@@ -598,7 +598,7 @@ class EvalConfig(Settings):
         match_cases_by: What finds the case of a conversation that names none; None: nothing does.
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
-            `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
+            `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag), `language` or `agent`.
         gate: Rules by which a run passes or fails.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
@@ -631,7 +631,16 @@ class EvalConfig(Settings):
     @model_validator(mode="before")
     @classmethod
     def _criteria_of_adk(cls, value: object) -> object:
-        """Takes the threshold of effects, which google-adk does not have, out of its default."""
+        """Takes the threshold of effects, which google-adk does not have, out of its default.
+
+        Raises:
+            ValueError: A key is named as it was before.
+        """
+        held = value.get("discovery_engine") if isinstance(value, dict) else None
+        is_old = isinstance(held, dict) and "app_version_field" in held
+        if is_old or (isinstance(value, dict) and "traces" in value):
+            raise ValueError("traces.app_version_attribute and discovery_engine.app_version_field are "
+                             "app_version_from now, a list of paths")  # fmt: skip
         if isinstance(value, dict) and value.get("adk_compat") is True and "criteria" not in value:
             return value | {"criteria": DEFAULT_CRITERIA | {"tool_effects_v1": {"threshold": None}}}
         return value

@@ -169,7 +169,10 @@ FORMAT_VERSION = 2
 
 
 _CHANGE_NO_SCORE = frozenset(
-    ("alerts", "criteria", "gate", "judge", "live_model_config", "slices", "user_simulator_config")
+    (
+        *("alerts", "app_version_from", "criteria", "gate", "judge", "live_model_config", "slices"),
+        "user_simulator_config",
+    )
 )
 """Keys of the config that change no score, or are looked at in detail; the others concern every criterion."""
 

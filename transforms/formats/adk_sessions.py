@@ -380,6 +380,9 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     turn = invocation_turn(invocation, index)
     if not any(map(by_user, events)):
         turn.user = None
+    final = next((e for e in reversed(events) if not by_user(e) and text(e.content)), None)
+    if final is not None and turn.agent == text(final.content):
+        turn.speakers = [*turn.speakers[: len(turn.agent_messages) - 1], final.author]
     handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
     turn.transfers = handed_over or turn.transfers
     turn.variables = {key: item for e in events for key, item in e.actions.state_delta.items()}

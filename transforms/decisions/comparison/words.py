@@ -209,11 +209,13 @@ def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator
 
 
 def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    """Yields the paths at which two JSON values differ."""
+    """Yields the paths at which two JSON values differ; what one does not have counts as empty."""
+    a = {} if a is None and isinstance(b, Mapping) else a
+    b = {} if b is None and isinstance(a, Mapping) else b
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for key in sorted({*a, *b}):
             yield from _differences(a.get(key), b.get(key), f"{path}.{key}" if path else str(key))
-    elif a != b:
+    elif a != b and not {str(a), str(b)} <= {"None", "[]"}:
         yield path, a, b
 
 

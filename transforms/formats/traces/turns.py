@@ -42,6 +42,7 @@ from turnwise.transforms.formats.traces.span import CUT, TraceSpan, is_cut
 from turnwise.transforms.formats.traces.tree import (
     SpanNode,
     TurnLine,
+    agent_of,
     span_tree,
     tries_again,
     turn_lines,
@@ -65,7 +66,7 @@ _SEVERAL = "SeveralAnswers"
 
 def _line_turn(line: TurnLine, index: int) -> Turn:
     calls = turn_calls(line)
-    texts, answer = _agent_words(line)
+    texts, speakers, answer = _agent_words(line)
     models = line.models
     steps = sorted([*models, *line.tools], key=lambda node: node.order)
     responses = [response for each in calls if (response := each.response()) is not None]
@@ -77,6 +78,7 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
         tool_calls=[each.call for each in calls],
         tool_responses=responses,
         agent_messages=texts,
+        speakers=speakers,
         transfers=transfers(line, calls),
         spans=list(map(_timed, filter(_is_timed, steps))),
         model_ms=_total_ms(models),
@@ -262,17 +264,20 @@ _SHORT = 20
 """Length of a reply that may stand in a prompt by chance."""
 
 
-def _agent_words(line: TurnLine) -> tuple[list[str], str | None]:
-    """Returns what the agent said, and its answer: the last words of the main line that call nothing."""
+def _agent_words(line: TurnLine) -> tuple[list[str], list[str], str | None]:
+    """Returns what the agent said, who said it, and the answer: the main line's last words without calls."""
     texts: list[str] = []
+    speakers: list[str] = []
     answer: str | None = None
     if line.main:
         before = after_user(line.main[0].step.input or ())
         texts = [text for message in before if message.role == AGENT for text in message.texts]
+        speakers = [agent_of(line.main[0]) or ""] * len(texts)
     for node in line.main:
         output = node.step.output or []
         said, calls = _said(output)
         texts += said
+        speakers += [agent_of(node) or ""] * len(said)
         if said and not (calls or asks(node)):
             # What a reply says after the last call that the model's service ran, if anything.
             last = output[-1]
@@ -281,7 +286,9 @@ def _agent_words(line: TurnLine) -> tuple[list[str], str | None]:
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
         texts += [text for text in final if text not in texts]
-    return texts, answer
+        top = line.tops[-1:]
+        speakers += [(agent_of(top[0]) if top else None) or ""] * (len(texts) - len(speakers))
+    return texts, speakers if any(speakers) else [], answer
 
 
 def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> bool:
