@@ -8,8 +8,8 @@ import msgspec
 
 from turnwise.pipeline.report.comparison import open_baseline
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.store.database import version_id
 from turnwise.pipeline.streaming.alerts import AlertError, open_alert_sink
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, Alert, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow

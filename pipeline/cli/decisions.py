@@ -47,11 +47,13 @@ from turnwise.schemas.comparison import Comparison, FirstPage, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import settings_changes
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.text.cleaning import natural_order
 from turnwise.transforms.text.dates import time_seconds
 
 
@@ -108,7 +110,7 @@ def report_runs(argv: Sequence[str]) -> int:
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
-    runs = [open_run(directory) for directory in options.out]
+    runs = [open_run(directory) for given in options.out for directory in _runs_in(given)]
     report = write_report(
         path,
         runs,
@@ -122,10 +124,20 @@ def report_runs(argv: Sequence[str]) -> int:
     return 0
 
 
+def _runs_in(directory: str) -> list[str]:
+    """Returns a directory, or the output directories in it where it is none itself, in natural order."""
+    own = Path(directory)
+    if not is_local(directory) or (own / RUN_FILE).exists() or not own.is_dir():
+        return [directory]
+    found = [str(below) for below in own.iterdir() if (below / RUN_FILE).exists()]
+    return sorted(found, key=natural_order) or [directory]
+
+
 def report_parser() -> OptionParser:
     """Returns the parser of `turnwise report`."""
     options: OptionRows = (
-        ("out", {"nargs": "+", "metavar": "OUT"}, "output directories of finished runs"),
+        ("out", {"nargs": "+", "metavar": "OUT"},
+         "output directories of finished runs, or a directory that holds such directories"),
         ("--html", {"metavar": "FILE"}, f"the file (default: {REPORT_FILE} in the first directory)"),
         ("--single_file", FLAG,
          "keep only the transcripts that the file has room for: a random sample, what did not pass, the "

@@ -30,10 +30,10 @@ from turnwise.pipeline.store.database import (
     SCORES,
     key_text,
     open_store,
-    version_id,
 )
 from turnwise.pipeline.store.rows import RunFigures
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import timestamp_nanos

@@ -280,7 +280,8 @@ def recorded_case(conversation: Conversation) -> EvalCase:
     for turn in conversation.turns:
         answer = None if turn.unknown_words else turn.agent or None
         texts = [] if turn.unknown_words else turn.agent_messages[:-1]
-        calls = [ToolCall(name=c.name, args=c.args, resource=c.resource) for c in turn.tool_calls]
+        made = [call for call in turn.tool_calls if call.inside is None]
+        calls = [ToolCall(name=c.name, args=c.args, resource=c.resource) for c in made]
         expected = ExpectedTurn(
             user=turn.user,
             response=answer,

@@ -17,7 +17,7 @@ from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
 from turnwise.transforms.effects.changes import call_text, comparison_cost, told_apart
 from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference
-from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, same_tool
+from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, held_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import (
     EXTRA_TURN,
@@ -258,7 +258,8 @@ def _has_expected_calls(sample: Sample, pair: TurnPair) -> bool:
         return False
     if pair.expected is not None and pair.expected.expectations:
         return equal_calls(pair.expected.tool_calls or (), pair.actual.tool_calls)
-    return sample.calls(pair).are_equal
+    paired = sample.calls(pair)
+    return paired.are_equal and len(paired.made) == len(pair.actual.tool_calls)
 
 
 def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:
@@ -379,10 +380,11 @@ def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Seq
     """Returns the expected and the made calls of a turn, or of the whole conversation."""
     if turn is None:
         wanted = sample.eval_case.actions if sample.eval_case else None
-        return wanted or [], [call for item in sample.conversation.turns for call in item.tool_calls]
+        made = [call for item in sample.conversation.turns for call in item.tool_calls]
+        return wanted or [], held_calls(made, wanted or ())
     pair = next(pair for pair in sample.pairs if pair.index == turn)
     wanted = pair.expected.tool_calls if pair.expected else None
-    return wanted or [], pair.actual.tool_calls if pair.actual else []
+    return wanted or [], held_calls(pair.actual.tool_calls, wanted or ()) if pair.actual else []
 
 
 def _by_calls(

@@ -113,10 +113,7 @@ def test_a_night_is_compared_with_the_one_before_it(nights, is_stored):
     second = nights.run("2026-11-19..2026-11-20", *more)
     assert [
         line.rpartition("/")[2][:10] for line in second.out.splitlines() if line.startswith("baseline: ")
-    ] == [
-        "2026-11-17",
-        "2026-11-19",
-    ]
+    ] == ["2026-11-17", "2026-11-19"]
     assert "regressed 1, fixed 0" in second.out and second.status == 0
     again = nights.run("2026-11-19", *more)
     assert "/2026-11-17" in again.out and "/2026-11-20" not in again.out, (
@@ -290,10 +287,7 @@ def test_of_many_files_the_number_and_a_digest_are_kept(nights):
     ],
 )
 @pytest.mark.parametrize(
-    ("dates", "two"),
-    [
-        (("2026-12-31..2027-01-01", "--lookback=365"), "2026-01-01 and 2026-01-02"),
-    ],
+    ("dates", "two"), [(("2026-12-31..2027-01-01", "--lookback=365"), "2026-01-01 and 2026-01-02")]
 )
 def test_dates_that_would_share_a_place_are_refused_before_the_first_run(nights, dates, two, option, said):
     for day in ("2026-11-20", "2026-10-30", "2026-12-31"):

@@ -123,8 +123,7 @@ def cases(size):
 
 
 @pytest.mark.parametrize(
-    "bad, fail_on, status",
-    [(10, "worse", 1), (0, "worse", 0), (0, "not_noninferior", 1)],
+    "bad, fail_on, status", [(10, "worse", 1), (0, "worse", 0), (0, "not_noninferior", 1)]
 )
 def test_the_exit_status(scored, compared, bad, fail_on, status):
     """30 pairs that all agree do not show that a version is not worse."""
@@ -167,13 +166,7 @@ def test_a_run_that_failed_or_rejected_records_is_named_first(scored, compared):
     assert compared(other, scored(logs[:30], "third"), "--fail_on", "worse")[0] == 1
 
 
-@pytest.mark.parametrize(
-    ("problems", "status"),
-    [
-        (["disk full"], 1),
-        (["gate: all_pass: failed"], 0),
-    ],
-)
+@pytest.mark.parametrize(("problems", "status"), [(["disk full"], 1), (["gate: all_pass: failed"], 0)])
 def test_a_run_that_failed_does_not_pass(scored, compared, problems, status):
     logs = versions(30)
     one, other = scored(logs[:30], "one"), scored(logs[30:], "other")
