@@ -188,6 +188,7 @@ RULED = [
 def test_what_is_decided_without_a_judge(case, turns, status, why):
     (row,) = evaluated(case, turns, None).conversations
     assert (row["verdict"], row["reason"]) == (status, why)
+    assert (row["severity_reason"] == "expectations" and bool(row["why"])) is (status == "FAIL")
 
 
 JUDGED = [
