@@ -541,10 +541,9 @@ _MOST_CALLS = 5
 _MOST_MOVED = 3
 
 
-def calls_text(calls: Sequence[ToolCall], form: Callable[[ToolCall], str] = call_text) -> str:
+def calls_text(calls: Sequence[ToolCall]) -> str:
     """Returns the first five calls with their arguments, truncated."""
-    more = f"; and {len(calls) - _MOST_CALLS} more" if len(calls) > _MOST_CALLS else ""
-    return "; ".join(_call_texts(calls, form)) + more or "none"
+    return _listed_calls(_call_texts(calls), len(calls))
 
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
@@ -554,18 +553,23 @@ def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[
         return lambda call: f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})"
 
     for form in (call_text, in_json(False), in_json(True)):
-        seen = {normalize("NFKC", text) for text in _call_texts(first, form)}
-        if seen.isdisjoint([normalize("NFKC", text) for text in _call_texts(second, form)]):
-            return calls_text(first, form), calls_text(second, form)
+        texts, others = _call_texts(first, form), _call_texts(second, form)
+        if {normalize("NFKC", text) for text in texts}.isdisjoint([normalize("NFKC", t) for t in others]):
+            return _listed_calls(texts, len(first)), _listed_calls(others, len(second))
         if len(first) == len(second) == 1 and first[0].args != second[0].args:
             one, other = told_apart(first[0].args, second[0].args)
             return f"{first[0].name}({one})", f"{second[0].name}({other})"
     return calls_text(first), calls_text(second)
 
 
-def _call_texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str]) -> list[str]:
+def _call_texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str] = call_text) -> list[str]:
     cut = value_text if form is call_text else clipped_value
     return [cut(form(call)) for call in calls[:_MOST_CALLS]]
+
+
+def _listed_calls(texts: Sequence[str], number: int) -> str:
+    more = f"; and {number - _MOST_CALLS} more" if number > _MOST_CALLS else ""
+    return "; ".join(texts) + more or "none"
 
 
 def words_text(text: str | None) -> str:
