@@ -411,10 +411,8 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
         TypeError: Its value is no number, or its details hold what JSON cannot.
         ValueError: Its value is outside the criterion's scale, or its outcome is impossible.
     """
-    value, scale, stated = score.value, criterion.scale, score.outcome
-    is_plain = value.__class__ is float and stated is None and criterion._is_built_in
-    if not is_plain or (scale is not None and not scale[0] <= value <= scale[1]):  # type: ignore[operator]
-        check_score(criterion, score)
+    stated = score.outcome
+    check_score(criterion, score)
     criterion.gated(score)
     if score.outcome == "FAIL":
         if pair is not None and pair.label:
@@ -459,7 +457,10 @@ def check_score(criterion: Criterion, score: Score) -> None:
         TypeError: The value is no number, or the details hold what JSON cannot.
         ValueError: The value is outside the criterion's scale, or the outcome is impossible.
     """
-    value: object = score.value
+    value: Any = score.value
+    is_plain = value.__class__ is float and score.outcome is None and criterion._is_built_in
+    if is_plain and (criterion.scale is None or criterion.scale[0] <= value <= criterion.scale[1]):
+        return
     if score.details is not None and not criterion._is_built_in:
         score.details = _json_object(score.details)
     if score.outcome not in _OUTCOMES:

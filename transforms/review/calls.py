@@ -88,6 +88,7 @@ class MadeCalls(Struct):
         changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
             write, one list a turn.
         guessed: Tools whose effect is guessed or unknown.
+        guessed_tools: Their names as `tool_names` gives them.
     """
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)
@@ -95,6 +96,7 @@ class MadeCalls(Struct):
     destructive: int = 0
     changing: list[list[ToolCall]] = field(default_factory=list)
     guessed: set[str] = field(default_factory=set)
+    guessed_tools: list[str] = field(default_factory=list)
     number: int = 0
 
     def add(
@@ -143,6 +145,7 @@ def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
     for turn in turns:
         spans = [span for span in turn.spans if span.type == "TOOL"] if turn.spans else []
         made.add(turn.tool_calls, turn.tool_responses, spans, effects)
+    made.guessed_tools = tool_names(made.guessed)
     return made
 
 

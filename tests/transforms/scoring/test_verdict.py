@@ -16,7 +16,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.ces.verdict import golden_verdict, scenario_verdict
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import (
     CriterionScores,
     Verdict,
