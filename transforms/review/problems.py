@@ -279,13 +279,12 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallE
     extra, tried = list[ToolCall](), 0
     for number, call in enumerate(writes):
         same = left[None if has_resources else call.name]
-        place = 0 if equal_calls(same[:1], [call]) else None
-        if place is None:
-            tried += len(same) * comparison_cost(call) ** 2
-            if tried > _MOST_COMPARED:
-                return [*extra, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
-            alike = (same_tool(want, call) and not _COMPARE.differences(want, call) for want in same)
-            place = next((i for i, is_alike in enumerate(alike) if is_alike), None)
+        is_first = equal_calls(same[:1], [call])  # as most are; it costs less than to weigh the call
+        tried += len(same) * (1 if is_first else comparison_cost(call) ** 2)
+        if tried > _MOST_COMPARED:
+            return [*extra, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
+        alike = (same_tool(want, call) and not _COMPARE.differences(want, call) for want in same)
+        place = 0 if is_first else next((i for i, is_alike in enumerate(alike) if is_alike), None)
         if place is None:
             extra.append(call)
         elif not effects.of(call).idempotent:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar, cast
 
-from turnwise.schemas.conversation import Turn
+from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
@@ -12,7 +12,7 @@ from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.mentions import ToolCatalog
-from turnwise.transforms.matching.sample import stated_task
+from turnwise.transforms.matching.sample import Sample, stated_task
 from turnwise.transforms.metrics.repeats import slices_of
 from turnwise.transforms.metrics.rows import result_row, score_rows
 from turnwise.transforms.metrics.state import SumPart
@@ -99,10 +99,8 @@ class Reviewer:
     def row(self, scored: ScoredConversation, verdict: Verdict) -> ConversationRow:
         """Returns the row of a conversation."""
         sample, conversation, case = scored.sample, scored.sample.conversation, scored.sample.eval_case
-        effects = self._undeclared  # shared by conversations that declare no tools
-        if conversation.tools or (case is not None and case.tools):
-            effects = CallEffects(self._criterion.catalog(sample))
-        seconds, tokens_in, tokens_out, time = _figures(conversation.turns)
+        effects = self._effects(sample)
+        seconds, tokens_in, tokens_out, event_time = _figures(conversation)
         made = agent_calls(conversation.turns, effects)
         problems: list[ReviewProblem] = []
         has_passed = verdict.status == "PASS" and conversation.ended is None and not made.destructive
@@ -115,9 +113,6 @@ class Reviewer:
         worst_turn = worst.turn if worst else None
         unclear = unclear_tools(sample, made, effects, self._criterion) if any(made.changing) else []
         transcript = transcript_of(sample, made, effects, worst_turn) if self.run.transcripts else None
-        event_time = conversation.start_time
-        if event_time is None and time is not None:
-            event_time = rfc3339(time)
         is_open = bool(verdict.reasons) and verdict.status != "PASS"
         return {
             "run_id": self.run.run_id,
@@ -159,6 +154,11 @@ class Reviewer:
             "transcript": cast("JsonObject | None", transcript),
         }
 
+    def _effects(self, sample: Sample) -> CallEffects:
+        if sample.conversation.tools or (sample.eval_case is not None and sample.eval_case.tools):
+            return CallEffects(self._criterion.catalog(sample))
+        return self._undeclared  # shared by conversations that declare no tools
+
 
 def _unknown(turns: Sequence[Turn]) -> str | None:
     """Returns why calls may be missing in the log; None: it states all."""
@@ -167,25 +167,29 @@ def _unknown(turns: Sequence[Turn]) -> str | None:
 
 
 def _figures(
-    turns: Sequence[Turn],
-) -> tuple[float | None, int | None, int | None, str | float | None]:
+    conversation: Conversation,
+) -> tuple[float | None, int | None, int | None, str | None]:
     """Returns seconds, tokens read and written, each None if a turn states none, and the first time stated.
 
     Most logs state nothing of these, and have one look at every turn.
     """
+    turns, time = conversation.turns, conversation.start_time
     for turn in turns:
         if turn.latency_ms is not None or turn.usage is not None or turn.timestamp is not None:
             break
     else:
-        return None, None, None, None
+        return None, None, None, time
     usages = [turn.usage for turn in turns if turn.usage is not None]
     is_counted = len(usages) == len(turns)
     total = _sum([turn.latency_ms for turn in turns])
+    if time is None:
+        stated = next((turn.timestamp for turn in turns if turn.timestamp is not None), None)
+        time = None if stated is None else rfc3339(stated)
     return (
         None if total is None else total / 1000,
         _sum([usage.input_tokens for usage in usages]) if is_counted else None,
         _sum([usage.output_tokens for usage in usages]) if is_counted else None,
-        next((turn.timestamp for turn in turns if turn.timestamp is not None), None),
+        time,
     )
 
 
