@@ -421,8 +421,8 @@ class Drop(Settings):
     """A significant drop against earlier windows; tested whenever a window gives figures.
 
     Attributes:
-        baseline: Number of earlier non-empty windows of the same app version that form the baseline; a batch
-            has the one run that `--baseline` names.
+        baseline: Number of earlier non-empty windows of the same app version that form the baseline; of a
+            batch the run that `--baseline` names, and those before it.
         significance: Highest probability that any window of an app version raises the alert although nothing
             changes, however often windows are looked at; between 0 and 1, exclusive.
     """
@@ -589,7 +589,7 @@ class EvalConfig(Settings):
         custom_metrics: google-adk's custom metrics by name; those named in `criteria` have no score.
         adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose; with no `criteria`,
             only google-adk's default ones have thresholds.
-        alerts: Rules on the windows of a stream, and on a batch as one window.
+        alerts: Rules on the windows of a stream, and on a run as one window; `evaluate` tests none.
         tools: Effects of tools: name or glob -> effect or ToolSetting.
         app_version_from: Paths in records, or names of attributes of spans, that hold the app version; the
             first that is stated counts, before what the records say elsewhere.

@@ -150,8 +150,9 @@ def _states_once(data: bytes, conversation: Conversation) -> bool:
     """
     if len(data.translate(None, _NO_BRACKETS)) > _DEEPEST:
         return False
+    again = bytearray(len(data))  # room for what is encoded, which need not grow then
     try:
-        again = _ENCODER.encode(conversation)
+        _ENCODER.encode_into(conversation, again)
     except OverflowError:  # an integer of more than 64 bits
         return False
     colons = data.count(b":") - again.count(b":")

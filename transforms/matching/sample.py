@@ -31,12 +31,11 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
-from turnwise.transforms.matching.calls import PairedCalls
+from turnwise.transforms.matching.calls import PairedCalls, paired_calls
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,
     TurnReplay,
     agent_updates,
-    paired_calls,
     replay_turn,
     scenario_outcomes,
     turn_expectations,

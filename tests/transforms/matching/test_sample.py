@@ -27,8 +27,8 @@ from turnwise.transforms.matching.sample import (
     UnknownCaseError,
     inline_case,
 )
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.panels import gap_reasons, record_findings
 from turnwise.transforms.scoring.selection import Criteria

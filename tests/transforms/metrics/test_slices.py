@@ -13,7 +13,7 @@ from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.repeats import slices_of
 from turnwise.transforms.metrics.rows import slice_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
-from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.selection import Criteria
 

@@ -60,6 +60,7 @@ _WHICH_ANSWER = "models answered apart from each other; which answer the user go
 _FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _TOTALS = _FIELDS[:2]
 _FAILED = "AgentError"
+_ADK_EVENTS = "adk_events"
 _USAGE_OFF = "UsageNotRecorded"
 _SEVERAL = "SeveralAnswers"
 
@@ -192,7 +193,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")
     steps = [node for node in nodes if node.step.kind in STEPS]
     turns = [_line_turn(line, index) for index, line in enumerate(lines)]
-    end = _end(lines[-1])
+    end = _crash(lines[:-1]) or _end(lines[-1])
     resources = [node.span.resource for node in steps]
     stated = stated_identity(SPANS, _labelled(nodes, resources))
     tags = [tag for node in nodes for tag in node.step.tags]
@@ -242,6 +243,18 @@ def _meta(nodes: Sequence[SpanNode]) -> dict[str, object]:
         "no_steps": dict(passed.most_common(20)),
     }
     return {"trace_ids": list(dict.fromkeys(node.span.trace for node in nodes)), "spans": counts}
+
+
+def _crash(lines: Sequence[TurnLine]) -> End | None:
+    """Returns the error of an earlier invocation of google-adk that crashed; None: none did.
+
+    Its records say so of whole invocations. The user may have asked again, and the agent failed all the same.
+    """
+    for place, line in enumerate(lines, 1):
+        is_adk = any(_ADK_EVENTS in top.step.dialects for top in line.tops)
+        if is_adk and line.failure is not None and not any(node.step.output for node in line.main):
+            return error_end(f"turn {place}: {line.failure}")
+    return None
 
 
 def _end(line: TurnLine) -> End:
