@@ -253,7 +253,8 @@ def _expected(
         part["response"] = expected.response
     if expected.tool_calls is not None:
         paired = sample.calls(pair)
-        if paired.expected is expected.tool_calls and paired.are_equal:  # equal calls have equal effects
+        is_whole = len(paired.made) == len(made)  # an inner agent's calls are not paired
+        if paired.expected is expected.tool_calls and paired.are_equal and is_whole:  # of equal effects
             sides = zip(expected.tool_calls, made, strict=True)
             part["tool_calls"] = [
                 {"name": want.name, "args": want.args, "effect": call["effect"]} for want, call in sides
