@@ -1,6 +1,7 @@
-"""How many streams without any change raise an alert about a drop, by a fixed and by a sequential test.
+"""How many streams and rows of nights without any change raise an alert about a drop.
 
-Every pane of every window is tested against the window before, as alert rules do.
+By a fixed and by a sequential test: every pane of every window is tested against the window before, as alert
+rules do. A night is a window of one pane.
 """
 
 import argparse
@@ -24,8 +25,9 @@ from turnwise.transforms.statistics.tests import (
     wilson_interval,
 )
 
+CONVERSATIONS = 200
 PANES = 20
-PER_PANE = 10
+NIGHTS = 365
 ALPHA = 0.05
 FEWEST = 20
 Measure = Literal["pass_rate", "mean"]
@@ -43,18 +45,24 @@ class _Looks(NamedTuple):
     sequential: bool
 
 
-def alarmed_streams(measure: Measure, rate: float, streams: int, windows: int, drop: float = 0.0) -> Alarms:
+def alarmed_streams(
+    measure: Measure, rate: float, streams: int, windows: int, drop: float = 0.0, panes: int = PANES
+) -> Alarms:
     """Simulates streams and returns how many raise an alert.
 
     Args:
         measure: `pass_rate`, or `mean` of scores with a long lower tail.
         rate: Pass rate, or mean of the scores.
         streams: Number of streams.
-        windows: Windows of a stream; each has 20 panes of 10 conversations.
+        windows: Windows of a stream, of 200 conversations.
         drop: How much the last window is lower than the others.
+        panes: Panes of a window.
     """
     generator = np.random.default_rng(0)
-    found = [_stream(_values(generator, measure, rate, windows, drop), measure) for _ in range(streams)]
+    found = [
+        _stream(_values(generator, measure, rate, windows, drop), measure, CONVERSATIONS // panes)
+        for _ in range(streams)
+    ]
     return Alarms(sum(look.fixed for look in found), sum(look.sequential for look in found))
 
 
@@ -63,17 +71,17 @@ def _values(
 ) -> npt.NDArray[np.float64]:
     rates = np.full((windows, 1), rate)
     rates[-1] -= drop
-    size = (windows, PANES * PER_PANE)
+    size = (windows, CONVERSATIONS)
     if measure == "pass_rate":
         return (generator.random(size) < rates).astype(float)
     return generator.beta(4 * rates, 4 * (1 - rates), size)
 
 
-def _stream(values: npt.NDArray[np.float64], measure: Measure) -> _Looks:
+def _stream(values: npt.NDArray[np.float64], measure: Measure, step: int) -> _Looks:
     """Looks at every pane of every window."""
     fixed = sequential = False
     for number, (before, window) in enumerate(pairwise(values), 2):
-        for seen in range(FEWEST, len(window) + 1, PER_PANE):
+        for seen in range(max(FEWEST, step), len(window) + 1, step):
             look = _look(window[:seen], before, measure, number)
             fixed, sequential = fixed or look.fixed, sequential or look.sequential
     return _Looks(fixed, sequential)
@@ -104,17 +112,22 @@ def measure(options: argparse.Namespace) -> Found:
         *(("mean", rate, 0.0) for rate in (0.5, 0.8)),
         *(("pass_rate", 0.9, drop) for drop in (0.1, 0.2, 0.3)),
     ]
-    rows: list[Row] = []
-    for case in cases:
-        found = alarmed_streams(*case[:2], options.streams, options.windows, case[2])
-        interval = wilson_interval(found.sequential, options.streams)
-        bounds = [bound * 100 for bound in interval] if interval else [None, None]
-        shares = [count / options.streams * 100 for count in found]
-        rows.append([case[0].replace("_", " "), f"{case[1]:g}", f"{case[2]:g}", *shares, *bounds])
     columns = ("measure", "value", "drop of the last window", "fixed test at every result, %")
     sequential = ("sequential test, %", "95 % interval from", "to")
-    text = f"streams with an alert, of {options.streams:,} of {options.windows} windows"
-    return Found([Table(text, (*columns, *sequential), rows)])
+    tables = []
+    for what, windows, panes in (("windows", options.windows, PANES), ("nights", NIGHTS, 1)):
+        rows = [_row(case, options.streams, windows, panes) for case in cases]
+        text = f"{'streams' if panes > 1 else 'rows of nights'} with an alert, of {options.streams:,} of"
+        tables.append(Table(f"{text} {windows} {what}", (*columns, *sequential), rows))
+    return Found(tables)
+
+
+def _row(case: tuple[Measure, float, float], streams: int, windows: int, panes: int) -> Row:
+    found = alarmed_streams(*case[:2], streams, windows, case[2], panes)
+    interval = wilson_interval(found.sequential, streams)
+    bounds = [bound * 100 for bound in interval] if interval else [None, None]
+    shares = [count / streams * 100 for count in found]
+    return [case[0].replace("_", " "), f"{case[1]:g}", f"{case[2]:g}", *shares, *bounds]
 
 
 def main(argv: Sequence[str]) -> int:

@@ -84,7 +84,7 @@ def requests(results: int) -> dict[str, Ask]:
 
     def compared_runs(rng: random.Random) -> tuple[str, str, Any]:
         base, candidate = (run_id(number) for number in rng.sample(range(RUNS), 2))
-        return tool("compare_evaluation_runs", parent=APP, baseRun=base, candidateRun=candidate)
+        return tool("compare_evaluation_runs", parent=APP, baselineRun=base, candidateRun=candidate)
 
     failed = quote("evaluation_status = FAIL AND app_version = v2")
     return {
@@ -101,7 +101,7 @@ def requests(results: int) -> dict[str, Ask]:
             "list_evaluation_results", parent=evaluation(rng)
         ),
         VERSIONS: lambda rng: tool(
-            "compare_app_versions", parent=APP, baseVersion="v1", candidateVersion="v2"
+            "compare_app_versions", parent=APP, baselineVersion="v1", candidateVersion="v2"
         ),
         COMPARED_RUNS: compared_runs,
         TREND: lambda rng: tool(

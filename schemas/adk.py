@@ -356,13 +356,22 @@ class EventActions(AdkModel):
     compaction: EventCompaction | None = None
 
 
+class Transcription(AdkModel):
+    """What was spoken, or a piece of it; `finished` says that it is whole."""
+
+    text: str | None = None
+    finished: bool | None = None
+
+
 class AdkEvent(AdkModel):
     """One stored event of a session; `timestamp` is in seconds since the epoch.
 
     Attributes:
         error_code: Error of the model or agent; codes vary by model.
-        interrupted: The user interrupted the agent.
+        interrupted: The user interrupted the agent (barge-in).
         turn_complete: False: the model did not finish its turn.
+        input_transcription: What the user said in a live session.
+        output_transcription: What the agent said in it.
     """
 
     invocation_id: str = ""
@@ -380,6 +389,8 @@ class AdkEvent(AdkModel):
     finish_reason: JsonValue = None
     interrupted: bool | None = None
     turn_complete: bool | None = None
+    input_transcription: Transcription | None = None
+    output_transcription: Transcription | None = None
 
 
 class AdkSession(AdkModel):

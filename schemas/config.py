@@ -421,7 +421,8 @@ class Drop(Settings):
     """A significant drop against earlier windows; tested whenever a window gives figures.
 
     Attributes:
-        baseline: Number of earlier non-empty windows of the same app version that form the baseline.
+        baseline: Number of earlier non-empty windows of the same app version that form the baseline; a batch
+            has the one run that `--baseline` names.
         significance: Highest probability that any window of an app version raises the alert although nothing
             changes, however often windows are looked at; between 0 and 1, exclusive.
     """
@@ -548,26 +549,14 @@ class CesConfig(Settings):
 
 
 class DiscoveryEngineConfig(Settings):
-    """Conversion of a search engine's answers to conversations.
+    """Conversion of a search engine's answers to conversations."""
 
-    Attributes:
-        app_version_field: Path of the app version in a record, keys separated by dots (a number is a list
-            index); None: the engine is the app version.
-    """
-
-    app_version_field: str | None = None
     tool_name: str = Field(default="search", min_length=1)
 
 
-class TracesConfig(Settings):
-    """Conversion of spans to conversations.
-
-    Attributes:
-        app_version_attribute: Resource attribute that holds the app version; None, or where it is missing:
-            what spans say, else `service.version`.
-    """
-
-    app_version_attribute: str | None = Field(default=None, min_length=1)
+MatchCasesBy = Literal["first_user_message"]
+NamePath = Annotated[str, Field(min_length=1, max_length=200)]
+"""Keys with dots between them, which may hold dots themselves; a number is the index of a list."""
 
 
 class CodeConfig(Settings):
@@ -600,8 +589,13 @@ class EvalConfig(Settings):
         custom_metrics: google-adk's custom metrics by name; those named in `criteria` have no score.
         adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose; with no `criteria`,
             only google-adk's default ones have thresholds.
-        alerts: Rules on the windows of a stream; ignored in a batch run.
+        alerts: Rules on the windows of a stream, and on a batch as one window.
         tools: Effects of tools: name or glob -> effect or ToolSetting.
+        app_version_from: Paths in records, or names of attributes of spans, that hold the app version; the
+            first that is stated counts, before what the records say elsewhere.
+        eval_id_from: Likewise the id of the eval case that a conversation is held against.
+        eval_set_id_from: Likewise the set of that case.
+        match_cases_by: What finds the case of a conversation that names none; None: nothing does.
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
@@ -624,7 +618,10 @@ class EvalConfig(Settings):
     alerts: list[AlertRule] = Field(default_factory=no_items)
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
     discovery_engine: DiscoveryEngineConfig = DiscoveryEngineConfig()
-    traces: TracesConfig = TracesConfig()
+    app_version_from: tuple[NamePath, ...] = ()
+    eval_id_from: tuple[NamePath, ...] = ()
+    eval_set_id_from: tuple[NamePath, ...] = ()
+    match_cases_by: MatchCasesBy | None = None
     mapping: MappingConfig | None = None
     slices: tuple[str, ...] = ("skipped", "query")
     gate: GateConfig = GateConfig()

@@ -117,7 +117,7 @@ class ConversationRow(TypedDict):
     >>> log = {"conversation_id": "c1", "turns": [turn]}
     >>> result = turnwise.evaluate(log, criteria={"tool_effects_v1": 1.0})
     >>> [(row["verdict"], row["severity_reason"], row["why"]) for row in result.conversations]
-    [('FAIL', 'missing_writes', 'turn 0: missing book_slot(date: 2026-08-07)')]
+    [('FAIL', 'missing_writes', 'turn 1: missing book_slot(date: 2026-08-07)')]
     >>> result.conversations[0]["transcript"]["turns"][0]["agent"]
     'Hello'
     """
@@ -157,7 +157,7 @@ class ConversationRow(TypedDict):
     worst_turn: Annotated[int | None, "0-based turn of that score; null: the whole conversation."]
     why: Annotated[
         str | None,
-        "Why it should be read, in one line of at most 200 characters; turns are counted from 0. Null: it "
+        "Why it should be read, in one line of at most 200 characters; turns are counted from 1. Null: it "
         "passed, and nothing failed.",
     ]
     severity: Annotated[

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from turnwise.schemas.config import Alert
 from turnwise.schemas.conversation import ToolSetting
 from turnwise.schemas.jsonio import JsonObject
 
@@ -167,6 +168,19 @@ FORMAT_VERSION = 2
 """Of `run.json` and the tables of a run. Increase it with every name that changes its meaning or goes."""
 
 
+class RunAlerts(msgspec.Struct, frozen=True):
+    """What the alert rules of a batch said.
+
+    Attributes:
+        night: Number of this run in the row of those that are compared, from 1; it grows with the dates.
+        untested: Names of rules that were not tested, and why, one line a reason.
+    """
+
+    night: int
+    raised: list[Alert]
+    untested: list[str]
+
+
 class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `run.json`, as far as programs read it.
 
@@ -182,6 +196,8 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
         exit_status: 0: done; 1: a gate was missed, as `problems` say.
         max_failure_ratio: Largest share of rejected records and conversations, 0..1; None: no limit.
         date: The run's date, as ISO text; None: it has none.
+        store: URL of the store that the run wrote into, without a password; None: none.
+        alerts: What its alert rules said; None: it has no rule, or is a stream.
         input_files: The input files when the run started; None: not all inputs are files, or it is unknown.
         end_time: When the run ended, RFC 3339 in UTC; "": written by an earlier version.
         folder: Folder in the output directory that holds the tables; ".": the directory itself.
@@ -202,6 +218,8 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     exit_status: Literal[0, 1]
     max_failure_ratio: float | None = None
     date: str | None = None
+    store: str | None = None
+    alerts: RunAlerts | None = None
     input_files: InputFiles | None = None
     end_time: str = ""
     folder: str = "."

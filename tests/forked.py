@@ -66,12 +66,7 @@ class Fork:
 
 
 def _begin(
-    files: Sequence[int],
-    argv: list[str],
-    folder: str,
-    environ: dict[str, str],
-    file_size: int,
-    module: str,
+    files: Sequence[int], argv: list[str], folder: str, environ: dict[str, str], file_size: int, module: str
 ) -> None:
     sys.dont_write_bytecode = True  # the limit would cut it, and other processes would load what is left
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))

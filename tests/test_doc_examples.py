@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,8 @@ def place(tmp_path: Path, unchanged: None) -> Path:
     (tmp_path / "daily.sql").write_text("SELECT * FROM logs.turns WHERE day = '{date}'")
     plugin = next(block for block in blocks("python") if block.page == "docs/extending.md")
     (tmp_path / "my_criteria.py").write_text(plugin.text)
+    alerts = next(block for block in blocks("json") if block.page == "docs/nightly.md")
+    (tmp_path / "alerts.json").write_text(alerts.text)
     history = tmp_path / "waiter/.adk/eval_history"
     history.mkdir(parents=True)
     (history / "waiter_1.evalset_result.json").write_text(json.dumps(RESULT))
@@ -164,6 +167,18 @@ def score(directories: list[str]) -> None:
         assert main(["run", "--input", f"v{version}.jsonl", "--output", directory]) == 0
 
 
+def make_gated_run(directory: str, scored: Path) -> None:
+    """Makes a run of the sample, or of a date, with one of the date before it."""
+    if not re.search(r"\d{4}-\d\d-(\d\d)$", directory):
+        make_runs([directory], scored)
+        return
+    day = date.fromisoformat(Path(directory).name)
+    dates = ["--date", f"{day - timedelta(1)}..{day}"]
+    options = ["--input", "logs/dt={date}/", "--config", "config.json", "--output", "out/{date}", *dates]
+    make_logs_of_dates(options)
+    assert main(["run", *options, "--overwrite", "--store", "sqlite:///nights.db"]) == 0
+
+
 def make_logs_of_dates(argv: list[str]) -> None:
     """Puts logs of every date of a command line where it reads them."""
     found = dates_of(argv)
@@ -189,7 +204,7 @@ def test_what_runs_here_runs(
         if name == "report":
             make_runs(report_parser().parse_args(rest).out, scored)
         if name == "gate":
-            make_runs([gate_parser().parse_args(rest).output], scored)
+            make_gated_run(gate_parser().parse_args(rest).output, scored)
             Path("gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
         if re.search("(--from|convert) out/sample", command.text):
             make_runs(["out/sample"], scored)

@@ -4,6 +4,7 @@ import doctest
 import html
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,20 @@ def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path: Pat
         result.report(tmp_path / "mine.html")
 
 
+def test_a_result_is_drawn_with_units_and_nothing_for_what_has_no_value() -> None:
+    turns = [{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}, "latency_ms": 2500}]
+    log = [{"conversation_id": f"c{v}", "app_version": v, "turns": turns} for v in ("v1", "v2")]
+    log[1] = {**log[1], "turns": [{"user": "Hi", "agent": "Hello"}]}
+    result = turnwise.evaluate(log, criteria={"response_match_score": 0.5, "turn_latency": {}})
+    if find_spec("matplotlib") is None:
+        with pytest.raises(ImportError, match=r"^plot\(\) needs matplotlib: pip install matplotlib$"):
+            result.plot()
+        pytest.skip("matplotlib is not installed")
+    figure = result.plot()
+    assert [axes.get_xlabel() for axes in figure.axes] == ["share that passes (%)", "mean (seconds)"]
+    assert [len(bars.lines[0].get_xdata()) for bars in figure.axes[0].containers] == [2, 0]
+
+
 def test_a_result_is_compared_with_an_earlier_one() -> None:
     def result(answer: str, threshold: float = 0.5) -> turnwise.RunResult:
         turns = [{"user": f"Hi {i}", "agent": answer, "expected": {"response": "Hello"}} for i in range(30)]
@@ -69,7 +84,8 @@ def test_a_result_is_compared_with_an_earlier_one() -> None:
         return turnwise.evaluate(log, criteria={"response_match_score": threshold})
 
     before = result("Hello")
-    text = result("No").compare(before)
+    text: Any = result("No").compare(before)
+    assert repr(text) == text and text._repr_html_().startswith("<pre>candidate is worse")
     assert text.startswith("candidate is worse than baseline") and "regressed 30, fixed 0" in text
     with pytest.raises(turnwise.ConfigError, match="not measured in the same way"):
         result("No", 0.6).compare(before)

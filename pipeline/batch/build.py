@@ -99,7 +99,9 @@ def build_scoring(
     eval_cases = None if cases is None else _read_cases(root, cases, settings, of_cases)
     states = []
     for part, conversations in parts.items():
-        matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
+        matched = conversations | f"MatchCases{part}" >> MatchCases(
+            eval_cases, settings.config.match_cases_by
+        )
         scored = matched["matched"] | f"ScoreTurns{part}" >> _scoring(settings)
         sink.write_tables(scored[ROWS], ROW_TABLES, part)
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))

@@ -9,6 +9,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from msgspec import to_builtins
 
+from turnwise.pipeline.batch.alerts import check_alerts, raise_alerts
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.execution import (
     counters,
@@ -47,7 +48,7 @@ from turnwise.pipeline.io.sinks.base import (
     recorded,
 )
 from turnwise.pipeline.io.sources import FileSource, Source
-from turnwise.pipeline.io.terminal import say
+from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.report.ending import begun_document, end_run, figures_of, report
 from turnwise.pipeline.report.terminal import Figures, estimate_text, show_progress, usage_of
 from turnwise.pipeline.runs.directory import written_run
@@ -121,6 +122,7 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
     if settings.place:
         prepare_service(settings.place)
     try_judge(settings)
+    check_alerts(settings)
     keep_inputs(settings)
     open_own_judge(settings)
     with locked(settings.output, settings.run) as killed:
@@ -227,8 +229,10 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     figures = figures._replace(
         to_read=finished.to_read, problems=complete_service(place, finished.stored) if place else ()
     )
+    alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
+    figures = figures._replace(problems=(*figures.problems, *problems))
     document = end_run(settings, figures, finished.tables, partial(written_run, settings.output))
-    document |= {"input_files": to_builtins(inputs)}
+    document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
     record = find_service("--store", place.url).record if place else None
     if place and record:
         record.complete(place, document)
@@ -265,7 +269,10 @@ def report_batch(settings: RunSettings) -> int:
         to_read=document["to_read"],
         joint={key: judge.get(key, {}) for key in ("not_applicable", "panels", "cascades")},
     )
-    return report(settings, figures, document)
+    status = report(settings, figures, document)
+    for line in (document["alerts"] or {}).get("untested", ()):
+        complain(f"alert rules not tested: {line}")
+    return status
 
 
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings) -> int:

@@ -1,11 +1,12 @@
 """Defines the options of `turnwise run`. Does not import Beam, so that help is fast."""
 
 import argparse
+from typing import get_args
 
 from turnwise.pipeline.io.sinks.base import file_formats, services
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, FLAG, STORE, OptionRows, add_options
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
-from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL
+from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL, MatchCasesBy
 from turnwise.transforms.formats.registry import AUTO, log_formats
 from turnwise.transforms.judging.judges import JUDGES
 
@@ -40,8 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         ("--refresh_cases", seconds, "interval at which changed eval cases are read again (default: 60)"),
         ("--max_run_time", seconds, "end after this time"),
         ("--stop_after", {"type": int, "metavar": "N"}, "end after N conversations"),
-        ("--alerts", {"metavar": "URI"},
-         "sink for alerts: a file, http(s)://..., pubsub:projects/P/topics/T (default: DIR/alerts.jsonl)"),
         ("--timestamp_attribute", {"metavar": "NAME"},
          "attribute of Pub/Sub messages that holds the event time"),
     )  # fmt: skip
@@ -50,8 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         ("--max_failure_ratio", {"type": float, "metavar": "SHARE"},
          "fail if a larger share (0..1) of records and conversations is rejected"),
         ("--baseline", {"metavar": "OUT"},
-         "output directory of the run to compare with, by the report and the config's rules (`gate`); with "
-         "{date} that of the last earlier date with a run; previous: the last run of --store"),
+         "app version of this run, or output directory of the run to compare with (OUT#VERSION: one of its "
+         "versions), by the report and the config's rules (`gate`); with {date} that of the last earlier "
+         "date with a run; previous: the last run of --store"),
+        ("--candidate", {"metavar": "VERSION"}, "app version of this run to compare (default: the last)"),
+        ("--alerts", {"metavar": "URI"},
+         "sink for the alerts of the config's rules: a file, http(s)://..., pubsub:projects/P/topics/T "
+         "(default: run.json, of a stream DIR/alerts.jsonl)"),
         ("--fail_on", {"nargs": "+", "action": "extend", "metavar": "CRITERION"},
          "adds the rule all_pass to the gate: fail if a conversation fails, or has no verdict, on one of "
          "these criteria (or verdict)"),
@@ -72,6 +76,9 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
          f"of BigQuery (bigquery://PROJECT/DATASET/TABLE, ...); with --streaming also {streams} (required)"),
         ("--input_format", {"default": AUTO, "metavar": "FORMAT"}, format_help()),
         ("--eval_cases", PATHS, "eval cases: files, directories, globs or URLs of stores"),
+        ("--match_cases_by", {"choices": get_args(MatchCasesBy), "metavar": "WHAT"},
+         "first_user_message: hold a conversation that names no eval case against the one case whose first "
+         "user message is the same, but for letter case and white space"),
         ("--date", {"metavar": "DATE"},
          "date of the run: ISO date, yesterday, today (UTC), or A..B, one run a date; fills {date} in "
          "--input, --eval_cases, --output, --store, --run_id, and in --baseline with an earlier date"),

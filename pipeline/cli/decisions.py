@@ -6,8 +6,9 @@ None imports Beam, unless a directory is remote, nor numpy before its options ar
 import argparse
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -26,20 +27,33 @@ from turnwise.pipeline.report.comparison import (
     settings_problem,
     sides_of_runs,
 )
-from turnwise.pipeline.report.gate import gate_report, junit_xml, rule_line, run_rules, with_first_page
+from turnwise.pipeline.report.gate import (
+    BaselinePlaces,
+    find_baseline,
+    gate_report,
+    junit_xml,
+    rule_line,
+    run_rules,
+    with_first_page,
+)
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
 from turnwise.pipeline.report.markdown import comparison_markdown, gate_markdown
 from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
+from turnwise.pipeline.settings.dates import names_date
 from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, OptionRows
-from turnwise.schemas.comparison import Comparison, PairedBy
+from turnwise.pipeline.settings.run import PREVIOUS
+from turnwise.schemas.comparison import Comparison, FirstPage, PairedBy
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_local
+from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import settings_changes
-from turnwise.transforms.decisions.first_page import two_versions
+from turnwise.transforms.decisions.first_page import NAMED, two_versions
+from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.text.cleaning import natural_order
 from turnwise.transforms.text.dates import time_seconds
 
 
@@ -96,7 +110,7 @@ def report_runs(argv: Sequence[str]) -> int:
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
-    runs = [open_run(directory) for directory in options.out]
+    runs = [open_run(directory) for given in options.out for directory in _runs_in(given)]
     report = write_report(
         path,
         runs,
@@ -110,10 +124,20 @@ def report_runs(argv: Sequence[str]) -> int:
     return 0
 
 
+def _runs_in(directory: str) -> list[str]:
+    """Returns a directory, or the output directories in it where it is none itself, in natural order."""
+    own = Path(directory)
+    if not is_local(directory) or (own / RUN_FILE).exists() or not own.is_dir():
+        return [directory]
+    found = [str(below) for below in own.iterdir() if (below / RUN_FILE).exists()]
+    return sorted(found, key=natural_order) or [directory]
+
+
 def report_parser() -> OptionParser:
     """Returns the parser of `turnwise report`."""
     options: OptionRows = (
-        ("out", {"nargs": "+", "metavar": "OUT"}, "output directories of finished runs"),
+        ("out", {"nargs": "+", "metavar": "OUT"},
+         "output directories of finished runs, or a directory that holds such directories"),
         ("--html", {"metavar": "FILE"}, f"the file (default: {REPORT_FILE} in the first directory)"),
         ("--single_file", FLAG,
          "keep only the transcripts that the file has room for: a random sample, what did not pass, the "
@@ -157,9 +181,13 @@ def gate_parser() -> OptionParser:
     """Returns the parser of `turnwise gate`."""
     options: OptionRows = (
         ("output", {"metavar": "OUT"}, "output directory of a finished run"),
-        ("--baseline", {"metavar": "OUT"}, "output directory of the run that it is compared with"),
-        ("--versions", {"nargs": 2, "metavar": ("BASE", "CANDIDATE")},
-         "app versions of the baseline and of the run; without --baseline both of this run"),
+        ("--baseline", {"metavar": "OUT"},
+         "app version of this run, or output directory of the run to compare with (OUT#VERSION: one of its "
+         "versions); with {date} that of the last earlier date with a run; previous: the run before it in "
+         "the store"),
+        ("--candidate", {"metavar": "VERSION"}, "app version of this run that the rules are applied to"),
+        ("--store", STORE, "store of --baseline previous (default: the one that the run wrote into)"),
+        ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, the run's --store_app"),
         ("--config", {"metavar": "FILE"}, "config file whose rules count (default: the config of the run)"),
         ("--junit", {"metavar": "FILE"}, "write the result as JUnit XML"),
         ("--markdown", {"metavar": "FILE"}, "write the result as Markdown for a pull request"),
@@ -186,7 +214,8 @@ def gate(argv: Sequence[str]) -> int:
         if file is not None and (not Path(file).parent.is_dir() or Path(file).is_dir()):
             raise ConfigError(f"--{name} {file}: cannot be written: name a file in a directory that exists")
     run = open_run(options.output)
-    report = gate_report(run, run_rules(run, options.config), options.baseline, options.versions or ())
+    rules = run_rules(run, options.config)
+    report = gate_report(run, rules, (_gate_baseline(options, run), options.candidate))
     if report.page is None:
         report = with_first_page(report, run)
     if options.junit is not None:
@@ -206,6 +235,21 @@ def gate(argv: Sequence[str]) -> int:
     status = report.status
     say(f"gate: {status}, {counted(len(report.rules), 'rule')}")
     return 0 if report.status == "passed" else 1
+
+
+def _gate_baseline(options: argparse.Namespace, run: Run) -> str | None:
+    """Returns the baseline itself in place of `{date}` or `previous`, as `turnwise run` does."""
+    pattern, document = options.baseline, run.document
+    if pattern != PREVIOUS and (options.store or options.app):
+        raise ConfigError("--store, --app: go with --baseline previous only")
+    store = options.store or document.store or ""
+    if pattern == PREVIOUS and (not is_store_url(store) or "***" in store):
+        kept = "run.json keeps no password" if "***" in store else "the run wrote into no database"
+        raise ConfigError(f"--baseline previous: {kept}: name the store with --store")
+    if names_date(pattern) and document.date is None:
+        raise ConfigError(f"--baseline {pattern}: the run in {options.output} has no date (--date)")
+    places = BaselinePlaces(document.date, options.output, store, options.app or "")
+    return find_baseline(pattern, places, msgspec.to_builtins(document))
 
 
 _WIDTH = 120
@@ -302,15 +346,18 @@ def compare_runs(argv: Sequence[str]) -> int:
     baseline and candidate were not measured in the same way.
     """
     options = _parse(argv)
-    sides = None
     runs = [open_run(directory) for directory in options.runs]
+    page: Callable[[Comparison], FirstPage]
     if options.store is None:
-        sides = sides_of_runs(runs, options.versions)
+        sides = sides_of_runs(runs, (options.baseline, options.candidate))
         a, b = sides.baseline, sides.candidate
+        page = partial(first_page, run=runs[-1], version=sides.candidate_version, how=sides.how)
     else:
         from turnwise.pipeline.runs.store import sides_of_store
 
-        a, b = sides_of_store(options.store, options.app, options.versions)
+        stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
+        a, b = stored.baseline, stored.candidate
+        page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
     problem = "" if options.allow_different_judges else settings_problem(settings_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
@@ -333,12 +380,7 @@ def compare_runs(argv: Sequence[str]) -> int:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
     if nothing_common(comparison):
         raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
-    how = "baseline and candidate are as they were named"
-    if sides is None:
-        page = two_versions(comparison, (), None, how)
-    else:
-        page = first_page(comparison, runs[-1], sides.candidate_version, sides.how)
-    comparison = replace(comparison, page=page)
+    comparison = replace(comparison, page=page(comparison))
     _show(comparison, options)
     problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:
@@ -372,8 +414,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         raise ConfigError("--store: goes without directories")
     if not 1 <= places <= 2:
         raise ConfigError("name one or two output directories of runs, or --store")
-    if options.store is not None and not options.versions:
-        raise ConfigError("--store: --versions names the baseline and the candidate")
+    if options.store is not None and None in (options.baseline, options.candidate):
+        raise ConfigError("--store: name both sides, by --baseline and --candidate")
     for name, value, least in (("alpha", options.alpha, _LEAST_ALPHA), ("margin", options.margin, 0)):
         if not least < value < 1:
             raise ConfigError(f"--{name} {value:g}: must be between {least:g} and 1, exclusive")
@@ -384,8 +426,8 @@ def compare_parser() -> OptionParser:
     """Returns the parser of `turnwise compare`."""
     options: OptionRows = (
         ("runs", {"nargs": "*", "metavar": "OUT"}, "output directories of baseline and candidate, or one"),
-        ("--versions", {"nargs": 2, "default": [], "metavar": ("BASELINE", "CANDIDATE")},
-         "app versions to compare; default: the first and the last"),
+        ("--baseline", {"metavar": "VERSION"}, "app version, or run of a store (default: the first version)"),
+        ("--candidate", {"metavar": "VERSION"}, "app version, or run of a store (default: the last version)"),
         ("--store", STORE, "compare versions, or runs, of a store"),
         ("--app", {"metavar": "APP"}, "projects/P/locations/L/apps/A, of a store with several"),
         ("--by", {"choices": _BY}, "what pairs conversations (default: what pairs most cases)"),

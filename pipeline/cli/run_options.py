@@ -212,7 +212,10 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
 
     Returns the worst exit status. Raises ConfigError if the options are wrong for every date; nothing ran.
     """
-    lines = {day: [*argv, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
+    parser = OptionParser(add_help=False)
+    parser.add_argument("--date")
+    others = parser.parse_known_args(list(argv))[1]
+    lines = {day: [*others, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:
         return run(lines[dates.named[0]])
     _check_options(lines[dates.named[0]], lines[dates.named[-1]])

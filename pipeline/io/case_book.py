@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from turnwise.pipeline.io.files import Cases, case_records, list_inputs, read_cases
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.config import CesConfig, ConfigError
+from turnwise.schemas.config import CesConfig, ConfigError, MatchCasesBy
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.beam.stream import CurrentCases
@@ -31,6 +31,7 @@ class CasePlaces(Struct, frozen=True):
         store_app: Read only this app's evaluations of a store; "": those of all apps.
         ces: How CES cases are judged where they do not say.
         every: Seconds between two looks for changes.
+        match_by: What finds the case of a conversation that names none.
     """
 
     paths: tuple[str, ...]
@@ -38,6 +39,7 @@ class CasePlaces(Struct, frozen=True):
     store_app: str
     ces: CesConfig
     every: float
+    match_by: MatchCasesBy | None = None
 
     def read(self) -> Cases:
         """Reads all cases; raises ConfigError if there is none: the stream would not be held against any."""
@@ -54,7 +56,9 @@ def case_places(settings: RunSettings) -> CasePlaces | None:
     if not settings.eval_cases:
         return None
     limit, every = settings.max_record_bytes, settings.stream.refresh_cases
-    return CasePlaces(settings.eval_cases, limit, settings.store_app, settings.config.ces, every)
+    config = settings.config
+    cases, app = settings.eval_cases, settings.store_app
+    return CasePlaces(cases, limit, app, config.ces, every, config.match_cases_by)
 
 
 class CaseBook:
@@ -100,7 +104,7 @@ class CaseBook:
         read = {case.key: (case, source) for case, source in zip(cases.cases, cases.sources, strict=True)}
         kept = {key: entry for key, entry in self._cases.items() if _is_in(entry[1], faulty)}
         self._cases = kept | read
-        self.index = CaseIndex([case for case, _ in self._cases.values()])
+        self.index = CaseIndex([case for case, _ in self._cases.values()], self._places.match_by)
         self._report(cases.failures)
 
     def _report(self, failures: Collection[Failure]) -> None:

@@ -33,6 +33,7 @@ from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
     MAX_RECORD_BYTES,
     RunSettings,
+    check_match_by,
     check_rubrics,
     check_several,
     judge_settings,
@@ -124,6 +125,7 @@ def _check_types(options: Options) -> None:
 
 def _settings(options: Options, has_cases: bool) -> RunSettings:
     config = with_criteria(read_any_config(options.config), options.criteria)
+    check_match_by(config, has_cases)
     check_log_format(options.input_format)
     criteria = build_criteria(config)
     check_rubrics(criteria, has_cases, options.input_format)
@@ -570,7 +572,7 @@ class Collected:
         config, limit = self._settings.config, self._settings.max_record_bytes
         cases = eval_cases(given, CaseReader(config.ces), limit, self._counts) if given else None
         self.fail(cases.failures if cases else [])
-        index = CaseIndex(cases.cases if cases else None)
+        index = CaseIndex(cases.cases if cases else None, config.match_cases_by)
         keys: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
         used: set[CaseKey] = set()
         reader = LogReader(self._settings.input_format, config)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
 
@@ -19,6 +20,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.gate import GATE_PROBLEM
 from turnwise.schemas.jsonio import is_store_url, shown_url
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
@@ -27,7 +29,7 @@ from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import beyond_verdicts, run_places, settings_changes
-from turnwise.transforms.decisions.first_page import short_name, two_versions
+from turnwise.transforms.decisions.first_page import NAMED, short_name, two_versions
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -202,7 +204,7 @@ def _flips(found: Comparison, width: int) -> list[str]:
 def _flip_text(flips: Sequence[Flip]) -> str:
     """Returns the flips of one case as one line, with the reason of the first criterion that has one."""
     first = next((flip for flip in flips if flip.reason and flip.criterion != STATUS), flips[0])
-    place = "" if first.turn_index is None else f" turn {first.turn_index}:"
+    place = "" if first.turn_index is None else f" {turn_name(first.turn_index)}:"
     names = ", ".join(flip.criterion for flip in flips)
     case = first.case.rsplit("/", 1)[-1]
     return f"  {first.kind.replace('_', ' ')} {case} ({names}):{place} {first.reason or 'no reason is known'}"
@@ -210,6 +212,10 @@ def _flip_text(flips: Sequence[Flip]) -> str:
 
 MOST_CONVERSATIONS = 2_000
 """Conversations of both sides that are compared: more would take a large part of the time of the run."""
+
+Named = tuple[str | None, str | None]
+"""Baseline and candidate as options name them; None: not stated."""
+NOT_NAMED: Named = (None, None)
 
 
 class EndComparison(NamedTuple):
@@ -227,14 +233,19 @@ class EndComparison(NamedTuple):
 
 
 def end_comparison(
-    run: Run, versions: Sequence[str], baseline: str | None, width: int, most: int = MOST_CONVERSATIONS
+    run: Run,
+    versions: Sequence[str],
+    named: Named,
+    width: int,
+    most: int = MOST_CONVERSATIONS,
 ) -> EndComparison:
     """Compares the first and the last version of a run, or with a baseline: a version of it, or another run.
 
     Args:
         run: The run; its tables can be read.
         versions: Its app versions; "": not stated.
-        baseline: An app version of the run, or the output directory of another one; None: not stated.
+        named: The baseline, an app version of the run or the output directory of another one, and the
+            candidate, an app version of the run; None: not stated.
         width: Columns of the terminal.
         most: Most conversations of both sides that are compared.
 
@@ -242,42 +253,42 @@ def end_comparison(
         ConfigError: A file of the run cannot be read.
     """
     stated = [version for version in versions if version]
+    baseline, candidate = named
     try:
-        pair = versions_against(baseline, stated)
+        runs, of_runs = compared_runs(run, stated, named)
     except ConfigError as error:
-        return EndComparison(text=f"\n{printable(f'not compared: {error}')}")
-    if pair:
-        command = join(["turnwise", "compare", run.directory, "--versions", *_short(pair)])
-        return _ended([run], pair, command, width, most)
-    if baseline is not None:
-        command = join(["turnwise", "compare", baseline, run.directory])
-        if is_store_url(baseline):
-            url, _, name = baseline.rpartition("#")
-            runs = [name.rsplit("/", 1)[-1], run.document.run_id]
-            command = join(["turnwise", "compare", "--store", shown_url(url), "--versions", *runs])
-        if len(versions) > 1:
-            named = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
-            command += " --versions BASELINE CANDIDATE"
-            why = f"the run holds {len(versions)} app versions ({named}): {command}"
-            line = f"\n{printable(f'not compared with the baseline {baseline}: {why}')}"
-            of_run = end_comparison(run, versions, None, width, most)
-            return of_run._replace(text=line + of_run.text)
-        try:
-            return _ended([open_baseline(baseline), run], (), command, width, most)
-        except ConfigError as error:
-            return EndComparison(text=f"\n{printable(f'not compared with the baseline: {error}')}")
-    if len(stated) < 2:
-        return EndComparison()
-    return _ended([run], (), join(["turnwise", "compare", run.directory]), width, most)
+        return EndComparison(text=f"\n{printable(f'not compared with the baseline: {error}')}")
+    if len(runs) == 1:
+        if named == NOT_NAMED and len(stated) < 2:
+            return EndComparison()
+        command = join(["turnwise", "compare", run.directory, *_options(named)])
+        return _ended(runs, named, command, width, most)
+    command = join(["turnwise", "compare", runs[0].directory, run.directory, *_options(of_runs)])
+    if is_store_url(baseline or ""):
+        url, _, name = (baseline or "").rpartition("#")
+        in_store = [name.rsplit("/", 1)[-1], run.document.run_id]
+        command = join(["turnwise", "compare", "--store", shown_url(url), *_options(in_store)])
+    if len(versions) > 1 and candidate is None:
+        shown = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
+        why = f"the run holds {len(versions)} app versions ({shown}); --candidate names one: {command}"
+        line = f"\n{printable(f'not compared with the baseline {baseline}: {why}')}"
+        of_run = end_comparison(run, versions, NOT_NAMED, width, most)
+        return of_run._replace(text=line + of_run.text)
+    return _ended(runs, of_runs, command, width, most)
 
 
-def _ended(runs: Sequence[Run], pair: Sequence[str], command: str, width: int, most: int) -> EndComparison:
+def _options(named: Sequence[str | None]) -> list[str]:
+    given = zip(("--baseline", "--candidate"), named, strict=True)
+    return [word for option, name in given if name is not None for word in (option, name)]
+
+
+def _ended(runs: Sequence[Run], named: Named, command: str, width: int, most: int) -> EndComparison:
     size = sum(run.document.counts.get("results", 0) for run in runs)
     if size > most:
         why = f"{size:,} conversations are more than the {most:,} that the end of a run compares: {command}"
         return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
     try:
-        sides = sides_of_runs(runs, pair)
+        sides = sides_of_runs(runs, named)
     except ConfigError as error:
         return EndComparison(text=f"\n{printable(f'not compared: {error}')}")
     problem = settings_problem(settings_changes(sides.baseline, sides.candidate))
@@ -371,36 +382,52 @@ class Sides(NamedTuple):
     how: str
 
 
-def versions_against(baseline: str | None, stated: Sequence[str]) -> list[str]:
-    """Returns the version of a run that a baseline names, and the other one; []: it names none.
+def may_name_version(baseline: str) -> bool:
+    """Returns whether a baseline can be an app version, because it is no place of a run."""
+    return "/" not in baseline and not Path(baseline).exists()
 
-    Raises ConfigError if it does not leave one other version.
+
+def compared_runs(run: Run, stated: Sequence[str], named: Named) -> tuple[list[Run], Named]:
+    """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
+
+    Args:
+        run: The run of the candidate.
+        stated: Its app versions that are known.
+        named: What options name. The baseline is a version of the run, or the place of another one, with
+            `#VERSION` where that holds several.
+
+    Raises:
+        ConfigError: There is no run at the place.
     """
-    names = [version for version in stated if baseline in (version, version.rsplit("/", 1)[-1])]
-    others = [version for version in stated if version not in names]
-    if names and len(others) != 1:
-        raise ConfigError(
-            f"--baseline {baseline} leaves {len(others)} candidates: turnwise compare names both"
-        )
-    return [str(baseline), *others] if names else []
+    baseline, candidate = named
+    if baseline is None or any(baseline in (version, version.rsplit("/", 1)[-1]) for version in stated):
+        return [run], named
+    of_baseline, version = open_baseline(baseline)
+    return [of_baseline, run], (version, candidate)
 
 
-def open_baseline(place: str) -> Run:
-    """Opens a run by its output directory, or its address in a store (URL#NAME); raises ConfigError."""
-    if not is_store_url(place):
-        return open_run(place)
+def open_baseline(baseline: str) -> tuple[Run, str | None]:
+    """Opens a run by its output directory, or its address in a store (URL#NAME); raises ConfigError.
+
+    Returns the run, and the version that is named behind its directory (DIR#VERSION), if one is.
+    """
+    if not is_store_url(baseline):
+        place, _, version = baseline.rpartition("#")
+        if place and not Path(baseline).exists():
+            return open_run(place), version
+        return open_run(baseline), None
     # Imported late: sqlalchemy.
     from turnwise.pipeline.runs.store import open_stored_run
 
-    return open_stored_run(*place.rsplit("#", 1))
+    return open_stored_run(*baseline.rsplit("#", 1)), None
 
 
-def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> Sides:
+def sides_of_runs(directories: Sequence[Run], named: Named = NOT_NAMED) -> Sides:
     """Returns baseline and candidate.
 
     Args:
         directories: One or two runs.
-        versions: The two app versions; empty: the first and last of one run, or the one version of each run.
+        named: Their app versions; None: the first and last of one run, or the one version of each run.
 
     Raises:
         ConfigError: A run cannot be read or holds no conversation, or the versions are not clear.
@@ -412,14 +439,15 @@ def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> Sides:
         if not run.conversations:
             raise ConfigError(f"{run.run.directory}: holds no scored conversation")
     own, other = runs[0], runs[-1]
-    how = "baseline and candidate are as they were named"
-    if versions:
-        chosen = [_find(run, version) for run, version in zip((own, other), versions, strict=True)]
+    chosen: list[_Version]
+    how = NAMED
+    order = version_order(own.first_times) if len(runs) == 1 and named == NOT_NAMED else Order([], "")
+    if len(order.versions) > 1:
+        chosen, how = [order.versions[0], order.versions[-1]], order.how
     else:
-        order = version_order(own.first_times) if len(runs) == 1 else Order([], "")
-        chosen = [order.versions[0], order.versions[-1]] if len(order.versions) > 1 else _only(runs)
-        if order.versions:
-            how = order.how
+        pairs = zip(("--baseline", "--candidate"), (own, other), named, strict=True)
+        given = [None if name is None else _find(run, option, name) for option, run, name in pairs]
+        chosen = [_find_other(runs, i, named, given[1 - i]) if named[i] is None else given[i] for i in (0, 1)]
     if own.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
         raise ConfigError(
             f"{own.run.directory}: baseline and candidate are the same conversations of the same run; "
@@ -429,7 +457,7 @@ def sides_of_runs(directories: Sequence[Run], versions: Sequence[str]) -> Sides:
     return Sides(own.side(chosen[0], names[0]), other.side(chosen[1], names[1]), chosen[1], how)
 
 
-def _find(run: RunVersions, wanted: str) -> _Version:
+def _find(run: RunVersions, option: str, wanted: str) -> _Version:
     """Returns the app version of a name, which may be its last part, or how texts show it."""
     known = run.conversations.keys()
     if wanted in known:
@@ -440,24 +468,21 @@ def _find(run: RunVersions, wanted: str) -> _Version:
     if len(found) == 1:
         return found[0]
     what = "names several app versions" if found else "is no app version with scored conversations"
-    raise ConfigError(f"--versions {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
+    raise ConfigError(f"{option} {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
 
 
-def _only(runs: Sequence[RunVersions]) -> list[_Version]:
-    """Returns the one version of each of two runs."""
-    if len(runs) == 1:
-        run = runs[0]
-        why = f"--versions names the baseline and the candidate (there are: {_listed(run)})"
-        if len(run.conversations) == 1:
-            why = f"holds one app version, {_listed(run)}; name a second directory to compare it with"
-        raise ConfigError(f"{run.run.directory}: {why}")
-    for run in runs:
-        if len(run.conversations) > 1:
-            raise ConfigError(
-                f"{run.run.directory}: holds {len(run.conversations)} app versions; --versions names one of "
-                f"each directory (there are: {_listed(run)})"
-            )
-    return [next(iter(run.conversations)) for run in runs]
+def _find_other(runs: Sequence[RunVersions], place: int, named: Named, given: _Version) -> _Version:
+    """Returns the only version that a side can be: of its own run, or beside the one that is named."""
+    run, option = runs[place if len(runs) > 1 else 0], ("--baseline", "--candidate")[place]
+    is_beside = len(runs) == 1 and named != NOT_NAMED
+    left = [version for version in run.conversations if not (is_beside and version == given)]
+    if len(left) == 1 and (len(runs) > 1 or is_beside):
+        return left[0]
+    if len(run.conversations) == 1:
+        why = f"holds one app version, {_listed(run)}; name a second directory to compare it with"
+    else:
+        why = f"holds {len(run.conversations)} app versions; name one by {option} (there are: {_listed(run)})"
+    raise ConfigError(f"{run.run.directory}: {why}")
 
 
 def _listed(run: RunVersions) -> str:

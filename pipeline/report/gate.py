@@ -4,20 +4,28 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.terminal import LONGEST_LINE, LONGEST_PLACE, complain, names_text, printable, say
-from turnwise.pipeline.report.comparison import end_comparison, open_baseline, sides_of_runs, versions_against
+from turnwise.pipeline.report.comparison import (
+    NOT_NAMED,
+    Named,
+    compared_runs,
+    end_comparison,
+    may_name_version,
+    open_baseline,
+    sides_of_runs,
+)
 from turnwise.pipeline.settings.dates import filled, names_date
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, read_config
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import STATUS, AllPassRule, ConfigError, GateConfig, NotWorseRule
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.gate import (
     GATE_PROBLEM,
     GateCheck,
@@ -52,8 +60,7 @@ from turnwise.transforms.text.cleaning import natural_order
 def gate_report(
     run: Run,
     rules: GateConfig,
-    baseline: str | None = None,
-    versions: Sequence[str] = (),
+    named: Named = NOT_NAMED,
     unused: Iterable[str] = (),
 ) -> GateReport:
     """Applies the rules to a finished run.
@@ -61,8 +68,8 @@ def gate_report(
     Args:
         run: The run.
         rules: The rules; at least one.
-        baseline: Output directory of the run that it is compared with; None: there is none.
-        versions: App versions of the baseline and of the run; empty: the one of each.
+        named: Baseline, the output directory of a run or an app version, and candidate, an app version of
+            the run; None: not stated.
         unused: Eval cases without a recording, as far as their names are known.
 
     Raises:
@@ -70,7 +77,7 @@ def gate_report(
     """
     run.check_results()
     failures = list(run.failures())
-    comparison, state, chosen = _against(run, rules, baseline, versions)
+    comparison, state, chosen = _against(run, rules, named)
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     gated = gated_versions(run, failures, compared, state)
     counts, names = run.document.counts, list(unused)
@@ -92,7 +99,7 @@ def gate_report(
         status=status_of(results, problems),
         output=run.directory,
         run_id=run.document.run_id,
-        baseline=baseline,
+        baseline=named[0],
         rules=results,
         checks=list(checks_of(gated)),
         problems=problems,
@@ -110,7 +117,7 @@ def with_first_page(report: GateReport, run: Run) -> GateReport:
     rows = run.metrics()
     versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
     if len([*filter(None, versions)]) > 1:
-        ended = end_comparison(run, versions, None, LONGEST_LINE)
+        ended = end_comparison(run, versions, NOT_NAMED, LONGEST_LINE)
         return replace(report, page=ended.page, comparison=ended.found)
     if len(versions) != 1:
         return report
@@ -154,26 +161,24 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     return rules
 
 
-def _against(
-    run: Run, rules: GateConfig, baseline: str | None, versions: Sequence[str]
-) -> tuple[Comparison | None, BaselineState, str]:
+def _against(run: Run, rules: GateConfig, named: Named) -> tuple[Comparison | None, BaselineState, str]:
     """Returns the comparison with the baseline, if there is one, the baseline itself, and how it was chosen.
 
     Raises ConfigError if a criterion that a rule compares was measured differently in it.
     """
-    if baseline is None and not versions:
+    if named == NOT_NAMED:
         return None, NO_BASELINE, ""
-    if baseline is not None and not versions and _may_be_version(baseline):
-        versions = versions_against(baseline, [*filter(None, read_versions(run).conversations)])
-        baseline = None if versions else baseline
     # Imported late: numpy.
     from turnwise.transforms.decisions.comparison.differences import compare
     from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
-    runs = [open_baseline(baseline), run] if baseline else [run]
-    sides = sides_of_runs(runs, versions)
+    baseline = named[0]
+    may_be_version = baseline is None or may_name_version(baseline)
+    stated = [*filter(None, read_versions(run).conversations)] if may_be_version else []
+    runs, named = compared_runs(run, stated, named)
+    sides = sides_of_runs(runs, named)
     base, candidate = sides.baseline, sides.candidate
-    counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if baseline else ({}, [])
+    counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if len(runs) > 1 else ({}, [])
     state = baseline_state(base.conversations, counts, problems)
     mark_missing(base.conversations, candidate.conversations)
     comparison = compare(base, candidate, CompareOptions())
@@ -205,10 +210,20 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
         unused: Eval cases without a recording, as far as their names are known.
     """
     try:
-        report = gate_report(read(), settings.config.gate, settings.baseline, unused=unused)
+        named = settings.baseline, settings.candidate
+        report = gate_report(read(), settings.config.gate, named, unused)
     except ConfigError as error:  # what was scored is kept
         return [f"{GATE_PROBLEM}inconclusive: {error}"]
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in report.rules if rule.status != "passed"]
+
+
+class BaselinePlaces(NamedTuple):
+    """What decides which run `{date}` or `previous` is: of a run its date (None: none), output and store."""
+
+    date: str | None
+    output: str
+    store: str
+    app: str
 
 
 def with_baseline(settings: RunSettings, document: JsonObject) -> RunSettings:
@@ -216,23 +231,31 @@ def with_baseline(settings: RunSettings, document: JsonObject) -> RunSettings:
 
     `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
     """
-    pattern, found = settings.baseline, None
+    places = BaselinePlaces(settings.date, settings.output, settings.store, settings.store_app)
+    return replace(settings, baseline=find_baseline(settings.baseline, places, document))
+
+
+def find_baseline(pattern: str | None, places: BaselinePlaces, document: JsonObject) -> str | None:
+    """Returns the baseline itself in place of `{date}` or `previous`, and prints which; None: there is none.
+
+    `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    """
     if pattern == PREVIOUS:
         # Imported late: sqlalchemy.
         from turnwise.pipeline.runs.store import previous_run
 
-        found = previous_run(settings.store, settings.store_app, document)
+        found = previous_run(places.store, places.app, document)
         none = "the store holds no finished run of the same app and scoring settings before this one"
-    elif pattern is not None and settings.date is not None and names_date(pattern):
-        found = _earlier_output(pattern, date.fromisoformat(settings.date), settings.output)
-        none = f"there is no finished run on the {_NIGHTS} dates before {settings.date}"
+    elif pattern is not None and places.date is not None and names_date(pattern):
+        found = _earlier_output(pattern, date.fromisoformat(places.date), places.output)
+        none = f"there is no finished run on the {_NIGHTS} dates before {places.date}"
     else:
-        return settings
+        return pattern
     if found is None:
         complain(f"--baseline {pattern}: {none}: nothing is compared")
     else:
         say(printable(f"baseline: {shown_place(found)}"))
-    return replace(settings, baseline=found)
+    return found
 
 
 _NIGHTS = 92
@@ -255,12 +278,8 @@ def check_baseline(settings: RunSettings) -> None:
         if settings.is_streaming and all(isinstance(rule, AllPassRule) for rule in own):
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
         # The versions of a batch are known when it has read its logs.
-        if settings.is_streaming or not _may_be_version(settings.baseline):
+        if settings.is_streaming or not may_name_version(settings.baseline):
             open_baseline(settings.baseline)
-
-
-def _may_be_version(baseline: str) -> bool:
-    return "/" not in baseline and not Path(baseline).exists()
 
 
 _READING_CASES = ("read", "parse_case")
@@ -474,7 +493,7 @@ def _check(check: GateCheck) -> ET.Element:
     place = f"{check.app_version}.{check.criterion}" if check.app_version else check.criterion
     if check.status == "passed":
         return _case(place, check.conversation_id, None)
-    turn = "" if check.turn_index is None else f"turn {check.turn_index}: "
+    turn = "" if check.turn_index is None else f"{turn_name(check.turn_index)}: "
     if check.status == "inconclusive":
         return _case(
             place, check.conversation_id, ("skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}")

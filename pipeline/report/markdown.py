@@ -14,6 +14,7 @@ from turnwise.pipeline.report.comparison import (
 )
 from turnwise.schemas.comparison import Comparison, FirstPage, Flip, ListedConversation
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.gate import GatedConversation, GateReport, RuleResult
 from turnwise.transforms.decisions.comparison.sentences import shown_p
 from turnwise.transforms.decisions.first_page import counts_text
@@ -182,7 +183,7 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
         rows = []
         for (kind, case), of_case in [*by_case.items()][:_MOST_CASES]:
             first = next((flip for flip in of_case if flip.reason and flip.criterion != STATUS), of_case[0])
-            turn = "" if first.turn_index is None else f"turn {first.turn_index}: "
+            turn = "" if first.turn_index is None else f"{turn_name(first.turn_index)}: "
             why, names = first.reason or "no reason is known", ", ".join(flip.criterion for flip in of_case)
             rows.append([f"{turn}{why}", short[case], _CHANGES.get(kind, kind), names])
         yield from _table([counted(len(by_case), "changed case"), "case", "change", "criteria"], rows)

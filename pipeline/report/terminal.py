@@ -22,10 +22,11 @@ from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions.comparison.sentences import decimals
 from turnwise.transforms.decisions.first_page import counts_text, listed
+from turnwise.transforms.formats.identity import NO_VERSION, no_version_text
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
-from turnwise.transforms.matching.sample import NO_CASES_GIVEN, USED_CASE
+from turnwise.transforms.matching.sample import NO_CASE, NO_CASES_GIVEN, USED_CASE
 from turnwise.transforms.scoring.config import (
     INAPPLICABLE,
     JOINT_CASCADE,
@@ -311,7 +312,8 @@ class RunCounts(TypedDict):
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
     while it runs, so `cases` and `unused_cases` are None. `left_by_budget` is the number of conversations
     without a verdict because a budget of the judge was spent, `no_cases_given` that of those that name an
-    eval case where none were given. Failures and findings are counted by kind, failed conversations by app
+    eval case where none were given, `no_version` that of those that state no app version, by format ("": most
+    formats). Failures and findings are counted by kind, failed conversations by app
     version, too ("": unknown).
     """
 
@@ -332,6 +334,7 @@ class RunCounts(TypedDict):
     unread_files: NotRequired[int]
     left_by_budget: NotRequired[int]
     no_cases_given: NotRequired[int]
+    no_version: NotRequired[dict[str, int]]
     failures: dict[str, int]
     failures_by_version: dict[str, int]
     findings: dict[str, int]
@@ -374,6 +377,8 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         found["left_by_budget"] = number[LEFT_BY_BUDGET]
     if number[NO_CASES_GIVEN]:
         found["no_cases_given"] = number[NO_CASES_GIVEN]
+    if unversioned := _largest_first(_of(counts, NO_VERSION)):
+        found["no_version"] = unversioned
     return found
 
 
@@ -466,6 +471,17 @@ def _row_of(
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
+def window_lines(rows: Sequence[MetricsByAppVersionRow]) -> list[str]:
+    """Returns a line for each window and app version of a stream: its start in UTC, and how it went."""
+    lines = []
+    for row in (row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"):
+        start = printable(str(row["window_start"])[:16].replace("T", " "))
+        version = printable((row["app_version"] or "").rsplit("/", 1)[-1] or "(no version)", LONGEST_NAME)
+        figures = f"pass rate {_pass_rate(row)}, no verdict {_without_verdict(row)}"
+        lines.append(f"{start}  {version}: {figures}")
+    return lines
+
+
 def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
     if row is None or row["pass_rate"] is None:
         return "-"
@@ -547,9 +563,10 @@ def balance_text(counts: RunCounts) -> str:
         # Where nothing is scored, the problem of the run says it.
         if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
             lines.append(_with_step(kind, number))
+    lines += [_with_step(kind, count) for kind, count in counts["findings"].items() if kind in _NEXT_STEPS]
     lines += _nameless(counts)
-    unexplained = {kind: number for kind, number in counts["failures"].items() if kind not in _NEXT_STEPS}
-    for name, numbers in (("failures", unexplained), ("findings", counts["findings"])):
+    for name in ("failures", "findings"):
+        numbers = {kind: number for kind, number in counts[name].items() if kind not in _NEXT_STEPS}
         if numbers:
             most = list(numbers.items())[:_REASONS_SHOWN]
             more = sum(numbers.values()) - sum(count for _, count in most)
@@ -568,8 +585,10 @@ _NEXT_STEPS = {
     "parse_case: LogInCasesError": "is|are| in --eval_cases and no eval case: give logs with --input",
     "match: UnknownCaseError": "names|name| an unknown eval case: add it to --eval_cases",
     "match: AmbiguousCaseError": "names|name| a case that several sets have: state eval_set_id",
+    "match: AmbiguousMessageError": "begins|begin| as several eval cases do: name the case (eval_id)",
+    NO_CASE: "begins|begin| as no eval case does; the findings in failures-* name the first messages",
 }
-"""Kind of failure -> the verb for one and for several, and the rest of the sentence with the next step."""
+"""Kind of failure or finding -> the verb for one and for several, and the rest with the next step."""
 
 
 def first_asked(counts: RunCounts) -> list[str]:
@@ -580,7 +599,7 @@ def first_asked(counts: RunCounts) -> list[str]:
 
 def _with_step(kind: str, number: int) -> str:
     *verbs, rest = _NEXT_STEPS[kind].split("|")
-    noun = "conversation" if kind.startswith("match: ") else "record"
+    noun = "conversation" if kind.startswith("match: ") or kind == NO_CASE else "record"
     return f"{counted(number, noun)} {verbs[number > 1]}{rest}"
 
 
@@ -600,6 +619,13 @@ def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> 
     seen = {row["criterion"] for row in rows}
     idle = [c.name for c in settings.criteria if c.threshold is not None and c.name not in seen]
     return f"not applicable to any conversation: {', '.join(idle)}" if idle else ""
+
+
+def no_version_line(settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]) -> str:
+    """Returns the sentence on a run of which no conversation states an app version; "" if one does."""
+    if not rows or any(row["app_version"] is not None for row in rows):
+        return ""
+    return no_version_text(counts.get("no_version") or ("",), settings.config.app_version_from)
 
 
 def custom_text(criteria: Sequence[Criterion]) -> str:
@@ -679,6 +705,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
         idle_text(settings, rows) if rows else "",
+        "\n".join(wrapped(printable(no_version_line(settings, counts, rows)), _WIDTH, "  ")),
         custom_text(settings.criteria),
         guesses_text(figures.guesses) if figures.guesses else "",
     ]

@@ -4,16 +4,16 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, select, union
+from sqlalchemy import ColumnElement, Connection, select, union
 
 from turnwise.pipeline.runs.directory import stated_rows
 from turnwise.pipeline.settings.extras import check_store
@@ -30,10 +30,10 @@ from turnwise.pipeline.store.database import (
     SCORES,
     key_text,
     open_store,
-    version_id,
 )
 from turnwise.pipeline.store.rows import RunFigures
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import timestamp_nanos
@@ -63,18 +63,33 @@ SideKind = Literal["version", "run", "either"]
 _SHOWN = 10
 
 
-def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
-    """Returns base and candidate: app versions or runs of an app (None: of the only one with results).
+class StoredSides(NamedTuple):
+    """Baseline and candidate of a store, and what a first page needs beside their comparison.
+
+    Attributes:
+        primary: Criteria that the config of the candidate's last run calls primary.
+        to_read: Conversations of the candidate in which something is wrong, without transcripts; None: they
+            are not read.
+        records: Which stored conversations they are.
+    """
+
+    baseline: ComparedSide
+    candidate: ComparedSide
+    primary: Sequence[str]
+    to_read: Sequence[ConversationRow] | None
+    records: "Sequence[RecordColumns]"
+
+
+def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> StoredSides:
+    """Returns baseline and candidate: app versions or runs of an app (None: of the only one with results).
 
     Raises ConfigError if the store cannot be read, or holds no result of an app, version or run.
     """
     check_store("--store", url)
     if names[0] == names[1]:
-        raise ConfigError(
-            f"--versions {names[0]} {names[1]}: baseline and candidate are the same; nothing to compare"
-        )
+        raise ConfigError(f"--baseline {names[0]}: is the candidate, too; nothing to compare")
 
-    def work(connection: Connection) -> tuple[ComparedSide, ComparedSide]:
+    def work(connection: Connection) -> StoredSides:
         runs = StoredRuns(connection, _app(connection, app), with_details=True)
         return runs.sides(names, store.url)
 
@@ -116,8 +131,8 @@ class StoredRuns:
         source: str,
         evaluations: Collection[str] | None = None,
         kind: SideKind = "either",
-    ) -> tuple[ComparedSide, ComparedSide]:
-        """Returns base and candidate: app versions or runs by name or id, of some evaluations (None: all).
+    ) -> StoredSides:
+        """Returns baseline and candidate: app versions or runs by name, of some evaluations (None: all).
 
         `source` is the address of the store, without password. Raises ConfigError if a side has no result.
         """
@@ -132,7 +147,78 @@ class StoredRuns:
             _add_losses(self._connection, self._app, side)
             _add_unread(self._connection, self._app, side)
             _add_deleted(self._connection, self._app, side)
-        return sides[0].side, sides[1].side
+        gates = [document.config.get("gate") or {} for document in self._documents(stored[1])]
+        primary = gates[-1].get("primary") or () if gates else ()
+        to_read = [*self._rows(stored[1], CONVERSATIONS.c.severity_score > 0)] if self._with_details else None
+        return StoredSides(sides[0].side, sides[1].side, primary, to_read, stored)
+
+    def compared_runs(self, sides: StoredSides, most: int) -> list[Run]:
+        """Returns the rows of the two sides, for a report: one run if both are of the same, else one a side.
+
+        What other versions of the app did in these runs is left out. Raises ConfigError if there are more
+        conversations than `most`.
+        """
+        number = sum(int((~records.is_result).sum()) for records in sides.records)
+        if number > most:
+            raise ConfigError(
+                f"{number:,} conversations are compared, and a report of more than {most:,} is not made "
+                "here: use turnwise compare --store"
+            )
+        is_one_run = sides.baseline.run_ids == sides.candidate.run_ids and len(sides.baseline.run_ids) == 1
+        groups = [sides.records] if is_one_run else [[records] for records in sides.records]
+        return [self._run(group) for group in groups]
+
+    def _run(self, records: "Sequence[RecordColumns]") -> Run:
+        documents = [document for own in records for document in self._documents(own)]
+        if not documents:
+            raise ConfigError("the runs have no run.json in the store: use turnwise compare --store")
+        counts = Counter[str]()
+        for document in {document.run_id: document for document in documents}.values():
+            counts.update({name: n for name, n in document.counts.items() if isinstance(n, int)})
+        document = replace(documents[-1], counts=counts if len(documents) > 1 else documents[-1].counts)
+        ids = [name for own in records for name in own.run_ids]
+        names = [self._runs[run].name for run in dict.fromkeys(ids)]
+        wanted = {own for each in records for own in _ids(each)}
+        versions = {version for own in records for version in own.versions.used()}
+        alone = sum(int(own.is_result.sum()) for own in records)
+        gaps = [f"Results without a stored conversation, in the figures alone: {alone:,}."] if alone else []
+        run = _read(self._connection, document.run_id, document, names)
+
+        def rows(table: str) -> Iterator[Any]:
+            for row in run.rows(table):
+                version = key_text(version_id(row["app_version"] or "")) or None
+                if table not in ("conversations", "scores"):
+                    is_own = version is None or version in versions
+                else:
+                    run_id = stored_runs.run_key(self._app, row["run_id"]).rsplit("/", 1)[-1]
+                    is_own = (run_id, key_text(row["conversation_id"]), version) in wanted
+                if is_own:
+                    yield row
+
+        return Run(document.run_id, document, lambda table: [*rows(table)], gaps=gaps)
+
+    def _documents(self, records: "RecordColumns") -> list[RunDocument]:
+        """Returns the documents of the runs of some records, the last one last."""
+        names = [self._runs[run].name for run in records.run_ids]
+        query = select(RUNS.c.content).where(RUNS.c.name.in_(names), RUNS.c.content != "")
+        contents = self._connection.execute(query.order_by(RUNS.c.create_nanos, RUNS.c.name)).scalars()
+        documents = []
+        for content in contents:
+            with suppress(msgspec.ValidationError):  # of another version of turnwise
+                documents.append(msgspec.convert(json.loads(content), RunDocument))
+        return documents
+
+    def _rows(self, records: "RecordColumns", *conditions: ColumnElement[bool]) -> Iterator[ConversationRow]:
+        """Yields the rows of conversations, without transcripts."""
+        wanted = {*_ids(records)}
+        names = [self._runs[run].name for run in records.run_ids]
+        own = CONVERSATIONS.c
+        query = select(own.evaluation_run, own.conversation_id, own.version_id, own.content).where(
+            own.evaluation_run.in_(names), own.content != "", *conditions
+        )
+        for run, conversation, version, content in self._connection.execute(query):
+            if (run.rsplit("/", 1)[-1], conversation, version or None) in wanted:
+                yield json.loads(content) | {"transcript": None}
 
     def _records(self, name: str, kind: SideKind, evaluations: Collection[str] | None) -> "RecordColumns":
         """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
@@ -149,7 +235,7 @@ class StoredRuns:
             if len(records):
                 return records.last_runs()
         what = "no result of this version or run"
-        raise ConfigError(f"--versions {name}: {what}{_why_nothing(self._connection, self._app, name)}")
+        raise ConfigError(f"{name}: {what}{_why_nothing(self._connection, self._app, name)}")
 
     @cached_property
     def _everything(self) -> "RecordColumns":
@@ -331,6 +417,11 @@ class RecordColumns(Struct, frozen=True):
         for column in (self.conversations, self.versions):
             found = np.unique(found * len(column.values) + column.places, return_inverse=True)[1]
         return found
+
+
+def _ids(records: RecordColumns) -> Iterator[tuple[str, str, str | None]]:
+    """Yields run, conversation and version."""
+    return zip(records.runs, records.conversations, records.versions, strict=True)
 
 
 def _records(runs: Mapping[str, summaries.RunColumns]) -> RecordColumns:
@@ -555,24 +646,27 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
 
 
 def previous_run(url: str, app: str, document: JsonObject) -> str | None:
-    """Returns the address (URL#NAME) of the run that ended last before a run began, or None.
+    """Returns the address (URL#NAME) of the run before a run: of the last earlier date, if the run has one.
 
-    It is of the same app ("": the default app) and scoring settings, and of an earlier date if the run has
-    one. `document` is what is known of the run's `run.json`. Raises ConfigError if the store cannot be read.
+    Of a run without a date, it is the one that ended last before it began. It is of the same app ("": the
+    default app) and scoring settings; None: there is none. `document` is what is known of the run's
+    `run.json`. Raises ConfigError if the store cannot be read.
     """
     began, home = timestamp_nanos(document["create_time"]), f"{app or LOCAL_APP}/evaluationRuns/"
     query = select(RUNS.c.name, RUNS.c.content).where(
         RUNS.c.state == COMPLETED,
         RUNS.c.home.startswith(home, autoescape=True),
         RUNS.c.run_id != key_text(document["run_id"]),
-        RUNS.c.end_nanos <= began,
     )
-    if document["date"] is not None:
+    if document["date"] is None:
+        query = query.where(RUNS.c.end_nanos <= began).order_by(RUNS.c.end_nanos.desc(), RUNS.c.name)
+    else:  # a date that runs again ends later than the dates after it
         query = query.where(RUNS.c.day < document["date"])
+        query = query.order_by(RUNS.c.day.desc(), RUNS.c.end_nanos.desc(), RUNS.c.name)
     wanted = _scoring_settings(document)
 
     def find(connection: Connection) -> str | None:
-        for row in connection.execute(query.order_by(RUNS.c.end_nanos.desc(), RUNS.c.name)):
+        for row in connection.execute(query):
             if row.content and _scoring_settings(json.loads(row.content)) == wanted:
                 return str(row.name)
         return None

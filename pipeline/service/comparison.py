@@ -6,14 +6,15 @@ from typing import Literal, NamedTuple
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.report.comparison import nothing_common, settings_problem
-from turnwise.pipeline.runs.store import StoredRuns
+from turnwise.pipeline.runs.store import StoredRuns, StoredSides
 from turnwise.pipeline.service.computed_fields import Paging, next_token, read_paging
 from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.runs import Service, find_run, run_summaries
 from turnwise.pipeline.service.serve import ServiceError, checked, invalid
-from turnwise.pipeline.store.database import EVALUATIONS, Position, key_text, version_id
+from turnwise.pipeline.store.database import EVALUATIONS, Position, key_text
 from turnwise.pipeline.store.rows import EvaluationFigures
 from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareEvaluationRunsRequest
 from turnwise.schemas.comparison import CriterionComparison, Side
 from turnwise.schemas.config import STATUS, ConfigError
@@ -21,8 +22,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
-from turnwise.transforms.decisions.comparison.sides import ComparedSide
-from turnwise.transforms.decisions.first_page import two_versions
+from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.metrics.state import Sums, add_sums
 from turnwise.transforms.statistics.tests import wilson_interval
 
@@ -43,31 +43,31 @@ class EvaluationPair(NamedTuple):
     """The verdicts of one evaluation on both sides."""
 
     evaluation: str
-    base: Verdicts
+    baseline: Verdicts
     candidate: Verdicts
 
     @property
-    def change(self) -> Literal["REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate", ""]:
+    def change(self) -> Literal["REGRESSED", "IMPROVED", "unchanged", "onlyBaseline", "onlyCandidate", ""]:
         """How the share of passed results changed; "": neither side has a verdict."""
-        base, candidate = self.base.decided, self.candidate.decided
-        if not base or not candidate:
-            return "onlyBase" if base else "onlyCandidate" if candidate else ""
+        baseline, candidate = self.baseline.decided, self.candidate.decided
+        if not baseline or not candidate:
+            return "onlyBaseline" if baseline else "onlyCandidate" if candidate else ""
         # Shares are compared without dividing.
-        before, after = self.base.passes * candidate, self.candidate.passes * base
+        before, after = self.baseline.passes * candidate, self.candidate.passes * baseline
         return "unchanged" if before == after else "REGRESSED" if after < before else "IMPROVED"
 
 
 _MOST = 2**31 - 1
-_KINDS = ("REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate")
+_KINDS = ("REGRESSED", "IMPROVED", "unchanged", "onlyBaseline", "onlyCandidate")
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
 _SidesTold = tuple[JsonObject, JsonObject, list[EvaluationPair]]
-"""What is told of base and candidate, and the verdicts of their evaluations."""
+"""What is told of baseline and candidate, and the verdicts of their evaluations."""
 
 
 def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
     """Returns the figures of two versions and the evaluations that changed, regressed ones first."""
     app = checked("app", request.parent)
-    given = {"baseVersion": request.base_version, "candidateVersion": request.candidate_version}
+    given = {"baselineVersion": request.baseline_version, "candidateVersion": request.candidate_version}
     for field, text in given.items():
         if not text:
             raise invalid(field, "is required: the name or id of an app version")
@@ -86,8 +86,8 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
              for name, own in figures.items() if version in own.versions}
             for version in versions
         ]  # fmt: skip
-        base, candidate = (_version_summary(figures, version) for version in versions)
-        return base, candidate, _pairs(figures, *counts)
+        baseline, candidate = (_version_summary(figures, version) for version in versions)
+        return baseline, candidate, _pairs(figures, *counts)
 
     return _comparison(service, request, "version", versions, tell)
 
@@ -95,7 +95,7 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
 def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequest) -> JsonObject:
     """Returns two runs, the verdict on them, and the evaluations that changed, regressed ones first."""
     app = checked("app", request.parent)
-    given = {"baseRun": request.base_run, "candidateRun": request.candidate_run}
+    given = {"baselineRun": request.baseline_run, "candidateRun": request.candidate_run}
     names = [_run_of(app, field, text) for field, text in given.items()]
 
     def tell(connection: Connection, runs: StoredRuns, compared: Collection[str] | None) -> _SidesTold:
@@ -111,18 +111,19 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
                     for name, own in counted
                 }
             )
-        base, candidate = run_summaries(connection, app, rows)
+        baseline, candidate = run_summaries(connection, app, rows)
         scored = {name for own in counts for name in own if compared is None or name in compared}
-        return base, candidate, _pairs(sorted(scored), *counts)
+        return baseline, candidate, _pairs(sorted(scored), *counts)
 
     return _comparison(service, request, "run", names, tell)
 
 
 def _pairs(
-    names: Iterable[str], base: Mapping[str, Verdicts], candidate: Mapping[str, Verdicts]
+    names: Iterable[str], baseline: Mapping[str, Verdicts], candidate: Mapping[str, Verdicts]
 ) -> list[EvaluationPair]:
     return [
-        EvaluationPair(name, base.get(name, Verdicts()), candidate.get(name, Verdicts())) for name in names
+        EvaluationPair(name, baseline.get(name, Verdicts()), candidate.get(name, Verdicts()))
+        for name in names
     ]
 
 
@@ -136,7 +137,7 @@ def _comparison(
     """Returns the answer on two sides; `tell` reads what is told of those evaluations (None: all)."""
     app, title = request.parent, kind.title()
     if names[0] == names[1]:
-        raise invalid(f"candidate{title}", f"is the same as base{title}; there is nothing to compare")
+        raise invalid(f"candidate{title}", f"is the same as baseline{title}; there is nothing to compare")
     identity = (kind, app, *names, request.evaluation_filter)
     paging = read_paging(request.page_size, request.page_token, *identity)
     conditions = filter_conditions(app, request.evaluation_filter)
@@ -144,7 +145,7 @@ def _comparison(
         EVALUATIONS.c.app == app, *conditions
     )
 
-    def work(connection: Connection) -> tuple[_SidesTold, dict[str, str], tuple[ComparedSide, ComparedSide]]:
+    def work(connection: Connection) -> tuple[_SidesTold, dict[str, str], StoredSides]:
         display_names = {name: display_name for name, display_name in connection.execute(query)}
         compared = frozenset(display_names) if conditions else None
         runs = StoredRuns(connection, app)
@@ -156,9 +157,9 @@ def _comparison(
             raise ServiceError("NOT_FOUND", str(error)) from None
 
     service.keep_summaries(app)
-    (base, candidate, pairs), display_names, sides = service.store.read(work)
+    (baseline, candidate, pairs), display_names, sides = service.store.read(work)
     page = changes_page(pairs, display_names, paging)
-    return {"base": base, "candidate": candidate, "verdict": version_verdict(*sides), **page}
+    return {"baseline": baseline, "candidate": candidate, "verdict": version_verdict(sides), **page}
 
 
 def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObject:
@@ -200,16 +201,16 @@ def _run_of(app: str, field: str, text: str) -> str:
 # What is said of two sides, as `turnwise compare` says it.
 
 
-def version_verdict(a: ComparedSide, b: ComparedSide) -> JsonObject:
-    """Returns the VersionVerdict of base and candidate in proto3 JSON."""
-    comparison = compare(a, b, CompareOptions(details=False))
+def version_verdict(sides: StoredSides) -> JsonObject:
+    """Returns the VersionVerdict of baseline and candidate in proto3 JSON."""
+    comparison = compare(sides.baseline, sides.candidate, CompareOptions(details=False))
     if changed := settings_problem(comparison.settings_changes):
         return {"refusal": f"{changed}; score one of them again"}
     if nothing := nothing_common(comparison):
         return {"refusal": f"nothing to compare: {nothing}"}
     verdicts = next((own for own in comparison.criteria if own.criterion == STATUS), None)
     pairing = comparison.pairing
-    page = two_versions(comparison, (), None, "baseline and candidate are as they were named")
+    page = two_versions(comparison, sides.primary, sides.to_read, NAMED)
     return _stated(
         {
             "headline": page.headline,
@@ -218,9 +219,9 @@ def version_verdict(a: ComparedSide, b: ComparedSide) -> JsonObject:
             "pairedBy": pairing.by,
             "changedCaseCount": pairing.changed,
             "changedCases": pairing.changed_names,
-            "baseOnlyCaseCount": pairing.only_a,
+            "baselineOnlyCaseCount": pairing.only_a,
             "candidateOnlyCaseCount": pairing.only_b,
-            **_side("base", comparison.a),
+            **_side("baseline", comparison.a),
             **_side("candidate", comparison.b),
             "criteria": [
                 {"criterion": own.criterion, **_difference(own)}
@@ -257,7 +258,7 @@ def _difference(criterion: CriterionComparison) -> JsonObject:
             "measure": criterion.measure,
             "unit": criterion.unit,
             "pairCount": overall.pairs,
-            "baseValue": overall.value_a,
+            "baselineValue": overall.value_a,
             "candidateValue": overall.value_b,
             "difference": overall.difference,
             "differenceLow": bounds.low if bounds else None,
@@ -305,8 +306,8 @@ def _position(pair: EvaluationPair) -> Position:
 
 def _change(pair: EvaluationPair, display_names: Mapping[str, str]) -> JsonObject:
     counts = {
-        "basePassCount": pair.base.passes,
-        "baseFailCount": pair.base.fails,
+        "baselinePassCount": pair.baseline.passes,
+        "baselineFailCount": pair.baseline.fails,
         "candidatePassCount": pair.candidate.passes,
         "candidateFailCount": pair.candidate.fails,
     }

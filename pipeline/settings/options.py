@@ -5,6 +5,7 @@ import getpass
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from itertools import takewhile
 from math import inf
 from pathlib import Path
 from traceback import extract_tb
@@ -13,8 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import shown_url
+from turnwise.schemas.config import ConfigError, MatchCasesBy
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import StreamRules
 
@@ -96,7 +96,7 @@ class StreamSettings(Struct, frozen=True):
     Attributes:
         max_run_time: Seconds after which it ends; None: no limit.
         stop_after: Conversations after which it ends; None: no limit.
-        alerts: URI of the sink for alerts; None: a file in the output directory.
+        alerts: URI of the sink for alerts; None: a file in the output directory, of a batch `run.json`.
         timestamp_attribute: Attribute of Pub/Sub messages that holds the event time.
         refresh_cases: Seconds between two looks for changed eval cases.
     """
@@ -130,10 +130,11 @@ _ZERO_ALLOWED = ("allowed_lateness",)
 
 
 def check_stream(options: RawStreamOptions, is_streaming: bool) -> StreamSettings:
-    """Converts the options of a stream, which nothing else may have, to settings; raises ConfigError."""
+    """Converts the options of a stream, of which a batch may have `--alerts` only; raises ConfigError."""
     given = {name: value for name, value in asdict(options).items() if value is not None}
-    if given and not is_streaming:
-        raise ConfigError(f"--{next(iter(given))} is an option of a stream; add --streaming")
+    of_streams = [name for name in given if name != "alerts"]
+    if of_streams and not is_streaming:
+        raise ConfigError(f"--{of_streams[0]} is an option of a stream; add --streaming")
     for name, value in given.items():
         if isinstance(value, str):
             continue
@@ -162,6 +163,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     input: list[str] | None
     input_format: str
     eval_cases: list[str] | None
+    match_cases_by: MatchCasesBy | None = None
     config: str | None
     max_record_mb: float
     output: str | None
@@ -171,6 +173,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     max_failure_ratio: float | None
     fail_on: list[str] | None
     baseline: str | None
+    candidate: str | None
     store: str | None
     store_app: str | None
     no_transcripts: bool = False
@@ -191,6 +194,17 @@ class OptionParser(argparse.ArgumentParser):
     def __init__(self, options: "OptionRows" = (), **named: Any) -> None:
         super().__init__(allow_abbrev=False, **named)
         add_options(self, options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Raises ConfigError for an option of one value that is given twice: argparse takes the last one."""
+        words = [word.partition("=")[0] for word in takewhile(lambda word: word != "--", args)]
+        for word in words:
+            action = self._option_string_actions.get(word)
+            # Values are not shown: addresses may hold passwords.
+            if type(action) is argparse._StoreAction and words.count(word) > 1:
+                second = "; a second store or warehouse needs a second command" if word == "--store" else ""
+                raise ConfigError(f"{word} is given twice, and takes one value{second}")
+        return super().parse_known_args(args, namespace)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Ends the command after its help by HelpShown; `error` handles errors."""
@@ -225,23 +239,7 @@ class SinkPlace(NamedTuple):
     is_new: bool = False
 
 
-class _Once(argparse.Action):
-    """Refuses an option that is given twice: argparse would take the last one in silence."""
-
-    def __call__(
-        self, parser: object, namespace: argparse.Namespace, url: Any, option: str | None = None
-    ) -> None:
-        """Keeps the value; raises ConfigError if there is one."""
-        earlier = getattr(namespace, self.dest)
-        if earlier is not None:
-            raise ConfigError(
-                f"{option} is given twice ({shown_url(earlier)}, {shown_url(url)}): name one store or "
-                "warehouse; a second one needs a second command"
-            )
-        setattr(namespace, self.dest, url)
-
-
-STORE = {"metavar": "URL", "action": _Once}
+STORE = {"metavar": "URL"}
 OptionRows = Iterable[tuple[str, Mapping[str, Any], str]]
 """Name, how it is parsed, and help of each option."""
 FLAG = {"action": "store_true"}

@@ -57,6 +57,7 @@ class RunSettings(Struct, frozen=True):
         is_distributed: Whether other processes do the work.
         sample_rate: Share of the conversations that are judged, 0..1.
         store: URL of the store for results and failures; "": none.
+        candidate: App version of the run that is compared; None: the last.
         store_app: App in the store for results that name none; "": the default app.
         date: The run's date, as ISO text; None: `--date` is not given.
         plugins: Modules and files that add criteria, input formats, sinks and judges.
@@ -75,6 +76,7 @@ class RunSettings(Struct, frozen=True):
     max_record_bytes: int = MAX_RECORD_BYTES
     max_failure_ratio: float | None = None
     baseline: str | None = None
+    candidate: str | None = None
     is_distributed: bool = False
     judge: JudgeSettings = _NO_JUDGE
     sample_rate: float = 1.0
@@ -156,6 +158,9 @@ def check_options(
             raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
     check_log_format(options.input_format)
     config = read_config(options.config)
+    if options.match_cases_by:
+        config = config.model_copy(update={"match_cases_by": options.match_cases_by})
+    check_match_by(config, bool(options.eval_cases))
     criteria = build_criteria(config)
     check_rubrics(criteria, bool(options.eval_cases), options.input_format)
     check_gate(config.gate, criteria)
@@ -178,6 +183,7 @@ def check_options(
         max_record_bytes=int(options.max_record_mb * 1024 * 1024),
         max_failure_ratio=options.max_failure_ratio,
         baseline=options.baseline,
+        candidate=options.candidate,
         is_distributed=is_distributed,
         is_streaming=is_streaming,
         stream=check_stream(stream, is_streaming),
@@ -186,6 +192,14 @@ def check_options(
         date=options.date,
         plugins=tuple(options.plugin),
     )
+
+
+def check_match_by(config: EvalConfig, has_cases: bool) -> None:
+    """Raises ConfigError if eval cases are to be matched and none are given."""
+    if config.match_cases_by and not has_cases:
+        raise ConfigError(
+            "--match_cases_by needs --eval_cases: the cases that conversations are held against"
+        )
 
 
 def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:

@@ -41,9 +41,9 @@ from turnwise.pipeline.store.database import (
     plain_text,
     run_name,
     upsert,
-    version_id,
 )
 from turnwise.pipeline.store.urls import COMPLETED, RUNNING, Broken, StoreError
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp
 

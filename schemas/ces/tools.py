@@ -213,9 +213,9 @@ class GetCriterionTrendResponse(Message):
 class CompareAppVersionsRequest(PageRequest):
     """Compare the results of two versions of an app."""
 
-    REQUIRED = ("parent", "base_version", "candidate_version")
+    REQUIRED = ("parent", "baseline_version", "candidate_version")
 
-    base_version: Text = field("Name or id of the app version to compare with.")
+    baseline_version: Text = field("Name or id of the app version to compare with.")
     candidate_version: Text = field("Name or id of the app version to judge.")
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
     read_mask: Text = field(
@@ -226,9 +226,9 @@ class CompareAppVersionsRequest(PageRequest):
 class CompareEvaluationRunsRequest(PageRequest):
     """Compare two runs of an app."""
 
-    REQUIRED = ("parent", "base_run", "candidate_run")
+    REQUIRED = ("parent", "baseline_run", "candidate_run")
 
-    base_run: Text = field("Name or id of the run to compare with.")
+    baseline_run: Text = field("Name or id of the run to compare with.")
     candidate_run: Text = field("Name or id of the run to judge.")
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
 
@@ -263,14 +263,14 @@ class VersionChange(Message, proto="EvaluationChange"):
     evaluation: Text = field("Name of the evaluation.")
     display_name: Text = field("Its display name.")
     change: Implicit[Change] = field("Direction of the change.")
-    base_pass_count: Int32 = field("Results of the base that passed.")
-    base_fail_count: Int32 = field("Results of the base that failed.")
+    baseline_pass_count: Int32 = field("Results of the baseline that passed.")
+    baseline_fail_count: Int32 = field("Results of the baseline that failed.")
     candidate_pass_count: Int32 = field("Results of the candidate that passed.")
     candidate_fail_count: Int32 = field("Results of the candidate that failed.")
 
 
 class MeasuredDifference(Message):
-    """The candidate less the base, by one measure, and what may be said of it."""
+    """The candidate less the baseline, by one measure, and what may be said of it."""
 
     word: Text = field(
         "`better`, `worse`, `not worse`, `same`, `inconclusive` or `differs`; absent: nothing may be said."
@@ -279,14 +279,14 @@ class MeasuredDifference(Message):
     measure: Text = field("`pass_rate` or `mean`.")
     unit: Text = field("`score`, `seconds` or `count`.")
     pair_count: Int32 = field("Cases with a value on both sides.")
-    base_value: Double | None = field("Pass rate or mean of the base over the pairs.")
+    baseline_value: Double | None = field("Pass rate or mean of the baseline over the pairs.")
     candidate_value: Double | None = field("Pass rate or mean of the candidate over the pairs.")
-    difference: Double | None = field("Value of the candidate minus that of the base.")
+    difference: Double | None = field("Value of the candidate minus that of the baseline.")
     difference_low: Double | None = field("Lower bound with 95 % confidence.")
     difference_high: Double | None = field("Upper bound.")
     p_value: Double | None = field("Adjusted (Holm) over the criteria that decide.")
-    fixed_count: Int32 = field("Pairs that fail in the base and pass in the candidate.")
-    regressed_count: Int32 = field("Pairs that pass in the base and fail in the candidate.")
+    fixed_count: Int32 = field("Pairs that fail in the baseline and pass in the candidate.")
+    regressed_count: Int32 = field("Pairs that pass in the baseline and fail in the candidate.")
     detectable_difference: Double | None = field(
         "Smallest difference that would have been seen with a power of 80 %."
     )
@@ -294,15 +294,15 @@ class MeasuredDifference(Message):
         "Pairs that the difference needs to be seen with a power of 80 %; 0: there is none."
     )
     word_if_missing_fail: Text = field(
-        "The word if what has no score passed in the base and failed in the candidate; empty: there is none."
+        "The word if what has no score passed in the baseline and failed in the candidate; empty: none."
     )
     word_if_missing_pass: Text = field(
-        "The word if what has no score failed in the base and passed in the candidate; empty: there is none."
+        "The word if what has no score failed in the baseline and passed in the candidate; empty: none."
     )
 
 
 class CriterionDifference(MeasuredDifference):
-    """What may be said of the candidate against the base by one criterion."""
+    """What may be said of the candidate against the baseline by one criterion."""
 
     criterion: Text = field("Name of the criterion.")
 
@@ -315,7 +315,7 @@ class CriterionNotCompared(Message):
 
 
 class VersionVerdict(MeasuredDifference):
-    """What `turnwise compare --store` says of the candidate against the base.
+    """What `turnwise compare --store` says of the candidate against the baseline.
 
     Word, sentence and figures are those of the verdicts.
     """
@@ -330,18 +330,18 @@ class VersionVerdict(MeasuredDifference):
         "Cases left out, because the versions were not held against the same expectation."
     )
     changed_cases: Repeated[Text] = field("The first of them.")
-    base_only_case_count: Int32 = field("Cases of the base alone.")
+    baseline_only_case_count: Int32 = field("Cases of the baseline alone.")
     candidate_only_case_count: Int32 = field("Cases of the candidate alone.")
-    base_conversation_count: Int32 = field("Conversations of the base.")
+    baseline_conversation_count: Int32 = field("Conversations of the baseline.")
     candidate_conversation_count: Int32 = field("Conversations of the candidate.")
-    base_no_verdict_count: Int32 = field("Conversations of the base without a verdict.")
+    baseline_no_verdict_count: Int32 = field("Conversations of the baseline without a verdict.")
     candidate_no_verdict_count: Int32 = field("Conversations of the candidate without a verdict.")
-    base_rejected_record_count: Int32 = field(
-        "Records, conversations and cases that the runs of the base rejected, whatever their version."
+    baseline_rejected_record_count: Int32 = field(
+        "Records, conversations and cases that the runs of the baseline rejected, whatever their version."
     )
     candidate_rejected_record_count: Int32 = field("The same of the candidate.")
-    base_problems: Repeated[Text] = field(
-        "Runs of the base that have not ended or broke off: what is newest is not compared."
+    baseline_problems: Repeated[Text] = field(
+        "Runs of the baseline that have not ended or broke off: what is newest is not compared."
     )
     candidate_problems: Repeated[Text] = field(
         "The same of the candidate; conclude nothing good from the figures."
@@ -352,16 +352,16 @@ class VersionVerdict(MeasuredDifference):
 
 
 class CasesChanged(Message):
-    """Base of comparisons: what they say, and the changed cases."""
+    """What comparisons share: what they say, and the changed cases."""
 
-    verdict: VersionVerdict | None = field("What may be said of the candidate against the base.")
+    verdict: VersionVerdict | None = field("What may be said of the candidate against the baseline.")
     changes: Repeated[VersionChange] = field(
         "Evaluations whose share of passed results changed, regressed ones first."
     )
     regressed_count: Int32 = field("Evaluations whose share fell.")
     improved_count: Int32 = field("Evaluations whose share rose.")
     unchanged_count: Int32 = field("Evaluations whose share is the same.")
-    only_base_count: Int32 = field("Evaluations with a verdict for the base alone.")
+    only_baseline_count: Int32 = field("Evaluations with a verdict for the baseline alone.")
     only_candidate_count: Int32 = field("Evaluations with a verdict for the candidate alone.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
@@ -369,14 +369,14 @@ class CasesChanged(Message):
 class CompareAppVersionsResponse(CasesChanged):
     """Summaries of two versions, and the changed cases, regressed ones first."""
 
-    base: VersionSummary | None = field("The base version.")
+    baseline: VersionSummary | None = field("The baseline.")
     candidate: VersionSummary | None = field("The candidate.")
 
 
 class CompareEvaluationRunsResponse(CasesChanged):
     """Two runs, the verdict on them, and the changed cases, regressed ones first."""
 
-    base: RunSummary | None = field("The base run.")
+    baseline: RunSummary | None = field("The baseline.")
     candidate: RunSummary | None = field("The candidate.")
 
 
@@ -445,7 +445,7 @@ class ConversationFields(Message):
     language: Text = field("Language.")
     tags: Repeated[Text] = field("Tags.")
     verdict: Text = field("PASS or FAIL; absent: no verdict.")
-    why: Text = field("Why it should be read, in one line; turns are counted from 0.")
+    why: Text = field("Why it should be read, in one line; turns are counted from 1.")
     severity: Text = field("How bad what went wrong is: critical, high, medium or low; absent: nothing.")
     severity_score: Double = field("Order of reading: the greater, the earlier.")
     severity_reason: Text = field("What most of the severity comes from; absent: nothing failed.")

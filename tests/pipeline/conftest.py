@@ -75,9 +75,7 @@ def sample_arguments(sample: Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def sample_run(
-    turnwise: Callable[..., Finished],
-    sample_arguments: list[str],
-    tmp_path_factory: pytest.TempPathFactory,
+    turnwise: Callable[..., Finished], sample_arguments: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Finished:
     """Returns the main job on the sample data, with the default criteria, as JSON Lines."""
     return turnwise(*sample_arguments, output=tmp_path_factory.mktemp("sample") / "out")

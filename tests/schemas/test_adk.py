@@ -97,11 +97,7 @@ def test_strict_reading(model, value, accepted):
 
 @pytest.mark.parametrize(
     ("persona", "accepted"),
-    [
-        ("EXPERT", True),
-        ({"id": "p", "description": "d", "behaviors": []}, True),
-        ({"id": "p"}, False),
-    ],
+    [("EXPERT", True), ({"id": "p", "description": "d", "behaviors": []}, True), ({"id": "p"}, False)],
 )
 def test_personas(persona, accepted):
     scenario = {"startingPrompt": "a", "conversation_plan": "b", "user_persona": persona}

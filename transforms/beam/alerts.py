@@ -158,6 +158,30 @@ def evaluate_rule(
     return None if finding is None else _alert(rule, window, level, value, count, finding)
 
 
+def why_untested(rule: AlertRule, state: MetricsState, baseline: MetricsState | None, gap: str) -> str:
+    """Returns why a rule that raised no alert was not tested, or not in full; "": it was.
+
+    `gap` says why there is no baseline.
+    """
+    level, tally = _tally(state, rule)
+    value, count = _measured(rule, tally)
+    few = f"fewer values than its min_count of {rule.min_count}"
+    if value is None or (rule.measure != "count" and count < rule.min_count):
+        return few if count else "it applied to nothing"
+    if rule.drop is None:
+        return ""
+    if baseline is None:
+        return gap
+    value, count = _measured(rule, _baseline_tally(rule, level, baseline))
+    return f"{few} in the baseline" if value is None or count < rule.min_count else ""
+
+
+def _baseline_tally(rule: AlertRule, level: ScoreLevel, baseline: MetricsState) -> Tally:
+    if rule.criterion == STATUS:
+        return status_tally(baseline)
+    return _level_tally(baseline, rule.criterion, level)
+
+
 def _tally(state: MetricsState, rule: AlertRule) -> tuple[ScoreLevel, Tally]:
     if rule.criterion == STATUS:
         return "conversation", status_tally(state)
@@ -205,9 +229,7 @@ def _dropped(
     """Tests a value against the windows before."""
     if rule.drop is None or baseline is None:
         return None
-    base = (
-        status_tally(baseline) if rule.criterion == STATUS else _level_tally(baseline, rule.criterion, level)
-    )
+    base = _baseline_tally(rule, level, baseline)
     value, count = _measured(rule, base)
     if value is None or count < rule.min_count:
         return None

@@ -17,6 +17,7 @@ from apache_beam.transforms.core import get_function_args_defaults
 from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.schemas.case import CaseKey
+from turnwise.schemas.config import MatchCasesBy
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events
@@ -317,9 +318,9 @@ def ParseEvalCases(records: "PCollection[Record]", reader: CaseReader) -> Parsed
 
 
 class _MatchFn(CountingDoFn):
-    def __init__(self) -> None:
+    def __init__(self, match_by: MatchCasesBy | None) -> None:
         super().__init__()
-        self._index = CaseIndex(None)
+        self._index, self._match_by = CaseIndex(None), match_by
         self._cases: Sequence[bytes] | None = None
 
     def start_bundle(self) -> None:
@@ -335,7 +336,8 @@ class _MatchFn(CountingDoFn):
     def process(self, logged: LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
         if cases is not self._cases:
             self._cases = cases
-            self._index = CaseIndex(None if cases is None else chain.from_iterable(map(given_cases, cases)))
+            given = None if cases is None else chain.from_iterable(map(given_cases, cases))
+            self._index = CaseIndex(given, self._match_by)
         matched = match_case(self._index, *logged, self.counts)
         if isinstance(matched, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, matched)]
@@ -346,8 +348,10 @@ class _MatchFn(CountingDoFn):
 
 @beam.ptransform_fn
 def MatchCases(
-    conversations: "PCollection[LoggedConversation]", cases: "PCollection[bytes] | None"
+    conversations: "PCollection[LoggedConversation]",
+    cases: "PCollection[bytes] | None",
+    match_by: MatchCasesBy | None = None,
 ) -> DoOutputsTuple:
     """Matches every conversation with its eval case, a side input; an unknown case is a failure."""
-    match = beam.ParDo(_MatchFn(), None if cases is None else beam.pvalue.AsList(cases))
+    match = beam.ParDo(_MatchFn(match_by), None if cases is None else beam.pvalue.AsList(cases))
     return conversations | "Match" >> match.with_outputs(FAILURES, COUNTS, main="matched")

@@ -7,7 +7,7 @@ from typing import Any
 
 from turnwise.schemas.case import CaseThresholds
 from turnwise.schemas.ces.names import evaluation_id
-from turnwise.schemas.conversation import Expectation, TimedSpan, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import Expectation, TimedSpan, ToolCall, ToolResponse, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_duration, read_timestamp
 from turnwise.schemas.run import RunInfo
@@ -165,7 +165,8 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
     result: JsonObject = {"turnReplayResults": turns}
     if verdict.status == "FAIL":
         for index, text in unmet_turns(scored, verdict):
-            turns[index]["errorInfo"] = {"errorMessage": f"Turn {sample.pairs[index].index}: {text}"}
+            name = turn_name(sample.pairs[index].index).capitalize()
+            turns[index]["errorInfo"] = {"errorMessage": f"{name}: {text}"}
     if judgements or verdict.status == "FAIL":
         statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
         if statements:

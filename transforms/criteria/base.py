@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, fiel
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.config import STATUS, PromptGeneration
-from turnwise.schemas.conversation import ToolCall, Turn
+from turnwise.schemas.conversation import ToolCall, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
@@ -583,11 +583,11 @@ def why_unpaired(pair: TurnPair) -> str:
     if pair.label == MISSING_TURN and pair.expected is not None:
         want = pair.expected
         texts, calls = {"user": want.user, "agent": want.response}, want.tool_calls or []
-        head = f"Turn {pair.index} is missing. Expected"
+        head = f"{turn_name(pair.index).capitalize()} is missing. Expected"
     else:
         turn = pair.actual or Turn()
         texts, calls = {"user": turn.user, "agent": turn.agent}, turn.tool_calls
-        head = f"Turn {pair.index} was not expected. It holds"
+        head = f"{turn_name(pair.index).capitalize()} was not expected. It holds"
     parts = [f"{who} {words_text(text)}" for who, text in texts.items() if text and text.strip()]
     parts += [f"calls {calls_text(calls)}"] if calls else []
     return f"{head}: {', '.join(parts) or 'nothing'}."
@@ -608,12 +608,12 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
     for place, call in calls["extra"]:
         made.setdefault(call, []).append(place)
     moved = [
-        f"{call} is expected in turn {place} and made in turn {made[call].pop(0)}."
+        f"{call} is expected in {turn_name(place)} and made in {turn_name(made[call].pop(0))}."
         for place, call in calls["missing"]
         if made.get(call)
     ]
     index, first = failed[0]
-    why, head = first.explanation or "", f"Turn {index}"
+    why, head = first.explanation or "", turn_name(index).capitalize()
     parts = [f"{len(failed)} of {len(turns)} fail.", *moved[:_MOST_MOVED]]
     return " ".join([*parts, why if why.startswith(head) else f"{head}: {why}"])
 

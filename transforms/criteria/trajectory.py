@@ -19,6 +19,7 @@ from turnwise.transforms.matching.calls import (
     answered_calls,
     arguments_match,
     frozen,
+    held_calls,
     is_directive,
 )
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
@@ -93,7 +94,7 @@ class ToolTrajectory(ComparesTurns):
         return self._compare_turns(sample, sample.eval_case.actions, sample.conversation.turns)
 
     def _compare_turns(self, sample: Sample, expected: Sequence[ToolCall], turns: Sequence[Turn]) -> Score:
-        made = [call for turn in turns for call in turn.tool_calls]
+        made = held_calls([call for turn in turns for call in turn.tool_calls], expected)
         score = self._compare(expected, made)
         is_adk = self.adk_compat or (sample.eval_case is not None and sample.eval_case.dialect == "adk")
         if score.value == 1.0 or is_adk:

@@ -26,6 +26,9 @@ from turnwise.transforms.decisions.comparison.sentences import (
 from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_READ, to_read
 
+NAMED = "baseline and candidate are as they were named"
+"""How they were chosen, as a clause."""
+
 _LONGEST_NAME = 32
 _LARGEST_LOSS = 0.2
 _SUFFIX = {"pass_rate": " points"}

@@ -15,6 +15,7 @@ from turnwise.schemas.conversation import (
     ToolCall,
     ToolResponse,
     Turn,
+    turn_name,
 )
 from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Noted
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -247,7 +248,7 @@ class FileCollector:
             found.results += len(turn.tool_responses)
         for turn in conversation.turns:
             for problem in turn.findings:
-                message = f"turn {turn.turn_index}: {problem.message}"
+                message = f"{turn_name(turn.turn_index)}: {problem.message}"
                 noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)
                 _note(found.findings, noted)
         found.example = found.example or _conversation_example(conversation)

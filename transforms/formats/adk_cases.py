@@ -100,14 +100,13 @@ _NOT_READ = (
 )
 _EVENT_KEYS = spelt(
     *("output", "error_code", "logprobs_result", "cache_metadata", "citation_metadata", "node_info"),
-    *("input_transcription", "output_transcription", "live_session_resumption_update", "go_away"),
+    *("live_session_resumption_update", "go_away", "voice_activity", "turn_complete_reason"),
     *("avg_logprobs", "safety_ratings", "session_id", "app_name", "user_id", "state"),
 ) | {"event_id"}
 _ACTION_KEYS = spelt(
     *("artifact_delta", "requested_auth_configs", "requested_tool_confirmations", "agent_state"),
     *("render_ui_widgets", "route"),
 )
-_SPOKEN = ("output_transcription", "outputTranscription")
 
 
 def parts_of(content: adk.Content | None) -> list[adk.Part]:
@@ -155,8 +154,13 @@ class AdkUnread:
         return self.strange.add_to(self.ignored.add_to(turn, adk_ignores=True))
 
 
-def _unread_content(content: adk.Content | None, unread: AdkUnread, by_agent: bool) -> None:
-    """Adds the parts of a message that are not read; a picture or a file beside a text hides no words."""
+def _unread_content(
+    content: adk.Content | None, unread: AdkUnread, by_agent: bool, is_heard: bool = False
+) -> None:
+    """Adds the parts of a message that are not read.
+
+    A picture or a file beside a text hides no words, nor does sound whose words are logged (`is_heard`).
+    """
     has_text = bool(text(content))
     for part in parts_of(content):
         if part.function_call is not None and not by_agent:
@@ -168,6 +172,8 @@ def _unread_content(content: adk.Content | None, unread: AdkUnread, by_agent: bo
                 if (item := getattr(part, name)) is not None:
                     media = str(item.get("mime_type") or item.get("mimeType") or "")
                     may_speak = media.startswith(("audio/", "video/"))
+                    if is_heard and may_speak:
+                        continue
                     unread.ignored.part(name, by_agent and (may_speak or not has_text))
         if part.model_extra:
             is_read = part.text is not None or part.function_call or part.function_response
@@ -176,16 +182,13 @@ def _unread_content(content: adk.Content | None, unread: AdkUnread, by_agent: bo
                     unread.strange.part(name, by_agent)
 
 
-def unread_event(event: adk.AdkEvent, unread: AdkUnread, by_agent: bool) -> None:
-    """Adds the unread parts of an event."""
-    _unread_content(event.content, unread, by_agent)
+def unread_event(event: adk.AdkEvent, unread: AdkUnread, by_agent: bool, is_heard: bool) -> None:
+    """Adds the unread parts of an event; `is_heard`: the words of the agent's sound are in its turn."""
+    _unread_content(event.content, unread, by_agent, is_heard)
     extra, strange = event.model_extra or {}, unread.strange
     strange.keys(extra, _EVENT_KEYS, by_agent)
     strange.keys(event.actions.model_extra or {}, _ACTION_KEYS, by_agent)
     strange.keys((event.content.model_extra if event.content else None) or {}, frozenset(), by_agent)
-    spoken = next((extra[name] for name in _SPOKEN if extra.get(name)), None)
-    if spoken and not text(event.content):
-        strange.add(UNREAD, "the transcription of what the agent said is not read", words=True)
 
 
 def _usage(events: Sequence[adk.InvocationEvent]) -> Usage | None:
@@ -282,12 +285,6 @@ def turn_context(invocations: Sequence[adk.Invocation]) -> JsonObject:
     steps = (_steps(invocation.intermediate_data) for invocation in invocations)
     sources = [[step.grounding_metadata for step in turn if step.grounding_metadata] for turn in steps]
     return {key: by_turn for key, by_turn in ((APP_DETAILS, agents), (GROUNDING, sources)) if any(by_turn)}
-
-
-def stated_app_version(state: JsonObject) -> str | None:
-    """Returns the app version that a session's state names, if it is a text."""
-    version = state.get("app_version")
-    return version if isinstance(version, str) else None
 
 
 def _steps(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[adk.InvocationEvent]:

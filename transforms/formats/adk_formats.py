@@ -21,6 +21,7 @@ from turnwise.transforms.formats import adk_sessions as event
 from turnwise.transforms.formats.adk_sessions import case_end, session_conversation
 from turnwise.transforms.formats.endings import context_tools, spelt
 from turnwise.transforms.formats.fields import check_calls
+from turnwise.transforms.formats.identity import stated_identity
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.sample import broke_off
@@ -72,7 +73,7 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
     made = Conversation(
         conversation_id=conversation_id,
         source="adk",
-        app_version=cases.stated_app_version(state),
+        app_version=stated_identity("", state).app_version,
         eval_id=result.eval_id or None,
         eval_set_id=result.eval_set_id or None,
         user_id=result.user_id or None,

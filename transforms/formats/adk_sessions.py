@@ -15,11 +15,11 @@ from turnwise.transforms.formats.adk_cases import (
     AdkUnread,
     invocation_turn,
     parts_of,
-    stated_app_version,
     text,
     turn_context,
     unread_event,
 )
+from turnwise.transforms.formats.adk_live import by_user, is_spoken, live_turns, whole_events
 from turnwise.transforms.formats.endings import (
     DETAIL,
     ENDED,
@@ -32,7 +32,6 @@ from turnwise.transforms.formats.endings import (
     name_of,
     spelt,
     stated_end,
-    text_of,
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.formats.messages.kinds import snake
@@ -102,8 +101,6 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
         }
     )
     gaps(UNREAD, faults).add_to_all(conversation.turns)
-    conversation.eval_id = as_text(_last(values, "eval_id")) or conversation.eval_id
-    conversation.eval_set_id = as_text(_last(values, "eval_set_id")) or conversation.eval_set_id
     end = stated_end(_last(values, ENDED), _last(values, DETAIL))
     if end != UNKNOWN:
         conversation.ended, conversation.ended_detail = end
@@ -127,7 +124,8 @@ _PAGE = ("sessionEvents", "session_events")
 _NEXT = ("nextPageToken", "next_page_token")
 _GOES_ON = "the list of events goes on on a page that is not there: later turns may be missing"
 _METADATA = key_set(
-    "partial turn_complete interrupted branch custom_metadata long_running_tool_ids grounding_metadata"
+    "partial turn_complete interrupted branch custom_metadata long_running_tool_ids grounding_metadata "
+    "input_transcription output_transcription"
 )
 
 
@@ -221,7 +219,7 @@ def _joined_pauses(groups: Iterable[list[adk.AdkEvent]]) -> list[list[adk.AdkEve
     """
     joined: list[list[adk.AdkEvent]] = []
     for group in groups:
-        parts = [part for event in group if _by_user(event) for part in _parts(event)]
+        parts = [part for event in group if by_user(event) for part in _parts(event)]
         answers = [part.function_response for part in parts if part.function_response]
         # A call is answered under its id, or without ids under its name.
         wanted = {(a.id, None if a.id else a.name) for a in answers} if len(answers) == len(parts) else ()
@@ -241,7 +239,7 @@ def _working_seconds(events: Sequence[adk.AdkEvent]) -> float:
     for event in events:
         time = event.timestamp
         if time is not None and (latest is None or time > latest):
-            seconds += 0.0 if latest is None or _by_user(event) else time - latest
+            seconds += 0.0 if latest is None or by_user(event) else time - latest
             latest = time
     return seconds
 
@@ -306,24 +304,27 @@ _SESSION_KEYS = spelt("last_update_time", "display_name") | {PICKLED}
 
 
 def session_conversation(value: JsonValue) -> Conversation:
-    """Returns a stored session as a conversation, one turn per invocation id.
+    """Returns a stored session as a conversation, one turn per invocation id; a live one, a turn per answer.
 
-    Partial (streamed) events are left out: the whole text follows them. So are invocations that a rewind
-    undid, as in google-adk.
+    Invocations that a rewind undid are left out, as in google-adk, and so are those without any message.
 
     Raises:
         ValueError: It cannot be read even leniently; one line with the path of the first problem.
     """
     with one_line_problems("not an ADK session"):
         session = adk.read_log(adk.AdkSession, value)
-    counted = _history(session.events)
-    events = [event for event in counted.events if not event.partial]
-    groups, end = _invocation_groups(events), _session_end(events)
+    counted = _history(whole_events(session.events))
+    given, end = _invocation_groups(counted.events), _session_end(counted.events)
+    groups = [group for group in given if any(map(_holds_something, group))]
     invocations = [_invocation(events) for events in groups]
     turns = [_turn(*turn, i) for i, turn in enumerate(zip(groups, invocations, strict=True))]
-    for turn, group in zip(turns, groups, strict=True):
-        for note in counted.notes_of(group, turn is turns[-1]):
-            note.add_to(turn)
+    place = -1
+    for group in given if turns else ():
+        is_turn = any(map(_holds_something, group))
+        place += is_turn
+        notes = counted.notes_of(group, group is given[-1])
+        for note in notes if is_turn else (*notes, _silence(group)):
+            note.add_to(turns[max(0, place)])
     unread = Unread().keys(session.model_extra or {}, _SESSION_KEYS)
     if (session.model_extra or {}).get(PICKLED):
         unread.add("PickledActions", "actions of events are pickled: rewinds and state changes are unknown")
@@ -337,9 +338,6 @@ def session_conversation(value: JsonValue) -> Conversation:
     return Conversation(
         conversation_id=session.id,
         source="adk",
-        app_version=stated_app_version(session.state),
-        eval_id=text_of(session.state, "eval_id"),
-        eval_set_id=text_of(session.state, "eval_set_id"),
         user_id=session.user_id,
         start_time=start_time,
         turns=turns,
@@ -355,20 +353,38 @@ def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent
     groups: dict[str, list[adk.AdkEvent]] = {}
     openings = 0
     for event in events:
-        openings += _by_user(event)
+        openings += by_user(event)
         groups.setdefault(event.invocation_id or f"#{openings}", []).append(event)
-    return _joined_pauses(groups.values())
+    return _joined_pauses(turn for group in groups.values() for turn in live_turns(group))
+
+
+def _holds_something(event: adk.AdkEvent) -> bool:
+    """Returns whether an event is part of a turn, not only a change of the state or a signal of a stream."""
+    output = (event.model_extra or {}).get("output")
+    held = (event.content, event.grounding_metadata, output)
+    return any(item is not None for item in held) or bool(
+        event.error_code or event.error_message or event.finish_reason
+    )
+
+
+def _silence(events: Sequence[adk.AdkEvent]) -> Unread:
+    """Describes an invocation without any message, which google-adk counts as one and which is no turn."""
+    names = list(dict.fromkeys(name for event in events for name in event.actions.state_delta))
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    what = f"only changes of the state ({shown})" if names else "no message"
+    message = f"the invocation {events[0].invocation_id[:60]!r} holds {what}, and is no turn"
+    return gaps(SILENT, [message], calls=False, words=False)
 
 
 def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int) -> Turn:
     turn = invocation_turn(invocation, index)
-    if not any(map(_by_user, events)):
+    if not any(map(by_user, events)):
         turn.user = None
     handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
     turn.transfers = handed_over or turn.transfers
     turn.variables = {key: item for e in events for key, item in e.actions.state_delta.items()}
     setters = {key: e for e in events for key in e.actions.state_delta}
-    turn.given_variables = [key for key, event in setters.items() if _by_user(event)]
+    turn.given_variables = [key for key, event in setters.items() if by_user(event)]
     times = [event.timestamp for event in events if event.timestamp is not None]
     if times:
         turn.timestamp = times[0]
@@ -386,9 +402,13 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
         turn.tool_responses = kept
         gaps("InterimResult", [message], calls=False, words=False).add_to(turn)
     turn.inference_calls = turn.inference_calls or None
+    if pieces := sum(bool(event.partial) for event in events):
+        message = f"of {pieces} messages only pieces are logged, which are joined"
+        gaps(PIECES, [message], calls=False, words=False).add_to(turn)
     unread = AdkUnread()
+    is_heard = any(event.output_transcription is not None for event in events)
     for event in events:
-        unread_event(event, unread, not _by_user(event))
+        unread_event(event, unread, not by_user(event), is_heard)
     return unread.add_to(turn)
 
 
@@ -397,14 +417,14 @@ def _invocation(events: Sequence[adk.AdkEvent]) -> adk.Invocation:
 
     Unlike there, the final event keeps its tool responses, and the user's answers to tool calls count.
     """
-    finals = [event for event in events if not _by_user(event) and _parts(event) and _is_final(event)]
+    finals = [event for event in events if not by_user(event) and _parts(event) and _is_final(event)]
     worded = [event for event in finals if any(part.text for part in _parts(event))]
     final = next(reversed(worded or finals), None)
     steps = []
     for event in events:
         if event is final:
             steps.append(_step(event, [part for part in _parts(event) if not part.text]))
-        elif _by_user(event):
+        elif by_user(event):
             answers = [adk.Part(function_response=part.function_response) for part in _parts(event)]
             steps.append(_step(event, [part for part in answers if part.function_response]))
         elif event.grounding_metadata or any(
@@ -412,7 +432,7 @@ def _invocation(events: Sequence[adk.AdkEvent]) -> adk.Invocation:
             for part in _parts(event)
         ):
             steps.append(_step(event, _parts(event)))
-    asked = [part for event in events if _by_user(event) for part in _parts(event)]
+    asked = [part for event in events if by_user(event) for part in _parts(event)]
     return adk.Invocation(
         user_content=adk.Content(parts=asked),
         final_response=final.content if final else None,
@@ -436,6 +456,8 @@ def _parts(event: adk.AdkEvent) -> list[adk.Part]:
 
 REWOUND = "UndoneTurns"
 COMPACTED = "CompactedTurns"
+PIECES = "JoinedPieces"
+SILENT = "InvocationWithoutMessage"
 _SECOND = 0.001
 _SHOWN = 5
 
@@ -519,7 +541,8 @@ def _session_end(events: Sequence[adk.AdkEvent]) -> End:
     """Returns how a session ended, by its last event with content, error or finish reason.
 
     An invocation ends with a final response, in google-adk's sense; where none followed the user's message or
-    the agent's last call, the agent failed. A pending call of a long-running tool is no end.
+    the agent's last call, the agent failed. A pending call of a long-running tool is no end. A user who
+    interrupts the agent has not left; one who speaks last may have hung up.
     """
     last = next((e for e in reversed(events) if parts_of(e.content) or e.error_code or e.error_message
                  or e.finish_reason or e.interrupted), None)  # fmt: skip
@@ -531,8 +554,13 @@ def _session_end(events: Sequence[adk.AdkEvent]) -> End:
     if finished.ended not in (None, "normally"):
         return finished
     if last.interrupted:
-        return End("user_left", "the agent's last answer was interrupted")
-    if _by_user(last):
+        return End(None, "the user interrupted the agent's last answer")
+    if by_user(last) and is_spoken(last):
+        return End(None, "the user's last words have no answer")
+    is_complete = any(event.turn_complete for event in events[events.index(last) :])
+    if last.partial and not is_complete:
+        return End(None, "of the last message only pieces are logged: nothing says whether it is whole")
+    if by_user(last):
         return End("agent_error", "the user's last message has no answer")
     if not _is_final(last) and not (last.actions.escalate or last.actions.end_of_agent):
         calls = (part.function_call for part in _parts(last) if part.function_call)
@@ -542,8 +570,10 @@ def _session_end(events: Sequence[adk.AdkEvent]) -> End:
         return finished
     if next((e.turn_complete for e in reversed(events) if e.turn_complete is not None), None) is False:
         return End(None, "turnComplete is false: the agent had not finished")
-    is_answer = _is_final(last) and not last.long_running_tool_ids
-    return finished if is_answer and text(last.content) else UNKNOWN
+    is_answer = bool(_is_final(last) and not last.long_running_tool_ids and text(last.content))
+    if is_answer and finished == UNKNOWN and is_complete:
+        return End("normally")
+    return finished if is_answer else UNKNOWN
 
 
 def case_end(result: adk.EvalCaseResult) -> End:
@@ -559,10 +589,6 @@ def case_end(result: adk.EvalCaseResult) -> End:
     )
     raised = result.final_eval_status == adk.EvalStatus.FAILED and not was_evaluated
     return End("agent_error", RAISED) if raised else UNKNOWN
-
-
-def _by_user(event: adk.AdkEvent) -> bool:
-    return event.author.lower() == "user"
 
 
 def _is_final(event: adk.AdkEvent) -> bool:

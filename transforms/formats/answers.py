@@ -13,7 +13,7 @@ from turnwise.schemas.conversation import Conversation, GroundedAnswer, Problem,
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.message import OpenEnum, ReadProblems, read_lenient
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of, spelt
+from turnwise.transforms.formats.endings import UNKNOWN, End, name_of, spelt
 from turnwise.transforms.formats.fields import Unread
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import as_object, stated
@@ -226,9 +226,8 @@ _FIELDS = frozenset(map(to_camel, engine.Answer.model_fields))
 def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conversation:
     """Converts an Answer, an AnswerQueryResponse or a Session whose turns have detailed answers.
 
-    `query` beside an Answer or a reply (a text or a Query; no field of either) is the question, and
-    `evaluation` or `eval_id` in any of them may name the case. What cannot be read counts as absent and is
-    kept as a problem of its turn.
+    `query` beside an Answer or a reply (a text or a Query; no field of either) is the question. What cannot
+    be read counts as absent and is kept as a problem of its turn.
 
     Raises:
         ValueError: It is none of them; one line.
@@ -241,11 +240,6 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     tags = dict.fromkeys(tag for answer in answers for tag in answer.tags)
     made.tags += [tag for tag in islice(tags, _MAX_TAGS) if tag not in made.tags]
     made.ended, made.ended_detail = _end(answers)
-    if config.app_version_field is not None:
-        made.app_version = _app_version(value, config.app_version_field)
-    case = value.get("evaluation") or value.get("eval_id")
-    made.eval_id = case if isinstance(case, str) else None
-    made.eval_set_id = as_text(value.get("eval_set_id"))
     return made
 
 
@@ -335,19 +329,6 @@ def _query_text(query: JsonValue) -> str | None:
 def _engine(name: str) -> str | None:
     match = _ENGINE.match(name)
     return match[1] if match else None
-
-
-def _app_version(value: JsonObject, field: str) -> str | None:
-    """Returns a field of a record as text; None: it is absent, or no text or number."""
-    found: JsonValue = value
-    for step in field.split("."):
-        if isinstance(found, dict):
-            found = found.get(step)
-        elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-            found = found[int(step)]
-        else:
-            return None
-    return as_text(found) if isinstance(found, str | int | float) and str(found).strip() else None
 
 
 # Grounded answers in a flat spelling, as replies with a question.

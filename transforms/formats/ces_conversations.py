@@ -24,7 +24,8 @@ from turnwise.transforms.formats.endings import (
     text_of,
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, check_calls, gaps
-from turnwise.transforms.formats.messages.streams import as_object, key_set, stated
+from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, stated
+from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
     "Tool": "TOOL",
@@ -45,6 +46,7 @@ def _spellings(model: type[Message]) -> frozenset[str]:
 _READ_KEYS = _spellings(ces.Chunk) - {"blob", "image"}
 _HOLDER_KEYS = spelt("chunks", "messages", "root_span")
 _RECORD_KEYS = _spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
+_CELLS = spelt("turns", "messages", "start_time", "end_time")
 _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
@@ -54,6 +56,7 @@ def conversation(value: JsonObject) -> canonical.Conversation:
 
     `evaluation`, `tools` and how it ended (`ended`, `ended_detail`), no CES fields, are read too.
     """
+    value = {key: _cell(key, item) for key, item in value.items()}
     message = ces.CesConversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     logged = value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
@@ -71,8 +74,6 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         source="ces",
         app_version=message.app_version or None,
         language=message.language_code or None,
-        eval_id=text_of(value, "evaluation") or text_of(value, "eval_id"),
-        eval_set_id=text_of(value, "eval_set_id"),
         start_time=message.start_time,
         turns=made,
         ended=end.ended,
@@ -80,6 +81,16 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         meta={"deployment": message.deployment} if message.deployment else {},
         tools=declared_tools(value.get("tools")),
     )
+
+
+def _cell(key: str, item: JsonValue) -> JsonValue:
+    """Returns what a cell of a table holds: lists as JSON texts, times as BigQuery's exports write them."""
+    if not isinstance(item, str) or key not in _CELLS:
+        return item
+    if key in ("turns", "messages"):
+        return decoded(item)
+    seconds = time_seconds(item) if " " in item else None
+    return item if seconds is None else rfc3339(seconds)
 
 
 def _logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> Turn:
@@ -307,10 +318,7 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
     return canonical.Conversation(
         conversation_id=session_id,
         source="ces",
-        app_version=text_of(labels, "app_version"),
         language=text_of(labels, "language_code"),
-        eval_id=text_of(labels, "evaluation") or text_of(labels, "eval_id"),
-        eval_set_id=text_of(labels, "eval_set_id"),
         start_time=next((e["timestamp"] for e in entries if isinstance(e.get("timestamp"), str)), None),
         turns=made,
         ended=end.ended,

@@ -64,10 +64,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     fields = {
         "conversation_id": name or fallback_id,
         "source": record.get("source") or "openai_chat",
-        "app_version": as_text(record.get("app_version")),
         "language": record.get("language"),
-        "eval_id": as_text(record.get("eval_id")),
-        "eval_set_id": as_text(record.get("eval_set_id")),
         "user_id": as_text(record.get("user_id") or record.get("user")),
         "tags": [tag for tag in map(as_text, tags) if tag],
         "start_time": as_text(record.get("start_time")),

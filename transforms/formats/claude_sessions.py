@@ -82,7 +82,6 @@ def _conversation(
         f"{name}/{stem}" if side else f"{name}/{place + 1}" if place else name,
         "claude_code",
         end,
-        app_version=as_text(first.get("version")),
         start_time=as_text(first.get("timestamp")),
         tags=["sub_agent"] if side else [],
         meta={key: first[key] for key in ("cwd", "gitBranch") if key in first},
@@ -240,7 +239,6 @@ class _StreamReader:
         return log.conversation(
             self.session or place,
             "claude_stream",
-            app_version=as_text(self.about.get("claude_code_version")),
             meta={key: self.about[key] for key in ("model", "cwd") if key in self.about},
         )
 

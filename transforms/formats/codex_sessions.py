@@ -121,7 +121,6 @@ class _RolloutReader:
             as_text(self.about.get("id")) or place,
             "codex",
             self.end,
-            app_version=as_text(self.about.get("cli_version")),
             start_time=as_text(self.about.get("timestamp")),
             meta={key: self.about[key] for key in ("cwd", "originator") if key in self.about},
         )

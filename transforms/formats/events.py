@@ -14,6 +14,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.fields import UNREAD, gaps
+from turnwise.transforms.formats.identity import identify
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.problems import checked, is_foreseen, unforeseen, with_turns
 from turnwise.transforms.formats.registry import AUTO, FORMATS, EventReader, NoConversation, time_by
@@ -160,7 +161,9 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
 def _joined(name: str, session_id: str, values: list[JsonObject]) -> Conversation:
     events = _event_reader(name)
     joined = events.join(session_id, values)
-    return with_turns(joined if events.is_checked else checked(joined))
+    joined = with_turns(joined if events.is_checked else checked(joined))
+    identify(joined, name, values)
+    return joined
 
 
 def _unforeseen_event(

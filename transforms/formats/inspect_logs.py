@@ -61,7 +61,6 @@ def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
         "/".join(str(name) for name in names if name is not None),
         "inspect",
         end,
-        app_version=as_text(as_object(about.get("revision")).get("commit")),
         start_time=as_text(about.get("created")),
         labels={name: as_object(score).get("value") for name, score in scores.items()},
         meta={

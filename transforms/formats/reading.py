@@ -21,6 +21,15 @@ from turnwise.transforms.formats.events import (
     join_events,
     read_event,
 )
+from turnwise.transforms.formats.identity import (
+    KEYS,
+    NO_VERSION,
+    Paths,
+    identify,
+    identify_kept,
+    identity_at,
+    row_of,
+)
 from turnwise.transforms.formats.mapped import MAPPING, PART, mapped_format, part_event, recognise, takes_rows
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
 from turnwise.transforms.formats.messages.streams import stated, without_nulls
@@ -62,7 +71,8 @@ class LogReader:
         self.input_format = input_format
         self._settings = _DEFAULTS
         if config is not None:
-            self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, config.traces)
+            paths = Paths(config.app_version_from, config.eval_id_from, config.eval_set_id_from)
+            self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, paths)
 
     # Looked up by the process that reads, as formats are not pickled.
     @cached_property
@@ -102,10 +112,8 @@ class LogReader:
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
             conversation = quick.read_text(record.data)
-            if conversation.turns and conversation.conversation_id:
-                return [conversation]
             if conversation.turns or chosen:
-                return [with_turns(_named(conversation, record))]
+                return [self._of_text(conversation, quick, record)]
         value, record = _parsed(record)
         mapping = self._settings.mapping
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
@@ -118,11 +126,11 @@ class LogReader:
     ) -> Sequence[Conversation | ConversationEvent | ValueError]:
         mapping = self._settings.mapping
         if mapping is not None and mapping.is_part and kind is FORMATS[MAPPING]:
-            return [part_event(mapping, value, record)]
+            return [self._named_event(part_event(mapping, value, record), value)]
         if isinstance(value, list) and kind.name in DIALECTS:
             check_one_conversation(value)
         if kind.read_text:
-            return [with_turns(_named(kind.read_text(record.data), record))]
+            return [self._of_text(kind.read_text(record.data), kind, record)]
         if kind.splitter:
             if isinstance(value, dict) and FORMATS[kind.splitter.into].recognises(value):
                 return [read_event(kind.splitter.into, value, record)]
@@ -134,10 +142,41 @@ class LogReader:
                 for item in kind.splitter.split(value, self._settings)
             ]
         if kind.events:
-            return [read_event(kind.name, value, record)]
+            return [self._named_event(read_event(kind.name, value, record), value)]
         if kind.read_log is None:
             raise CaseInLogsError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
-        return [_checked(found, record) for found in kind.read_log(value, record, self._settings)]
+        found = [_checked(item, record) for item in kind.read_log(value, record, self._settings)]
+        return [self._identified(item, kind, value, len(found) == 1) for item in found]
+
+    def _identified(
+        self, item: Conversation | ValueError, kind: Format, value: JsonValue, is_alone: bool
+    ) -> Conversation | ValueError:
+        """Adds the app version and the eval case of a conversation, which is alone in its record or not."""
+        if isinstance(item, Conversation):
+            try:
+                identify(item, kind.name, value, identity_at(self._settings.identity, value), is_alone)
+            except ValueError as error:
+                return error
+        return item
+
+    def _of_text(self, conversation: Conversation, kind: Format, record: Record) -> Conversation:
+        """Adds the same to a conversation that was read without general parsing."""
+        made = with_turns(_named(conversation, record))
+        if any(self._settings.identity):
+            value = from_json(record.data)
+            identify(made, kind.name, value, identity_at(self._settings.identity, value))
+        else:
+            identify_kept(made)
+        return made
+
+    def _named_event(self, event: ConversationEvent, value: JsonValue) -> ConversationEvent:
+        """Adds to an event, which is joined without the config, what stands where the config says."""
+        given = identity_at(self._settings.identity, value)
+        if not any(given):
+            return event
+        named = {key: text for key, text in zip(KEYS, given, strict=True) if text}
+        data = dump_json({**from_json(event.record.data), **named})
+        return event._replace(record=event.record._replace(data=data))
 
     def _read_rows(
         self, rows: list[JsonValue], record: Record
@@ -315,8 +354,14 @@ def parse_record(
             counts["rejected_conversations"] += 1
             parts.append(record_failure("parse", item, held))
         else:
-            parts.append(LoggedConversation(item, held))
+            parts.append(_logged(item, held, counts))
     return parts
+
+
+def _logged(conversation: Conversation, record: Record, counts: Counter[str]) -> LoggedConversation:
+    if conversation.app_version is None:
+        counts[f"{NO_VERSION}{row_of(conversation.source)}"] += 1
+    return LoggedConversation(conversation, record)
 
 
 def _damage(record: Record) -> IncompleteReadError | None:
@@ -344,7 +389,7 @@ def parse_conversation(
         return record_failure("parse", error, record)
     counts["parsed_records"] += 1
     counts["conversations"] += 1
-    return LoggedConversation(copy, record)
+    return _logged(copy, record, counts)
 
 
 def join_session(
@@ -360,7 +405,7 @@ def join_session(
         counts["rejected_conversations"] += 1
         return [record_failure("parse", error, event.record, session_id) for event in given]
     counts["joined_entries"] += len(given)
-    return [LoggedConversation(conversation, events[0].record)]
+    return [_logged(conversation, events[0].record, counts)]
 
 
 def parse_case(

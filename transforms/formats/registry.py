@@ -11,11 +11,12 @@ from msgspec import Struct
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig, MappingConfig, TracesConfig
+from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig, MappingConfig
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import RAISED
+from turnwise.transforms.formats.identity import Paths
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
 
@@ -109,7 +110,7 @@ class ReadSettings(NamedTuple):
     ces: CesConfig = CesConfig()
     answers: DiscoveryEngineConfig = DiscoveryEngineConfig()
     mapping: MappingConfig | None = None
-    traces: TracesConfig = TracesConfig()
+    identity: Paths = Paths()
 
 
 Test: TypeAlias = Callable[[JsonObject], bool]

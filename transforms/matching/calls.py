@@ -37,6 +37,19 @@ def same_tool(left: ToolCall | ToolResponse, right: ToolCall | ToolResponse) -> 
     return left.name == right.name
 
 
+def held_calls(calls: Sequence[ToolCall], expected: Iterable[ToolCall]) -> Sequence[ToolCall]:
+    """Returns the calls that the expected ones are held against.
+
+    They are those of the conversation's own agents. What an agent called that was itself called as a tool
+    counts only where the expected calls name a tool that no other agent called.
+    """
+    if not any([call.inside for call in calls]):
+        return calls
+    held = [call for call in calls if call.inside is None]
+    inner = {call.name for call in calls}.difference(call.name for call in held)
+    return calls if any(call.name in inner for call in expected) else held
+
+
 def call_key(call: ToolCall) -> Hashable:
     """Returns what is equal for calls of one tool with equal arguments."""
     return tool_identity(call), frozen(call.args or None)
@@ -85,9 +98,10 @@ def paired_calls(expected: ExpectedTurn, actual: Turn | None) -> PairedCalls:
     """Returns the calls that a golden turn expects, but for skipped ones, paired with those made."""
     made = actual.tool_calls if actual is not None else []
     if not expected.expectations:
-        return PairedCalls(expected.tool_calls or [], made)
+        wanted = expected.tool_calls or []
+        return PairedCalls(wanted, held_calls(made, wanted))
     counted = [e.tool_call for e in expected.expectations if e.tool_call is not None and not e.skip]
-    return PairedCalls(counted, made)
+    return PairedCalls(counted, held_calls(made, counted))
 
 
 def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
@@ -357,6 +371,15 @@ def is_directive(value: JsonValue) -> bool:
 def directive_text(directive: JsonObject) -> str:
     """Returns the expected value of a directive as text."""
     return plain_text(directive.get("$matchValue", directive.get("value")))
+
+
+_MATCHERS = {"contains": "contains", "regexp": "matches the pattern", "semantic": "means", "exact": "exactly"}
+
+
+def matcher_text(directive: JsonObject) -> str:
+    """Returns a directive in words, such as `contains brake`."""
+    kind = str(directive["$matchType"])
+    return "anything" if kind == "ignore" else f"{_MATCHERS.get(kind, kind)} {directive_text(directive)}"
 
 
 def frozen(value: JsonValue) -> Hashable:

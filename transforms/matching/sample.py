@@ -1,27 +1,32 @@
 """A conversation together with the case it is held against."""
 
 import pickle
+import unicodedata
 import zlib
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
 
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.ces.names import app_in
+from turnwise.schemas.config import MatchCasesBy
 from turnwise.schemas.conversation import (
     Conversation,
     Ended,
     Expectation,
     ExpectedTurn,
+    Problem,
     Record,
     Rubric,
     ToolCall,
     Turn,
+    turn_name,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Failure, record_failure
@@ -274,7 +279,8 @@ def recorded_case(conversation: Conversation) -> EvalCase:
     for turn in conversation.turns:
         answer = None if turn.unknown_words else turn.agent or None
         texts = [] if turn.unknown_words else turn.agent_messages[:-1]
-        calls = [ToolCall(name=c.name, args=c.args, resource=c.resource) for c in turn.tool_calls]
+        made = [call for call in turn.tool_calls if call.inside is None]
+        calls = [ToolCall(name=c.name, args=c.args, resource=c.resource) for c in made]
         expected = ExpectedTurn(
             user=turn.user,
             response=answer,
@@ -341,8 +347,8 @@ def unanswered_end(sample: Sample) -> str | None:
         words = expected.response or expected.intermediate_responses or expected.rubrics
         if not words and not any(e.kind == "agent_response" for e in expected.expectations):
             return None
-    place = last.turn_index
-    return f"turn {place}: the last turn has no answer, and the log does not say how the conversation ended"
+    place = turn_name(last.turn_index)
+    return f"{place}: the last turn has no answer, and the log does not say how the conversation ended"
 
 
 # Eval cases as bytes: a run holds all that it is given, and uses few of them.
@@ -360,12 +366,14 @@ class PackedCase(NamedTuple):
         eval_id: Name in the set.
         data: The encoded case.
         model: Encoded cases that this one was compressed by the likeness to; many share it.
+        asked: See `first_message`.
     """
 
     eval_set_id: str
     eval_id: str
     data: bytes
     model: bytes
+    asked: bytes
 
     @property
     def key(self) -> CaseKey:
@@ -384,6 +392,7 @@ class CaseEntry(NamedTuple):
     record: Record
     key: CaseKey
     data: bytes
+    asked: bytes
 
     @property
     def case(self) -> EvalCase:
@@ -394,7 +403,17 @@ class CaseEntry(NamedTuple):
 
 def case_entry(record: Record, case: EvalCase) -> CaseEntry:
     """Encodes a case."""
-    return CaseEntry(record, case.key, pickle.dumps(case, pickle.HIGHEST_PROTOCOL))
+    return CaseEntry(record, case.key, pickle.dumps(case, pickle.HIGHEST_PROTOCOL), first_message(case.turns))
+
+
+def first_message(turns: Sequence[ExpectedTurn | Turn]) -> bytes:
+    """Returns a digest of the user's first message, by which a case can be found; b"": none is stated.
+
+    Messages that differ in letter case, in white space or in the width of their characters count as equal.
+    """
+    text = turns[0].user if turns else None
+    words = " ".join(unicodedata.normalize("NFKC", text or "").casefold().split())
+    return blake2b(words.encode("utf-8", "replace"), digest_size=16).digest() if words else b""
 
 
 def packed_entries(entries: Sequence[CaseEntry]) -> bytes:
@@ -419,7 +438,7 @@ def packed_cases(entries: Sequence[CaseEntry]) -> bytes:
     for entry in entries:
         packing = zlib.compressobj(_FASTEST, zdict=model)
         data = packing.compress(entry.data) + packing.flush()
-        cases.append(PackedCase(*entry.key, data, model))
+        cases.append(PackedCase(*entry.key, data, model, entry.asked))
     return pickle.dumps(cases, pickle.HIGHEST_PROTOCOL)
 
 
@@ -437,6 +456,10 @@ NO_CASES_GIVEN = "no_cases_given"
 """Name of the counter of conversations that name a case where none were given, and expect nothing."""
 _NO_SET = "(no set)"
 _SHOWN_SETS = 5
+_SHOWN_TEXT = 80
+NO_CASE = "NoMatchingCase"
+"""Kind of the finding of a conversation that names no case, and that none begins as."""
+_NO_MESSAGE = "the log does not hold the user's first message, by which eval cases are matched"
 _MOST_UNPACKED = 10_000
 GivenCase = EvalCase | PackedCase
 
@@ -447,6 +470,10 @@ class UnknownCaseError(LookupError):
 
 class AmbiguousCaseError(LookupError):
     """A conversation names a case that several sets have, and no set."""
+
+
+class AmbiguousMessageError(LookupError):
+    """A conversation names no case, and several begin with the same message of the user."""
 
 
 def inline_case(conversation: Conversation) -> EvalCase | None:
@@ -471,9 +498,16 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
 class CaseIndex:
     """Eval cases by id, and by the last segment of a resource name; their sets distinguish equal ids."""
 
-    def __init__(self, cases: Iterable[GivenCase] | None) -> None:
-        """Indexes the cases; None: none were given."""
+    def __init__(self, cases: Iterable[GivenCase] | None, match_by: MatchCasesBy | None = None) -> None:
+        """Indexes the cases.
+
+        Args:
+            cases: None: none were given.
+            match_by: By what the case of a conversation is found that names none; None: it has none.
+        """
         self._are_given = cases is not None
+        self._matches = match_by is not None and self._are_given
+        self._by_message: defaultdict[bytes, list[GivenCase]] = defaultdict(list)
         self._by_id: defaultdict[str, list[GivenCase]] = defaultdict(list)
         self._by_last_segment: defaultdict[str, list[GivenCase]] = defaultdict(list)
         self._unpacked: dict[CaseKey, EvalCase] = {}
@@ -481,22 +515,31 @@ class CaseIndex:
             self._by_id[case.eval_id].append(case)
             if "/" in case.eval_id:
                 self._by_last_segment[case.eval_id.rpartition("/")[2]].append(case)
+            if self._matches:
+                asked = case.asked if isinstance(case, PackedCase) else first_message(case.turns)
+                self._by_message[asked].append(case)
 
     def find(self, conversation: Conversation) -> EvalCase | None:
         """Returns the conversation's case: the one it names, with the record's own expectations first.
 
         Where no cases are given, a name alone points nowhere and the conversation is scored without a case.
         Where the named case is not among the given ones, the record's own expectations are returned with
-        the reason in `not_found`.
+        the reason in `not_found`. A conversation that names none gets, in place, the name of the case that
+        begins as it does, or a finding, if cases are matched by that.
 
         Raises:
             UnknownCaseError: It names a case that is not among the given ones and expects nothing itself.
             AmbiguousCaseError: It names no set, several have the case, and it expects nothing itself.
+            AmbiguousMessageError: It names no case, several begin as it does, and it expects nothing itself.
         """
         inline = inline_case(conversation)
-        if conversation.eval_id is None or not self._are_given:
+        if not self._are_given:
             return inline
         try:
+            if conversation.eval_id is None and self._matches:
+                self._name_by_message(conversation)
+            if conversation.eval_id is None:
+                return inline
             case = self._named(conversation, conversation.eval_id)
         except LookupError as error:
             if inline is None:
@@ -514,6 +557,30 @@ class CaseIndex:
     def has(self, key: CaseKey) -> bool:
         """Returns whether a case is among the given ones."""
         return any(case.key == key for case in self._by_id.get(key.eval_id, ()))
+
+    def _name_by_message(self, conversation: Conversation) -> None:
+        """Names the case that begins with the user's first message; adds a finding if none does.
+
+        Raises:
+            AmbiguousMessageError: Several begin so.
+        """
+        asked, turns = first_message(conversation.turns), conversation.turns
+        stated = conversation.eval_set_id
+        same = self._by_message.get(asked, [])
+        if stated:
+            same = [case for case in same if case.eval_set_id in (None, "", stated)]
+        shown = repr(turns[0].user[:_SHOWN_TEXT]) if turns and turns[0].user else None
+        if asked and len(same) > 1:
+            names = ", ".join(case.eval_id for case in same[:_SHOWN_SETS])
+            more = ", ..." if len(same) > _SHOWN_SETS else ""
+            raise AmbiguousMessageError(
+                f"{len(same)} eval cases begin with the message {shown}: {names}{more}"
+            )
+        if asked and same:
+            conversation.eval_id, conversation.eval_set_id = same[0].eval_id, same[0].eval_set_id or None
+        elif turns:
+            why = f"no eval case begins with the message {shown}" if asked else _NO_MESSAGE
+            turns[0].findings = [*turns[0].findings, Problem(NO_CASE, why)]
 
     def _named(self, conversation: Conversation, name: str) -> EvalCase:
         # Of two full names that differ, each is a case; a short name stands for all that end with it.

@@ -246,9 +246,9 @@ def _expected(
     if expected.response is not None:
         part["response"] = expected.response
     if expected.tool_calls is not None:
-        paired = sample.calls(pair)
-        if paired.expected is expected.tool_calls and paired.are_equal:  # equal calls have equal effects
-            sides = zip(expected.tool_calls, made, strict=True)
+        paired, is_whole = sample.calls(pair), len(made) == len(expected.tool_calls)
+        if is_whole and paired.expected is expected.tool_calls and paired.are_equal:
+            sides = zip(expected.tool_calls, made, strict=True)  # equal calls have equal effects
             part["tool_calls"] = [
                 {"name": want.name, "args": want.args, "effect": call["effect"]} for want, call in sides
             ]

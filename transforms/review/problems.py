@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, turn_name
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.score import SEVERITY_REASONS, SEVERITY_WEIGHTS, Score, SeverityReason
@@ -17,7 +17,7 @@ from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
 from turnwise.transforms.effects.changes import call_text, comparison_cost, told_apart
 from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference, are_equal
-from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, same_tool
+from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, held_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import (
     EXTRA_TURN,
@@ -258,7 +258,8 @@ def _has_expected_calls(sample: Sample, pair: TurnPair) -> bool:
         return False
     if pair.expected is not None and pair.expected.expectations:
         return equal_calls(pair.expected.tool_calls or (), pair.actual.tool_calls)
-    return sample.calls(pair).are_equal
+    paired = sample.calls(pair)
+    return paired.are_equal and len(paired.made) == len(pair.actual.tool_calls)
 
 
 def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:
@@ -389,10 +390,11 @@ def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Seq
     """Returns the expected and the made calls of a turn, or of the whole conversation."""
     if turn is None:
         wanted = sample.eval_case.actions if sample.eval_case else None
-        return wanted or [], [call for item in sample.conversation.turns for call in item.tool_calls]
+        made = [call for item in sample.conversation.turns for call in item.tool_calls]
+        return wanted or [], held_calls(made, wanted or ())
     pair = next(pair for pair in sample.pairs if pair.index == turn)
     wanted = pair.expected.tool_calls if pair.expected else None
-    return wanted or [], pair.actual.tool_calls if pair.actual else []
+    return wanted or [], held_calls(pair.actual.tool_calls, wanted or ()) if pair.actual else []
 
 
 def _by_calls(
@@ -449,8 +451,7 @@ def why_of(problem: ReviewProblem, sample: Sample) -> Why:
     """Returns why a conversation should be read, by its most severe problem."""
     calls = call_problem(problem, sample)
     text = _text(problem, calls)
-    place = f"turn {problem.turn}"
-    if problem.turn is not None and not text.lower().startswith(place):
+    if problem.turn is not None and not text.lower().startswith(place := turn_name(problem.turn)):
         text = f"{place}: {text}"
     criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
     kind, tool = _kind_and_tool(problem, calls)
@@ -487,7 +488,7 @@ def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
     if score is None:
         return problem.text or f"the verdict is FAIL ({problem.term})"
     shown = _without_place(score.explanation or score.reason or "")
-    if shown.startswith(f"Turn {problem.turn} "):
+    if problem.turn is not None and shown.startswith(f"{turn_name(problem.turn).capitalize()} "):
         return f"t{shown[1:]}"
     return f"{problem.criterion}: {shown}" if shown else f"{problem.criterion} failed"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar, cast
 
-from turnwise.schemas.conversation import Conversation, Turn
+from turnwise.schemas.conversation import Conversation, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
@@ -162,7 +162,9 @@ class Reviewer:
 
 def _unknown(turns: Sequence[Turn]) -> str | None:
     """Returns why calls may be missing in the log; None: it states all."""
-    found = (f"turn {index}: {turn.unknown_calls}" for index, turn in enumerate(turns) if turn.unknown_calls)
+    found = (
+        f"{turn_name(index)}: {turn.unknown_calls}" for index, turn in enumerate(turns) if turn.unknown_calls
+    )
     return one_line(next(found, ""), _MOST_REASON) or None
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.conversation import FAILED
+from turnwise.schemas.conversation import FAILED, turn_name
 from turnwise.schemas.score import RAISED, Failure, Outcome, Score, record_failure
 from turnwise.transforms.criteria.base import (
     Criterion,
@@ -368,7 +368,7 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
         return Verdict("FAIL", (end_text(conversation),))
     if sample.unanswered:
         states = [(pair.index, unanswered_state(pair)) for pair in sample.unanswered]
-        why = tuple(f"turn {i}: the state of its answer is {state}" for i, state in states[:_SHOWN])
+        why = tuple(f"{turn_name(i)}: the state of its answer is {state}" for i, state in states[:_SHOWN])
         return Verdict("FAIL" if any(state == FAILED for _, state in states) else None, why)
     if conversation.ended == "environment_error":
         return Verdict(None, (end_text(conversation),))

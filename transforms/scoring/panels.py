@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pydantic import BaseModel, Field, create_model
 
-from turnwise.schemas.conversation import ExpectedTurn, Problem, Turn
+from turnwise.schemas.conversation import ExpectedTurn, Problem, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Failure, JudgeUse, Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, check_score
@@ -324,7 +324,7 @@ def _unread(sample: Sample, as_adk: bool) -> Iterator[str]:
         yield sample.eval_case.unread
     for pair in sample.pairs:
         if pair.expected is not None and _is_unread(pair.expected, as_adk):
-            yield f"turn {pair.index}: {pair.expected.unread}"
+            yield f"{turn_name(pair.index)}: {pair.expected.unread}"
 
 
 def _is_unread(expected: ExpectedTurn, as_adk: bool) -> bool:
@@ -333,7 +333,7 @@ def _is_unread(expected: ExpectedTurn, as_adk: bool) -> bool:
 
 def _first(turns: Iterable[Turn], parts: Sequence[str], as_adk: bool) -> str | None:
     gaps = ((turn.turn_index, _gap(turn, parts, as_adk)) for turn in turns)
-    return next((f"turn {index}: {gap}" for index, gap in gaps if gap), None)
+    return next((f"{turn_name(index)}: {gap}" for index, gap in gaps if gap), None)
 
 
 def _gap(turn: Turn, parts: Sequence[str], as_adk: bool) -> str | None:

@@ -8,6 +8,7 @@ from turnwise.pipeline.python.evaluate import Config
 from turnwise.pipeline.python.inputs import CaseInput, ConversationInput
 from turnwise.pipeline.python.testing.check import Checked, call_differences, check_conversation
 from turnwise.pipeline.python.testing.explanation import difference_lines
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.result import unmet_turns
 from turnwise.transforms.criteria.base import Criterion
@@ -83,7 +84,7 @@ def _lines(checked: Checked) -> Iterator[str]:
         yield from _unmet_lines(checked)
     for failure in checked.scored.failures:
         if failure.stage == "score":
-            at = "" if failure.turn_index is None else f" at turn {failure.turn_index}"
+            at = "" if failure.turn_index is None else f" at {turn_name(failure.turn_index)}"
             yield f"  {failure.criterion} raised {failure.error_type}{at}: {failure.message}"
     if any(result.criterion.needs_expected_calls for result in told) or (status == "FAIL" and not told):
         yield from _call_lines(checked)
@@ -102,14 +103,14 @@ def _criterion_lines(result: CriterionScores, outcome: str | None) -> Iterator[s
     overall = result.overall or Score(None)
     yield f"  {result.criterion.name}: {_value_text(result.criterion, overall)}{why}"
     for index, score in turns[:_MOST_TURNS]:
-        yield f"    turn {index}: {_value_text(result.criterion, score)}{_why(score)}"
+        yield f"    {turn_name(index)}: {_value_text(result.criterion, score)}{_why(score)}"
     if len(turns) > _MOST_TURNS:
         yield f"    and {len(turns) - _MOST_TURNS} more turns"
 
 
 def _unmet_lines(checked: Checked) -> Iterator[str]:
     for place, text in unmet_turns(checked.scored, checked.verdict):
-        yield f"  turn {checked.scored.sample.pairs[place].index}: {text}"
+        yield f"  {turn_name(checked.scored.sample.pairs[place].index)}: {text}"
 
 
 def _says_more(score: Score) -> bool:
@@ -133,6 +134,6 @@ def _call_lines(checked: Checked) -> Iterator[str]:
     kinds = [criterion for criterion in checked.criteria if isinstance(criterion, ToolTrajectory)]
     compare = kinds[0] if kinds else ToolTrajectory()
     for place in call_differences(checked.scored.sample, compare)[:_MOST_TURNS]:
-        where = "the whole conversation" if place.turn is None else f"turn {place.turn}"
+        where = "the whole conversation" if place.turn is None else turn_name(place.turn)
         yield f"  calls of {where}: made == expected"
         yield from (f"    {line}" for line in difference_lines(place.made, place.expected))

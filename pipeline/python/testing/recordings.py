@@ -106,7 +106,7 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     given = eval_cases(Inputs("cases", [*cases], []), CaseReader(settings.ces), limit, Counter())
     if cases and not given.cases and not given.failures:
         raise ConfigError(f"cases {' '.join(cases)}: there is no eval case")
-    index = CaseIndex(given.cases if cases else None)
+    index = CaseIndex(given.cases if cases else None, settings.match_cases_by)
     read = Recordings([], [_unreadable(failure) for failure in given.failures], [])
     unused: dict[CaseKey, None] = {case.key: None for case in given.cases}
     reader = LogReader(AUTO, settings)

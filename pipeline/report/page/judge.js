@@ -1,21 +1,29 @@
 // What the judge was asked, what it answered, and what it cost.
 
+import { explained } from "./about.js";
 import { report } from "./data.js";
 import { h, table } from "./dom.js";
+import { allLabels } from "./labelling.js";
 import { NONE, decimal, number, percent, points, shown } from "./format.js";
 
 export function judge() {
   return [h("h1", null, "Judge"), report.runs.map(run)];
 }
 
-function run({ run_id: name, judge: own, sampled_out: out }) {
+function run({ run_id: name, judge: own, sampled_out: out }, place) {
   const usage = Object.entries(own.usage ?? {});
   const facts = [["backend", own.backend ?? "none"], own.model ? ["model", own.model] : null, ["sample rate", percent(own.sample_rate)],
-    ["conversations sampled out", number(out)], ["cost", own.cost === null || own.cost === undefined ? "unknown (no price of a model, or no figures of tokens)" : decimal(own.cost)]];
+    ["conversations sampled out", number(out)], ["cost", costText(own)]];
   return h("section", { "aria-label": `Judge of ${shown(name)}` }, h("h2", null, shown(name)),
     h("dl", { class: "facts" }, facts.filter(Boolean).map(([term, value]) => h("div", null, h("dt", null, term), h("dd", null, shown(value))))),
-    usage.length ? usageTable(usage) : h("p", null, "No model was asked."),
-    panels(Object.entries(own.panels ?? {})), cascades(Object.entries(own.cascades ?? {})), inapplicable(Object.entries(own.not_applicable ?? {})), flipsTable(own.flips ?? {}));
+    usage.length ? usageTable(usage) : null,
+    panels(Object.entries(own.panels ?? {})), cascades(Object.entries(own.cascades ?? {})), inapplicable(Object.entries(own.not_applicable ?? {})), flipsTable(own.flips ?? {}), ownLabels(place));
+}
+
+// Without a model, as with the local judge, there is nothing to pay for.
+function costText({ cost, usage }) {
+  if (usage === undefined) return "0 (no model is asked)";
+  return cost === null || cost === undefined ? "unknown (no price of a model, or no figures of tokens)" : decimal(cost);
 }
 
 function panels(found) {
@@ -36,14 +44,27 @@ function cascades(found) {
 }
 
 function inapplicable(found) {
-  return found.length ? table("Verdicts that say “not applicable”", ["criterion", "verdicts", "not applicable"],
-    found.map(([name, own]) => [shown(name), number(own.verdicts), `${number(own.not_applicable)} (${percent(own.share)})`])) : null;
+  return found.length ? table("Verdicts that say “not applicable” (n/a)", ["criterion", "verdicts", explained("not applicable")],
+    found.map(([name, own]) => [explained(name), number(own.verdicts), `${number(own.not_applicable)} (${percent(own.share)})`])) : null;
 }
 
 function flipsTable(flips) {
   const found = Object.entries(flips).filter(([, own]) => own.voted);
-  return found.length ? table("Verdicts that flip between votes", ["criterion", "verdicts with several votes", "flipped"],
-    found.map(([name, own]) => [shown(name), number(own.voted), `${number(own.flipped)} (${percent(own.flip_rate)})`])) : null;
+  return found.length ? table("Verdicts that flip between votes", ["criterion", "verdicts with several votes", explained("flipped")],
+    found.map(([name, own]) => [explained(name), number(own.voted), `${number(own.flipped)} (${percent(own.flip_rate)})`])) : null;
+}
+
+// How far the outcomes agree with the reader's labels, by criterion.
+function ownLabels(run) {
+  const counts = new Map();
+  for (const { place, criterion, outcome, label } of allLabels()) {
+    if (!label || report.versions[report.conversations.version[place]].run !== run) continue;
+    const own = counts.get(criterion) ?? { agree: 0, differ: 0, open: 0 };
+    own[outcome === null ? "open" : outcome === label ? "agree" : "differ"] += 1;
+    counts.set(criterion, own);
+  }
+  return counts.size ? table("Agreement with your labels", ["criterion", "agree", "differ", "no outcome", "share that agrees"],
+    [...counts].map(([name, { agree, differ, open }]) => [explained(name), number(agree), number(differ), number(open), agree + differ ? percent(agree / (agree + differ)) : NONE])) : null;
 }
 
 function usageTable(usage) {

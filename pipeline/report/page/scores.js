@@ -14,7 +14,7 @@ export function scoreList(conversation, scores, caption) {
   return h("section", { class: "scores", "aria-label": caption },
     open.map((score) => scoreRow(conversation, score)),
     others.length
-      ? h("details", null, h("summary", null, `${counted(others.length, "other score")}: `, others.map((score) => [summary(score), " "])),
+      ? h("details", null, h("summary", null, `${counted(others.length, open.length ? "other score" : "score")}: `, others.map((score) => [summary(score), " "])),
         others.map((score) => scoreRow(conversation, score)))
       : null);
 }

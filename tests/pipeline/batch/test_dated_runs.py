@@ -45,6 +45,15 @@ class Nights:
         options = [text for name, value in given.items() for text in (f"--{name}", self._place(value))]
         return self._command("run", *options, "--date", date, *more, *run_id)
 
+    def gate(self, day, baseline):
+        rules = [{"rule": "not_worse", "criterion": "response_match_score", "margin": 0.02}]
+        write(
+            self.folder / "rules.json",
+            {"criteria": {"response_match_score": 0.5}, "gate": {"rules": rules}},
+        )
+        options = ["--config", str(self.folder / "rules.json"), "--baseline", baseline]
+        return self._command("gate", self._place(f"out/{day}"), *options)
+
     def _place(self, text):
         return text if "://" in text else str(self.folder / text)
 
@@ -104,19 +113,68 @@ def test_a_night_is_compared_with_the_one_before_it(nights, is_stored):
     second = nights.run("2026-11-19..2026-11-20", *more)
     assert [
         line.rpartition("/")[2][:10] for line in second.out.splitlines() if line.startswith("baseline: ")
-    ] == [
-        "2026-11-17",
-        "2026-11-19",
-    ]
+    ] == ["2026-11-17", "2026-11-19"]
     assert "regressed 1, fixed 0" in second.out and second.status == 0
     again = nights.run("2026-11-19", *more)
     assert "/2026-11-17" in again.out and "/2026-11-20" not in again.out, (
         "a date is held against earlier ones"
     )
+    told = nights.gate("2026-11-20", "previous" if is_stored else more[1])
+    assert told.status == 1 and "/2026-11-19" in told.out.splitlines()[0]
+    assert "regressed 1, fixed 0" in told.out
+    none = nights.gate("2026-11-17", "previous" if is_stored else more[1])
+    assert none.status == 1 and none.err.startswith("turnwise: --baseline ")
+    assert "nothing is compared" in none.err and "inconclusive" in none.err
     if is_stored:
         nights.threshold(0.6)
         other = nights.run("2026-11-21", *more, input="logs/dt=2026-11-20/", output="other/{date}")
         assert "the store holds no finished run of the same app and scoring settings" in other.err
+
+
+RULES = [
+    {"name": "worse", "criterion": "verdict", "measure": "pass_rate", "drop": {}},
+    {"name": "low", "criterion": "response_match_score", "measure": "mean", "below": 0.5, "min_count": 99},
+    {"name": "canary", "criterion": "verdict", "measure": "count", "app_version": "v9", "below": 1},
+]
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_night_that_is_worse_than_the_last_one_raises_an_alert(nights, is_stored):
+    stored = ("--baseline=previous", f"--store=sqlite:///{nights.folder / 'store.db'}")
+    more = stored if is_stored else (f"--baseline={nights.folder}/out/{{date}}",)
+    config = {"criteria": {"response_match_score": 0.5}, "alerts": RULES}
+    write(nights.folder / "config.json", config)
+    for day in (19, 20, 21, 22):
+        agent = "entirely different words" if day >= 21 else "Hello"
+        nights.log(f"2026-11-{day}", *map(str, range(40)), agent=agent)
+    file = nights.folder / "alerts.jsonl"
+    first = nights.run("2026-11-19", *more, f"--alerts={file}")
+    assert first.status == 0 and not file.exists()
+    assert "alert rules not tested: worse (no version): there is no run to compare with" in first.err
+    assert "low (no version): fewer values than its min_count of 99" in first.err
+    assert "canary: no conversation of such an app version was scored" in first.err
+    assert nights.run("2026-11-20", *more, f"--alerts={file}").status == 0
+    for _ in range(2):
+        bad = nights.run("2026-11-21", *more, f"--alerts={file}")
+        assert bad.status == 1
+        assert (
+            "turnwise: alert: worse: pass_rate of verdict (conversations) is 0 over 40, worse than 1"
+            in bad.err
+        )
+    [alert] = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (alert["rule"], alert["window_start"]) == ("worse", "2026-11-21T00:00:00Z")
+    document = nights.document("2026-11-21")
+    assert document.alerts.night == 3 and [one.name for one in document.alerts.raised] == [alert["name"]]
+    unsent = nights.run("2026-11-21", *more, "--alerts=http://127.0.0.1:9/secret")
+    assert "alert: worse was not sent: webhook http://127.0.0.1" in unsent.err and "secret" not in unsent.err
+    assert nights.run("2026-11-22", *more).status == 0, "no worse than the last night"
+    write(nights.folder / "config.json", config | {"criteria": {"response_match_score": 0.7}})
+    changed = nights.run("2026-11-22", *more, input="logs/dt=2026-11-19/", output="new/{date}")
+    why = "there is no run to compare" if is_stored else "the scoring settings changed since 2026-11-21-"
+    assert f"worse (no version): {why}" in changed.err
+    nights.threshold(0.5)
+    refused = nights.run("2026-11-22", f"--alerts={file}", output="none/{date}")
+    assert refused.status == 2 and "--alerts: the config has no rule for it: add `alerts`" in refused.err
 
 
 def test_another_run_is_never_replaced(nights):
@@ -229,10 +287,7 @@ def test_of_many_files_the_number_and_a_digest_are_kept(nights):
     ],
 )
 @pytest.mark.parametrize(
-    ("dates", "two"),
-    [
-        (("2026-12-31..2027-01-01", "--lookback=365"), "2026-01-01 and 2026-01-02"),
-    ],
+    ("dates", "two"), [(("2026-12-31..2027-01-01", "--lookback=365"), "2026-01-01 and 2026-01-02")]
 )
 def test_dates_that_would_share_a_place_are_refused_before_the_first_run(nights, dates, two, option, said):
     for day in ("2026-11-20", "2026-10-30", "2026-12-31"):

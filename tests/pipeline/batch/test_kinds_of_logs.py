@@ -255,11 +255,12 @@ NOT_MEASURED = {
 
 
 def test_answers_of_a_search_engine(run):
-    own = {"discovery_engine": {"app_version_field": "release"}}
+    own = {"app_version_from": ["release"]}
     done = run(ANSWERS, "--judge", "local", criteria=CRITERIA, **own)
     assert (done.status, done.err) == (0, "")
     assert "6 records = 6 parsed + 0 rejected; 6 conversations = 6 results + 0 rejected" in done.out
-    assert {row.get("appVersion") for row in done.rows("results")} == {"r1", "r2", None}
+    engine = "projects/p/locations/global/collections/c/engines/policies"
+    assert {row.get("appVersion") for row in done.rows("results")} == {"r1", "r2", engine, None}
     states = [row["executionState"] for row in done.rows("results")]
     assert sorted(states) == ["COMPLETED"] * 5 + ["RUNNING"]
     counts, rows = done.document("run.json")["counts"], done.rows("failures")

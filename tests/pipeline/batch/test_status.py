@@ -68,9 +68,7 @@ def test_what_is_no_finished_run_is_2(copy, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{"exit_status": 256}, {"problems": ["gate: missed"]}, {"counts": {}}],
-    ids=str,
+    "fields", [{"exit_status": 256}, {"problems": ["gate: missed"]}, {"counts": {}}], ids=str
 )
 def test_a_document_that_contradicts_itself_is_2(copy, fields, capsys):
     change(copy, **fields)

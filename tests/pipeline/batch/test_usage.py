@@ -84,12 +84,15 @@ def refused(turnwise, tmp_path):
         (["--config", "no/such/config.json"], ["--config no/such/config.json"]),
         (
             ["--store", "sqlite:///a.db", "--store", "postgresql://u:secret@h/d"],
-            ["--store is given twice (sqlite:///a.db, postgresql://u:***@h/d)"],
+            ["--store is given twice, and takes one value; a second store or warehouse needs a second"],
         ),
         (
             ["--baseline", "previous"],
             ["--baseline previous: is the last run of a --store that is a database"],
         ),
+        (["--baseline=a", "--baseline", "b"], ["--baseline is given twice, and takes one value"]),
+        (["--runner=DirectRunner", "--runner=FlinkRunner"], ["--runner is given twice"]),
+        (["--baseline", "no/such/run"], ["no/such/run: is no output directory of a run: there is no such"]),
         (["--baseline", "out/{date}"], ["--baseline out/{date}: {date} needs --date"]),
         (["--runner=NopeRunner"], ["NopeRunner"]),
         (["--runner=DataflowRunner"], ["--output", "is on this machine"]),

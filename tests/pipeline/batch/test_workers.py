@@ -274,8 +274,7 @@ def workers(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("mib", "stated", "number"),
-    [(7, None, 1), (8, None, 2), (900, None, 8), (31, 1, 1), (31, 30, 30)],
+    ("mib", "stated", "number"), [(7, None, 1), (8, None, 2), (900, None, 8), (31, 1, 1), (31, 30, 30)]
 )
 def test_a_worker_is_started_for_each_4_mib(workers, mib, stated, number, tmp_path):
     assert workers("--input", made(tmp_path / "a.jsonl", mib * MIB), stated=stated) == number

@@ -20,6 +20,7 @@ TAU = SHARED / "tau2_airline_gpt-4.1_vs_ft.jsonl"
 PAIRS = SHARED / "pairs_500"
 FINE_TUNED = "ft:gpt-4.1-2025-04-14:sierra:tau2-full-sft:BzrYdMNm"
 CONFIG = {"criteria": {"response_match_score": 0.8}}
+SIDES = ("--baseline", "v1", "--candidate", "v2")
 
 
 def log(number, version, answer="Hello", **fields):
@@ -80,7 +81,7 @@ def criterion(text, name):
 def test_base_against_fine_tuned_by_the_recorded_reward(tmp_path, compared):
     output = str(tmp_path / "out")
     assert main(["run", "--input", str(TAU), "--output", output]) == 0
-    status, text, _ = compared(output, "--versions", "gpt-4.1", FINE_TUNED, "--format", "json")
+    status, text, _ = compared(output, "--baseline", "gpt-4.1", "--candidate", FINE_TUNED, "--format", "json")
     found = criterion(text, "recorded_reward")
     assert status == 0 and json.loads(text)["pairing"]["by"] == "eval_id"
     assert (found["overall"]["value_a"], found["overall"]["value_b"]) == (10 / 20, 13 / 20)
@@ -97,7 +98,7 @@ def test_500_pairs(tmp_path, compared):
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert main(["run", *inputs, "--config", str(tmp_path / "config.json"), "--output", output]) == 0
-    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    status, text, _ = compared(output, *SIDES, "--format", "json")
     found = criterion(text, "tool_effects_v1")
     overall = found["overall"]
     assert status == 0
@@ -122,13 +123,12 @@ def cases(size):
 
 
 @pytest.mark.parametrize(
-    "bad, fail_on, status",
-    [(10, "worse", 1), (0, "worse", 0), (0, "not_noninferior", 1)],
+    "bad, fail_on, status", [(10, "worse", 1), (0, "worse", 0), (0, "not_noninferior", 1)]
 )
 def test_the_exit_status(scored, compared, bad, fail_on, status):
     """30 pairs that all agree do not show that a version is not worse."""
     output = scored(versions(30, bad))
-    found, text, errors = compared(output, "--versions", "v1", "v2", "--fail_on", fail_on)
+    found, text, errors = compared(output, *SIDES, "--fail_on", fail_on)
     assert found == status
     assert ("turnwise: verdict: " in errors) is bool(status)
     assert ("v2 is worse than v1" in text) is bool(bad)
@@ -140,13 +140,13 @@ ALL = {"criteria": {"response_match_score": 0.8}, "slices": ["language", "plan"]
 def test_an_unknown_slice_is_refused_with_the_known_ones(scored, compared):
     logs = [one | {"language": "ko", "tags": ["plan:gold"]} for one in versions(8)]
     output = scored(logs)
-    status, text, errors = compared(output, "--versions", "v1", "v2", "--slices", "plan", "nosuch")
+    status, text, errors = compared(output, *SIDES, "--slices", "plan", "nosuch")
     assert (status, text) == (2, "")
     assert errors == "turnwise: --slices nosuch: no conversation has one (there are: language, plan, tag)\n"
-    assert compared(output, "--versions", "v1", "v2", "--slices", "language", "plan", "tag")[0] == 0
+    assert compared(output, *SIDES, "--slices", "language", "plan", "tag")[0] == 0
     plain = scored(versions(8), "plain", ALL)
-    assert compared(plain, "--versions", "v1", "v2")[0] == 0, "a config's slice may be absent"
-    assert compared(plain, "--versions", "v1", "v2", "--slices", "plan")[2].endswith("(there are: none)\n")
+    assert compared(plain, *SIDES)[0] == 0, "a config's slice may be absent"
+    assert compared(plain, *SIDES, "--slices", "plan")[2].endswith("(there are: none)\n")
 
 
 BROKEN = {"conversation_id": "broken", "turns": []}
@@ -166,13 +166,7 @@ def test_a_run_that_failed_or_rejected_records_is_named_first(scored, compared):
     assert compared(other, scored(logs[:30], "third"), "--fail_on", "worse")[0] == 1
 
 
-@pytest.mark.parametrize(
-    ("problems", "status"),
-    [
-        (["disk full"], 1),
-        (["gate: all_pass: failed"], 0),
-    ],
-)
+@pytest.mark.parametrize(("problems", "status"), [(["disk full"], 1), (["gate: all_pass: failed"], 0)])
 def test_a_run_that_failed_does_not_pass(scored, compared, problems, status):
     logs = versions(30)
     one, other = scored(logs[:30], "one"), scored(logs[30:], "other")
@@ -212,7 +206,7 @@ def test_cases_whose_expectation_changed_are_left_out(scored, compared):
     assert "20 pairs by eval_id" in text and "20 cases left out, whose expectation differs" in text
     assert "not the same in baseline and candidate: e0, e1, e10, e11, e12, ..." in " ".join(text.split())
     assert status == 1 and "20 cases left out, whose expectation differs: e0, e1, e10" in errors
-    _, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    _, text, _ = compared(output, *SIDES, "--format", "json")
     pairing = json.loads(text)["pairing"]
     assert (pairing["pairs"], pairing["changed"], len(pairing["changed_names"])) == (20, 20, 20)
     assert (pairing["only_a"], pairing["only_b"]) == (0, 0)
@@ -242,7 +236,7 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
 def test_the_report_fits_the_terminal(scored, compared, monkeypatch, width):
     output = scored(versions(12, 5))
     monkeypatch.setenv("COLUMNS", str(width))
-    _, text, _ = compared(output, "--versions", "v1", "v2")
+    _, text, _ = compared(output, *SIDES)
     long = [line for line in text.splitlines() if len(line) > width]
     assert [line for line in long if " " in line.strip()] == [], "only a word that is longer than a line"
 
@@ -251,7 +245,7 @@ def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):
     evil = "\x1b[31m<img src=x>|@all"
     logs = [log(i, v, BAD if v == evil else "Hello", eval_id=f"e{i}") for v in ("v1", evil) for i in range(9)]
     output = scored(logs)
-    _, text, _ = compared(output, "--versions", "v1", evil, "--output", str(tmp_path / "found"))
+    _, text, _ = compared(output, *SIDES[:3], evil, "--output", str(tmp_path / "found"))
     markdown = (tmp_path / "found" / "compare.md").read_text()
     assert "\x1b" not in text + markdown and "<img" not in markdown and "@all" not in markdown
     assert "<img src=x>|@all" in re.sub("</?code>", "", html.unescape(markdown))
@@ -315,25 +309,31 @@ def test_another_prompt_version_is_refused(scored, compared):
 
 
 V = ("v1", "v2")
-BY = ("--versions", *V, "--by")
+BY = (*SIDES, "--by")
 ERRORS = [
     (lambda scored: [], "name one or two output directories of runs, or --store"),
     (lambda scored: ["/no/such"], "/no/such: is no output directory of a run"),
     (lambda scored: [scored([log(1, "v1")])], "holds one app version, v1; name a second directory"),
     (
         lambda scored: [scored([log(1, "v1"), log(1, None)])],
-        "--versions names the baseline and the candidate (there are: (none), v1)",
+        "holds 2 app versions; name one by --baseline (there are: (none), v1)",
     ),
-    (lambda scored: [scored(versions(2)), "--versions", "v1", "v9"], "--versions v9: is no app version"),
+    (
+        lambda scored: [scored(versions(2)), *SIDES[:3], "v9"],
+        "--candidate v9: is no app version",
+    ),
     (lambda scored: [scored([log(1, v) for v in V]), *BY, "eval_id"], "--by eval_id: no case of v1 is in v2"),
     (lambda scored: ["/a", "--alpha", "1"], "--alpha 1: must be between 1e-09 and 1"),
     (
         lambda scored: ["--store", "sqlite:////no/such"],
-        "--store: --versions names the baseline and the candidate",
+        "--store: name both sides, by --baseline and --candidate",
     ),
-    (lambda scored: ["--store", "sqlite:////no/such", "--versions", "a", "b"], "no such store"),
     (
-        lambda scored: ["--store", "bigquery://p/d", "--versions", "a", "b"],
+        lambda scored: ["--store", "sqlite:////no/such", "--baseline", "a", "--candidate", "b"],
+        "no such store",
+    ),
+    (
+        lambda scored: ["--store", "bigquery://p/d", "--baseline", "a", "--candidate", "b"],
         "--store bigquery://p/d: is no URL of a store (sqlite:///FILE, postgresql://...); this command",
     ),
 ]
@@ -358,7 +358,7 @@ def test_trials_of_unequal_number_and_missing_rewards(scored, compared):
         for trial in range(trials)
     ]
     output = scored(logs, "out", {"criteria": {"recorded_reward": {}}})
-    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    status, text, _ = compared(output, *SIDES, "--format", "json")
     found = criterion(text, "recorded_reward")
     assert status == 0
     assert (found["overall"]["pairs"], found["only_a"], found["missing"]["missing_b"]) == (7, 3, 9)
@@ -370,7 +370,7 @@ def test_trials_of_unequal_number_and_missing_rewards(scored, compared):
 def test_conversations_with_the_same_id_are_not_merged(scored, compared):
     logs = [{**log(0, v), "conversation_id": "c", "eval_id": None} for v in ("v1", "v2") for _ in range(4)]
     logs[1]["turns"][0]["agent"] = BAD
-    _, text, _ = compared(scored(logs), "--versions", "v1", "v2", "--format", "json")
+    _, text, _ = compared(scored(logs), *SIDES, "--format", "json")
     document = json.loads(text)
     assert (document["a"]["conversations"], document["a"]["failed"]) == (4, 1)
     assert document["criteria"][0]["overall"]["value_a"] == 0.75
@@ -393,22 +393,32 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
     logs = [{**one, "turns": [{**one["turns"][0], "expected": None}]} for one in versions(9, 6)]
     logs = [{**one, "turns": [{k: v for k, v in one["turns"][0].items() if v}]} for one in logs]
     scored(logs, "out", CONFIG, "--eval_cases", str(golden), *places, "--run_id", "first")
-    status, text, _ = compared("--store", store, "--versions", "v1", "v2", "--format", "json")
+    status, text, _ = compared("--store", store, *SIDES, "--format", "json")
     document = json.loads(text)
     assert status == 0 and document["pairing"]["by"] == "eval_id" and document["pairing"]["pairs"] == 9
     assert (document["word"], document["criteria"][0]["regressed"]) == ("worse", 6)
     assert [own["criterion"] for own in document["criteria"]] == ["verdict", "response_match_score"]
     assert "below the threshold" in document["flips"][-1]["reason"]
-    status, _, errors = compared("--store", store, "--versions", "v1", "v3")
+    status, _, errors = compared("--store", store, *SIDES[:3], "v3")
     assert status == 2 and "no result of this version or run (versions: v1, v2; runs: first)" in errors
     assert (
-        compared("--store", store, "--app", "projects/p/locations/l/apps/b", "--versions", "v1", "v2")[0] == 2
+        compared(
+            "--store",
+            store,
+            "--app",
+            "projects/p/locations/l/apps/b",
+            "--baseline",
+            "v1",
+            "--candidate",
+            "v2",
+        )[0]
+        == 2
     )
 
 
 def test_avro(scored, compared):
     output = scored(versions(9, 3), "out", CONFIG, "--output_format", "avro")
-    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    status, text, _ = compared(output, *SIDES, "--format", "json")
     assert status == 0 and criterion(text, "response_match_score")["regressed"] == 3
 
 
@@ -427,10 +437,10 @@ def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_pat
     store = ["--store", f"sqlite:///{tmp_path / 'store.db'}"]
     output = scored(logs, "out", CONFIG | {"gate": gate}, *store)
     for where in ([output], store):
-        found = json.loads(compared(*where, "--versions", "v1", "v2", "--format", "json")[1])
+        found = json.loads(compared(*where, *SIDES, "--format", "json")[1])
         assert (found["pairing"]["by"], found["pairing"]["pairs"]) == ("task", 4)
         assert (found["a"]["conversations"], found["a"]["cases"], found["word"]) == (40, 4, "inconclusive")
-        by_id = compared(*where, "--versions", "v1", "v2", "--by", "conversation_id", "--format", "json")[1]
+        by_id = compared(*where, *SIDES, "--by", "conversation_id", "--format", "json")[1]
         assert json.loads(by_id)["pairing"]["pairs"] == 40
     capsys.readouterr()
     assert main(["gate", output]) == 1
@@ -452,7 +462,7 @@ def test_a_store_says_what_a_directory_says(scored, compared, tmp_path):
         for number, one in enumerate(versions(24, 9))
     ]
     output = scored(logs, "out", more, *store, "--run_id", "first")
-    wanted = ["--versions", "v1", "v2", "--slices", "language", "plan", "--format", "json"]
+    wanted = [*SIDES, "--slices", "language", "plan", "--format", "json"]
     of_files, of_store = (json.loads(compared(*where, *wanted)[1]) for where in ([output], store))
     assert (
         of_files["slices"]
@@ -486,7 +496,7 @@ def test_conversations_without_eval_ids(scored, compared, names_task):
         for task in range(12 if version == "v1" else 10)
     ]
     output = scored(logs, "out", {"criteria": {"recorded_reward": {}}})
-    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    status, text, _ = compared(output, *SIDES, "--format", "json")
     document, found = json.loads(text), criterion(text, "recorded_reward")
     assert status == 0 and found["overall"]["word"] == "better"
     assert document["pairing"]["by"] == ("task" if names_task else "nothing")
@@ -504,7 +514,7 @@ def test_a_store_that_cannot_be_compared_is_no_worse_version(compared, tmp_path,
     if version:
         with closing(sqlite3.connect(path)) as connection:
             connection.execute(f"CREATE TABLE turnwise_store_version AS SELECT {version} AS version")
-    status, text, errors = compared("--store", f"sqlite:///{path}", "--versions", "v1", "v2")
+    status, text, errors = compared("--store", f"sqlite:///{path}", *SIDES)
     assert (status, text) == (2, "") and message in errors and errors.count("\n") == 1
 
 
@@ -579,7 +589,7 @@ def test_results_that_are_missing_are_found(scored, compared, capsys, tmp_path):
         json.dumps({**CONFIG, "gate": {"rules": [{"rule": "coverage", "at_least": 0}]}})
     )
     message = f"{table.name}: holds 3 rows, and run.json counts 6"
-    status, _, errors = compared(output, "--versions", "v1", "v2")
+    status, _, errors = compared(output, *SIDES)
     assert status == 2 and message in errors
     assert main(["gate", output, "--config", str(tmp_path / "gate.json")]) == 2
     assert message in capsys.readouterr().err

@@ -54,7 +54,10 @@ def test_terminal_compare_report_python_store_and_mcp(turnwise, tmp_path):
     assert set(named) <= {f"1-{i}" for i in range(20, 24)}, "the candidate's regressions come first"
     summary = api.evaluate(list(logs()), config=CONFIG).summary
     assert headline in " ".join(summary.split()) and counts in summary
-    a, b = sides_of_store(store, APP, ("v1", "v2"))
-    assert version_verdict(a, b)["headline"] == headline
-    text = turnwise("compare", "--store", store, "--app", APP, "--versions", "v1", "v2").out
-    assert headline in " ".join(text.split())
+    sides = sides_of_store(store, APP, ("v1", "v2"))
+    assert version_verdict(sides)["headline"] == headline
+    command = "compare", "--store", store, "--app", APP, "--baseline", "v1", "--candidate", "v2"
+    text = turnwise(*command).out
+    assert headline in " ".join(text.split()) and counts in text
+    of_store = json.loads(turnwise(*command, "--format", "json").out)["page"]
+    assert of_store["read_first"] == found["read_first"] and of_store["destructive"] == found["destructive"]

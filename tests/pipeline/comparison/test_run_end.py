@@ -98,6 +98,34 @@ def test_a_run_is_compared_with_its_baseline(run):
     assert line_of(text, "more: ") == f"more: turnwise compare {base} {output}"
 
 
+NAMED = [
+    (("--baseline", "v1", "--candidate", "v2"), "difference: v2 less v1; 3 pairs"),
+    (
+        ("--candidate", "v1"),
+        "not compared: {out}: holds 3 app versions; name one by --baseline (there are: v1",
+    ),
+    (
+        ("--baseline", "v1"),
+        "not compared: {out}: holds 3 app versions; name one by --candidate (there are: v1",
+    ),
+    (("--candidate", "v9"), "not compared: --candidate v9: is no app version with scored conversations in"),
+    (("--baseline", "{base}#v1", "--candidate", "v3"), "difference: v3 less v1; 3 pairs"),
+    (
+        ("--baseline", "{base}", "--candidate", "v3"),
+        "not compared: {base}: holds 2 app versions; name one by",
+    ),
+    (("--baseline", "{base}#v9", "--candidate", "v3"), "not compared: --baseline v9: is no app version"),
+]
+
+
+@pytest.mark.parametrize("options, wanted", NAMED)
+def test_baseline_and_candidate_are_named(run, options, wanted):
+    _, _, base = run([row for version in ("v1", "v2") for row in logs(version, 3)], name="base")
+    rows = [row for version in ("v1", "v2", "v3") for row in logs(version, 3)]
+    _, text, out = run(rows, *(option.format(base=base) for option in options))
+    assert wanted.format(base=base, out=out) in text
+
+
 def test_what_cannot_be_compared_is_one_line_and_changes_no_status(run):
     _, _, base = run(logs("v1"), name="base")
     other = {"criteria": {"response_match_score": 0.5}}
@@ -136,18 +164,18 @@ def test_a_baseline_of_another_version_of_turnwise_is_one_line(run):
 
 def test_many_conversations_are_left_to_the_command(run):
     _, _, output = run([*logs("v1", 3), *logs("v2", 3)])
-    text = end_comparison(open_run(str(output)), ["v1", "v2"], None, 110, most=5).text
+    text = end_comparison(open_run(str(output)), ["v1", "v2"], (None, None), 110, most=5).text
     command = f"turnwise compare {output}"
     why = "6 conversations are more than the 5 that the end of a run compares"
     assert text == f"\nnot compared: {why}: {command}"
-    assert "difference" in end_comparison(open_run(str(output)), ["v1", "v2"], None, 110, most=6).text
+    assert "difference" in end_comparison(open_run(str(output)), ["v1", "v2"], (None, None), 110, most=6).text
 
 
 @pytest.mark.parametrize("width", [40, 110])
 def test_the_lines_fit_the_terminal(run, width):
     _, _, output = run([*logs("a" * 200, 3), *logs("\u202e" + "版" * 200, 3)])
     versions = ["a" * 200, "\u202e" + "版" * 200]
-    text = end_comparison(open_run(str(output)), versions, None, width).text
+    text = end_comparison(open_run(str(output)), versions, (None, None), width).text
     lines = [line for line in text.splitlines() if not line.startswith("more:")]
     assert len(lines) >= 4 and max(map(columns, lines)) <= width and "\u202e" not in text
 
@@ -162,7 +190,7 @@ def test_an_evaluation_in_python_is_compared():
 def test_a_directory_is_quoted_in_the_command(run, tmp_path):
     _, _, output = run([*logs("v1", 3), *logs("v2", 3)])
     place = Path(shutil.move(output, tmp_path / "a b"))
-    text = end_comparison(open_run(str(place)), ["v1", "v2"], None, 110).text
+    text = end_comparison(open_run(str(place)), ["v1", "v2"], (None, None), 110).text
     assert f"more: turnwise compare '{place}'" in text
 
 

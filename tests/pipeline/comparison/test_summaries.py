@@ -72,7 +72,7 @@ def compared(store: Store, *names: str, evaluations: Any = None, kind: Any = "ve
     def work(connection: Any) -> Any:
         return StoredRuns(connection, APP, with_details=True).sides(names, "here", evaluations, kind)
 
-    return compare(*store.read(work), CompareOptions(slices=["language"]))
+    return compare(*store.read(work)[:2], CompareOptions(slices=["language"]))
 
 
 def check_same(store: Store, *names: str, evaluations: Any = None, kind: Any = "version") -> Any:
@@ -129,7 +129,7 @@ def test_verdicts_and_scores_are_of_one_run(store, put):
     is_own = RESULT_ROWS.c.evaluation_run == f"{APP}/evaluationRuns/r-1"
     store.write(lambda c: c.execute(delete(RESULT_ROWS).where(is_own)))
     check_same(store, *VERSIONS)
-    side, _ = store.read(lambda c: StoredRuns(c, APP).sides(VERSIONS, "here"))
+    side = store.read(lambda c: StoredRuns(c, APP).sides(VERSIONS, "here")).baseline
     assert side.run_ids == ["r", "r-1"]
     failed = {
         criterion: column.where(lambda kind: kind.outcome == "FAIL")

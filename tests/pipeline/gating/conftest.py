@@ -56,11 +56,7 @@ def calibration(run_id: str, value: float, interval: tuple[float, float]) -> byt
         "hand_picked": 0,
     }
     own = CriterionCalibration(
-        criterion="verdict",
-        level="conversation",
-        kind="outcomes",
-        corrected=[figure],
-        **counts,
+        criterion="verdict", level="conversation", kind="outcomes", corrected=[figure], **counts
     )
     costs = {"false_pass_cost": 1.0, "false_fail_cost": 1.0}
     made = Calibration(run_id=run_id, labels=["l.jsonl"], lines=20, problems=[], criteria=[own], **costs)

@@ -144,7 +144,7 @@ def test_a_baseline_decides_whether_it_is_worse(write_run, gate):
 def test_a_baseline_of_the_same_run(write_run, gate):
     both = rows(*[P] * 60) + [conversation(f"c{i}", P, app_version="v2") for i in range(60)]
     run = write_run("out", both, config=rules({**NOT_WORSE, "margin": 0.1}))
-    assert gate(run, "--versions", "v1", "v2")[0] == 0
+    assert gate(run, "--baseline", "v1", "--candidate", "v2")[0] == 0
     assert gate(run)[0] == 1
 
 
@@ -242,6 +242,11 @@ def test_a_ruler_that_changed_is_refused(write_run, gate):
         ),
         (("OUT", "--config", "NONE"), "gate.rules.0.criterion: turn_latency has no threshold"),
         (("OUT", "--junit", "nowhere/a.xml"), "--junit nowhere/a.xml: cannot be written"),
+        (("OUT", "--config", "FINE", "--baseline", "nowhere"), "nowhere: is no output directory of a run"),
+        (("OUT", "--config", "FINE", "--baseline", "x/{date}"), "the run in OUT has no date (--date)"),
+        (("OUT", "--config", "FINE", "--baseline", "previous"), "previous: the run wrote into no database"),
+        (("OUT", "--config", "FINE", "--store", "sqlite:///a.db"), "go with --baseline previous only"),
+        (("OUT", "--json=a", "--json=b"), "--json is given twice, and takes one value"),
         (("OUT", "--markdow", "a.md"), "unrecognized arguments: --markdow"),
     ],
 )
@@ -250,6 +255,7 @@ def test_wrong_input_ends_with_2(write_run, gate, tmp_path, arguments, message):
     bound = {"rule": "bound", "side": "lower", "at_least": 0.5}
     for name, config in (
         ("EMPTY", {}),
+        ("FINE", rules(ALL_PASS)),
         ("TYPO", rules({"rule": "coverage", "at_leas": 1})),
         ("OTHER", rules({**bound, "criterion": "safety_v1"})),
         ("OPEN", rules({**bound, "criterion": "turn_latency"})),
@@ -258,6 +264,7 @@ def test_wrong_input_ends_with_2(write_run, gate, tmp_path, arguments, message):
         names[name] = tmp_path / f"{name}.json"
         names[name].write_text(json.dumps(config))
     status, out, err = gate(*[names.get(word, word) for word in arguments])
+    message = message.replace("OUT", str(names["OUT"]))
     assert (status, out) == (2, "") and message in err and err.count("\n") == 1, err
 
 
@@ -314,7 +321,7 @@ def test_junit_holds_one_test_a_conversation_and_criterion(write_run, gate, tmp_
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("9", "3", "1")
     good, bad, inconclusive = suites["tool_trajectory_avg_score"]
     assert (good.get("classname"), good.get("name"), len(good)) == ("v1.tool_trajectory_avg_score", "good", 0)
-    assert bad[0].tag == "failure" and (bad[0].get("message") or "").startswith("turn 2: </code></td>")
+    assert bad[0].tag == "failure" and (bad[0].get("message") or "").startswith("turn 3: </code></td>")
     assert bad[0].text == "value 0, threshold 1"
     assert inconclusive[0].tag == "skipped" and inconclusive[0].get("message") == "the log is incomplete"
     text = path.read_text(encoding="utf-8")
@@ -408,7 +415,7 @@ def test_json_holds_everything(write_run, gate, tmp_path):
     assert [one["alike"] for one in report["to_read"]] == [2, 2]
 
 
-@pytest.mark.parametrize("versions", [(), ("--versions", "v1", "v2")])
+@pytest.mark.parametrize("versions", [(), ("--candidate", "v2")])
 def test_a_case_that_one_version_lacks_is_not_decided(write_run, gate, versions):
     held = rules({"rule": "all_pass"}, {"rule": "coverage", "at_least": 0.9})
     own = rows("PASS", "PASS")

@@ -12,6 +12,10 @@ from turnwise.pipeline.cli.main import main
 
 Run = Callable[..., Any]
 STATED = [{"name": "cancel_order", "args": {"order": 1}}]
+CONFIG = {
+    "criteria": {"tool_trajectory_avg_score": 1.0},
+    "tools": {"cancel_order": {"effect": "write", "destructive": True}},
+}
 
 
 def log(name: str, calls: list[Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -39,11 +43,7 @@ def run(turnwise: Callable[..., Any], tmp_path: Path) -> Run:
         logs: list[Any], *rules: dict[str, Any], options: tuple[Any, ...] = (), name: str = "out"
     ) -> Any:
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in logs))
-        config = {
-            "criteria": {"tool_trajectory_avg_score": 1.0},
-            "tools": {"cancel_order": {"effect": "write", "destructive": True}},
-            "gate": {"rules": list(rules)},
-        }
+        config = {**CONFIG, "gate": {"rules": list(rules)}}
         (tmp_path / f"{name}.json").write_text(json.dumps(config))
         paths = ("--input", tmp_path / f"{name}.jsonl", "--config", tmp_path / f"{name}.json")
         return turnwise("run", *paths, "--judge", "none", *options, output=tmp_path / name)
@@ -92,21 +92,11 @@ def test_a_rule_that_does_not_pass_fails_the_run(run, logs, rules, problems):
     assert len(document["problems"]) == len(problems)
     for line, words in zip(document["problems"], problems, strict=True):
         assert line.startswith("gate: ") and words in line
-    # The command says the same of the finished run.
+    # The command says the same of the finished run, and so does an evaluation in Python.
     assert main(["gate", str(done.directory)]) == done.status
-
-
-@pytest.mark.parametrize(("logs", "rules", "problems"), CASES)
-def test_an_evaluation_in_python_says_the_same(logs, rules, problems):
-    config = {
-        "criteria": {"tool_trajectory_avg_score": 1.0},
-        "tools": {"cancel_order": {"effect": "write", "destructive": True}},
-        "gate": {"rules": rules},
-    }
-    result = api.evaluate(logs, config=config)
+    result = api.evaluate(logs, config={**CONFIG, "gate": {"rules": rules}})
     found = [line for line in result.problems if line.startswith("gate: ") and ": every " not in line]
-    assert len(found) == len(problems)
-    assert all(words in line for line, words in zip(found, problems, strict=True))
+    assert [words in line for line, words in zip(found, problems, strict=True)] == [True] * len(problems)
 
 
 @pytest.mark.parametrize("kind", [(), ("--streaming", "--stop_after", "2")])

@@ -28,7 +28,7 @@ def place(tmp_path_factory):
 @pytest.mark.parametrize(
     "command, status",
     [
-        (["compare", "out", "--versions", "v1", "v2", "--fail_on", "not_noninferior"], 1),
+        (["compare", "out", "--baseline", "v1", "--candidate", "v2", "--fail_on", "not_noninferior"], 1),
         (["report", "out"], 0),
         (["run", "--input", "logs.jsonl", "--output", "again", "--overwrite"], 0),
         (["--help"], 0),

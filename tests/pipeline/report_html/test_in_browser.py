@@ -73,7 +73,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_screen_is_shown_without_a_message_on_the_console(browser, report, view):
-    browser.open(report, view=view, **({"at": "0"} if view == "conversation" else {}))
+    browser.open(report, view=view)
     assert browser.find("h1").text
     assert browser.texts("[role=alert]") == []
     assert browser.errors() == []
@@ -84,10 +84,56 @@ def test_every_screen_is_shown_without_a_message_on_the_console(browser, report,
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_nothing_serious(browser, report, view, theme, width):
     browser.emulate(width=width, theme=theme)
-    browser.open(report, view=view, **({"at": "0"} if view == "conversation" else {}))
+    browser.open(report, view=view)
     assert browser.find("html").get_attribute("data-theme") == theme
     assert browser.accessibility_faults() == []
     assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path):
+    """Three versions over five nights; the settings changed at the fourth, and the last one has no value."""
+    latency = {"criterion": "turn_latency", "outcome": None, "threshold": None}
+    for day, versions in ((1, ["v1"]), (2, ["v1"]), (3, ["v1", "v2"]), (5, ["v2"]), (9, ["v3"])):
+        rows = [
+            conversation(f"{v}-{i}", "PASS" if i else "FAIL", app_version=v)
+            for v in versions
+            for i in range(4)
+        ]
+        made = [one for row in rows for one in (*scores(row), score(row, 0, 1.5 + day, **latency))]
+        threshold = 1.0 if day < 5 else 0.5
+        write_run(
+            tmp_path / f"2026-11-{day:02}",
+            [row | {"verdict": None} for row in rows] if day == 9 else rows,
+            own_scores=made if day < 9 else [],
+            run_id=f"night-{day}",
+            date=f"2026-11-{day:02}",
+            criteria={"tool_trajectory_avg_score": {"threshold": threshold}},
+        )
+    assert main(["report", str(tmp_path)]) == 0
+    browser.emulate(width=390)
+    browser.open(tmp_path / "report.html", view="trend")
+    assert browser.errors() == [] and browser.accessibility_faults() == []
+    assert browser.run("return document.documentElement.scrollWidth") <= 390
+    titles = browser.texts("main h2")
+    assert titles[0] == "verdict, share that passes, by conversation"
+    assert "turn_latency, mean, by turn" in titles
+    assert browser.texts("main section:first-of-type .key li") == ["v1", "v2", "95 % interval", "× no value"]
+    assert len(browser.run("return document.querySelectorAll('main section:first-of-type polyline')")) == 2
+    assert browser.texts("main section:first-of-type .hint") == [
+        "▲ 2026-11-03: first run of v2.",
+        "┆ 2026-11-05: the scoring settings changed; figures before and after are not of one measure.",
+    ]
+    browser.run("document.querySelector('main details').open = true")
+    cells = [row.split() for row in browser.texts("main section:first-of-type tbody tr")]
+    assert cells[0][:3] == ["2026-11-09", "v3", "night-9"] and "none of 4 scores has a value" in " ".join(
+        cells[0]
+    )
+    assert cells[1][:4] == ["2026-11-05", "v2", "night-5", "75%"] and cells[-1][:2] == ["2026-11-01", "v1"]
+
+
+def test_a_report_of_one_run_has_no_trend(browser, report):
+    browser.open(report)
+    assert "Trend" not in browser.texts("#views a")
 
 
 def test_axe_sees_a_fault(browser, report):
@@ -103,10 +149,10 @@ def test_the_first_screen_holds_verdicts_and_coverage(browser, report):
     coverage = browser.find(".coverage")
     assert coverage.rect["y"] + coverage.rect["height"] <= 720
     assert coverage.text.startswith("run-1: 60 records = 60 read + 0 rejected.")
-    assert browser.texts("table.criteria tbody th")[0] == "verdict"
+    assert browser.texts("table.criteria tbody th a")[0] == "verdict"
     counts = ["0 regressed", "9 fixed", "1 still failing", "1 no verdict", "0 rejected"]
     assert browser.texts(".counts li") == counts
-    assert [row.split(" turn 1")[0] for row in browser.texts(".rows tbody tr")] == [
+    assert [row.split(" turn 2")[0] for row in browser.texts(".rows tbody tr")] == [
         "v2 ✕ failv1 ✕ fail",
         "v2 ? no verdictv1 ? no verdict",
     ], "what the candidate fails, and not the nine that the baseline alone fails"
@@ -118,7 +164,7 @@ def test_what_is_not_decided_is_neither_green_nor_nought(browser, report):
     badges = browser.texts(".virtual tbody tr:not(.space) td:first-child .badge")
     assert sorted(set(badges)) == ["v1 ? no verdict", "v2 ? no verdict"]
     assert browser.texts(".virtual .badge.pass") == []
-    browser.click("turn 1: missing book_slot")
+    browser.click("turn 2: missing book_slot")
     browser.wait(lambda: browser.texts(".chat"))
     whole = browser.texts("section .score")[0]
     assert "? no score" in whole and "the judge gave no answer" in whole and "0.00" not in whole
@@ -195,9 +241,9 @@ def test_search_and_the_state_in_the_address(browser, report):
 
 
 def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
-    browser.open(report, view="nothing", at="999", unknown="1", __proto__="x", version="77", change="x")
+    browser.open(report, view="nothing", id="999", unknown="1", __proto__="x", version="77", change="x")
     assert browser.find("h1").text.startswith("v2 is better than v1: ")
-    browser.open(report, view="conversation", at="999")
+    browser.open(report, view="conversation", id="999")
     assert "no such conversation" in browser.find("main").text
     assert browser.errors() == []
 
@@ -205,11 +251,11 @@ def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
 def test_keys(browser, report):
     browser.open(report, view="conversations")
     browser.press("j", "j")
-    browser.wait(lambda: "at=1" in browser.state)
+    browser.wait(lambda: "id=c0-v2&of=v2" in browser.state)
     browser.press("k")
-    browser.wait(lambda: "at=0" in browser.state)
+    browser.wait(lambda: "id=c0-v1&of=v1" in browser.state)
     browser.press("f")
-    browser.wait(lambda: "at=1" in browser.state)
+    browser.wait(lambda: "id=c0-v2&of=v2" in browser.state)
     browser.find("body").send_keys(Keys.ENTER)
     browser.wait(lambda: browser.texts(".chat"))
     first = browser.find("h1").text
@@ -235,7 +281,7 @@ def test_from_a_criterion_to_the_turn_that_failed(browser, report):
     browser.wait(lambda: shown(browser).startswith("11 of 60"))
     browser.run("document.querySelector('.virtual .why a').click()")
     browser.wait(lambda: browser.texts(".turn.worst"))
-    assert browser.find(".turn.worst h2").text.startswith("turn 1")
+    assert browser.find(".turn.worst h2").text.startswith("turn 2")
 
 
 def test_a_conversation_shows_calls_differences_and_evidence(browser, report):
@@ -251,15 +297,18 @@ def test_a_conversation_shows_calls_differences_and_evidence(browser, report):
     mark = browser.find("#turn-1 mark")
     assert mark.text == "The tyre is free." and "nobody said so" in (mark.get_attribute("title") or "")
     assert "votes: 1 yes, 4 no" in browser.find("#turn-1 .scores").text
-    browser.press("d")
-    browser.wait(lambda: browser.texts("#turn-1 .beside h3") == ["v2"])
+    assert browser.texts("#turn-1 h3") == ["v1", "v2"] and "unexpected" not in browser.find("#turn-1").text
+    assert browser.texts("#turn-1 h2 .badge") == ["✕ fails here", "differs: calls"]
+    assert "not as in v2" in made and "not in v2" in wrong
+    browser.press("d", "d")
+    browser.wait(lambda: browser.texts("#turn-1 h3") == ["expected"])
 
 
 def test_labels_are_kept_and_exported_with_how_they_were_chosen(browser, report, tmp_path):
     browser.driver.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
     )
-    browser.open(report, view="labels")
+    browser.open(report, view="labels", beside="nothing")
     browser.choose("criterion", "turn_latency")
     browser.wait(lambda: "of 0 conversations" in browser.find("main").text)
     browser.choose("scores of", "turns")
@@ -320,23 +369,26 @@ def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser, tmp_
     path = tmp_path / "run/report.html"
     found = write_report(path, [run], Compared(), inline_characters=0)
     assert found.inline_chunks == 0 and found.chunks > 2
-    browser.open(path, view="conversation", at="5")
+    browser.open(path, view="conversation", id="c5")
     browser.wait(lambda: browser.texts(".chat .bubble"))
     assert browser.errors() == []
     last = tmp_path / f"run/report_data/{found.chunks - 1:03}.js"
     last.write_text(last.read_text().replace(found.report_id, "0" * 16))
-    browser.open(path, view="conversation", at="5")
+    browser.open(path, view="conversation", id="c5")
     assert "belongs to another report" in browser.find("[role=alert]").text
     last.unlink()
-    browser.open(path, view="conversation", at="5")
+    browser.open(path, view="conversation", id="c5")
     assert "cannot be read; it must lie beside the report" in browser.find("[role=alert]").text
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_harmful_texts_run_nothing(browser, attacked, view):
-    places = range(len(ATTACKS)) if view == "conversation" else [""]
-    for place in places:
-        browser.open(attacked, view=view, at=str(place))
+    ids = [f"{name} {text}" for name, text in ATTACKS.items()] if view == "conversation" else [""]
+    for name in ids:
+        browser.open(
+            attacked, view=view, id=name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+        assert "no such conversation" not in browser.find("main").text
         browser.run(
             "document.querySelectorAll('details').forEach((d) => { d.open = true; });"
             "document.querySelectorAll('main a, mark, [tabindex]').forEach((e) => { e.focus(); "
@@ -365,7 +417,7 @@ def of_case(browser: Browser, tmp_path: Path, row: Row, *extra: Row) -> None:
     """Opens the conversation of a report of one."""
     run = write_run(tmp_path / "run", [row], extra)
     assert main(["report", str(run)]) == 0
-    browser.open(run / "report.html", view="conversation", at="0")
+    browser.open(run / "report.html", view="conversation")
     browser.wait(lambda: browser.texts("main .actions"))
 
 

@@ -20,6 +20,10 @@ TWO = {"response_match_score": 0.8, "tool_trajectory_avg_score": 1.0}
 SIZE = 14
 
 
+def sides(baseline, candidate):
+    return "--baseline", baseline, "--candidate", candidate
+
+
 def logs(version, bad=(), expected="Hello", **fields):
     return [
         {
@@ -76,9 +80,9 @@ def said(tmp_path, capsys):
     def ask(**fields):
         services.append(services[0] if services else Service(open_store(url), "tester"))
         capsys.readouterr()
-        status = main(["compare", "--store", url, "--versions", "v1", "v2", "--format", "json"])
+        status = main(["compare", "--store", url, *sides("v1", "v2"), "--format", "json"])
         done = capsys.readouterr()
-        request = {"parent": LOCAL_APP, "baseVersion": "v1", "candidateVersion": "v2", **fields}
+        request = {"parent": LOCAL_APP, "baselineVersion": "v1", "candidateVersion": "v2", **fields}
         answer = compare_app_versions(services[0], CompareAppVersionsRequest.from_value(request))
         assert CompareAppVersionsResponse.from_value(answer).to_value() == answer
         return answer, status, json.loads(done.out) if done.out else None, done.err
@@ -96,7 +100,7 @@ def numbers(own):
         "word": overall["word"],
         "sentence": own["sentence"],
         "pairCount": overall["pairs"] or None,
-        "baseValue": overall["value_a"],
+        "baselineValue": overall["value_a"],
         "candidateValue": overall["value_b"],
         "difference": overall["difference"],
         "differenceLow": low,
@@ -124,8 +128,8 @@ def check_same(verdict, document):
     assert verdict["pairedBy"] == pairing["by"]
     assert verdict.get("changedCases", []) == pairing["changed_names"]
     assert verdict.get("changedCaseCount", 0) == pairing["changed"]
-    assert verdict.get("baseOnlyCaseCount", 0) == pairing["only_a"]
-    for name, side in (("base", document["a"]), ("candidate", document["b"])):
+    assert verdict.get("baselineOnlyCaseCount", 0) == pairing["only_a"]
+    for name, side in (("baseline", document["a"]), ("candidate", document["b"])):
         counts = [verdict.get(f"{name}{what}Count", 0) for what in ("NoVerdict", "RejectedRecord")]
         assert counts == [side["no_verdict"], side["rejected"]]
     missing = {own["criterion"]: own["reason"] for own in verdict.get("notCompared", [])}
@@ -143,7 +147,7 @@ def test_changed_expectations_rejected_records_and_two_criteria(put, said):
     check_same(verdict, document)
     assert (verdict["word"], verdict["pairCount"], verdict["regressedCount"]) == ("worse", SIZE - 3, 9)
     assert (verdict["changedCaseCount"], verdict["changedCases"]) == (3, ["e0", "e1", "e2"])
-    assert verdict["candidateRejectedRecordCount"] == 1 and "baseRejectedRecordCount" not in verdict
+    assert verdict["candidateRejectedRecordCount"] == 1 and "baselineRejectedRecordCount" not in verdict
     words = {own["criterion"]: own["word"] for own in verdict["criteria"]}
     assert words == {"response_match_score": "worse", "tool_trajectory_avg_score": "inconclusive"}
 
@@ -156,7 +160,9 @@ def test_what_has_no_verdict_and_what_only_one_version_has(put, said):
     put("r2", records[:-2], {**TWO, "recorded_reward": 1.0})
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert answer["verdict"]["candidateNoVerdictCount"] == 4 and answer["verdict"]["baseOnlyCaseCount"] == 2
+    assert (
+        answer["verdict"]["candidateNoVerdictCount"] == 4 and answer["verdict"]["baselineOnlyCaseCount"] == 2
+    )
 
 
 @pytest.fixture
@@ -179,7 +185,7 @@ def fails_on(tmp_path, capsys):
 
     def compare(*names):
         capsys.readouterr()
-        options = ["--store", f"sqlite:///{tmp_path}/s.db", "--versions", *names, "--fail_on", "worse"]
+        options = ["--store", f"sqlite:///{tmp_path}/s.db", *sides(*names), "--fail_on", "worse"]
         status = main(["compare", *options])
         done = capsys.readouterr()
         return status, " ".join(done.out.split()), done.err
@@ -255,7 +261,7 @@ def test_deleted_results_are_told_and_do_not_pass(put, said, fails_on, tmp_path)
         )
     told = "4 results of run r3 were deleted since it ended"
     answer, _, document, _ = said()
-    assert told in answer["verdict"]["candidateProblems"] and "baseProblems" not in answer["verdict"]
+    assert told in answer["verdict"]["candidateProblems"] and "baselineProblems" not in answer["verdict"]
     assert told in document["b"]["problems"] and not document["a"]["problems"]
     for sides in (("v1", "v2"), ("r1", "r3")):
         status, out, errors = fails_on(*sides)

@@ -46,7 +46,7 @@ def put(service: Service) -> Any:
 
 
 def compared(service: Service, **fields: Any) -> Any:
-    request = {"parent": APP, "baseRun": "r1", "candidateRun": "r2", **fields}
+    request = {"parent": APP, "baselineRun": "r1", "candidateRun": "r2", **fields}
     answer = compare_evaluation_runs(service, CompareEvaluationRunsRequest.from_value(request))
     assert CompareEvaluationRunsResponse.from_value(answer).to_value() == answer
     return answer
@@ -56,12 +56,12 @@ def test_two_runs_of_one_version(service: Service, put: Any) -> None:
     put("r1", 0)
     put("r2", *range(1, 9))
     found = compared(service)
-    assert [found[side]["runId"] for side in ("base", "candidate")] == ["r1", "r2"]
-    assert (found["base"]["passCount"], found["candidate"]["passCount"]) == (9, 2)
+    assert [found[side]["runId"] for side in ("baseline", "candidate")] == ["r1", "r2"]
+    assert (found["baseline"]["passCount"], found["candidate"]["passCount"]) == (9, 2)
     verdict = found["verdict"]
     assert (verdict["word"], verdict["pairCount"], verdict["regressedCount"]) == ("worse", 10, 8)
     assert (found["regressedCount"], found["improvedCount"], found["unchangedCount"]) == (8, 1, 1)
-    assert compared(service, baseRun=f"{APP}/evaluationRuns/r1") == found
+    assert compared(service, baselineRun=f"{APP}/evaluationRuns/r1") == found
     changes, token = [], ""
     while True:
         page = compared(service, pageSize=4, pageToken=token)
@@ -119,14 +119,17 @@ def test_every_tool_counts_the_same_lost_records(service: Service, put: Any) -> 
     counts = [found["candidate"], listed["evaluationRuns"][1], to_read, trend]
     assert [own["rejectedRecordCount"] for own in counts] == [7] * 4
     assert found["verdict"]["candidateRejectedRecordCount"] == 7
-    assert "rejectedRecordCount" not in found["base"] and "baseRejectedRecordCount" not in found["verdict"]
+    assert (
+        "rejectedRecordCount" not in found["baseline"]
+        and "baselineRejectedRecordCount" not in found["verdict"]
+    )
 
 
 @pytest.mark.parametrize(
     ("fields", "status", "why"),
     [
-        ({"baseRun": "r2"}, "INVALID_ARGUMENT", "the same as baseRun"),
-        ({"baseRun": "v1"}, "NOT_FOUND", "evaluationRuns/v1 was not found"),
+        ({"baselineRun": "r2"}, "INVALID_ARGUMENT", "the same as baselineRun"),
+        ({"baselineRun": "v1"}, "NOT_FOUND", "evaluationRuns/v1 was not found"),
         ({"candidateRun": "r3"}, "FAILED_PRECONDITION", "run r3 has not ended"),
         ({"evaluationFilter": "tags:none"}, "NOT_FOUND", "no result"),
     ],

@@ -129,7 +129,7 @@ async def a_whole_session(tools: Tools) -> None:
     rest = await tools("list_evaluation_results", parent=name, orderBy="create_time", pageToken=token)
     found = [one["name"] for one in page["evaluationResults"] + rest["evaluationResults"]]
     assert found == [result(n)["name"] for n in range(27, -1, -1)]
-    compared = await tools("compare_app_versions", parent=APP, baseVersion="v7", candidateVersion="v8")
+    compared = await tools("compare_app_versions", parent=APP, baselineVersion="v7", candidateVersion="v8")
     assert compared["changes"][0]["change"] == "IMPROVED" and compared["candidate"]["passRate"] == 1
     failures = await tools("get_failures", parent=APP, filter="stage = match")
     assert [one["errorType"] for one in failures["failures"]] == ["UnknownCaseError"] * 3
@@ -240,11 +240,11 @@ def test_summaries_come_first_and_parts_on_request(service: Service, create: Any
         assert short.keys() == {"name", "displayName", "updateTime", "etag"}
         (some,) = (await tools("list_evaluations", parent=APP, readMask="aggregatedMetrics"))["evaluations"]
         assert some.keys() == {"aggregatedMetrics"}
-        versions = {"parent": APP, "baseVersion": "v7", "candidateVersion": "v8"}
+        versions = {"parent": APP, "baselineVersion": "v7", "candidateVersion": "v8"}
         compared = await tools("compare_app_versions", **versions)
-        assert "metricsByTurn" not in compared["base"]["metrics"]
-        by_turn = await tools("compare_app_versions", **versions, readMask="base.metrics.metricsByTurn")
-        assert by_turn.keys() == {"base"} and len(by_turn["base"]["metrics"]["metricsByTurn"]) == 2
+        assert "metricsByTurn" not in compared["baseline"]["metrics"]
+        by_turn = await tools("compare_app_versions", **versions, readMask="baseline.metrics.metricsByTurn")
+        assert by_turn.keys() == {"baseline"} and len(by_turn["baseline"]["metrics"]["metricsByTurn"]) == 2
         assert await tools.refused("get_evaluation", name=parent, readMask="x") == (
             "INVALID_ARGUMENT",
             "readMask",

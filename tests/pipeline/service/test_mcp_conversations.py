@@ -91,8 +91,8 @@ def test_the_worst_come_first_and_three_of_a_kind(store: Any) -> None:
     rows = every["conversations"]
     assert [row["conversationId"] for row in rows] == ["c-6", "c-0", "c-1", "c-2"]
     assert [row["problemTypeSize"] for row in rows] == [1, 6, 6, 6]
-    assert rows[0]["why"] == "turn 0: destructive and not expected: delete_user(id: 7)"
-    assert rows[1]["why"] == "turn 0: missing book(n: 0)" and rows[1]["severityReason"] == "missing_writes"
+    assert rows[0]["why"] == "turn 1: destructive and not expected: delete_user(id: 7)"
+    assert rows[1]["why"] == "turn 1: missing book(n: 0)" and rows[1]["severityReason"] == "missing_writes"
     assert (every["conversationCount"], every["failCount"]) == (9, 7) and "noVerdictCount" not in every
     assert every["evaluationRun"] == f"{APP}/evaluationRuns/nightly"
     assert "conversations" not in new and new["conversationCount"] == 1

@@ -282,7 +282,7 @@ def test_no_text_breaks_a_query(service: Any, value: str, other: str) -> None:
 
 
 def compare(service: Any, app: str, **fields: Any) -> Any:
-    wanted = {"parent": app, "baseVersion": "v7", "candidateVersion": "v8", **fields}
+    wanted = {"parent": app, "baselineVersion": "v7", "candidateVersion": "v8", **fields}
     compared = compare_app_versions(service, CompareAppVersionsRequest.from_value(wanted))
     assert CompareAppVersionsResponse.from_value(compared).to_value() == compared
     return compared
@@ -319,7 +319,7 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
         "evaluation": "",
         "displayName": "Case worse",
         "change": "REGRESSED",
-        "basePassCount": 2,
+        "baselinePassCount": 2,
         "candidatePassCount": 1,
         "candidateFailCount": 1,
     }
@@ -328,10 +328,10 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
         "regressedCount": 2,
         "improvedCount": 1,
         "unchangedCount": 1,
-        "onlyBaseCount": 1,
+        "onlyBaselineCount": 1,
         "onlyCandidateCount": 2,
     }
-    base = found["base"]
+    base = found["baseline"]
     assert (base["passCount"], base["failCount"], base["noVerdictCount"], base["evaluationCount"]) == (
         6,
         2,
@@ -341,7 +341,7 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
     assert base["passRate"] == 0.75 and base["passRateLow"] < 0.75 < base["passRateHigh"]
     assert base["metrics"]["passCount"] == 6
     tagged = compare(service, app, evaluationFilter="tags:quick")
-    assert tagged["base"]["passCount"] == 1 and len(tagged["changes"]) == 1
+    assert tagged["baseline"]["passCount"] == 1 and len(tagged["changes"]) == 1
     pages, token = [], ""
     for _ in range(3):
         page = compare(service, app, pageSize=1, pageToken=token)
@@ -356,8 +356,11 @@ def test_wrong_comparisons(service: Any, app: str, put_result: Any) -> None:
     put_result(1)
     with pytest.raises(ServiceError, match="versions with results: v7"):
         compare(service, app)
-    assert refusal(lambda: compare(service, app, baseVersion="")) == ("INVALID_ARGUMENT", "baseVersion")
-    same = refusal(lambda: compare(service, app, baseVersion="v7", candidateVersion="v7"))
+    assert refusal(lambda: compare(service, app, baselineVersion="")) == (
+        "INVALID_ARGUMENT",
+        "baselineVersion",
+    )
+    same = refusal(lambda: compare(service, app, baselineVersion="v7", candidateVersion="v7"))
     assert same == ("INVALID_ARGUMENT", "candidateVersion")
     assert refusal(lambda: compare(service, "app")) == ("INVALID_ARGUMENT", "parent")
     wrong = {"evaluationFilter": "x=1"}

@@ -70,11 +70,7 @@ def test_who_holds_the_limits(parsed, arguments, shares, workers):
     ],
 )
 @pytest.mark.parametrize(
-    ("limit", "instead"),
-    [
-        ("max_cost", "--judge_cache postg"),
-        ("requests_per_minute", "leave it out"),
-    ],
+    ("limit", "instead"), [("max_cost", "--judge_cache postg"), ("requests_per_minute", "leave it out")]
 )
 def test_an_unknown_number_of_workers_is_refused(parsed, arguments, limit, instead):
     with pytest.raises(ConfigError, match=f"unknown number of workers.*{instead}") as caught:

@@ -230,9 +230,9 @@ def test_metrics_that_are_read_back_are_those_of_the_run(
     versions = done.document("aggregated_metrics.json")["metricsByAppVersion"]
     ids = [version["appVersionId"] for version in versions]
     service, app = Service(store, "tester"), next(iter(stored(store, RESULTS))).partition("/evaluations/")[0]
-    request = {"parent": app, "baseVersion": ids[0], "candidateVersion": ids[1]}
+    request = {"parent": app, "baselineVersion": ids[0], "candidateVersion": ids[1]}
     compared = compare_app_versions(service, CompareAppVersionsRequest.from_value(request))
-    assert [compared["base"]["metrics"], compared["candidate"]["metrics"]] == versions
+    assert [compared["baseline"]["metrics"], compared["candidate"]["metrics"]] == versions
     assert any("semanticSimilarityMetrics" in version for version in versions)
     name = compared["changes"][0]["evaluation"]
     read = get_evaluation(service, name)
@@ -241,7 +241,7 @@ def test_metrics_that_are_read_back_are_those_of_the_run(
         v["appVersionId"]: v.get("passCount", 0) for v in read["aggregatedMetrics"]["metricsByAppVersion"]
     }
     change = compared["changes"][0]
-    assert counts == {ids[0]: change.get("basePassCount", 0), ids[1]: change.get("candidatePassCount", 0)}
+    assert counts == {ids[0]: change.get("baselinePassCount", 0), ids[1]: change.get("candidatePassCount", 0)}
 
 
 def copies(sample: Path, directory: Path, count: int) -> Path:

@@ -110,8 +110,7 @@ def receiving(stream: Any, tmp_path: Path) -> Callable[..., tuple[Any, str]]:
     """Returns a function that starts the stream, and returns it with the address that it names."""
     config = tmp_path / "config.json"
     criteria = {"turn_latency": {}, "tool_call_latency": {}}
-    traces = {"app_version_attribute": "vcs.ref.head.revision"}
-    config.write_text(json.dumps({"criteria": criteria, "traces": traces}))
+    config.write_text(json.dumps({"criteria": criteria, "app_version_from": ["vcs.ref.head.revision"]}))
 
     def start(*arguments: str, **environment: str) -> tuple[Any, str]:
         given = ["--input", "otlp://127.0.0.1:0", "--config", config, *arguments]

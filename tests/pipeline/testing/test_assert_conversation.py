@@ -55,7 +55,7 @@ def test_a_failure_names_criterion_value_threshold_and_why():
         "  tool_trajectory_avg_score: 0, threshold at least 1",
     ]
     assert "Missing: track(order: 8). Not expected: track(order: 7)." in lines[2]
-    assert lines[3] == "  calls of turn 0: made == expected"
+    assert lines[3] == "  calls of turn 1: made == expected"
     assert "    At index 1 diff: track(order=7) != track(order=8)" in lines
 
 
@@ -112,7 +112,7 @@ def test_the_rules_of_a_case_decide_beside_the_criteria():
     assert ": no verdict\n" in message(log(track(8)), golden, config=config)
     text = message(log(track(7)), golden, config=config)
     assert text.startswith("conversation c1, eval case projects/") and ": FAIL\n" in text
-    assert "turn 0: Not met: tool_call track(order: 8.0)" in text and "track(order=7) != track(" in text
+    assert "turn 1: Not met: tool_call track(order: 8.0)" in text and "track(order=7) != track(" in text
     assert "Answer not expected: “Soon”." in message(log(track(8)), golden, {"turn_latency": 2.0})
     # A threshold that is missed fails although the case's own rules do not know it.
     assert "turn_latency: 5 s, threshold at most 2 s" in message(slow, golden, config=config)
@@ -124,7 +124,7 @@ def test_no_verdict_fails_with_its_reason():
     assert text.startswith(
         "conversation c1, eval case order: no verdict\n  final_response_match_v2: no score,"
     )
-    assert text.endswith("turn 0: no score, threshold at least 0.5: no judge configured")
+    assert text.endswith("turn 1: no score, threshold at least 0.5: no judge configured")
     assert text.count("no judge") == 1
     assert "no criterion with a threshold applies" in message(log())
     assert "no criterion with a threshold applies" in message(log(), criteria={"turn_latency": {}})
@@ -160,7 +160,7 @@ def test_a_criterion_that_raises_is_never_let_off():
     criteria = {**CALLS, "broken": 1.0}
     for allowed in ([], ["broken"], ["broken", "verdict"]):
         text = message(log(track(8)), case(track(8)), criteria, allow_no_score=allowed)
-        assert "broken raised ValueError at turn 0: no such key" in text
+        assert "broken raised ValueError at turn 1: no such key" in text
 
 
 def test_what_cannot_be_read_is_an_error():

@@ -27,11 +27,7 @@ def problems_found(value):
             {"citations": [{"startIndex": "-1", "endIndex": "3"}]},
             "Answer.citations[0].startIndex: 'x' is not an integer",
         ),
-        (
-            {"citations": [{"endIndex": "9" * 5000}]},
-            {"citations": [{"endIndex": "-1"}]},
-            "is not an integer",
-        ),
+        ({"citations": [{"endIndex": "9" * 5000}]}, {"citations": [{"endIndex": "-1"}]}, "is not an integer"),
         (
             {"references": ["a", {"chunkInfo": {"content": "c"}}]},
             {"references": [{}, {"chunkInfo": {"content": "c"}}]},

@@ -232,9 +232,7 @@ SCENARIOS = st.fixed_dictionaries(
 
 
 INPUTS = st.one_of(
-    st.just({}),
-    st.fixed_dictionaries({"golden": GOLDENS}),
-    st.fixed_dictionaries({"scenario": SCENARIOS}),
+    st.just({}), st.fixed_dictionaries({"golden": GOLDENS}), st.fixed_dictionaries({"scenario": SCENARIOS})
 )
 
 

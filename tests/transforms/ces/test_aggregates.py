@@ -101,10 +101,7 @@ TOTALS = [
     (
         [call("PASS", tool="b"), call("PASS", tool="a")],
         "toolMetrics",
-        [
-            {"tool": "a", "passCount": 1},
-            {"tool": "b", "passCount": 1},
-        ],
+        [{"tool": "a", "passCount": 1}, {"tool": "b", "passCount": 1}],
     ),
     (
         [call("PASS", toolsetTool={"toolset": "s", "toolId": "t"})],

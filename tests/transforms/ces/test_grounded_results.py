@@ -56,7 +56,7 @@ def test_a_failed_answer_fails_its_conversation(after, result_of):
     result, verdict, scored = result_of(in_state("FAILED"), *after)
     assert (result["executionState"], result["evaluationStatus"]) == ("COMPLETED", "FAIL")
     assert result["errorInfo"]["errorType"] == "RUNTIME_FAILURE"
-    assert "turn 0: the state of its answer is FAILED" in result["errorInfo"]["errorMessage"]
+    assert "turn 1: the state of its answer is FAILED" in result["errorInfo"]["errorMessage"]
     assert verdict.status == "FAIL" and all(t for entry in scored.scores for t, _ in entry.turns)
     assert {turn for (turn, _, _), *_ in result_parts(result)} == ({1} if after == (GOOD,) else set())
 
@@ -66,7 +66,7 @@ def test_an_unfinished_answer_is_not_evaluable_yet(state, result_of):
     result, verdict, scored = result_of(GOOD, in_state(state))
     assert result["executionState"] == "RUNNING"
     assert not {"evaluationStatus", "scenarioResult", "errorInfo"} & result.keys()
-    assert verdict == Verdict(None, (f"turn 1: the state of its answer is {state}",))
+    assert verdict == Verdict(None, (f"turn 2: the state of its answer is {state}",))
     assert [(e.criterion.name, [turn for turn, _ in e.turns]) for e in scored.scores] == [
         ("grounding_score", [0]),
         ("turn_latency", []),

@@ -399,7 +399,7 @@ def test_a_golden_that_only_a_hallucination_fails_names_the_sentence(behaviour, 
     (turn,) = found.results[0]["result"]["goldenResult"]["turnReplayResults"]
     assert turn["expectationOutcome"][0]["observedToolCall"]["displayName"] == "Price"
     told = "hallucination: “It costs 20 euros.” is not justified: No evidence holds “20”."
-    wanted = {"errorMessage": f"Turn 0: {told}"} if status == "FAIL" else None
+    wanted = {"errorMessage": f"Turn 1: {told}"} if status == "FAIL" else None
     assert turn.get("errorInfo") == wanted
     (row,) = found.conversations
-    assert row["why"] == (f"turn 0: {told}" if wanted else None)
+    assert row["why"] == (f"turn 1: {told}" if wanted else None)

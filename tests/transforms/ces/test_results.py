@@ -191,7 +191,7 @@ def test_a_golden_that_was_missed():
     assert "errorInfo" not in result
     turn = result["goldenResult"]["turnReplayResults"][2]
     said = turn["errorInfo"].pop("errorMessage")
-    assert said.startswith("Turn 2: Not met: tool_call rebook(bags: 1.0, ")
+    assert said.startswith("Turn 3: Not met: tool_call rebook(bags: 1.0, ")
     assert said.endswith("Not expected: get_weather(city: T).")
     assert turn["errorInfo"] == {}
     missed, *_, extra = turn["expectationOutcome"]
@@ -439,37 +439,37 @@ def test_a_turn_with_a_strange_clock_still_has_its_rows(timestamp, wanted):
         (
             Expectation("agent_response", text="Booked."),
             Turn(user="Hi"),
-            "Turn 0: Not met: “Booked.” was not said, the agent said nothing.",
+            "Turn 1: Not met: “Booked.” was not said, the agent said nothing.",
         ),
         (
             Expectation("agent_response", text="Booked.", comparison="EQUALS"),
             Turn(user="Hi", agent="No."),
-            "Turn 0: Not met: “Booked.” was not said, said instead: “No.”.",
+            "Turn 1: Not met: “Booked.” was not said, said instead: “No.”.",
         ),
         (
             Expectation("agent_transfer", target_agent="desk"),
             Turn(user="Hi", agent="No."),
-            "Turn 0: Not met: agent_transfer desk. Answer not expected: “No.”.",
+            "Turn 1: Not met: agent_transfer desk. Answer not expected: “No.”.",
         ),
         (
             Expectation("no_tool_calls"),
             Turn(user="Hi", tool_calls=[ToolCall(name="pay", args={})]),
-            "Turn 0: Not met: a tool was called where none was to be. Not expected: pay().",
+            "Turn 1: Not met: a tool was called where none was to be. Not expected: pay().",
         ),
         (
             Expectation("tool_call", tool_call=ToolCall(name="pay", args={"x": 1})),
             Turn(user="Hi", agent="No."),
-            "Turn 0: Not met: tool_call pay(x: 1). Answer not expected: “No.”.",
+            "Turn 1: Not met: tool_call pay(x: 1). Answer not expected: “No.”.",
         ),
         (
             Expectation("agent_response", text="Hi", comparison="EQUALS"),
             Turn(user="Hi", agent="Hi", tool_calls=[ToolCall(name="pay", args={"x": 1})]),
-            "Turn 0: Not expected: pay(x: 1).",
+            "Turn 1: Not expected: pay(x: 1).",
         ),
         (
             Expectation("tool_call", tool_call=ToolCall(name="pay", args={})),
             Turn(user="Hi", agent="Done.", tool_calls=[ToolCall(name="pay", args={})]),
-            "Turn 0: Answer not expected: “Done.”.",
+            "Turn 1: Answer not expected: “Done.”.",
         ),
     ],
 )

@@ -57,11 +57,7 @@ GATES = [
 
 @pytest.mark.parametrize(("fields", "of_case", "of_turn", "dialect", "wanted"), GATES)
 def test_the_gate_of_similarity(fields, of_case, of_turn, dialect, wanted, judged, matched, scripted):
-    case = golden(
-        says("hello"),
-        thresholds=TurnThresholds(semantic_similarity=of_turn),
-        dialect=dialect,
-    )
+    case = golden(says("hello"), thresholds=TurnThresholds(semantic_similarity=of_turn), dialect=dialect)
     case.thresholds = CaseThresholds(semantic_similarity=of_case)
     found = judged(
         SemanticSimilarity(**fields), matched(case, Turn(user="q", agent="x")), scripted([alike(3)])

@@ -61,12 +61,7 @@ def test_what_was_said_by_the_way_counts(scored):
 def test_the_row_tells_what_was_wanted_and_what_was_said(scored):
     overall = scored(wants("23553", "Bye"), "Hello! The total is $23,554. Bye.").overall
     assert overall.details["checks"] == [
-        {
-            "kind": "agent_response",
-            "outcome": "FAIL",
-            "wanted": "23553",
-            "observed": "The total is $23,554.",
-        },
+        {"kind": "agent_response", "outcome": "FAIL", "wanted": "23553", "observed": "The total is $23,554."},
         {"kind": "agent_response", "outcome": "PASS", "wanted": "Bye"},
     ]
     assert overall.explanation == (

@@ -212,11 +212,7 @@ def test_the_sample():
     [
         ([Citation(0, 7, ["0"])], 1.0, [[]]),
         ([Citation(0, 7, ["0"]), Citation(0, 7, ["0"])], 1.0, [[], []]),
-        (
-            [Citation(0, 7, ["0"]), *[Citation(0, 7, ["x"])] * 4],
-            0.2,
-            [[], *[["UnknownReference"]] * 4],
-        ),
+        ([Citation(0, 7, ["0"]), *[Citation(0, 7, ["x"])] * 4], 0.2, [[], *[["UnknownReference"]] * 4]),
         ([Citation(0, 7, ["0"]), Citation(0, 99, ["0"])], 0.5, [[], ["OffsetOutsideText"]]),
         ([Citation(4, 7, ["0"])], 0.0, [["OffsetInsideCharacter"]]),
         ([Citation(7, 0, ["0"])], 0.0, [["EmptyRange"]]),
@@ -534,7 +530,7 @@ def test_mistakes_in_the_config(criteria, said):
     ("config", "said"),
     [
         ({"discovery_engine": {"tool_name": ""}}, "discovery_engine.tool_name: "),
-        ({"discovery_engine": {"app_version_feld": "x"}}, "did you mean app_version_field"),
+        ({"app_version_form": ["x"]}, "did you mean app_version_from"),
         ({"slices": "skipped"}, "slices: "),
         ({"slices": [1]}, "slices.0: "),
     ],

@@ -11,13 +11,7 @@ from turnwise.transforms.criteria.ces_turns import Hallucination
 from turnwise.transforms.criteria.figures import TurnLatency
 from turnwise.transforms.criteria.hallucinations import Hallucinations
 
-LABELS = {
-    "s": "supported",
-    "u": "unsupported",
-    "c": "contradictory",
-    "d": "disputed",
-    "n": "not_applicable",
-}
+LABELS = {"s": "supported", "u": "unsupported", "c": "contradictory", "d": "disputed", "n": "not_applicable"}
 
 
 def reply(letters):

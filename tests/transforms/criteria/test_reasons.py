@@ -91,7 +91,7 @@ def test_a_trajectory_names_the_calls_with_their_arguments(kind, expected, actua
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=expected)])
     found = entry(scored_by(criteria, case, Turn(user="q", tool_calls=actual)))
     assert [score.explanation for _, score in found.turns] == [wanted]
-    assert found.overall.explanation == f"1 of 1 fail. Turn 0: {wanted}"
+    assert found.overall.explanation == f"1 of 1 fail. Turn 1: {wanted}"
 
 
 def test_what_was_expected_when():
@@ -106,7 +106,7 @@ def test_what_was_expected_when():
     assert (overall.value, overall.outcome) == (1.0, "FAIL")
     assert overall.explanation == (
         "As a whole: 1 expected change made, and no other. By turns: 2 of 2 fail. pay(amount: 5) is expected "
-        "in turn 0 and made in turn 1. Turn 0: 0 of 1 expected change made. Missing: pay(amount: 5)."
+        "in turn 1 and made in turn 2. Turn 1: 0 of 1 expected change made. Missing: pay(amount: 5)."
     )
 
 
@@ -150,7 +150,7 @@ def test_a_criterion_that_explains_the_whole_itself_is_left_at_that(matched):
     (found,) = score_conversation(matched(None, Turn(user="q", agent="a")), [Summing()]).scores
     assert found.overall.explanation == "Its own words."
     (plain,) = score_conversation(matched(None, Turn(user="q", agent="a")), [Stubborn()]).scores
-    assert "Turn 0" in plain.overall.explanation
+    assert "Turn 1" in plain.overall.explanation
 
 
 def test_reasons_are_bounded():
@@ -194,8 +194,8 @@ def two_turns():
     )
 
 
-MISSING = "Turn 1 is missing. Expected: user “and a meal”, agent “a vegan meal”, calls add_meal(kind: vegan)."
-EXTRA = "Turn 2 was not expected. It holds: user “one more thing”, agent “yes?”, calls pay(amount: 7)."
+MISSING = "Turn 2 is missing. Expected: user “and a meal”, agent “a vegan meal”, calls add_meal(kind: vegan)."
+EXTRA = "Turn 3 was not expected. It holds: user “one more thing”, agent “yes?”, calls pay(amount: 7)."
 BOOKED = Turn(user="book a seat", agent="booked", tool_calls=[PAY5])
 FED = Turn(user="and a meal", agent="a vegan meal", tool_calls=[MEAL])
 MORE = Turn(user="one more thing", agent="yes?", tool_calls=[PAY7])
@@ -208,7 +208,7 @@ def test_a_missing_turn_is_named_with_what_was_expected_of_it(name):
     found = entry(scored_by({name: 1.0}, two_turns(), BOOKED))
     (wrong,) = [score for _, score in found.turns if score.outcome == "FAIL"]
     assert wrong.explanation.startswith(MISSING)
-    assert MISSING in found.overall.explanation and "Turn 1: Turn 1" not in found.overall.explanation
+    assert MISSING in found.overall.explanation and "Turn 2: Turn 2" not in found.overall.explanation
 
 
 def test_missing_and_extra_turns_stand_in_the_result():
@@ -229,7 +229,7 @@ def test_a_missing_turn_of_a_ces_case_is_named_too():
     result = result_of(scored)
     assert result["evaluationStatus"] == "FAIL"
     *_, last = result["goldenResult"]["turnReplayResults"]
-    assert last["errorInfo"]["errorMessage"] == "Turn 1 is missing. Expected: user “bye”."
+    assert last["errorInfo"]["errorMessage"] == "Turn 2 is missing. Expected: user “bye”."
     assert "evaluationExpectationResults" not in result["goldenResult"]
 
 
@@ -243,12 +243,12 @@ def test_the_result_of_a_failed_case_says_which_gates_failed_and_why(dialect):
         {
             "prompt": "tool_trajectory_avg_score: at least 1",
             "outcome": "FAIL",
-            "explanation": "1 of 1 fail. Turn 0: Missing: pay(amount: 5). Not expected: pay(amount: 7).",
+            "explanation": "1 of 1 fail. Turn 1: Missing: pay(amount: 5). Not expected: pay(amount: 7).",
         },
         {
             "prompt": "turn_latency: at most 2",
             "outcome": "FAIL",
-            "explanation": "1 of 1 fail. Turn 0: 2.5 s is above the threshold 2 s.",
+            "explanation": "1 of 1 fail. Turn 1: 2.5 s is above the threshold 2 s.",
         },
     ]
 
@@ -256,7 +256,7 @@ def test_the_result_of_a_failed_case_says_which_gates_failed_and_why(dialect):
 def test_a_conversation_without_a_case_says_why_as_well():
     result = result_of(scored_by({"turn_latency": 1}, None, Turn(user="q", agent="hi", latency_ms=1500)))
     (gate,) = result["scenarioResult"]["evaluationExpectationResults"]
-    assert gate["explanation"] == "1 of 1 fail. Turn 0: 1.5 s is above the threshold 1 s."
+    assert gate["explanation"] == "1 of 1 fail. Turn 1: 1.5 s is above the threshold 1 s."
 
 
 def test_of_several_scores_of_a_turn_the_one_that_fails_is_named():
@@ -264,7 +264,7 @@ def test_of_several_scores_of_a_turn_the_one_that_fails_is_named():
         eval_id="e", turns=[ExpectedTurn(tool_calls=[], response="a b"), ExpectedTurn(response="c")]
     )
     found = entry(scored_by(WORDS, case, Turn(user="q", agent="a b"), Turn(user="q", agent="d")))
-    assert found.overall.explanation.startswith("1 of 2 fail. Turn 1: 0 is below the threshold 0.8.")
+    assert found.overall.explanation.startswith("1 of 2 fail. Turn 2: 0 is below the threshold 0.8.")
 
 
 def no_to_all(question):
@@ -278,7 +278,7 @@ def test_judged_failures_give_the_judges_reason():
     criteria = {"rubric_based_final_response_quality_v1": 0.5}
     found = entry(scored_by(criteria, case, Turn(user="q", agent="hi"), answer=no_to_all))
     assert found.overall.outcome == "FAIL"
-    assert found.overall.explanation == "1 of 1 fail. Turn 0: It is not."
+    assert found.overall.explanation == "1 of 1 fail. Turn 1: It is not."
 
 
 def test_several_runs_of_a_case_have_names_that_tell_them_apart():
@@ -346,7 +346,7 @@ def test_an_extra_call_beside_a_missing_one_is_named_by_every_criterion(
     assert changes["value"] == pytest.approx(effects)
     if expected:
         assert found["tool_invocation_score"]["details"]["extra"] == names(extra)
-    assert result.conversations[0]["why"] == f"turn 0: {why}"
+    assert result.conversations[0]["why"] == f"turn 1: {why}"
 
 
 @pytest.mark.parametrize("behavior", ["FAIL", "ALLOW", None])

@@ -83,11 +83,7 @@ def test_missing_and_extra_turns(adk_compat):
     found = result_of(criterion, golden, [Turn(user="second", agent="two")])
     assert [(i, s.value, s.label) for i, s in found.turns] == [(0, 0.0, MISSING_TURN), (1, 1.0, None)]
     assert (found.overall.value, found.overall.outcome) == (0.5, "FAIL")
-    recorded = [
-        Turn(user="first", agent="one"),
-        Turn(user="x", agent="y"),
-        Turn(user="second", agent="two"),
-    ]
+    recorded = [Turn(user="first", agent="one"), Turn(user="x", agent="y"), Turn(user="second", agent="two")]
     found = result_of(criterion, golden, recorded)
     assert [(i, s.value, s.label) for i, s in found.turns] == [
         (0, 1.0, None),

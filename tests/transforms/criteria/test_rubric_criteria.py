@@ -115,8 +115,7 @@ def test_rubrics_of_all_turns_are_pooled(judged, matched, scripted):
 def test_each_turns_rubrics_are_held_against_that_turn(judged, matched, scripted, sections_of):
     """google-adk holds every answer against the last turn's rubrics and gives 1.0, PASS."""
     case = EvalCase(
-        eval_id="e",
-        turns=[ExpectedTurn(rubrics=[rubric("a")]), ExpectedTurn(rubrics=[rubric("b")])],
+        eval_id="e", turns=[ExpectedTurn(rubrics=[rubric("a")]), ExpectedTurn(rubrics=[rubric("b")])]
     )
     turns = [Turn(user="a", agent="x"), Turn(user="b", agent="y")]
     ask = scripted(by_turn("N", "Y"))

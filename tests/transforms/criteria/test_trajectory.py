@@ -68,10 +68,27 @@ def test_match_types(expected, actual, wanted):
     assert found == [float(digit) for digit in wanted]
 
 
+def one_call(**args):
+    return [ToolCall(name="book", args=args)]
+
+
+NAMED, GIVEN = [ToolCall("f"), ToolCall("g", {})], [ToolCall("f", {}), ToolCall("g", {})]
+IGNORING = one_call(x={"$matchType": "ignore"})
+OPTIONS = [
+    (calls("a:1 b:2"), calls("a:3 b"), {"ignore_args": True}, 1.0),
+    (calls("a:1 b:2"), calls("a:3 c"), {"ignore_args": True}, 0.0),
+    (NAMED, GIVEN, {}, 1.0),
+    (NAMED, GIVEN, {"adk_compat": True}, 0.0),
+    (NAMED, GIVEN, {"adk_compat": True, "ignore_args": True}, 1.0),
+    (IGNORING, one_call(x=1), {}, 1.0),
+    (IGNORING, one_call(x=1), {"adk_compat": True}, 0.0),
+]
+
+
 @pytest.mark.parametrize("kind", TYPES)
-def test_ignore_args_compares_names_alone(kind):
-    assert value_of(kind, calls("a:1 b:2"), calls("a:3 b"), ignore_args=True) == 1.0
-    assert value_of(kind, calls("a:1 b:2"), calls("a:3 c"), ignore_args=True) == 0.0
+@pytest.mark.parametrize(("expected", "made", "fields", "value"), OPTIONS)
+def test_names_alone_are_compared_or_as_adk_does(kind, expected, made, fields, value):
+    assert value_of(kind, expected, made, **fields) == value
 
 
 NO_ARGUMENTS = [{}, {"args": None}, {"args": {}}]
@@ -99,20 +116,6 @@ def test_no_arguments_null_and_empty_ones_are_one_thing(wanted, made, by_turn):
     of["turns"] = [{**of["turns"][0], **extra}]
     found = turnwise.evaluate({"conversation_id": "c", **of}, criteria=criteria)
     assert [row["outcome"] for row in found.scores if row["turn_index"] is None] == ["FAIL", "FAIL"]
-
-
-@pytest.mark.parametrize("match_type", TYPES)
-def test_with_adk_compat_no_arguments_and_empty_ones_differ(match_type):
-    wanted, made = [ToolCall("f"), ToolCall("g", {})], [ToolCall("f", {}), ToolCall("g", {})]
-    assert value_of(match_type, wanted, made) == 1.0
-    assert value_of(match_type, wanted, made, adk_compat=True) == 0.0
-    assert value_of(match_type, wanted, made, adk_compat=True, ignore_args=True) == 1.0
-
-
-def test_with_adk_compat_a_directive_is_a_value():
-    directive = {"x": {"$matchType": "ignore"}}
-    assert value_of("EXACT", one_call(**directive), one_call(x=1)) == 1.0
-    assert value_of("EXACT", one_call(**directive), one_call(x=1), adk_compat=True) == 0.0
 
 
 CALL_LISTS = st.lists(
@@ -152,10 +155,6 @@ def test_unknown_match_types(spelling):
         ToolTrajectory(match_type=spelling)
 
 
-def one_call(**args):
-    return [ToolCall(name="book", args=args)]
-
-
 MATCHERS = [
     ({"note": "ignore"}, {"x": 1, "note": "a"}, {"x": 1, "note": "b"}, 1.0),
     ({"note": "ignore"}, {"x": 1}, {"x": 1, "note": "b"}, 1.0),
@@ -171,12 +170,11 @@ MATCHERS = [
 @pytest.mark.parametrize("tool", ["book", "*"])
 @pytest.mark.parametrize(("matchers", "expected", "actual", "wanted"), MATCHERS)
 def test_argument_matchers(tool, matchers, expected, actual, wanted):
-    found = value_of("EXACT", one_call(**expected), one_call(**actual), argument_matchers={tool: matchers})
-    assert found == wanted
-    other = value_of(
-        "EXACT", one_call(**expected), one_call(**actual), argument_matchers={"another_tool": matchers}
-    )
-    assert other == 0.0
+    for name, value in ((tool, wanted), ("another_tool", 0.0)):
+        found = value_of(
+            "EXACT", one_call(**expected), one_call(**actual), argument_matchers={name: matchers}
+        )
+        assert found == value
 
 
 def test_a_tools_own_matcher_beats_the_one_for_all_tools():
@@ -222,50 +220,41 @@ def test_a_call_that_fits_anything_leaves_the_particular_one_its_partner():
     assert result.turns[0][1].details["matched"] == 2
 
 
-def test_actions_of_the_whole_conversation():
-    criterion = ToolTrajectory(match_type="ANY_ORDER")
-    result = result_of(criterion, [], [calls("b"), calls("c a:1")], actions=calls("a:1 b"))
-    assert result.turns == []
-    assert (result.overall.value, result.overall.outcome) == (1.0, "PASS")
-    assert result.overall.details["matched"] == 2
-    result = result_of(criterion, [], [calls("b"), calls("c")], actions=calls("a:1 b"))
-    assert (result.overall.value, result.overall.outcome) == (0.0, "FAIL")
-    assert result.overall.details["missing"] == ["a"]
+@pytest.mark.parametrize(
+    ("made", "actions", "value", "missing"),
+    [
+        (["b", "c a:1"], "a:1 b", 1.0, []),
+        (["b", "c"], "a:1 b", 0.0, ["a"]),
+        # No actions at all may be wanted of a conversation.
+        (["a"], "", 0.0, []),
+        ([""], "", 1.0, []),
+    ],
+)
+def test_actions_of_the_whole_conversation(made, actions, value, missing):
+    criterion = ToolTrajectory(match_type="ANY_ORDER" if actions else "EXACT")
+    result = result_of(criterion, [], list(map(calls, made)), actions=calls(actions))
+    overall, wanted = result.overall, len(actions.split())
+    assert (result.turns, overall.value, overall.outcome) == ([], value, "PASS" if value else "FAIL")
+    assert overall.details["matched"] == wanted - len(missing)
+    assert overall.details.get("missing", []) == missing
+    assert result_of(criterion, [], list(map(calls, made))).overall is None
 
 
-def test_no_actions_at_all_may_be_wanted_of_a_conversation():
-    assert result_of(ToolTrajectory(), [], [calls("a")], actions=[]).overall.value == 0.0
-    assert result_of(ToolTrajectory(), [], [[]], actions=[]).overall.value == 1.0
-    assert result_of(ToolTrajectory(), [], [calls("a")]).overall is None
+TURN_BY_TURN = [
+    # calls expected in each turn (None: not stated) and made, (turn, value, label), value of the whole
+    ([None, "a"], ["x", "a"], [(1, 1.0, None)], 1.0),
+    (["a", None], ["a"], [(0, 1.0, None)], 1.0),
+    (["a", "b"], ["a"], [(0, 1.0, None), (1, 0.0, MISSING_TURN)], 0.5),
+    (["a"], ["a", ""], [(0, 1.0, None), (1, 0.0, EXTRA_TURN)], 0.5),
+]
 
 
-def test_a_turn_that_states_no_calls_is_not_applicable():
-    result = result_of(ToolTrajectory(), [None, calls("a")], [calls("x"), calls("a")])
-    assert [(turn, score.value) for turn, score in result.turns] == [(1, 1.0)]
-    assert result.overall.value == 1.0
-
-
-def test_missing_turns_count_as_zero():
-    result = result_of(ToolTrajectory(), [calls("a"), calls("b")], [calls("a")])
-    assert [(turn, score.value, score.label) for turn, score in result.turns] == [
-        (0, 1.0, None),
-        (1, 0.0, MISSING_TURN),
-    ]
-    assert (result.overall.value, result.overall.outcome) == (0.5, "FAIL")
-
-
-def test_extra_turns_count_as_zero():
-    result = result_of(ToolTrajectory(), [calls("a")], [calls("a"), calls("")])
-    assert [(turn, score.value, score.label) for turn, score in result.turns] == [
-        (0, 1.0, None),
-        (1, 0.0, EXTRA_TURN),
-    ]
-    assert result.overall.outcome == "FAIL"
-
-
-def test_a_missing_turn_that_states_nothing_is_not_applicable():
-    result = result_of(ToolTrajectory(), [calls("a"), None], [calls("a")])
-    assert [turn for turn, _ in result.turns] == [0]
+@pytest.mark.parametrize(("expected", "made", "turns", "whole"), TURN_BY_TURN)
+def test_missing_and_extra_turns_count_as_zero_and_silent_ones_not_at_all(expected, made, turns, whole):
+    expected = [None if text is None else calls(text) for text in expected]
+    result = result_of(ToolTrajectory(), expected, list(map(calls, made)))
+    assert [(turn, score.value, score.label) for turn, score in result.turns] == turns
+    assert (result.overall.value, result.overall.outcome) == (whole, "PASS" if whole == 1.0 else "FAIL")
 
 
 VAGUE = {"x": {"$matchType": "semantic", "$matchValue": "one"}}

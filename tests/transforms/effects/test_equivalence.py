@@ -355,11 +355,7 @@ CASES = [
         {"seats": [1, 2], "new_seats": [4, 3]},
         ["seats with new_seats"],
     ),
-    (
-        {"itinerary": ["A", "B"], "days": [3, 4]},
-        {"itinerary": ["B", "A"], "days": [4, 3]},
-        ["itinerary"],
-    ),
+    ({"itinerary": ["A", "B"], "days": [3, 4]}, {"itinerary": ["B", "A"], "days": [4, 3]}, ["itinerary"]),
     ({"a": {"$matchType": "semantic", "$matchValue": "b"}}, {"a": "c"}, ["a"]),
 ]
 

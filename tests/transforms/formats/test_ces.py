@@ -58,7 +58,9 @@ def message(role, *chunks, **fields):
     [({"evaluation": "e1"}, "e1"), ({"evaluation": "", "eval_id": "e2"}, "e2"), ({}, None)],
 )
 def test_the_case_that_a_conversation_names(fields, wanted):
-    assert ces.conversation({"name": "c", **fields}).eval_id == wanted
+    said = {"turns": [{"messages": [{"role": "user", "chunks": [{"text": "Hi"}]}]}]}
+    (read,) = turnwise.read_conversations({"name": f"{APP}/conversations/c", **said, **fields})
+    assert read.eval_id == wanted
 
 
 def at(second):

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import turnwise
 from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.conversation import (
     Citation,
@@ -120,11 +121,12 @@ SESSION = {
 
 @pytest.mark.parametrize(
     ("field", "version"),
-    [("release", "r1"), ("session.labels.1", "b"), ("build", None), ("session.labels.9", None)],
+    [("release", "r1"), ("session.labels.1", "b"), ("build", ENGINE), ("session.labels.9", ENGINE)],
 )
 def test_or_a_field_that_the_config_names(field, version):
     record = {"answer": ANSWER, "release": "r1", "session": {"labels": ["a", "b"]}, "build": {"number": 7}}
-    assert read(record, DiscoveryEngineConfig(app_version_field=field)).app_version == version
+    (read,) = turnwise.read_conversations(record, config={"app_version_from": [field]})
+    assert read.app_version == version
 
 
 def test_the_tool_has_the_name_of_the_config():

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import turnwise
 from turnwise.schemas.conversation import Conversation, Receipt, Record, Turn
-from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.events import (
     ConversationEvent,
     add_clashes,
@@ -144,7 +144,7 @@ def test_adk_events_make_the_stored_session(name, is_flat):
     else:
         values = [{**shared, "event": event} for event in session["events"]]
     values[0] = {**values[0], "state": session["state"]}
-    assert joined(*reversed(values)) == session_conversation(session)
+    assert [joined(*reversed(values))] == turnwise.read_conversations(session)
 
 
 TIMES = st.none() | st.integers(0, 3).map(lambda seconds: T + seconds)

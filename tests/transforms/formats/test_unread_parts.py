@@ -63,7 +63,7 @@ CALLS_UNKNOWN, WORDS_UNKNOWN = {"unknown_calls": "why"}, {"unknown_words": "why"
         (golden(), CALLS_UNKNOWN, {"response_match_score": [1.0, 1.0, 1.0]}, None),
         (golden(), WORDS_UNKNOWN, {"response_match_score": ["why", 1.0, 1.0]}, None),
         (golden(), WORDS_UNKNOWN, {"tool_trajectory_avg_score": [1.0, 1.0, 1.0]}, None),
-        (EvalCase(eval_id="e", actions=[]), CALLS_UNKNOWN, {"tool_effects_v1": ["turn 0: why"]}, None),
+        (EvalCase(eval_id="e", actions=[]), CALLS_UNKNOWN, {"tool_effects_v1": ["turn 1: why"]}, None),
         (WRONG, CALLS_UNKNOWN, {"response_match_score": [1.0, 0.0, 0.5]}, "FAIL"),
     ],
 )
@@ -77,9 +77,9 @@ def test_what_rests_on_a_gap_has_no_score_and_nothing_passes(case, gaps, values,
     decided = decide(scored, RUN)
     assert decided.verdict.status == status
     if status is None:
-        assert decided.verdict.reasons[0] == "turn 0: why"
+        assert decided.verdict.reasons[0] == "turn 1: why"
         assert "evaluationStatus" not in decided.results[0]["result"]
-        assert "turn 0: why" in decided.results[0]["result"]["errorInfo"]["errorMessage"]
+        assert "turn 1: why" in decided.results[0]["result"]["errorInfo"]["errorMessage"]
 
 
 def test_a_judge_is_not_asked_about_what_the_log_does_not_show(scripted):
@@ -96,10 +96,10 @@ def test_a_judge_is_not_asked_about_what_the_log_does_not_show(scripted):
     assert all(isinstance(criterion, JudgedCriterion) for criterion in criteria)
     asyncio.run(judge_conversation(scored, criteria, judge))  # type: ignore[arg-type]
     reasons = {e.criterion.name: [score.reason for _, score in e.turns] for e in scored.scores}
-    assert reasons["hallucinations_v1"] == ["why", "turn 0: why"]
+    assert reasons["hallucinations_v1"] == ["why", "turn 1: why"]
     assert reasons["hallucination"] == ["why"]
     assert set(reasons["final_response_match_v2"]) == {"asked"}
-    assert scored.scores[1].overall.reason == "turn 0: why"  # type: ignore[union-attr]
+    assert scored.scores[1].overall.reason == "turn 1: why"  # type: ignore[union-attr]
     assert scored.failures == []
 
 

@@ -18,11 +18,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import GateConfig
-from turnwise.transforms.decisions.comparison.collect import (
-    ComparedConversation,
-    Observed,
-    ScoredId,
-)
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, ScoredId
 from turnwise.transforms.decisions.comparison.sides import columns_of
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Rejected, rejected_of, unrecorded_cases
 from turnwise.transforms.decisions.gate.rules import apply_rules

@@ -39,12 +39,7 @@ FAULTS = [
     ({"cut_body": 40}, "connection", 3, "no connection: "),
     ({"delay_ms": 6000}, "timeout", 1, "no answer within 1 s"),
     ({"status": 429, "headers": {"Retry-After": "3600"}}, "http", 1, f"{LATER} 3600 s only"),
-    (
-        {"status": 503, "headers": {"Retry-After": LATE}},
-        "http",
-        1,
-        "HTTP 503, to be tried again after 86",
-    ),
+    ({"status": 503, "headers": {"Retry-After": LATE}}, "http", 1, "HTTP 503, to be tried again after 86"),
     ({"finish": "SAFETY"}, "blocked", 1, "the answer was withheld: "),
     ({"finish": "MAX_TOKENS"}, "max_tokens", 1, "the answer was cut off"),
     ({"status": 425, "message": "too early"}, "http", 3, "HTTP 425 HTTP_425 too early"),

@@ -24,10 +24,7 @@ def parsed(judge):
 
 
 WRONG = [
-    (
-        {"backend": "grok"},
-        "judge.backend: grok: unknown judge (there are: anthropic, azure, gemini, local",
-    ),
+    ({"backend": "grok"}, "judge.backend: grok: unknown judge (there are: anthropic, azure, gemini, local"),
     ({"api_key": "AIza"}, "judge.api_key: unknown field"),
     ({"api_key_secret": "AIza"}, "judge.api_key_secret: String should match pattern"),
     ({"model": ""}, "judge.model: "),

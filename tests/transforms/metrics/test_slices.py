@@ -49,10 +49,7 @@ MIXED = case_of(
         (("team",), {"team:red": None}),
         (("language",), {"language:de": None}),
         (("vip",), {}),
-        (
-            ("tag",),
-            {"vip": None, "skipped:X": {1}, "team:red": None, "query:A": {0, 1}, "skipped:Y": {1}},
-        ),
+        (("tag",), {"vip": None, "skipped:X": {1}, "team:red": None, "query:A": {0, 1}, "skipped:Y": {1}}),
     ],
 )
 def test_slices(wanted, slices):

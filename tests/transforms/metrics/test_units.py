@@ -101,7 +101,7 @@ def test_what_claims_nothing_is_in_no_mean():
     assert first > 0.5 and second == -1.0
     rows = [row for row in result.metrics_by_app_version if row["criterion"] == "hallucination"]
     assert [(row["level"], row["count"], row["mean"]) for row in rows] == [
-        *(("turn", 1, pytest.approx(first)), ("conversation", 1, pytest.approx(first))),
+        *(("turn", 1, pytest.approx(first)), ("conversation", 1, pytest.approx(first)))
     ]
 
 

@@ -62,7 +62,7 @@ def reviewed(
         (
             [turn(["find"], ["find"]), turn([], [("book_slot", {"date": "2026-08-07"})])],
             TRAJECTORY,
-            "turn 1: missing book_slot(date: 2026-08-07)",
+            "turn 2: missing book_slot(date: 2026-08-07)",
             "expectations",
             "tool_trajectory_avg_score|missing|book_slot",
         ),
@@ -74,21 +74,21 @@ def reviewed(
                 )
             ],
             EFFECTS,
-            "turn 0: book_slot: date is 2026-07-08 instead of 2026-08-07",
+            "turn 1: book_slot: date is 2026-07-08 instead of 2026-08-07",
             "missing_writes",
             "tool_effects_v1|wrong arguments|book_slot",
         ),
         (
             [turn(["book_slot"], [])],
             EFFECTS,
-            "turn 0: not expected: book_slot()",
+            "turn 1: not expected: book_slot()",
             "missing_writes",
             "tool_effects_v1|not expected|book_slot",
         ),
         (
             [turn([("delete_user", {"id": 7})], [])],
             EFFECTS,
-            "turn 0: destructive and not expected: delete_user(id: 7)",
+            "turn 1: destructive and not expected: delete_user(id: 7)",
             "destructive",
             "tool_effects_v1|destructive|delete_user",
         ),
@@ -96,14 +96,14 @@ def reviewed(
         (
             [turn(["find", ("delete_user", {"id": 7})], ["find"])],
             {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "IN_ORDER"}},
-            "turn 0: destructive and not expected: delete_user(id: 7)",
+            "turn 1: destructive and not expected: delete_user(id: 7)",
             "destructive",
             "destructive|destructive|delete_user",
         ),
         (
             [turn(expected={"response": "Good morning to you"})],
             {"response_match_score": 0.5},
-            "turn 0: response_match_score: 0 is below the threshold 0.5. Expected: “Good morning to you”; "
+            "turn 1: response_match_score: 0 is below the threshold 0.5. Expected: “Good morning to you”; "
             "said: “Hello”.",
             "text",
             "response_match_score||",
@@ -200,7 +200,7 @@ def test_a_missing_turn_is_told_with_what_it_should_have_held() -> None:
     }
     row = reviewed([turn()], EFFECTS, case, eval_id="e")
     assert (row["worst_turn"], row["problem_type"]) == (1, "tool_effects_v1|MISSING_TURN|")
-    assert (row["why"] or "").startswith("turn 1 is missing. Expected: user “Book”, calls book().")
+    assert (row["why"] or "").startswith("turn 2 is missing. Expected: user “Book”, calls book().")
 
 
 def test_figures_are_null_where_a_turn_lacks_them() -> None:
@@ -221,7 +221,7 @@ def test_figures_are_null_where_a_turn_lacks_them() -> None:
 def test_transcripts_can_be_left_out() -> None:
     bare = RunInfo("run-1", RUN.create_time, transcripts=False)
     row = reviewed([turn([], ["find"])], TRAJECTORY, run=bare)
-    assert row["transcript"] is None and row["why"] == "turn 0: missing find()"
+    assert row["transcript"] is None and row["why"] == "turn 1: missing find()"
 
 
 class Failing(MeasuredCriterion):
@@ -237,7 +237,7 @@ class Failing(MeasuredCriterion):
 
 def test_a_line_is_short_and_one_line() -> None:
     why = reviewed([turn()], [Failing()])["why"] or ""
-    assert why.startswith("turn 0: failing_example: a long text") and len(why) <= 200 and why.endswith("…")
+    assert why.startswith("turn 1: failing_example: a long text") and len(why) <= 200 and why.endswith("…")
     assert "\n" not in why
 
 
@@ -322,7 +322,7 @@ def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
 )
 def test_arguments_that_mean_the_same_are_told_apart(made: Any, wanted: Any, why: str) -> None:
     row = reviewed([turn([("set", {"a": made})], [("set", {"a": wanted})])], TRAJECTORY)
-    assert row["why"] == f"turn 0: set: {why}"
+    assert row["why"] == f"turn 1: set: {why}"
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,7 @@ RUBRIC_BASED = [name for name in JUDGED if name.startswith("rubric_based_")]
 @pytest.mark.parametrize("name", JUDGED)
 @pytest.mark.parametrize(
     "value",
-    [
-        {"threshold": 1, "judge_model_options": OPTIONS},
-        {"threshold": 1, "judgeModelOptions": CAMEL_OPTIONS},
-    ],
+    [{"threshold": 1, "judge_model_options": OPTIONS}, {"threshold": 1, "judgeModelOptions": CAMEL_OPTIONS}],
 )
 def test_judge_options_in_both_spellings(name, value):
     options = only(name, value).judge_model_options

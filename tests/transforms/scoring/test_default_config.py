@@ -135,10 +135,7 @@ def test_a_retry_counts_against_a_golden_case_of_google_adk():
         (open_way(FIND), "FAIL"),
         (open_way(CANCEL, {"name": "delete_account", "args": {"id": 1}}), "FAIL"),
         (open_way(actions=()), "PASS"),
-        (
-            open_way(CANCEL, expected={"response": "It has been done. Anything else?"}),
-            "PASS",
-        ),
+        (open_way(CANCEL, expected={"response": "It has been done. Anything else?"}), "PASS"),
         (open_way(FIND, CANCEL, expected={"tool_calls": [CANCEL]}), "FAIL"),
     ],
     ids=["look-ups", "look-up left out", "missing", "extra", "none", "other words", "turns state calls too"],

@@ -54,7 +54,7 @@ def test_turns_that_fail_fail_the_whole(name, expected, fields):
     made = [Turn(0, "q", "a"), Turn(1, "q", "a", tool_calls=[BOOK, PAY], variables={"n": 2})]
     status, scores = evaluated(name, expected, fields, made, threshold=1.0)
     assert (status, scores.overall.value, scores.overall.outcome) == ("FAIL", 1.0, "FAIL")
-    assert "Turn 0" in scores.overall.explanation
+    assert "Turn 1" in scores.overall.explanation
     assert any(score.outcome == "FAIL" for _, score in scores.turns)
 
 

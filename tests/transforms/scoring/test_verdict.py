@@ -82,10 +82,7 @@ REASONS = [
     ([RAISED], ("response_match_score: raised an error",)),
     (
         [UNSCORED, PASSED, RAISED],
-        (
-            "response_match_score: no judge configured",
-            "response_match_score: raised an error",
-        ),
+        ("response_match_score: no judge configured", "response_match_score: raised an error"),
     ),
     ([SILENT, UNGATED], ("no criterion with a threshold applies",)),
 ]

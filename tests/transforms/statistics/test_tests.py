@@ -457,6 +457,13 @@ def test_looking_often_alarms_falsely_in_few_streams(measure, rate):
     assert found.sequential <= 5 < 30 < found.fixed, "of 100 streams without any change"
 
 
+def test_a_year_of_nights_alarms_falsely_in_few_rows_of_nights_and_a_loss_alarms():
+    found = alarmed_streams("pass_rate", 0.9, streams=60, windows=365, panes=1)
+    assert found.sequential <= 3 < 60 == found.fixed, "level 5 %, of 60 rows without any change"
+    lost = alarmed_streams("pass_rate", 0.9, streams=20, windows=365, drop=0.4, panes=1)
+    assert lost.sequential == 20
+
+
 def test_a_drop_is_found():
     lower, same = share_evidence(140, 200, 180, 200), share_evidence(180, 200, 180, 200)
     assert always_valid_p(lower, 10) < 0.01 and always_valid_p(same, 1) == 1.0

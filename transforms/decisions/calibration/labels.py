@@ -7,6 +7,7 @@ from typing import NamedTuple, get_args
 from msgspec import Struct, field
 
 from turnwise.schemas.calibration import HumanLabel, LabelDraw, LabelProblem, LabelProblemKind, MeasuredLevel
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.rows import ScoreRow
 
 # Scores of a run as they meet labels.
@@ -43,7 +44,7 @@ class JudgedScore(Struct, frozen=True, eq=False):
     @property
     def name(self) -> str:
         """How texts name it."""
-        turn = "" if self.turn_index is None else f" turn {self.turn_index}"
+        turn = "" if self.turn_index is None else f" {turn_name(self.turn_index)}"
         return f"{self.conversation_id}{turn} {self.key.criterion}"
 
 
@@ -101,7 +102,7 @@ class LabelLine(NamedTuple):
     @property
     def name(self) -> str:
         """How texts name it."""
-        turn = "" if self.label.turn_index is None else f" turn {self.label.turn_index}"
+        turn = "" if self.label.turn_index is None else f" {turn_name(self.label.turn_index)}"
         return f"{self.label.conversation_id}{turn} {self.label.criterion} ({self.place})"
 
 

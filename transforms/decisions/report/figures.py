@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from hashlib import sha256
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -24,11 +25,13 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
+from turnwise.transforms.decisions.comparison.words import scoring_settings
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
     Entry,
     VersionKey,
+    exact_json,
     tools_of,
 )
 from turnwise.transforms.decisions.run import Run, unnamed_case
@@ -164,6 +167,8 @@ def report_run(
     return ReportRun(
         run_id=document.run_id,
         directory=run.directory,
+        date=document.date,
+        settings=sha256(exact_json(scoring_settings(document)).encode()).hexdigest()[:16],
         create_time=document.create_time,
         exit_status=document.exit_status,
         problems=document.problems,
@@ -526,7 +531,13 @@ def _row(
     ]
     low, high = scale or (None, None)
     level = "conversation" if is_whole else "turn"
-    return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures)
+    return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures, _about(name))
+
+
+def _about(name: str) -> str:
+    """Returns the first sentence of a criterion's description."""
+    kind = CRITERIA.get(name)
+    return " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
 
 
 def _scale(name: str) -> tuple[float, float] | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
-from turnwise.transforms.formats.endings import as_text
+from turnwise.transforms.formats.endings import as_text, length
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
@@ -25,6 +25,7 @@ from turnwise.transforms.formats.messages.streams import as_object, events_of, k
 from turnwise.transforms.text.dates import time_seconds
 
 _NAMES = IDS[:-1]
+_LATENCY = "latency_ms of the model"
 _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
@@ -64,6 +65,8 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
         log.unread.add("UnreadPart", "the reply is in a form that is not read", calls=True, words=True)
     else:
         log.unread.add("NoAnswer", "the reply is not in the log", calls=True, words=True)
+    if log.turns and (latency := length(value.get(_LATENCY))) is not None:
+        log.turn.model_ms = (log.turn.model_ms or 0.0) + latency
     beside = {key: item for key, item in value.items() if key not in ("request", "response")}
     log.general.keys({key: item for key, item in beside.items() if key not in request}, _KEYS)
     return _Exchange(dialect, log, {**request, **beside})
@@ -129,6 +132,46 @@ registry.register_format(
         rank=120,
         recognises=_is_exchange,
         events=registry.EventReader(place=_place, join=_join),
+        has_rubrics=False,
+    )
+)
+
+
+def _of_vertex(row: JsonObject) -> JsonObject:
+    """Returns a row of Vertex AI's log as a request with its reply.
+
+    Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where the
+    whole JSON is missing, a payload is a list of its pieces. The labels of a request may name its session.
+    """
+    halves: JsonObject = {}
+    for name in ("request", "response"):
+        pieces = row.get(f"{name}_payload")
+        joined = "".join(map(str, pieces)) if isinstance(pieces, list) else pieces
+        halves[name] = _body(joined if row.get(f"full_{name}") is None else row[f"full_{name}"])
+    labels = as_object(as_object(halves["request"]).get("labels"))
+    latency = as_object(_body(row.get("metadata"))).get("request_latency")
+    return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
+
+
+def _join_vertex(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+    rows = sorted(values, key=lambda row: time_seconds(row.get("logging_time")) or 0.0)
+    made = _join(session_id, list(map(_of_vertex, rows)))
+    made.start_time = as_text(rows[0].get("logging_time"))
+    return made
+
+
+# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
+registry.register_format(
+    registry.Format(
+        name="vertex_log",
+        keys=("endpoint", "logging_time", "full_request", "full_response"),
+        help="Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
+        rank=118,
+        recognises=lambda row: (
+            "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"}
+        ),
+        events=registry.EventReader(place=lambda row: _place(_of_vertex(row)), join=_join_vertex),
+        time_keys=("logging_time",),
         has_rubrics=False,
     )
 )

@@ -124,3 +124,9 @@ _WORK = re.compile(
 def is_work(name: str) -> bool:
     """Returns whether a key or type may hold calls or their results, by its name."""
     return bool(_WORK.search(snake(name)))
+
+
+HIDDEN = frozenset(
+    ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
+)
+"""What writers put in the place of a content that they hide."""

@@ -214,7 +214,7 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     fields = {
         "conversation_id": own or as_text(record.get("id")) or name,
         "source": record.get("source") or dialect.name,
-        **{key: as_text(record.get(key)) for key in ("app_version", "language", "eval_id", "eval_set_id")},
+        "language": as_text(record.get("language")),
         "user_id": next((as_text(holder["user_id"]) for holder in named if holder.get("user_id")), None),
         "tags": record.get("tags") if isinstance(record.get("tags"), list) else [],
         "start_time": as_text(record.get("start_time")),

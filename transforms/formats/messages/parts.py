@@ -17,6 +17,7 @@ from turnwise.transforms.formats.messages.kinds import (
     AGENT,
     CALL,
     GEMINI_PARTS,
+    HIDDEN,
     RESULT,
     SYSTEM,
     TEXT,
@@ -39,10 +40,6 @@ HOSTED = {
     for name in ("file_search", "web_search", "code_interpreter", "image_generation", "tool_search")
 }
 """Type of a call to a tool that the model's service runs -> name of the tool."""
-HIDDEN = frozenset(
-    ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
-)
-"""What writers put in the place of a content that they hide."""
 HIDDEN_TEXT = "text that the writer left out"
 """Type of a part of a message of which the writer recorded no content."""
 OBJECT = "object of a program"

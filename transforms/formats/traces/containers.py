@@ -5,6 +5,7 @@ from hashlib import blake2b
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import as_text
+from turnwise.transforms.formats.identity import KEYS, stated_identity
 from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
@@ -247,6 +248,7 @@ def _run_attributes(run: JsonObject) -> JsonObject:
         PENDING: run.get("status") == "pending" or None,
         "langsmith.call_id": extra.get("tool_call_id"),
         "langsmith.span.tags": run.get("tags"),
+        "langsmith.reference_example_id": run.get("reference_example_id"),
         "gen_ai.response.model": named.get("ls_model_name"),
         **{f"langsmith.metadata.{key}": item for key, item in named.items()},
     }
@@ -414,6 +416,8 @@ def attribute_spans(record: JsonObject) -> Iterator[TraceSpan]:
 # Rows of the table that google-adk's BigQuery plugin writes.
 
 PREFIX = "adk_events."
+AGENT_COLUMN = f"{PREFIX}agent"
+"""Attribute with the agent of a row."""
 _ENDS = ("_COMPLETED", "_RESPONSE", "_ERROR")
 _OF_TRACE = ("USER_MESSAGE_RECEIVED",)
 
@@ -450,12 +454,19 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
                 "is_truncated": is_truncated,
                 "has_latency": total is not None,
             },
+            AGENT_COLUMN: record.get("agent"),
             "session.id": record.get("session_id"),
+            **_identity(record),
         },
         error=record.get("status") == "ERROR" or kind.endswith("_ERROR"),
         message=message if isinstance(message, str) else "",
         dropped=int(is_truncated),
     )
+
+
+def _identity(record: JsonObject) -> JsonObject:
+    stated = zip(KEYS, stated_identity("adk_agent_events", record), strict=True)
+    return {key: text for key, text in stated if text}
 
 
 def _id(record: JsonObject, kind: str, group: str) -> str:

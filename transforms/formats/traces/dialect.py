@@ -10,8 +10,8 @@ from msgspec import Struct
 from turnwise.schemas.conversation import Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
-from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
-from turnwise.transforms.formats.messages.parts import HIDDEN, OBJECT, SpanMessage
+from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM
+from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
 from turnwise.transforms.formats.messages.spellings import HISTORIES, only_messages, read_messages
 from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.formats.traces.span import (
@@ -353,9 +353,6 @@ _HOLDERS = (
 _METADATA = ("metadata", "langfuse.trace.metadata", "langfuse.observation.metadata")
 _USERS = ("user.id", "enduser.id", "langfuse.user.id")
 _USER_NAMES = ("user_id", "userId", "langfuse_user_id", "langfuseUserId", "mlflow.trace.user")
-_VERSIONS = ("gen_ai.agent.version", "langfuse.version", "langfuse.release")
-_VERSION_NAMES = ("app_version", "appVersion", "agent_version", "agentVersion", "revision_id", "release")
-_ENTITY_VERSION = "traceloop.entity.version"
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
 ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
 _OF_STEPS = ("seq:step:", "graph:step:", "map:key:")
@@ -366,10 +363,7 @@ LABELLED = _WITH_METADATA | {"gen_ai"}
 
 def _add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
     attributes = span.attributes
-    step.version = step.version or text_at(attributes, *_VERSIONS)
     if not words.isdisjoint(_WITH_METADATA):
-        held = _metadata(attributes)
-        step.version = step.version or text_at(held, *_VERSION_NAMES) or text_at(attributes, _ENTITY_VERSION)
         step.tags = step.tags or next((tags for key in _TAGS if (tags := _tags(attributes.get(key)))), [])
 
 
@@ -377,7 +371,7 @@ def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:
     """Returns the id of the conversation that a span names; None: it names none."""
     found = None if words.isdisjoint(LABELLED) else text_at(span.attributes, *_SESSIONS)
     if found is None and not words.isdisjoint(_WITH_METADATA):
-        found = text_at(_metadata(span.attributes), *_SESSION_NAMES)
+        found = text_at(metadata_of(span.attributes), *_SESSION_NAMES)
     return found
 
 
@@ -385,11 +379,12 @@ def user_of(span: TraceSpan) -> str | None:
     """Returns the id of the user that a span names; None: it names none."""
     found = text_at(span.attributes, *_USERS)
     if found is None and not words_of(span).isdisjoint(_WITH_METADATA):
-        found = text_at(_metadata(span.attributes), *_USER_NAMES)
+        found = text_at(metadata_of(span.attributes), *_USER_NAMES)
     return found
 
 
-def _metadata(attributes: JsonObject) -> JsonObject:
+def metadata_of(attributes: JsonObject) -> JsonObject:
+    """Returns what writers call the metadata of a span."""
     found: JsonObject = {}
     for key, value in attributes.items():
         if key.startswith(_HOLDERS):

@@ -1,13 +1,13 @@
 """The part of a trace that one record holds: an event, to be joined with the trace's other parts."""
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 
 import msgspec
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
+from turnwise.transforms.formats.identity import KEYS, PLACES, SPANS, Paths, identity_at
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces import containers, dialect
 from turnwise.transforms.formats.traces.otlp import (
@@ -21,6 +21,10 @@ from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, of_servi
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
 _MOST_NAMES = 5
+_KEPT = (
+    PENDING,
+    *(key for path, names in PLACES[SPANS] if path == "attributes" for each in names for key in each),
+)
 
 
 class TracePart(msgspec.Struct, omit_defaults=True):
@@ -58,9 +62,7 @@ _HEAD = msgspec.json.Decoder(_PartHead)
 _PART = msgspec.json.Decoder(TracePart)
 
 
-def _trace_parts(
-    spans: Iterable[TraceSpan], version_attribute: str | None = None
-) -> list[registry.SplitEvent | ValueError]:
+def _trace_parts(spans: Iterable[TraceSpan]) -> list[registry.SplitEvent | ValueError]:
     """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace."""
     parts: dict[str, TracePart] = {}
     lost = 0
@@ -74,7 +76,7 @@ def _trace_parts(
         if part is None:
             part = parts[span.trace] = TracePart(span.trace)
         if span.resource is not resource:
-            resource, service = span.resource, of_service(span.resource, version_attribute)
+            resource, service = span.resource, of_service(span.resource)
         span.resource = service
         _add(part, span)
     found: list[registry.SplitEvent | ValueError] = []
@@ -89,6 +91,16 @@ def _trace_parts(
     if not found:
         raise registry.NoConversation("the export holds no span")
     return found
+
+
+def _named(span: TraceSpan, record: JsonObject, paths: Paths) -> TraceSpan:
+    """Returns a span with what stands where the config says: in it, in its resource, or in the record."""
+    if any(paths):
+        held = (span.attributes, span.resource, {"attributes": span.attributes, "resource": span.resource})
+        stated = identity_at(paths, [*held, dialect.metadata_of(span.attributes), record])
+        given = {key: text for key, text in zip(KEYS, stated, strict=True) if text}
+        span.attributes = {**span.attributes, **given}
+    return span
 
 
 def _group(value: JsonObject) -> str:
@@ -127,7 +139,7 @@ def _add(part: TracePart, span: TraceSpan) -> None:
 def _strip(span: TraceSpan) -> None:
     if not span.events:
         held = span.attributes
-        span.attributes = {PENDING: held[PENDING]} if PENDING in held else {}
+        span.attributes = {key: held[key] for key in _KEPT if key in held}
         span.resource = {}
 
 
@@ -222,7 +234,9 @@ def _register_export(
         bad = next((record for record in records if not isinstance(record, dict)), None)
         if bad is not None:
             raise ValueError(f"a JSON object is needed, not {type(bad).__name__}")
-        return _trace_parts(chain.from_iterable(map(spans, records)), settings.traces.app_version_attribute)
+        return _trace_parts(
+            _named(span, record, settings.identity) for record in records for span in spans(record)
+        )
 
     def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None

@@ -120,6 +120,8 @@ def _lists(value: JsonValue) -> JsonValue:
     return {key: _lists(item) for key, item in value.items()}
 
 
+NO_END = "the invocation was started, and no record says that it ended"
+"""Error of a run whose log has its start alone; of one that answered, the log of its end may be missing."""
 CUT = "JSON that is cut off"
 """Type of a part of a message that is cut off."""
 _STRUCTURED = re.compile(r"""\s*[\[{][\s\[{]*["']""")
@@ -165,9 +167,7 @@ _DROPPED = (
     *("dropped_attributes", "dropped_events", "otel.dropped_attributes_count", "otel.dropped_events_count"),
 )
 _PAIRS = (("key", "value"), ("Key", "Value"), ("name", "value"), ("k", "v"))
-_SERVICE = ("service.", "deployment.")
-APP_VERSION = "turnwise.app_version"
-"""Attribute of a resource that holds the app version which the config names."""
+_SERVICE = ("service.", "deployment.", "app.version", "app_version", "eval_", "turnwise.")
 
 
 def as_id(value: JsonValue) -> str:
@@ -314,22 +314,13 @@ def _pair(value: JsonValue) -> tuple[str, JsonValue] | None:
     return (value[0], value[1]) if is_pair and value else None
 
 
-def of_service(attributes: JsonObject, version_attribute: str | None = None) -> JsonObject:
-    """Returns the attributes of a resource that name services, versions and environments.
-
-    Args:
-        attributes: All attributes of the resource.
-        version_attribute: The one that holds the app version, which is `APP_VERSION` then; None: none.
-    """
-    found = {
+def of_service(attributes: JsonObject) -> JsonObject:
+    """Returns the attributes of a resource that name services, versions, environments and eval cases."""
+    return {
         key: value
         for key, value in attributes.items()
         if key.startswith(_SERVICE) and isinstance(value, str | int | float)
     }
-    version = attributes.get(version_attribute) if version_attribute else None
-    if isinstance(version, str | int | float):
-        found[APP_VERSION] = version
-    return found
 
 
 def loaded(value: JsonValue) -> JsonValue:

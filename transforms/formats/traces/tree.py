@@ -21,8 +21,9 @@ from turnwise.transforms.formats.messages.parts import (
     spoken,
     users_of,
 )
-from turnwise.transforms.formats.traces.dialect import SpanStep, read_span
-from turnwise.transforms.formats.traces.span import CUT, PENDING, TraceSpan
+from turnwise.transforms.formats.traces.containers import AGENT_COLUMN
+from turnwise.transforms.formats.traces.dialect import SpanStep, read_span, text_at
+from turnwise.transforms.formats.traces.span import CUT, NO_END, PENDING, TraceSpan
 
 _CHOICE = "gen_ai.choice"
 _HOLDING = ("agent", "chain")
@@ -232,19 +233,38 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
 
 
 def _is_inner(node: SpanNode, tools: Sequence[SpanNode]) -> bool:
-    """Returns whether a model call is of an agent that a tool called: below it, or beside it at its time."""
+    """Returns whether a model call is of an agent that a tool called."""
+    return any(each.step.kind == "other" for each in node.above()) or enclosing_tool(node, tools) is not None
+
+
+def enclosing_tool(node: SpanNode, tools: Sequence[SpanNode]) -> SpanNode | None:
+    """Returns the tool that called the agent of a step: above that agent, or beside it at its time."""
     above = list(node.above())
-    if any(each.step.kind in ("tool", "other") for each in above):
-        return True
-    return any(
-        agent.span.trace == tool.span.trace
-        and agent not in tool.above()
-        and 0 < tool.span.start <= agent.span.start
-        and agent.span.end <= tool.span.end
+    is_agents = node.step.kind == "model"
+    for each in above:
+        if each.step.kind == "tool" and is_agents:
+            return each
+        is_agents = is_agents or each.step.kind in ("agent", "model")
+    beside = (
+        tool
         for agent in above
         if agent.step.kind == "agent"
         for tool in tools
+        if agent.span.trace == tool.span.trace
+        and agent not in tool.above()
+        and 0 < tool.span.start <= agent.span.start
+        and agent.span.end <= tool.span.end
     )
+    return next(beside, None)
+
+
+def agent_of(node: SpanNode) -> str | None:
+    """Returns the name of the agent that made a step; None: no span says it."""
+    nodes = (node, *node.above())
+    row = text_at(node.span.attributes, AGENT_COLUMN)
+    names = (each.step.name for each in nodes if each.step.kind == "agent")
+    stated = (text_at(each.span.attributes, "gen_ai.agent.name") for each in nodes)
+    return row or next(filter(None, names), None) or next(filter(None, stated), None)
 
 
 _OBSERVATION = re.compile(r"\s*Observation:")
@@ -315,6 +335,7 @@ class TurnLine(WorkSteps, eq=False):
             said = node.step.output or []
             is_answer = bool(said and said[-1].texts) and not any(message.calls for message in said)
             is_failed = is_failed and not (error in of_tools and is_answer)
+            is_failed = is_failed and not (error == NO_END and any(main.step.output for main in last))
             if is_failed and not any(above.step.output for above in nodes[place + 1 :]):
                 return error if isinstance(error, str) else "error"
         return None

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from turnwise.schemas.conversation import RAW, Conversation, TimedSpan, Turn, Usage
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.identity import SPANS, stated_identity
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.parts import (
@@ -35,8 +37,8 @@ from turnwise.transforms.formats.traces.calls import (
     turn_calls,
 )
 from turnwise.transforms.formats.traces.containers import PENDING
-from turnwise.transforms.formats.traces.dialect import ENVIRONMENTS, text_at, user_of
-from turnwise.transforms.formats.traces.span import APP_VERSION, CUT, TraceSpan, is_cut
+from turnwise.transforms.formats.traces.dialect import ENVIRONMENTS, metadata_of, text_at, user_of
+from turnwise.transforms.formats.traces.span import CUT, TraceSpan, is_cut
 from turnwise.transforms.formats.traces.tree import (
     SpanNode,
     TurnLine,
@@ -190,18 +192,15 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     turns = [_line_turn(line, index) for index, line in enumerate(lines)]
     end = _end(lines[-1])
     resources = [node.span.resource for node in steps]
-    # The version that the config names goes before those of agents, and these before that of the service.
-    versions = (
-        *(text_at(resource, APP_VERSION) for resource in resources),
-        *(node.step.version for node in nodes),
-        *(text_at(resource, "service.version") for resource in resources),
-    )
+    stated = stated_identity(SPANS, _labelled(nodes, resources))
     tags = [tag for node in nodes for tag in node.step.tags]
     tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
     conversation = Conversation(
         conversation_id=conversation_id,
         source=f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})",
-        app_version=next(filter(None, versions), None),
+        app_version=stated.app_version or next(filter(None, (node.step.version for node in nodes)), None),
+        eval_id=stated.eval_id,
+        eval_set_id=stated.eval_set_id,
         user_id=next(filter(None, (user_of(node.span) for node in nodes)), None),
         start_time=_rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
         tags=list(dict.fromkeys(tags)),
@@ -223,6 +222,13 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     gaps(UNREAD, said_unread, calls=False, words=False).add_to_all(turns)
     check_calls(turns)
     return conversation
+
+
+def _labelled(nodes: Sequence[SpanNode], resources: Sequence[JsonObject]) -> list[JsonValue]:
+    """Returns what may say which version and case the spans are of."""
+    attributes = [node.span.attributes for node in nodes if node.span.attributes]
+    spans: list[JsonValue] = [{"attributes": held, "metadata": metadata_of(held)} for held in attributes]
+    return [*spans, *({"resource": resource} for resource in resources if resource)]
 
 
 def _meta(nodes: Sequence[SpanNode]) -> dict[str, object]:

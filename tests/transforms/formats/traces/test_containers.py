@@ -17,7 +17,7 @@ def held_by(container: str) -> Any:
 
 
 def test_the_config_names_the_attribute_of_the_resource_that_holds_the_app_version() -> None:
-    config = {"traces": {"app_version_attribute": "vcs.ref.head.revision"}}
+    config = {"app_version_from": ["vcs.ref.head.revision"]}
     stated = {"service.version": "v1", "vcs.ref.head.revision": "abc", "process.pid": 7}
     pairs = [{"key": key, "value": {"stringValue": str(value)}} for key, value in stated.items()]
     [exports], [query], [flat] = map(held_by, ("OTLP", "Jaeger", "flat, Python's SDK"))

@@ -110,10 +110,7 @@ def test_rubrics_of_a_panel_without_a_majority_are_not_judged(judged):
     rubrics = [{"rubric_id": "r", "rubric_content": {"text_property": "It is polite."}}]
     answers = {"a": ["Y"], "b": ["U"]}
     score, overall, _ = judged(
-        answers,
-        "rubric_based_final_response_quality_v1",
-        panel=["a", "b"],
-        gate={"rubrics": rubrics},
+        answers, "rubric_based_final_response_quality_v1", panel=["a", "b"], gate={"rubrics": rubrics}
     )
     assert score.value is None and overall.outcome is None and overall.value is None
     assert [rubric["score"] for rubric in score.details["rubrics"]] == [None]

@@ -22,7 +22,7 @@ from turnwise.transforms.formats.traces.dialect import (
     usage_at,
     value_at,
 )
-from turnwise.transforms.formats.traces.span import CUT, TraceSpan, loaded
+from turnwise.transforms.formats.traces.span import CUT, NO_END, TraceSpan, loaded
 
 _OTHER = ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser")
 _KINDS: dict[str, Kind] = {
@@ -356,6 +356,9 @@ def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
     known = (*(start for start, _ in _ADK_EVENTS_KINDS), *_HARMLESS)
     unknown = next((name for name in rows if not name.startswith(known)), None)
     step.unread = unknown and f"events of the type {unknown!r}"
+    # google-adk 2.13 logs a COMPLETED or an ERROR of every invocation, of a paused one too.
+    if "INVOCATION_STARTING" in rows and rows.keys().isdisjoint(("INVOCATION_COMPLETED", "INVOCATION_ERROR")):
+        step.error = span.message or NO_END
     for name, row in rows.items():
         _add_row(name, row, step)
 

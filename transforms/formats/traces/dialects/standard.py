@@ -2,9 +2,8 @@
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages import spellings
-from turnwise.transforms.formats.messages.kinds import AGENT, TOOL, USER
+from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, TOOL, USER
 from turnwise.transforms.formats.messages.parts import (
-    HIDDEN,
     HOSTED,
     PERHAPS_CHOICES,
     UNKNOWN,

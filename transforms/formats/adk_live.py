@@ -1,0 +1,147 @@
+"""What was said in google-adk's live and streamed sessions, as events with whole texts, and their turns."""
+
+from collections.abc import Iterator, Sequence
+
+from turnwise.schemas import adk
+
+_Key = tuple[str, str]
+
+
+def by_user(event: adk.AdkEvent) -> bool:
+    """Returns whether the user is the author of an event."""
+    return event.author.lower() == "user"
+
+
+def is_spoken(event: adk.AdkEvent) -> bool:
+    """Returns whether an event holds a transcription."""
+    return event.input_transcription is not None or event.output_transcription is not None
+
+
+def event_words(event: adk.AdkEvent) -> str:
+    """Returns the texts of an event, one a line, thoughts left out."""
+    parts = (event.content.parts or []) if event.content else []
+    return "\n".join(part.text for part in parts if part.text and not part.thought)
+
+
+class _Words:
+    """Joins pieces of words; a run of them ends where somebody else speaks.
+
+    Attributes:
+        events: Events in order; None in place of pieces.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[adk.AdkEvent | None] = []
+        self._runs: dict[_Key, list[list[tuple[int, adk.AdkEvent, str]]]] = {}
+        self._speaker = ""
+
+    def add_piece(self, key: _Key, event: adk.AdkEvent, text: str) -> None:
+        runs = self._runs.setdefault(key, [])
+        if not runs or (text and self._speaker != key[1]):
+            runs.append([])
+        self._speaker = key[1] if text else self._speaker
+        runs[-1].append((len(self.events), event, text))
+        self.events.append(None)
+
+    def add_whole(self, key: _Key, event: adk.AdkEvent, text: str) -> None:
+        """Adds a whole text; it holds what the pieces before it hold, or else ends them."""
+        runs = self._runs.pop(key, [])
+        last = runs[-1] if runs else []
+        joined = "".join(text for _, _, text in last)
+        is_whole = all(piece.partial for _, piece, _ in last)
+        if not is_whole and is_spoken(event) and not _holds(text, joined):
+            text, is_whole = joined + text, True  # older versions: the last piece alone is finished
+        for run in runs[:-1] if is_whole else runs:
+            if not _holds(text, "".join(text for _, _, text in run)):
+                self._join(key, run)
+        self._speaker = key[1]
+        self.events.append(None)
+        # Words of the user stand where they began: the agent may have answered before they were whole.
+        place = last[0][0] if last and key[1] == "user" else len(self.events) - 1
+        self.events[place] = _with_text(event, text or joined, key[1])
+
+    def close(self, invocation: str | None, but: str = "") -> None:
+        """Joins the pieces of an invocation (None: of all), but not those of one speaker."""
+        for key in list(self._runs):
+            if invocation in (None, key[0]) and key[1] != but:
+                for run in self._runs.pop(key):
+                    self._join(key, run)
+
+    def _join(self, key: _Key, run: Sequence[tuple[int, adk.AdkEvent, str]]) -> None:
+        text = "".join(text for _, _, text in run)
+        if text:
+            place, event, _ = run[0 if key[1] == "user" else -1]
+            self.events[place] = _with_text(event, text, key[1])
+
+
+def _holds(whole: str, piece: str) -> bool:
+    return "".join(piece.split()) in "".join(whole.split())
+
+
+def _with_text(event: adk.AdkEvent, text: str, author: str) -> adk.AdkEvent:
+    """Returns an event whose text is what was said, beside what else it holds; a written one as it is."""
+    if event_words(event) == text:
+        return event
+    parts = [part for part in (event.content.parts or [] if event.content else []) if not part.text]
+    role = "user" if author == "user" else "model"
+    content = adk.Content(role=role, parts=[*parts, adk.Part(text=text)] if text else parts)
+    return event.model_copy(update={"author": author, "content": content})
+
+
+def whole_events(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:
+    """Returns events without partial ones; what was spoken is the text of an event of its speaker.
+
+    A finished transcription holds what the pieces before it held, as does the last event of a streamed
+    answer; where it is missing, the pieces are joined. Of Live APIs that do not say that a transcription is
+    finished, google-adk does at the end of a turn (2.13: `models/gemini_llm_connection.py`).
+    """
+    if not any(event.partial or is_spoken(event) for event in events):
+        return list(events)
+    words = _Words()
+    for event in (half for whole in events for half in _halves(whole)):
+        spoken = event.input_transcription or event.output_transcription
+        author = "user" if event.input_transcription or by_user(event) else event.author
+        key = event.invocation_id, author
+        is_written = bool(event_words(event))
+        text = (spoken.text or "") if spoken and not is_written else event_words(event)
+        if event.partial or (spoken and not spoken.finished and not is_written):
+            words.add_piece(key, event, text)
+        elif text or (spoken and spoken.finished):
+            words.add_whole(key, event, text)
+        else:
+            words.events.append(event)
+        if event.turn_complete or event.interrupted:
+            words.close(event.invocation_id, "user" if event.interrupted else "")
+    words.close(None)
+    return [event for event in words.events if event is not None]
+
+
+def _halves(event: adk.AdkEvent) -> Iterator[adk.AdkEvent]:
+    """Yields an event, or one for what the user said and one for what the agent said at once."""
+    if event.input_transcription and event.output_transcription:
+        yield event.model_copy(update={"output_transcription": None, "content": None})
+        event = event.model_copy(update={"input_transcription": None})
+    yield event
+
+
+def live_turns(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
+    """Returns the events of one invocation by turns.
+
+    A live session is one invocation of google-adk. In it a turn begins where the user speaks after the agent
+    did, or with what follows after the agent completed its turn; a barge-in begins none by itself.
+    """
+    if not any(is_spoken(event) or event.turn_complete for event in events):
+        return [list(events)]
+    turns: list[list[adk.AdkEvent]] = [[]]
+    is_answered = is_complete = False
+    for event in events:
+        parts = (event.content.parts or []) if event.content else []
+        speaks = bool(event_words(event))
+        acts = speaks or any(part.function_call for part in parts)
+        if (is_complete and acts) or (is_answered and speaks and by_user(event)):
+            turns.append([])
+            is_answered = is_complete = False
+        turns[-1].append(event)
+        is_answered = is_answered or (speaks and not by_user(event))
+        is_complete = is_complete or bool(event.turn_complete)
+    return turns
