@@ -519,7 +519,8 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         agent: Final response; None or "": there is none.
         agent_messages: All texts of the agent in order, with the final response; empty: only the final
             response is logged.
-        speakers: Agents that said `agent_messages`, one each ("": unknown); empty: none is known.
+        speakers: Agents that said `agent_messages`, or `agent` where these are empty, one each ("": unknown);
+            empty: none is known.
         transfers: Agents that took over in this turn, in order.
         given_variables: Those `variables` that the user's message or a default set, not the agent.
         timestamp: Start of the turn: RFC 3339 text or seconds since the epoch.

@@ -44,6 +44,8 @@ def _spellings(model: type[Message]) -> frozenset[str]:
 
 
 _READ_KEYS = _spellings(ces.Chunk) - {"blob", "image"}
+_NAMELESS = ("user", "agent", "model", "")
+"""Roles that name no agent."""
 _HOLDER_KEYS = spelt("chunks", "messages", "root_span")
 _RECORD_KEYS = _spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
 _CELLS = spelt("turns", "messages", "start_time", "end_time")
@@ -143,11 +145,18 @@ def message_text(message: ces.ConversationMessage) -> str:
 
 def _add_message(turn: Turn, message: ces.ConversationMessage, asked: list[str]) -> None:
     text = message_text(message)
-    if text:
-        (asked if message.role == "user" else turn.agent_messages).append(text)
+    agent = "" if message.role in _NAMELESS else message.role.rpartition("/")[2]
+    if text and message.role == "user":
+        asked.append(text)
+    elif text:
+        turn.agent_messages.append(text)
+        if agent or turn.speakers:
+            unknown = [""] * (len(turn.agent_messages) - 1 - len(turn.speakers))
+            turn.speakers += [*unknown, agent]
     for chunk in message.chunks:
         if chunk.tool_call is not None:
             turn.tool_calls.append(tool_call(chunk.tool_call))
+            turn.tool_calls[-1].agent = agent or None
         elif chunk.tool_response is not None:
             turn.tool_responses.append(tool_response(chunk.tool_response))
         elif chunk.agent_transfer is not None:

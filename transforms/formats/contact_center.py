@@ -198,6 +198,11 @@ def _history(value: JsonObject, record: Record) -> Conversation:
         rows = [row for _, row in sorted(zip(times, rows, strict=True), key=lambda pair: pair[0] or 0.0)]
     for row in rows:
         end = _add_row({**row, "request_time": row.get("create_time")}, log) or end
+    metrics = _plain(held.get("metrics"))
+    if end == UNKNOWN and metrics.get("has_live_agent_handoff"):
+        end = End("hand_off", "has_live_agent_handoff")
+    elif end == UNKNOWN and metrics.get("has_end_interaction"):
+        end = End("normally", "has_end_interaction")
     about = ("type", "environment", "flow_versions")
     return log.conversation(
         name_of(held) or record_place(record),

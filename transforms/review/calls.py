@@ -127,16 +127,17 @@ class MadeCalls(Struct):
                 changing.append(call)
             elif is_guess and effect in ("write", UNKNOWN):
                 changing.append(call)
-            made.append(
-                {
-                    "name": call.name,
-                    "args": call.args,
-                    "result": None if response is None else response.response,
-                    "error": error,
-                    "effect": effect,
-                    "seconds": _seconds(call, spans) if spans else None,
-                }
-            )
+            row: TranscriptCall = {
+                "name": call.name,
+                "args": call.args,
+                "result": None if response is None else response.response,
+                "error": error,
+                "effect": effect,
+                "seconds": _seconds(call, spans) if spans else None,
+            }
+            if call.inside:
+                row["inside"] = call.inside
+            made.append(row)
 
 
 def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
@@ -226,6 +227,8 @@ def _turn(sample: Sample, pair: TurnPair, made: list[TranscriptCall], effects: C
         turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
+    if agents := actual.agents:
+        turn["agents"] = agents
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
         doubts = (actual.unknown_calls, actual.unknown_words, actual.unknown_latency)
         turn["unknown"] = [doubt for doubt in doubts if doubt]

@@ -1,6 +1,6 @@
 // Where it goes wrong: slices by criterion, and turns by their index.
 
-import { explained, meaning } from "./about.js";
+import { explained, heads, meaning } from "./about.js";
 import { versionHead, word } from "./badges.js";
 import { heldBy, report, versionName } from "./data.js";
 import { breakable, choice, h, table } from "./dom.js";
@@ -41,7 +41,7 @@ function besideEachOther() {
   const found = (slice, i) => differences[i].get(`${sliceName(slice)}\n${name}`);
   return [
     choice("criterion", names.map((one) => [one, label(one)]), name, (value) => go(link({ criterion: value }))),
-    h("p", { class: "hint" }, "Shares are coloured where a slice differs from the other conversations of its version, differences where the versions differ within the slice; both at a false discovery rate of 10 %."),
+    h("p", { class: "hint" }, "Shares are coloured where a slice differs from the other conversations of its version, differences where the versions differ within the slice; both at a false discovery rate of 10 %. Shares are of all conversations, differences of the pairs alone."),
     table(`${label(name)} by slice`, [explained("slice"), ...report.versions.map((_, i) => versionHead(i)), ...report.comparisons.map((one) => [versionHead(nameIndex(one.b.name)), " − ", versionHead(nameIndex(one.a.name)), explained("", "difference")])],
       report.slices.map((slice) => [sliceLink(slice),
         ...report.versions.map((_, i) => (heldBy(slice.figures, name) ? cell(slice, name, i) : meanCell(report.comparisons.map((_one, j) => found(slice, j)), i))),
@@ -122,12 +122,12 @@ function flips({ flips: all, a, b }) {
     h("span", { class: `badge ${FLIP_CLASS[one.kind] ?? "open"}`, title: meaning(one.kind) }, KINDS[one.kind] ?? shown(one.kind)), breakable(label(one.criterion)),
     h("span", { dir: "auto" }, shown([one.turn_index === null ? null : `${turnName(one.turn_index)}: `, one.reason].filter(Boolean).join("")))]);
   const more = all.length > MOST ? h("p", { class: "hint" }, `The first ${MOST} of ${number(all.length)}.`) : null;
-  return [table(title, ["case", "change", "criterion", "why it fails or has no verdict"], rows), more];
+  return [table(title, heads(["case", "change", "criterion", "why it fails or has no verdict"]), rows, { class: "stack" }), more];
 }
 
 function amount({ difference: { value_a: a, value_b: b } }, value) {
   const isShare = [a, b].every((one) => one === null || (one >= 0 && one <= 1));
-  return value === null ? NONE : isShare ? points(value) : decimal(value);
+  return value === null ? NONE : isShare ? points(value) : `${value < 0 ? "−" : "+"}${decimal(Math.abs(value))}`;
 }
 
 function difference(own) {

@@ -232,13 +232,17 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     assert "| verdict | 100.0% | 66.7% | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
 
 
-@pytest.mark.parametrize("width", [20, 80])
-def test_the_report_fits_the_terminal(scored, compared, monkeypatch, width):
+@pytest.mark.parametrize(
+    ("width", "columns"), [(20, 0), (44, 0), (52, 1), (60, 1), (64, 2), (72, 3), (80, 3)]
+)
+def test_the_report_fits_the_terminal(scored, compared, monkeypatch, width, columns):
     output = scored(versions(12, 5))
     monkeypatch.setenv("COLUMNS", str(width))
     _, text, _ = compared(output, *SIDES)
     long = [line for line in text.splitlines() if len(line) > width]
     assert [line for line in long if " " in line.strip()] == [], "only a word that is longer than a line"
+    row = next(line for line in text.splitlines() if re.match("verdict(  |: )", line))
+    assert re.split("  +|: ", row)[1:-1] == ["100.0%", "58.3%", "-41.7 pt (-72.3 to -8.7)"][3 - columns :]
 
 
 def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):

@@ -81,6 +81,7 @@ def test_two_versions_are_compared_as_the_command_does_with_their_conversations(
     assert report["first_page"]["headline"] == version_verdict(sides)["headline"]
     assert [version["name"] for version in report["versions"]] == ["v1", "v2"]
     assert len(report["conversations"]["id"]) == 41 and report["first_page"]["fixed"] == 4
+    assert any("of other app versions" in note for note in report["comparisons"][0]["notes"])
     for names, why in {
         ("v1", "v1"): "nothing to compare",
         ("v1", ""): "required",

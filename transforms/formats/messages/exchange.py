@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
+from pydantic_core import from_json
+
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
@@ -75,25 +77,33 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
 def _place(value: JsonObject) -> tuple[str, int]:
     """Returns the conversation of a record: as it or its request's metadata names it, or by how it opens.
 
-    The opening goes up to the agent's first step. Every request repeats the messages before it, so all of
-    a conversation open alike. A request without an answer stands alone.
-
     Raises:
         ValueError: It cannot be read.
     """
+    return _stated_name(value) or _opening(value), -1
+
+
+def _stated_name(value: JsonObject) -> str | None:
     request = _halves(value)[0]
     holders = (value, value.get("metadata"), request.get("metadata"), request)
     names = [as_text(holder.get(key)) for holder in holders if isinstance(holder, dict) for key in _NAMES]
     kept = request.get("conversation")
     names.append(as_text(kept.get("id") if isinstance(kept, dict) else kept))
-    if name := next(filter(None, names), None):
-        return name, -1
+    return next(filter(None, names), None)
+
+
+def _opening(value: JsonObject) -> str:
+    """Returns a name by what is said up to the agent's first step.
+
+    Every request repeats the messages before it, so all of a conversation open alike. A request without an
+    answer stands alone.
+    """
     exchange = _read_exchange(value)
     steps = exchange.log.steps
     first = next((i for i, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
     opening = dump_json([list(step) for step in steps[: first + 1]])
     opening += dump_json(value) if first == len(steps) else b""
-    return f"{exchange.dialect.name}-{blake2b(opening, digest_size=8).hexdigest()}", -1
+    return f"{exchange.dialect.name}-{blake2b(opening, digest_size=8).hexdigest()}"
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -153,8 +163,51 @@ def _of_vertex(row: JsonObject) -> JsonObject:
     return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
 
 
+def _lend_vertex(group: str, events: Sequence[bytes]) -> list[registry.Lent]:
+    """Returns the rows that open alike with their conversations: a row goes on with one that it repeats.
+
+    Of several the first goes on, by time. One that repeats what was said in a conversation that has gone on
+    since is another branch of it.
+    """
+    read: list[tuple[float, list[bytes], list[bytes], int]] = []
+    for place, data in enumerate(events):
+        row = from_json(data)
+        value = _of_vertex(row)
+        asked = _digests(_read_exchange({**value, "response": None}))
+        read.append((_time_of(row), asked, _digests(_read_exchange(value)), place))
+    latest: dict[bytes, list[str]] = {}
+    passed: dict[bytes, str] = {}
+    lent: list[registry.Lent] = []
+    count = 0
+    for _, asked, steps, place in sorted(read, key=lambda row: (row[0], len(row[2]), row[3])):
+        state = next((state for state in reversed(asked) if state in passed), b"")
+        names = latest.get(state, [])
+        name = names.pop(0) if names else passed.get(state)
+        if name is None:
+            count += 1
+            name = group if count == 1 else f"{group}-{count}"
+        if steps:
+            latest.setdefault(steps[-1], []).append(name)
+            passed.setdefault(steps[-1], name)
+        lent.append(registry.Lent(place, name, events[place]))
+    return lent
+
+
+def _digests(exchange: _Exchange) -> list[bytes]:
+    """Returns a digest of the steps up to each."""
+    whole, digests = blake2b(digest_size=16), list[bytes]()
+    for step in exchange.log.steps:
+        whole.update(dump_json(list(step)))
+        digests.append(whole.copy().digest())
+    return digests
+
+
+def _time_of(row: JsonObject) -> float:
+    return time_seconds(row.get("logging_time")) or 0.0
+
+
 def _join_vertex(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    rows = sorted(values, key=lambda row: time_seconds(row.get("logging_time")) or 0.0)
+    rows = sorted(values, key=_time_of)
     made = _join(session_id, list(map(_of_vertex, rows)))
     made.start_time = as_text(rows[0].get("logging_time"))
     return made
@@ -170,7 +223,12 @@ registry.register_format(
         recognises=lambda row: (
             "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"}
         ),
-        events=registry.EventReader(place=lambda row: _place(_of_vertex(row)), join=_join_vertex),
+        events=registry.EventReader(
+            place=lambda row: (_stated_name(_of_vertex(row)) or "", -1),
+            join=_join_vertex,
+            group=lambda row: "" if _stated_name(value := _of_vertex(row)) else _opening(value),
+            lend=_lend_vertex,
+        ),
         time_keys=("logging_time",),
         has_rubrics=False,
     )
