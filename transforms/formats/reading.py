@@ -165,13 +165,14 @@ class LogReader:
 
     def _of_text(self, conversation: Conversation, kind: Format, record: Record) -> Conversation:
         """Adds the same to a conversation that was read without general parsing."""
-        made = with_turns(_named(conversation, record))
+        if not (conversation.turns and conversation.conversation_id):
+            with_turns(_named(conversation, record))
         if self._has_paths:
             value = from_json(record.data)
-            identify(made, kind.name, value, identity_at(self._settings.identity, value))
-        else:
-            identify_kept(made)
-        return made
+            identify(conversation, kind.name, value, identity_at(self._settings.identity, value))
+        elif conversation.labels or conversation.state or conversation.meta:
+            identify_kept(conversation)
+        return conversation
 
     def _named_event(self, event: ConversationEvent, value: JsonValue) -> ConversationEvent:
         """Adds to an event, which is joined without the config, what stands where the config says."""
