@@ -421,8 +421,8 @@ class Drop(Settings):
     """A significant drop against earlier windows; tested whenever a window gives figures.
 
     Attributes:
-        baseline: Number of earlier non-empty windows of the same app version that form the baseline; a batch
-            has the one run that `--baseline` names.
+        baseline: Number of earlier non-empty windows of the same app version that form the baseline; of a
+            batch the run that `--baseline` names, and those before it.
         significance: Highest probability that any window of an app version raises the alert although nothing
             changes, however often windows are looked at; between 0 and 1, exclusive.
     """
@@ -589,7 +589,7 @@ class EvalConfig(Settings):
         custom_metrics: google-adk's custom metrics by name; those named in `criteria` have no score.
         adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose; with no `criteria`,
             only google-adk's default ones have thresholds.
-        alerts: Rules on the windows of a stream, and on a batch as one window.
+        alerts: Rules on the windows of a stream, and on a run as one window; `evaluate` tests none.
         tools: Effects of tools: name or glob -> effect or ToolSetting.
         app_version_from: Paths in records, or names of attributes of spans, that hold the app version; the
             first that is stated counts, before what the records say elsewhere.
@@ -598,7 +598,7 @@ class EvalConfig(Settings):
         match_cases_by: What finds the case of a conversation that names none; None: nothing does.
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
-            `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
+            `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag), `language` or `agent`.
         gate: Rules by which a run passes or fails.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
@@ -631,7 +631,16 @@ class EvalConfig(Settings):
     @model_validator(mode="before")
     @classmethod
     def _criteria_of_adk(cls, value: object) -> object:
-        """Takes the threshold of effects, which google-adk does not have, out of its default."""
+        """Takes the threshold of effects, which google-adk does not have, out of its default.
+
+        Raises:
+            ValueError: A key is named as it was before.
+        """
+        held = value.get("discovery_engine") if isinstance(value, dict) else None
+        is_old = isinstance(held, dict) and "app_version_field" in held
+        if is_old or (isinstance(value, dict) and "traces" in value):
+            raise ValueError("traces.app_version_attribute and discovery_engine.app_version_field are "
+                             "app_version_from now, a list of paths")  # fmt: skip
         if isinstance(value, dict) and value.get("adk_compat") is True and "criteria" not in value:
             return value | {"criteria": DEFAULT_CRITERIA | {"tool_effects_v1": {"threshold": None}}}
         return value

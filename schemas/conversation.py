@@ -352,6 +352,8 @@ class ToolCall(CanonicalModel, forbid_unknown_fields=True):
         id: Id that links the call with its response; may repeat in a conversation.
         resource: Full resource name (a toolset tool: `{toolset}/tools/{toolId}`); None: unknown.
         compare_args: For an expected call: the arguments to compare (tau2's field); None: all.
+        agent: Agent that made the call; None: unknown.
+        inside: Tool that stands for that agent, where another agent called it as a tool; None: none does.
 
     >>> import turnwise
     >>> call = turnwise.ToolCall("book_slot", {"day": "2026-07-08"}, id="1")
@@ -365,6 +367,8 @@ class ToolCall(CanonicalModel, forbid_unknown_fields=True):
     resource: str | None = None
     compare_args: list[str] | None = None
     display_name: str | None = None
+    agent: str | None = None
+    inside: str | None = None
 
 
 class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
@@ -515,6 +519,8 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         agent: Final response; None or "": there is none.
         agent_messages: All texts of the agent in order, with the final response; empty: only the final
             response is logged.
+        speakers: Agents that said `agent_messages`, or `agent` where these are empty, one each ("": unknown);
+            empty: none is known.
         transfers: Agents that took over in this turn, in order.
         given_variables: Those `variables` that the user's message or a default set, not the agent.
         timestamp: Start of the turn: RFC 3339 text or seconds since the epoch.
@@ -540,6 +546,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
     tool_calls: list[ToolCall] = []
     tool_responses: list[ToolResponse] = []
     agent_messages: list[str] = []
+    speakers: list[str] = []
     user_tool_calls: list[ToolCall] = []
     user_tool_responses: list[ToolResponse] = []
     transfers: list[str] = []
@@ -561,6 +568,12 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
     unknown_words: str | None = None
     unknown_latency: str | None = None
     findings: list[Problem] = []
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents that spoke, called or took over, each once, in order."""
+        named = (*self.speakers, *(call.agent for call in self.tool_calls), *self.transfers)
+        return list(dict.fromkeys(name for name in named if name))
 
 
 class ExpectedOutcome(CanonicalModel, forbid_unknown_fields=True):

@@ -42,6 +42,7 @@ class CriterionRow(msgspec.Struct, frozen=True):
         level: `conversation` or `turn`: what the figures count.
         low: Lowest possible value of the shown figure; None: open.
         figures: One per version; None: it applied to nothing.
+        about: What it measures, in one sentence; "": not known here (a plugin's).
     """
 
     name: str
@@ -50,6 +51,7 @@ class CriterionRow(msgspec.Struct, frozen=True):
     low: float | None
     high: float | None
     figures: list[CriterionFigure | None]
+    about: str = ""
 
 
 class SliceFigure(msgspec.Struct, frozen=True):
@@ -177,6 +179,8 @@ class Conversations(msgspec.Struct, frozen=True):
         no_score: Places of the names of the criteria without a value.
         whole: Places of the names of the criteria with a score of the whole conversation.
         by_turn: Places of the names of the criteria with scores of turns.
+        agents: Places of the names of the agents that took over.
+        scores: Criterion -> value of each conversation: its own, or else the mean of its turns; None: none.
         chunk: Place of the chunk with transcript and scores; -1: left out of the report.
         is_random: Whether it belongs to the random sample of a report with few transcripts, or to a report
             with all of them.
@@ -215,6 +219,8 @@ class Conversations(msgspec.Struct, frozen=True):
     by_turn: list[list[int]]
     labels: list[list[int]]
     tools: list[list[int]]
+    agents: list[list[int]]
+    scores: dict[str, list[float | None]]
     chunk: list[int]
     is_random: list[bool]
 
@@ -224,6 +230,8 @@ class ReportRun(msgspec.Struct, frozen=True):
 
     Attributes:
         directory: Where its files are, as given.
+        date: Its date (`--date`), as ISO text.
+        settings: Digest of what decides its scores: runs with another one were not measured in the same way.
         counts: Numbers of records, conversations and results, as in `run.json`.
         criteria: Criterion -> its fields.
         judge: Backend, model, usage and cost of the judge, as in `run.json`.
@@ -233,6 +241,8 @@ class ReportRun(msgspec.Struct, frozen=True):
 
     run_id: str
     directory: str
+    date: str | None
+    settings: str
     create_time: str
     exit_status: int
     problems: list[str]

@@ -27,7 +27,13 @@ MOST_BYTES = 64 * 1024
 """Size of the compact JSON of a transcript at most."""
 
 
-class TranscriptCall(TypedDict):
+class _MoreOfCall(TypedDict, total=False):
+    """Keys that a call has only where there is something to say."""
+
+    inside: Annotated[str, "Tool that stands for the agent that made the call, where another one called it."]
+
+
+class TranscriptCall(_MoreOfCall):
     """A call of a tool."""
 
     name: Annotated[str | None, "Name of the tool; null: the log states none."]
@@ -74,6 +80,7 @@ class _MoreOfTurn(TypedDict, total=False):
     ]
     user_tool_calls: Annotated[list[TranscriptCall], "Calls that the user made with their own tools."]
     transfers: Annotated[list[str], "Agents that took over."]
+    agents: Annotated[list[str], "Agents that spoke, called or took over."]
     unknown: Annotated[list[str], "What the log may miss of this turn, one line each."]
 
 

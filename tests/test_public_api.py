@@ -4,6 +4,8 @@ import doctest
 import html
 import subprocess
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,11 +33,11 @@ def run_python(code: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_an_evaluation_loads_no_beam():
+def test_an_evaluation_loads_no_beam() -> None:
     assert run_python(EVALUATE, str(SAMPLE)) == "[]\n"
 
 
-def test_the_public_names_and_only_they_are_there():
+def test_the_public_names_and_only_they_are_there() -> None:
     found = run_python("import turnwise; print(*(n for n in vars(turnwise) if n[0] != '_'))")
     assert found.split() == ["import_module", "TYPE_CHECKING"]
     assert turnwise.__all__ == sorted(set(turnwise.__all__))
@@ -45,11 +47,11 @@ def test_the_public_names_and_only_they_are_there():
         turnwise.evaluat  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_the_package_is_typed():
+def test_the_package_is_typed() -> None:
     assert (ROOT / "turnwise/py.typed").is_file()
 
 
-def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path):
+def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path: Path) -> None:
     log = {"conversation_id": "c1", "app_version": "<v1>", "turns": [{"user": "Hi", "agent": "Hello"}]}
     result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
     shown = result._repr_html_()
@@ -61,14 +63,29 @@ def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path):
         result.report(tmp_path / "mine.html")
 
 
-def test_a_result_is_compared_with_an_earlier_one():
+def test_a_result_is_drawn_with_units_and_nothing_for_what_has_no_value() -> None:
+    turns = [{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}, "latency_ms": 2500}]
+    log = [{"conversation_id": f"c{v}", "app_version": v, "turns": turns} for v in ("v1", "v2")]
+    log[1] = {**log[1], "turns": [{"user": "Hi", "agent": "Hello"}]}
+    result = turnwise.evaluate(log, criteria={"response_match_score": 0.5, "turn_latency": {}})
+    if find_spec("matplotlib") is None:
+        with pytest.raises(ImportError, match=r"^plot\(\) needs matplotlib: pip install matplotlib$"):
+            result.plot()
+        pytest.skip("matplotlib is not installed")
+    figure = result.plot()
+    assert [axes.get_xlabel() for axes in figure.axes] == ["share that passes (%)", "mean (seconds)"]
+    assert [len(bars.lines[0].get_xdata()) for bars in figure.axes[0].containers] == [2, 0]
+
+
+def test_a_result_is_compared_with_an_earlier_one() -> None:
     def result(answer: str, threshold: float = 0.5) -> turnwise.RunResult:
         turns = [{"user": f"Hi {i}", "agent": answer, "expected": {"response": "Hello"}} for i in range(30)]
         log = [{"conversation_id": f"c{i}", "turns": [turn]} for i, turn in enumerate(turns)]
         return turnwise.evaluate(log, criteria={"response_match_score": threshold})
 
     before = result("Hello")
-    text = result("No").compare(before)
+    text: Any = result("No").compare(before)
+    assert repr(text) == text and text._repr_html_().startswith("<pre>candidate is worse")
     assert text.startswith("candidate is worse than baseline") and "regressed 30, fixed 0" in text
     with pytest.raises(turnwise.ConfigError, match="not measured in the same way"):
         result("No", 0.6).compare(before)
@@ -76,7 +93,7 @@ def test_a_result_is_compared_with_an_earlier_one():
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("name", ["", *turnwise.__all__])
-def test_every_name_has_an_example_that_works(name):
+def test_every_name_has_an_example_that_works(name: str) -> None:
     thing: Any = getattr(turnwise, name) if name else turnwise
     example = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name or "turnwise", None, None)
     assert example.examples, "no example"

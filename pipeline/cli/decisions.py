@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
-from turnwise.pipeline.io.terminal import complain, counted, printable, say
+from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names_text, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
     comparison_text,
@@ -45,13 +45,15 @@ from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser
 from turnwise.pipeline.settings.run import PREVIOUS
 from turnwise.schemas.comparison import Comparison, FirstPage, PairedBy
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_local, is_store_url
+from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import settings_changes
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.text.cleaning import natural_order
 from turnwise.transforms.text.dates import time_seconds
 
 
@@ -108,7 +110,7 @@ def report_runs(argv: Sequence[str]) -> int:
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
     path = _path(options.html, options.out)
-    runs = [open_run(directory) for directory in options.out]
+    runs = [open_run(directory) for given in options.out for directory in _runs_in(given)]
     report = write_report(
         path,
         runs,
@@ -122,10 +124,24 @@ def report_runs(argv: Sequence[str]) -> int:
     return 0
 
 
+def _runs_in(directory: str) -> list[str]:
+    """Returns a directory, or the output directories in it where it is none itself, in natural order."""
+    own = Path(directory)
+    if not is_local(directory) or (own / RUN_FILE).exists() or not own.is_dir():
+        return [directory]
+    below = sorted((str(one) for one in own.iterdir() if one.is_dir()), key=natural_order)
+    found = [one for one in below if (Path(one) / RUN_FILE).exists()]
+    others = [one for one in below if one not in found and Path(one).name != REPORT_DATA]
+    if found and others:
+        complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
+    return found or [directory]
+
+
 def report_parser() -> OptionParser:
     """Returns the parser of `turnwise report`."""
     options: OptionRows = (
-        ("out", {"nargs": "+", "metavar": "OUT"}, "output directories of finished runs"),
+        ("out", {"nargs": "+", "metavar": "OUT"},
+         "output directories of finished runs, or a directory that holds such directories"),
         ("--html", {"metavar": "FILE"}, f"the file (default: {REPORT_FILE} in the first directory)"),
         ("--single_file", FLAG,
          "keep only the transcripts that the file has room for: a random sample, what did not pass, the "
@@ -336,6 +352,7 @@ def compare_runs(argv: Sequence[str]) -> int:
     options = _parse(argv)
     runs = [open_run(directory) for directory in options.runs]
     page: Callable[[Comparison], FirstPage]
+    configs: list[JsonObject] = []
     if options.store is None:
         sides = sides_of_runs(runs, (options.baseline, options.candidate))
         a, b = sides.baseline, sides.candidate
@@ -345,14 +362,15 @@ def compare_runs(argv: Sequence[str]) -> int:
 
         stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
         a, b = stored.baseline, stored.candidate
+        configs.append(stored.config)
         page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
     problem = "" if options.allow_different_judges else settings_problem(settings_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
     slices = options.slices
     if slices is None:
-        documents = [side.document for side in (a, b) if side.document is not None]
-        names = (name for document in documents for name in document.config.get("slices", ()))
+        configs += [side.document.config for side in (a, b) if side.document is not None]
+        names = (name for config in configs for name in config.get("slices", ()))
         slices = list(dict.fromkeys(names))
     elif slices:
         check_slices([a.conversations, b.conversations], slices)

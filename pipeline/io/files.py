@@ -203,34 +203,43 @@ def opened(path: str) -> BinaryIO:
 
 
 def file_records(
-    path: str | SizedPath | Failure, limit: int, stage: Stage = "read"
+    path: str | SizedPath | Failure,
+    limit: int,
+    stage: Stage = "read",
+    named: Container[str] = (),
+    unread: Callable[[], object] = lambda: None,
 ) -> Iterator[Record | Failure]:
-    """Yields the records of one of the `listed_files`; one that breaks off is a failure of `stage`."""
+    """Yields the records of one of the `listed_files`.
+
+    Args:
+        path: The file.
+        limit: A record of more bytes is a failure.
+        stage: Stage of the failure of a file that breaks off.
+        named: Paths that an option names.
+        unread: Called if such a file gave nothing but failures.
+    """
     if isinstance(path, Failure):
         yield path
         return
     file = path if isinstance(path, SizedPath) else SizedPath(path, 0)
+    has_records = has_failures = False
     try:
-        yield from read_records(file.path, limit, file.size)
+        for record in read_records(file.path, limit, file.size):
+            if isinstance(record, Record):
+                has_records = True
+            else:
+                has_failures = True
+            yield record
     except Exception as error:
+        has_failures = True
         yield unread_rest(stage, error, shown_place(file.path))
+    if has_failures and not has_records and file.path in named:
+        unread()
 
 
 def unread_rest(stage: Stage, error: Exception, place: str) -> Failure:
     """Returns the failure of a file that cannot be read, or not to its end."""
     return record_failure(stage, reading_error(error), Record(place, 0, b""))
-
-
-def named_records(
-    file: SizedPath | Failure, limit: int, named: Container[str], unread: Callable[[], object]
-) -> Iterator[Record | Failure]:
-    """Yields what `file_records` yields; calls `unread` if a named file gave nothing but failures."""
-    gave = set[bool]()
-    for record in file_records(file, limit):
-        gave.add(isinstance(record, Record))
-        yield record
-    if gave == {False} and isinstance(file, SizedPath) and file.path in named:
-        unread()
 
 
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:

@@ -33,6 +33,7 @@ from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
     MAX_RECORD_BYTES,
     RunSettings,
+    check_match_by,
     check_rubrics,
     check_several,
     judge_settings,
@@ -64,8 +65,8 @@ from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, ma
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import to_read
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria, judged_counts, parse_config
-from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.selection import Selection
@@ -124,6 +125,7 @@ def _check_types(options: Options) -> None:
 
 def _settings(options: Options, has_cases: bool) -> RunSettings:
     config = with_criteria(read_any_config(options.config), options.criteria)
+    check_match_by(config, has_cases)
     check_log_format(options.input_format)
     criteria = build_criteria(config)
     check_rubrics(criteria, has_cases, options.input_format)

@@ -17,8 +17,8 @@ from turnwise.pipeline.io.files import (
     Cases,
     case_records,
     file_patterns,
+    file_records,
     listed_files,
-    named_records,
     read_cases,
 )
 from turnwise.pipeline.io.terminal import counted
@@ -58,6 +58,7 @@ from turnwise.transforms.formats.reading import (
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+    from matplotlib.figure import Figure
 
 
 T = TypeVar("T", Conversation, EvalCase)
@@ -138,7 +139,7 @@ def logged_conversations(
     """
     patterns = file_patterns(inputs.name, inputs.paths)
     opened = (
-        named_records(file, limit, patterns, lambda: counts.update([UNREAD_FILES]))
+        file_records(file, limit, named=patterns, unread=lambda: counts.update([UNREAD_FILES]))
         for file in listed_files(patterns)
     )
     events: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
@@ -233,6 +234,18 @@ def _dtype(column: Column) -> str:
     return "object" if column.is_json or column.is_list else _PANDAS[column.kind]
 
 
+class ShownText(str):
+    """A text that a notebook or a console shows with its lines, also without `print`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self)}</pre>"
+
+
 class RunResult(Struct, frozen=True):
     """Everything that an evaluation gives; `str(result)` is the report of the run.
 
@@ -297,7 +310,7 @@ class RunResult(Struct, frozen=True):
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the text of `str(result)`, whose columns stay aligned."""
-        return f"<pre>{escape(str(self))}</pre>"
+        return ShownText(self)._repr_html_()
 
     def report(self, path: AnyPath) -> Path:
         """Writes the report of `turnwise report` as one HTML file, and returns its path.
@@ -319,6 +332,20 @@ class RunResult(Struct, frozen=True):
         runs = [self._run("Python")]
         file.write_text(report_page(runs, compare_versions(runs)), encoding="utf-8")
         return file
+
+    def plot(self) -> "Figure":
+        """Returns the criteria with their 95 % intervals by app version, drawn by matplotlib.
+
+        There are axes for the shares that pass, and for the means of each unit, with the figures of the
+        report. A notebook shows the result; `.savefig(path)` writes it.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        # Imported late: an evaluation does not wait for numpy.
+        from turnwise.pipeline.python.plot import plot
+
+        return plot(self._run("Python"))
 
     def compare(self, baseline: "RunResult") -> str:
         """Returns what `turnwise compare` says of this result, the candidate, and an earlier one.
@@ -342,7 +369,7 @@ class RunResult(Struct, frozen=True):
         if problem or texts.nothing_common(found):
             raise ConfigError(problem or texts.nothing_common(found))
         found = replace(found, page=texts.first_page(found, runs[-1], sides.candidate_version, sides.how))
-        return texts.comparison_text(found, _COLUMNS)
+        return ShownText(texts.comparison_text(found, _COLUMNS))
 
     def _run(self, name: str) -> Run:
         return Run(name, convert(self.document, RunDocument), lambda table: getattr(self, table))

@@ -1,13 +1,13 @@
 """Comparisons of runs and versions: their sides, the text, and why one does not pass."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
 
 from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
-from turnwise.pipeline.report.terminal import first_page_lines
+from turnwise.pipeline.report.terminal import first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.comparison import (
     Comparison,
@@ -60,7 +60,8 @@ def comparison_text(found: Comparison, width: int) -> str:
         *(f"note: {note}" for note in found.notes),
     ]
     lines += [line for part in parts for line in wrapped(printable(part), width)]
-    return "\n".join([*lines, *_flips(found, width)])
+    first = reading_text(found.page.read_first).split("\n") if found.page and found.page.read_first else ()
+    return "\n".join([*lines, *(cut(line, width) for line in first), *_flips(found, width)])
 
 
 def side_text(side: Side) -> str:
@@ -387,6 +388,11 @@ def may_name_version(baseline: str) -> bool:
     return "/" not in baseline and not Path(baseline).exists()
 
 
+def names_version(name: str, stated: Iterable[str]) -> bool:
+    """Returns whether a name is that of an app version, or the last part of one."""
+    return any(name in (version, version.rsplit("/", 1)[-1]) for version in stated)
+
+
 def compared_runs(run: Run, stated: Sequence[str], named: Named) -> tuple[list[Run], Named]:
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
@@ -400,7 +406,7 @@ def compared_runs(run: Run, stated: Sequence[str], named: Named) -> tuple[list[R
         ConfigError: There is no run at the place.
     """
     baseline, candidate = named
-    if baseline is None or any(baseline in (version, version.rsplit("/", 1)[-1]) for version in stated):
+    if baseline is None or names_version(baseline, stated):
         return [run], named
     of_baseline, version = open_baseline(baseline)
     return [of_baseline, run], (version, candidate)

@@ -12,7 +12,7 @@ from shlex import join
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
 from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS
-from turnwise.pipeline.report.gate import page_of_version, rule_problems
+from turnwise.pipeline.report.gate import page_of_version, rule_problems, unknown_baseline
 from turnwise.pipeline.report.terminal import (
     Figures,
     RunCounts,
@@ -22,6 +22,7 @@ from turnwise.pipeline.report.terminal import (
     guesses_by_tool,
     joint_document,
     judge_document,
+    no_version_line,
     records_by_worker,
     run_counts,
     summary_text,
@@ -36,6 +37,7 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.first_page import count_destructive
 from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.review.problems import to_read
 
 _WIDTH = 110
 
@@ -56,11 +58,16 @@ def end_run(
         read: Returns the run that a document describes; the rules of the gate read its tables.
         unused: Eval cases without a recording, as far as their names are known.
     """
-    problems = [*figures.problems, *gate_problems(settings, figures.counts, figures.rows)]
+    problems = [
+        *figures.problems,
+        *gate_problems(settings, figures.counts, figures.rows),
+        *unknown_baseline(settings, figures.rows),
+    ]
     document = begun_document(settings) | {
         "end_time": time_text(datetime.now(UTC)),
         **tables,
         "counts": figures.counts,
+        "no_version": no_version_line(settings, figures.counts, figures.rows) or None,
         "records_by_worker": dict(figures.workers),
         "judge": judge_document(settings, figures.usage, figures.rows, figures.joint),
         "problems": problems,
@@ -114,8 +121,11 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
         figures: Figures of the run.
         document: Content of `run.json`.
     """
-    if not settings.is_streaming:
-        figures = with_first_page(settings, figures, written_run(settings.output, document))
+    if not settings.is_streaming or figures.counts["results"]:
+        run = written_run(settings.output, document)
+        if settings.is_streaming and figures.counts["results"] <= MOST_CONVERSATIONS:
+            figures = figures._replace(to_read=to_read(run.conversations()))
+        figures = with_first_page(settings, figures, run)
     say(summary_text(settings, figures))
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     for first in _first_failures(settings, document):
@@ -154,7 +164,7 @@ def _first_failures(settings: RunSettings, document: JsonObject) -> Iterator[str
 
 
 def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figures:
-    """Adds the first page, and the differences between versions, of a batch whose tables can be read."""
+    """Adds the first page, and the differences between versions, of a run whose tables can be read."""
     versions = versions_of(figures.rows)
     page, difference = None, ""
     if len([*filter(None, versions)]) > 1 or settings.baseline or settings.candidate:
@@ -169,7 +179,7 @@ def with_first_page(settings: RunSettings, figures: Figures, run: Run) -> Figure
             difference = f"\nnot compared: {printable(str(error))}"
     elif len(versions) == 1:
         first = figures.to_read or ()
-        destructive: int | None = 0
+        destructive = None if figures.to_read is None else 0
         # The most severe come first, so that the rows are read again only where one of them is destructive.
         if any(row["severity"] == "critical" for row in first):
             is_small = figures.counts["results"] <= MOST_CONVERSATIONS

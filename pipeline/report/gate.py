@@ -17,6 +17,7 @@ from turnwise.pipeline.report.comparison import (
     compared_runs,
     end_comparison,
     may_name_version,
+    names_version,
     open_baseline,
     sides_of_runs,
 )
@@ -279,7 +280,20 @@ def check_baseline(settings: RunSettings) -> None:
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
         # The versions of a batch are known when it has read its logs.
         if settings.is_streaming or not may_name_version(settings.baseline):
-            open_baseline(settings.baseline)
+            run, version = open_baseline(settings.baseline)
+            stated = [row["app_version"] or "" for row in run.metrics()]
+            if version is not None and not names_version(version, stated):
+                names = ", ".join(dict.fromkeys(stated))
+                raise ConfigError(f"--baseline {settings.baseline}: the run has no such version: {names}")
+
+
+def unknown_baseline(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+    """Returns the problem of a run whose baseline is neither one of its versions nor another run, or none."""
+    baseline, stated = settings.baseline, [row["app_version"] or "" for row in rows]
+    if baseline is None or not may_name_version(baseline) or names_version(baseline, stated):
+        return []
+    names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
+    return [f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"]
 
 
 _READING_CASES = ("read", "parse_case")

@@ -3,7 +3,7 @@
 import gzip
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -14,6 +14,7 @@ import msgspec
 from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
@@ -77,11 +78,14 @@ def write_report(
     return report
 
 
-def report_page(runs: Sequence[Run], compared: Compared) -> str:
-    """Returns a report as one page; transcripts that have no room in it are left out, which it says."""
+def report_page(runs: Sequence[Run], compared: Compared, home: str = "") -> str:
+    """Returns a report as one page; transcripts that have no room in it are left out, which it says.
+
+    `home` is the address that its name leads to; "": nowhere.
+    """
     chunks = _Chunks(None, INLINE_CHARACTERS)
     report = build_report(runs, compared, chunks.place, keeps_few=True)
-    return page(report, chunks.inline)
+    return page(report, chunks.inline, home)
 
 
 def _clear(directory: Path) -> None:
@@ -128,20 +132,32 @@ def packed(text: str) -> str:
     return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
-def page(report: Report, chunks: Sequence[str]) -> str:
-    """Returns the page as HTML, with the packed chunks that it holds itself."""
-    scripts = [_text("vendor/uplot.js"), join_modules(lambda name: _text(f"{name}.js"), _START)]
-    styles = [_text("vendor/uplot.css"), _text("page.css")]
-    loads = " 'strict-dynamic'" if report.chunks > report.inline_chunks else ""
-    policy = _POLICY.format(scripts=_hashes(scripts) + loads, styles=_hashes(styles))
-    data = packed(exact_json(msgspec.to_builtins(report)))
+def page(report: Report, chunks: Sequence[str], home: str = "") -> str:
+    """Returns the page as HTML, with the packed chunks that it holds; `home`: what its name leads to."""
     names = ", ".join(version.name for version in report.versions)
+    data = {"report": packed(exact_json(msgspec.to_builtins(report)))}
+    data |= {f"chunk-{i}": chunk for i, chunk in enumerate(chunks)}
+    return _joined(_START, f"{_TITLE}{names}", data, home, loads=report.chunks > report.inline_chunks)
+
+
+def service_page(title: str, data: JsonObject) -> str:
+    """Returns a page of `turnwise serve`: what `service.js` shows of the data."""
+    return _joined("service", f"{title} - turnwise", {"service": packed(exact_json(data))}, "/")
+
+
+def _joined(start: str, title: str, data: Mapping[str, str], home: str, loads: bool = False) -> str:
+    """Returns a page that begins with a module, and holds packed data by the ids of their elements."""
+    scripts = [_text("vendor/uplot.js"), join_modules(lambda name: _text(f"{name}.js"), start)]
+    styles = [_text("vendor/uplot.css"), _text("page.css")]
+    of_scripts = _hashes(scripts) + (" 'strict-dynamic'" if loads else "")
     return _text("page.html").format(
-        policy=escape(policy),
-        title=escape(f"{_TITLE}{names}".encode("utf-8", "replace").decode()),
+        policy=escape(_POLICY.format(scripts=of_scripts, styles=_hashes(styles))),
+        title=escape(title.encode("utf-8", "replace").decode()),
+        brand=f'<a href="{escape(home)}">turnwise</a>' if home else "turnwise",
         styles="\n".join(f"<style>{style}</style>" for style in styles),
         data="\n".join(
-            [_data("report", data), *(_data(f"chunk-{i}", chunk) for i, chunk in enumerate(chunks))]
+            f'<script type="application/octet-stream" id="{name}">{content}</script>'
+            for name, content in data.items()
         ),
         library=f"<script>{scripts[0]}</script>",
         script=f'<script type="module">{scripts[1]}</script>',
@@ -151,10 +167,6 @@ def page(report: Report, chunks: Sequence[str]) -> str:
 def chunk_script(report_id: str, number: int, chunk: str) -> str:
     """Returns a file beside the page that gives a chunk to it."""
     return f'reportChunk("{report_id}", {number}, "{chunk}");\n'
-
-
-def _data(name: str, content: str) -> str:
-    return f'<script type="application/octet-stream" id="{name}">{content}</script>'
 
 
 def _text(name: str) -> str:
@@ -240,7 +252,7 @@ def compare_versions(
         raise ConfigError(f"--candidate {candidate}: is the baseline, too; nothing to compare")
     sides = [side for _, side in keyed]
     others = sides[1:][-MOST_COMPARED:]
-    found = [_compare(sides[0], other) for other in others]
+    found = [compare_sides(sides[0], other) for other in others]
     comparisons = [one for one in found if not isinstance(one, str)]
     refused = [one for one in found if isinstance(one, str)]
     if len(others) < len(sides) - 1:
@@ -249,7 +261,7 @@ def compare_versions(
         )
     page = None
     if found and not isinstance(found[-1], str):
-        from turnwise.pipeline.report.comparison import first_page  # late, as in _compare
+        from turnwise.pipeline.report.comparison import first_page  # late, as in compare_sides
 
         key, _ = keyed[-1]
         page = first_page(found[-1], runs[key.run], key.app_version or None, how)
@@ -266,7 +278,7 @@ def _sides(runs: Sequence[RunVersions]) -> Iterator[tuple[VersionKey, ComparedSi
             yield key, runs[key.run].side(key.app_version or None, name)
 
 
-def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:
+def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
     # Imported late: a report of one version does not wait for numpy.
     from turnwise.pipeline.report.comparison import nothing_common

@@ -22,6 +22,7 @@ from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions.comparison.sentences import decimals
 from turnwise.transforms.decisions.first_page import counts_text, listed
+from turnwise.transforms.formats.identity import NO_VERSION, no_version_text
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
@@ -311,7 +312,8 @@ class RunCounts(TypedDict):
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
     while it runs, so `cases` and `unused_cases` are None. `left_by_budget` is the number of conversations
     without a verdict because a budget of the judge was spent, `no_cases_given` that of those that name an
-    eval case where none were given. Failures and findings are counted by kind, failed conversations by app
+    eval case where none were given, `no_version` that of those that state no app version, by format ("": most
+    formats). Failures and findings are counted by kind, failed conversations by app
     version, too ("": unknown).
     """
 
@@ -332,6 +334,7 @@ class RunCounts(TypedDict):
     unread_files: NotRequired[int]
     left_by_budget: NotRequired[int]
     no_cases_given: NotRequired[int]
+    no_version: NotRequired[dict[str, int]]
     failures: dict[str, int]
     failures_by_version: dict[str, int]
     findings: dict[str, int]
@@ -374,6 +377,8 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         found["left_by_budget"] = number[LEFT_BY_BUDGET]
     if number[NO_CASES_GIVEN]:
         found["no_cases_given"] = number[NO_CASES_GIVEN]
+    if unversioned := _largest_first(_of(counts, NO_VERSION)):
+        found["no_version"] = unversioned
     return found
 
 
@@ -464,6 +469,17 @@ def _row_of(
     """Returns the row to show: by turn for latencies and counts, by conversation for scores."""
     levels = ("conversation", "turn") if _has_scale(name) else ("turn", "conversation")
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
+
+
+def window_lines(rows: Sequence[MetricsByAppVersionRow]) -> list[str]:
+    """Returns a line for each window and app version of a stream: its start in UTC, and how it went."""
+    lines = []
+    for row in (row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"):
+        start = printable(str(row["window_start"])[:16].replace("T", " "))
+        version = printable((row["app_version"] or "").rsplit("/", 1)[-1] or "(no version)", LONGEST_NAME)
+        figures = f"pass rate {_pass_rate(row)}, no verdict {_without_verdict(row)}"
+        lines.append(f"{start}  {version}: {figures}")
+    return lines
 
 
 def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
@@ -605,6 +621,13 @@ def idle_text(settings: RunSettings, rows: Sequence[MetricsByAppVersionRow]) -> 
     return f"not applicable to any conversation: {', '.join(idle)}" if idle else ""
 
 
+def no_version_line(settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]) -> str:
+    """Returns the sentence on a run of which no conversation states an app version; "" if one does."""
+    if not rows or any(row["app_version"] is not None for row in rows):
+        return ""
+    return no_version_text(counts.get("no_version") or ("",), settings.config.app_version_from)
+
+
 def custom_text(criteria: Sequence[Criterion]) -> str:
     """Returns the line about custom metrics; "" if there are none."""
     names = [criterion.name for criterion in criteria if isinstance(criterion, CustomMetric)]
@@ -682,6 +705,7 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
         idle_text(settings, rows) if rows else "",
+        "\n".join(wrapped(printable(no_version_line(settings, counts, rows)), _WIDTH, "  ")),
         custom_text(settings.criteria),
         guesses_text(figures.guesses) if figures.guesses else "",
     ]

@@ -26,7 +26,7 @@ _BEARER = re.compile(r"bearer +([!-~]+)", re.IGNORECASE)
 _BASIC = re.compile(r"basic +([A-Za-z0-9+/=]+)", re.IGNORECASE)
 _MAY_WRITE = "turnwise.may_write"
 PAGES = "/ui"
-"""The path of the web view. Its pages only read, so that a browser may send their token by itself."""
+"""The path of the web view, to which the root leads. Its pages only read: a browser may send their token."""
 
 
 def _is_address(host: str) -> bool:
@@ -110,7 +110,7 @@ def _token(scope: Scope) -> str:
 
 def _is_page(scope: Scope) -> bool:
     path: str = scope["path"]
-    return path == PAGES or path.startswith(f"{PAGES}/")
+    return path in ("/", PAGES) or path.startswith(f"{PAGES}/")
 
 
 def _header(scope: Scope, name: bytes) -> list[str]:

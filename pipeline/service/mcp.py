@@ -245,12 +245,11 @@ TOOLS: dict[str, Tool] = {
     ),
     "compare_app_versions": Tool(
         """Compares the results of two versions of an app: pass rates with 95 % intervals, metrics, what
-        changed. verdict says what the command turnwise compare says: whether the candidate is better or
-        worse, or that it cannot be told, by the verdicts and (criteria) by every other criterion; which
-        cases are left out because their expectation changed; what has no verdict or was rejected. If it holds
-    a
-        refusal, the versions were measured in different ways: conclude nothing from the rates. changes
-        lists the evaluations whose share of passed results fell or rose, the regressed ones first.
+        changed. verdict says what the command turnwise compare says: whether the candidate is better, worse
+        or inconclusive against the baseline, by the verdicts and (criteria) by every other criterion; which
+        cases are left out because their expectation changed; what has no verdict or was rejected. If it
+        holds a refusal, the versions were measured in different ways: conclude nothing from the rates.
+        changes lists the evaluations whose share of passed results fell or rose, the regressed ones first.
         evaluationFilter: such as 'tags:slow'. readMask names the fields wanted ('*' is everything, metrics
         by turn included). nextPageToken, given as pageToken, reads on.""",
         _viewed(compare_app_versions, tools.CompareAppVersionsResponse),
@@ -259,9 +258,9 @@ TOOLS: dict[str, Tool] = {
     ),
     "compare_evaluation_runs": Tool(
         """Compares two runs of an app (parent: projects/P/locations/L/apps/A), by name or id. verdict says
-        what turnwise compare says: whether the candidate is better or worse, or that it cannot be told, by
-        the verdicts and by every other criterion. If it holds a refusal, the runs were measured in
-        different ways: conclude nothing. changes lists the evaluations whose share of passed results fell
+        what turnwise compare says: whether the candidate is better, worse or inconclusive against the
+        baseline, by the verdicts and by every other criterion. If it holds a refusal, the runs were measured
+        in different ways: conclude nothing. changes lists the evaluations whose share of passed results fell
         or rose, the regressed ones first. nextPageToken, given as pageToken, reads on.""",
         compare_evaluation_runs,
         tools.CompareEvaluationRunsRequest,

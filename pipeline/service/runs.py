@@ -29,7 +29,6 @@ from turnwise.pipeline.store.database import (
     key_text,
     read_page,
     run_name,
-    version_id,
 )
 from turnwise.pipeline.store.rows import (
     VersionMetric,
@@ -44,6 +43,7 @@ from turnwise.pipeline.store.rows import (
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces import tools
+from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject

@@ -160,10 +160,7 @@ def check_options(
     config = read_config(options.config)
     if options.match_cases_by:
         config = config.model_copy(update={"match_cases_by": options.match_cases_by})
-    if config.match_cases_by and not options.eval_cases:
-        raise ConfigError(
-            "--match_cases_by needs --eval_cases: the cases that conversations are held against"
-        )
+    check_match_by(config, bool(options.eval_cases))
     criteria = build_criteria(config)
     check_rubrics(criteria, bool(options.eval_cases), options.input_format)
     check_gate(config.gate, criteria)
@@ -195,6 +192,14 @@ def check_options(
         date=options.date,
         plugins=tuple(options.plugin),
     )
+
+
+def check_match_by(config: EvalConfig, has_cases: bool) -> None:
+    """Raises ConfigError if eval cases are to be matched and none are given."""
+    if config.match_cases_by and not has_cases:
+        raise ConfigError(
+            "--match_cases_by needs --eval_cases: the cases that conversations are held against"
+        )
 
 
 def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:

@@ -725,11 +725,6 @@ def app_of_row(row: ResultRow | FailureRow | ConversationRow | ScoreRow, default
     return app_in(*names) or default
 
 
-def version_id(app_version: str) -> str:
-    """Returns the last part of an app version's name; "" is the draft."""
-    return app_version.rsplit("/", 1)[-1]
-
-
 def marked(name: str, *texts: str) -> str:
     """Returns a name with a digest of other texts as suffix."""
     text = "\0".join(texts).encode("utf-8", "replace")

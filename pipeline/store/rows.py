@@ -33,10 +33,9 @@ from turnwise.pipeline.store.database import (
     marked,
     plain_text,
     run_name,
-    version_id,
 )
 from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_key, write_rows
-from turnwise.schemas.ces.names import app_in, app_of, parent_of
+from turnwise.schemas.ces.names import app_in, app_of, parent_of, version_id
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricRow, ScoreRow, columns

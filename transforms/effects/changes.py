@@ -18,7 +18,15 @@ from turnwise.transforms.effects.failures import admits_failure, changed_nothing
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches
-from turnwise.transforms.matching.calls import answered_calls, frozen, pair_responses, same_tool
+from turnwise.transforms.matching.calls import (
+    answered_calls,
+    frozen,
+    held_calls,
+    is_directive,
+    matcher_text,
+    pair_responses,
+    same_tool,
+)
 from turnwise.transforms.matching.expectations import same_agent, turn_texts
 from turnwise.transforms.text.sentences import single_spaced
 from turnwise.transforms.text.words import word_set
@@ -377,7 +385,7 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
 
     wanted, _ = without_undone(distinct(by_agent, expected.by_user), catalog)
     names = {item.call.name for item in wanted}
-    agents = _applied([(turn.tool_calls, turn.tool_responses) for turn in turns], catalog)
+    agents = _applied(_held_turns(turns, expected.by_agent, catalog), catalog)
     for turn in turns:
         if turn.transfers:
             agents.succeeded.extend(recorded_handoffs(turn, catalog, by_agent))
@@ -440,6 +448,22 @@ def _sets_the_same(call: ToolCall, other: ToolCall) -> bool:
     value, noun = args[differing[0]], nouns[differing[0]]
     is_value = isinstance(value, int | float) or noun in _VALUES or noun in words_of(called_tool(call))
     return len(differing) == 1 and is_value
+
+
+def _held_turns(
+    turns: Sequence[Turn], expected: Sequence[ToolCall] | None, catalog: ToolCatalog
+) -> list[tuple[list[ToolCall], list[ToolResponse]]]:
+    """Returns the calls and responses of turns that expected calls are held against.
+
+    A destructive call counts, whoever made it.
+    """
+    calls = [call for turn in turns for call in turn.tool_calls]
+    held = held_calls(calls, expected or ())
+    if expected is None or held is calls:
+        return [(turn.tool_calls, turn.tool_responses) for turn in turns]
+    kept = {id(call) for call in (*held, *(c for c in calls if catalog.effect_of(c).destructive))}
+    pairs = [[pair for pair in answered_calls(turn) if id(pair[0]) in kept] for turn in turns]
+    return [([call for call, _ in each], [answer for _, answer in each if answer]) for each in pairs]
 
 
 def missing_lookups(
@@ -528,10 +552,14 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def value_text(value: JsonValue) -> str:
-    """Returns a value in one line, at most 160 characters."""
-    if value is None or isinstance(value, bool):
+    """Returns a value in one line, at most 160 characters; a directive of a case in words."""
+    if isinstance(value, dict) and is_directive(value):
+        text = matcher_text(value)
+    elif isinstance(value, str):
+        text = value
+    elif value is None or isinstance(value, bool):
         text = {None: "nothing", True: "true", False: "false"}[value]
-    elif isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
+    elif isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
         text = str(value)
     else:
         try:
@@ -552,7 +580,8 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
     texts = value_text(first), value_text(second)
-    if "" not in texts and _look(texts[0]) != _look(texts[1]):
+    looks = texts if all(map(_is_ascii, texts)) else tuple(map(_look, texts))
+    if "" not in texts and looks[0] != looks[1]:
         return texts
     spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
     start = _common(*spelt)
@@ -576,6 +605,11 @@ def _common(first: str, second: str) -> int:
     """Returns with how many equal characters two texts begin."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
+def _is_ascii(text: str) -> bool:
+    """Returns whether a text is ASCII, but for the mark of one that was cut."""
+    return text.isascii() or (len(text) == _LONGEST_VALUE and text[-1] == "…" and text[:-1].isascii())
 
 
 def _look(text: str) -> str:

@@ -125,10 +125,10 @@ def adk_text(content: adk.Content | None) -> str | None:
     return "\n".join(part.text or "" for part in worded) if any(part.thought for part in worded) else None
 
 
-def tool_calls(contents: Iterable[adk.Content | None]) -> list[ToolCall]:
-    """Returns every call of some messages, in order."""
+def tool_calls(contents: Iterable[adk.Content | None], agent: str | None = None) -> list[ToolCall]:
+    """Returns every call of some messages of an agent, in order."""
     calls = (part.function_call for content in contents for part in parts_of(content))
-    return [ToolCall(name=call.name, args=call.args, id=call.id) for call in calls if call]
+    return [ToolCall(name=call.name, args=call.args, id=call.id, agent=agent) for call in calls if call]
 
 
 def tool_responses(contents: Iterable[adk.Content | None]) -> list[ToolResponse]:
@@ -229,6 +229,8 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
     messages = _texts(steps)
     if messages and final and messages[-1] != final:
         messages.append(final)
+    authors = [step.author for step in steps if text(step.content)]
+    speakers = [*authors, *[""] * (max(len(messages), 1) - len(authors))] if final or authors else []
     called = ((call.args or {}).get("agent_name") for call in calls if call.name == TRANSFER)
     events = data.invocation_events if isinstance(data, adk.InvocationEvents) else None
     # google-adk counts a model call by its usage or its model version.
@@ -241,6 +243,7 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
         tool_calls=calls,
         tool_responses=tool_responses(step.content for step in steps),
         agent_messages=messages,
+        speakers=speakers if any(speakers) else [],
         transfers=[name for name in called if isinstance(name, str)],
         timestamp=invocation.creation_timestamp or None,
         latency_ms=_milliseconds(invocation.duration),
@@ -255,6 +258,8 @@ def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
     """Returns an expected invocation; calls that are absent count as none expected, as in google-adk."""
     data, unread = invocation.intermediate_data, unread_parts(invocation)
     steps, calls = _steps(data), _calls(data)
+    for call in calls:
+        call.agent = None  # Whoever makes it meets the expectation.
     nameless = None if all([call.name for call in calls]) else "an expected call names no tool"
     return ExpectedTurn(
         user=text(invocation.user_content),
@@ -302,7 +307,8 @@ def _steps(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[adk
 def _calls(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[ToolCall]:
     """Returns the calls where google-adk looks for them: not those beside older texts."""
     steps = _steps(data)
-    return tool_calls(s.content for s in (steps[:1] if isinstance(data, adk.IntermediateData) else steps))
+    held = steps[:1] if isinstance(data, adk.IntermediateData) else steps
+    return [call for step in held for call in tool_calls([step.content], step.author or None)]
 
 
 def _texts(steps: Sequence[adk.InvocationEvent]) -> list[str]:

@@ -24,7 +24,8 @@ from turnwise.transforms.formats.endings import (
     text_of,
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, check_calls, gaps
-from turnwise.transforms.formats.messages.streams import as_object, key_set, stated
+from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, stated
+from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
     "Tool": "TOOL",
@@ -43,8 +44,11 @@ def _spellings(model: type[Message]) -> frozenset[str]:
 
 
 _READ_KEYS = _spellings(ces.Chunk) - {"blob", "image"}
+_NAMELESS = ("user", "agent", "model", "")
+"""Roles that name no agent."""
 _HOLDER_KEYS = spelt("chunks", "messages", "root_span")
 _RECORD_KEYS = _spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
+_CELLS = spelt("turns", "messages", "start_time", "end_time")
 _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
@@ -54,6 +58,7 @@ def conversation(value: JsonObject) -> canonical.Conversation:
 
     `evaluation`, `tools` and how it ended (`ended`, `ended_detail`), no CES fields, are read too.
     """
+    value = {key: _cell(key, item) for key, item in value.items()}
     message = ces.CesConversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     logged = value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
@@ -78,6 +83,16 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         meta={"deployment": message.deployment} if message.deployment else {},
         tools=declared_tools(value.get("tools")),
     )
+
+
+def _cell(key: str, item: JsonValue) -> JsonValue:
+    """Returns what a cell of a table holds: lists as JSON texts, times as BigQuery's exports write them."""
+    if not isinstance(item, str) or key not in _CELLS:
+        return item
+    if key in ("turns", "messages"):
+        return decoded(item)
+    seconds = time_seconds(item) if " " in item else None
+    return item if seconds is None else rfc3339(seconds)
 
 
 def _logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> Turn:
@@ -130,11 +145,18 @@ def message_text(message: ces.ConversationMessage) -> str:
 
 def _add_message(turn: Turn, message: ces.ConversationMessage, asked: list[str]) -> None:
     text = message_text(message)
-    if text:
-        (asked if message.role == "user" else turn.agent_messages).append(text)
+    agent = "" if message.role in _NAMELESS else message.role.rpartition("/")[2]
+    if text and message.role == "user":
+        asked.append(text)
+    elif text:
+        turn.agent_messages.append(text)
+        if agent or turn.speakers:
+            unknown = [""] * (len(turn.agent_messages) - 1 - len(turn.speakers))
+            turn.speakers += [*unknown, agent]
     for chunk in message.chunks:
         if chunk.tool_call is not None:
             turn.tool_calls.append(tool_call(chunk.tool_call))
+            turn.tool_calls[-1].agent = agent or None
         elif chunk.tool_response is not None:
             turn.tool_responses.append(tool_response(chunk.tool_response))
         elif chunk.agent_transfer is not None:

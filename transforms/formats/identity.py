@@ -61,7 +61,10 @@ _OF_METADATA = Paths(
     (*_ANY.eval_id, "dataset_item_id", "datasetItemId", "reference_example_id"),
     _ANY.eval_set_id,
 )
-SPANS = "spans"
+_KEPT = tuple((name, _ANY) for name in ("labels", "state", "meta"))
+CANONICAL, SPANS = "turnwise", "spans"
+NO_VERSION = "no version "
+"""Start of the names of counters of conversations that state no app version, by their row of the table."""
 _SHOWN = 3
 PLACES: dict[str, tuple[tuple[str, Paths], ...]] = {
     # Every format that is not named below: chats, requests, rows, formats that plug-ins add.
@@ -73,6 +76,7 @@ PLACES: dict[str, tuple[tuple[str, Paths], ...]] = {
         ("attributes", Paths(app_version=("traceloop.entity.version",))),
         ("resource", _ANY._replace(app_version=(*_ANY.app_version, "app.version", "service.version"))),
     ),
+    CANONICAL: (("", Paths(app_version=("app_version",))),),
     "trace_part": (),
     "adk_agent_events": (
         ("attributes.custom_tags", _ANY),
@@ -93,6 +97,12 @@ PLACES: dict[str, tuple[tuple[str, Paths], ...]] = {
         ("request.queryParams", Paths(app_version=("flowVersions",))),
         ("request.query_params", Paths(app_version=("flow_versions",))),
     ),
+    "dialogflow_history": (
+        ("", _ANY),
+        ("interactions.request.queryParams", Paths(app_version=("flowVersions",))),
+        ("interactions.request.query_params", Paths(app_version=("flow_versions",))),
+    ),
+    "vertex_log": (("", _ANY), ("full_request.labels", _ANY)),
     "langgraph_thread": (("", _ANY), ("metadata", _ANY), ("config.configurable", _ANY)),
     "inspect_log": (("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", _ANY)),
     "claude_code": (("", Paths(app_version=(*_ANY.app_version, "version"))),),
@@ -106,6 +116,38 @@ PLACES: dict[str, tuple[tuple[str, Paths], ...]] = {
 
 What a conversation keeps as labels, state and meta is looked at after these, under the same names.
 """
+
+
+def row_of(source: str | None) -> str:
+    """Returns whose row of the table a conversation's source is read by; "": most formats'."""
+    name = (source or CANONICAL).partition(" ")[0]
+    name = "adk_agent_events" if name == SPANS and "adk_events" in str(source) else name
+    name = {"adk": "adk_session", "ces": "ces_conversation"}.get(name, name)
+    return name if name in PLACES else ""
+
+
+def no_version_text(kinds: Iterable[str], paths: Sequence[str]) -> str:
+    """Returns, in one sentence, that no conversation states an app version, and where it was looked for.
+
+    Args:
+        kinds: Rows of the table.
+        paths: What the config names.
+    """
+    holders: dict[tuple[str, ...], list[str]] = {}
+    for place, names in (each for kind in dict.fromkeys(kinds) for each in (*PLACES[kind], *_KEPT)):
+        if names.app_version:
+            keys = tuple(key for key in names.app_version if key != KEYS[0])
+            where = holders.setdefault(keys, [])
+            where += [place] if place not in where else []
+    texts = [
+        f"{', '.join(keys)} ({', '.join(p or 'at the top' for p in where)})"
+        for keys, where in holders.items()
+    ]
+    looked = "; ".join([*paths, KEYS[0], *texts])
+    return (
+        f"no conversation states an app version; looked at: {looked}; app_version_from of the config names "
+        "other fields"
+    )
 
 
 def stated_identity(kind: str, value: JsonValue) -> Identity:
@@ -126,7 +168,7 @@ def stated_identity(kind: str, value: JsonValue) -> Identity:
                 texts = dict.fromkeys(text for holder in holders if (text := _text(holder.get(key))))
                 if len(texts) > 1 and place:
                     shown = ", ".join(list(texts)[:_SHOWN])
-                    raise ValueError(f"the conversation names several eval cases or sets ({key}): {shown}")
+                    raise ValueError(f"the conversation names several eval cases or sets: {shown}")
                 if texts:
                     stated[place] = next(iter(texts))
                     break

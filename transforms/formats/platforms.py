@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
-from turnwise.transforms.formats.endings import UNKNOWN, End, as_text
-from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, add_leap
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects, stated
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
@@ -122,147 +120,6 @@ register_format(
         has_rubrics=False,
     )
 )
-
-
-def _place(value: JsonObject) -> tuple[str, int]:
-    name, position = as_text(value.get("conversation_name")), value.get("turn_position")
-    try:
-        index = int(position) if isinstance(position, int | str) else -1
-    except ValueError:
-        index = -1
-    if not name or index < 0:
-        raise ValueError("a row of Dialogflow CX needs conversation_name and turn_position")
-    return name, index
-
-
-def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversation:
-    log, end = Dialogue(), UNKNOWN
-    leaps: list[tuple[int, int, int]] = []
-    last: int | None = None
-    for row in values:
-        position = _place(row)[1]
-        before = last or 0
-        if position > before + 1 or position == last:
-            leaps.append((len(log.turns), before, position))
-        last = position
-        end = _add_row(row, log) or end
-    first = values[0]
-    made = log.conversation(
-        session_id,
-        "dialogflow_cx",
-        end,
-        language=as_text(first.get("language_code")),
-        start_time=as_text(first.get("request_time")),
-        meta={key: first[key] for key in ("project_id", "agent_id") if key in first},
-    )
-    for place, before, position in leaps:
-        add_leap(made.turns[min(place, len(made.turns) - 1)], before, position, first=1)
-    return made
-
-
-# For example {"conversation_name": "c", "turn_position": 1, "request": {...}, "response": {...}}
-register_format(
-    Format(
-        name="dialogflow_cx",
-        help="interaction logs of Dialogflow CX (BigQuery rows)",
-        keys=("conversation_name", "turn_position", "request", "response"),
-        rank=86,
-        recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
-        events=EventReader(place=_place, join=_join_dialogflow),
-        time_keys=("request_time",),
-        has_rubrics=False,
-    )
-)
-
-
-_STEPLESS = key_set(
-    "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
-    "knowledge_info_card response_type channel source"
-)
-_ACTIONS_WITHOUT_CALLS = key_set(
-    "user_utterance agent_utterance playbook_invocation playbook_transition flow_invocation flow_transition "
-    "status display_name start_time complete_time sub_execution_steps event tool_use llm_call "
-    "intent_match flow_state_update stt tts"
-)
-
-
-def _plain(value: JsonValue) -> JsonObject:
-    """Returns an object, or that of a JSON text, with its keys in snake_case."""
-    found = json_structure(value) if isinstance(value, str) else value
-    return {snake(key): item for key, item in as_object(found).items() if item is not None}
-
-
-def _add_row(row: JsonObject, log: Dialogue) -> End | None:
-    """Adds a row; returns how the conversation ends, if the row says so."""
-    response = _plain(row.get("response"))
-    result = _plain(response.get("query_result"))
-    given = _plain(_plain(row.get("request")).get("query_input"))
-    heard = str(result.get("transcript") or result.get("text") or "")
-    if "tool_call_result" in given:  # of a tool that the client ran
-        answer = _plain(given["tool_call_result"])
-        error = _plain(answer.get("error")).get("message")
-        log.result(answer.get("output_parameters"), None, answer.get("action") or answer.get("tool"), error)
-    else:
-        asked = {
-            "text": as_object(given.get("text")).get("text"),
-            "audio": heard,
-            "dtmf": as_object(given.get("dtmf")).get("digits"),
-            "event": f"<event>{as_object(given.get('event')).get('event')}</event>",
-        }
-        kind = next((name for name in asked if name in given), None)
-        log.user(str(asked[kind] or "") if kind else heard, row.get("request_time"))
-        if kind is None:
-            unknown = next((key for key in given if key != "language_code"), "a request without input")
-            log.unread.part(unknown)
-    tracing = _plain(_plain(result.get("generative_info")).get("action_tracing_info"))
-    actions = list(objects(tracing.get("actions"), "actions"))
-    for block in () if actions else objects(result.get("trace_blocks"), "traceBlocks"):
-        actions += objects(block.get("actions"), "actions")
-    for action in actions:
-        _action(_plain(action), log)
-    messages = objects(result.get("response_messages"), "responseMessages")
-    ends = [_message(_plain(message), log) for message in messages]
-    if not response:
-        log.unread.add(NO_ANSWER, "a row holds no response", calls=True, words=True)
-    elif row.get("partial_responses"):
-        log.unread.add(UNREAD, "partial_responses are not read", words=True)
-    return next((end for end in reversed(ends) if end), None)
-
-
-def _action(action: JsonObject, log: Dialogue) -> None:
-    use = _plain(action.get("tool_use"))
-    if use:
-        name = as_text(use.get("action") or use.get("display_name") or use.get("tool"))
-        tool = as_text(use.get("tool")) or ""
-        log.call(name, use.get("input_action_parameters") or {}, None, tool)
-        exception = _plain(_plain(action.get("status")).get("exception"))
-        if use.get("output_action_parameters") is not None or exception:
-            error = exception.get("error_message") or (True if exception else None)
-            log.result(use.get("output_action_parameters"), None, name, error)
-    for kind in sorted(action.keys() - _ACTIONS_WITHOUT_CALLS):
-        log.unread.part(kind)
-
-
-def _message(message: JsonObject, log: Dialogue) -> End | None:
-    """Adds a response message; returns how the conversation ends, if it says so."""
-    end = None
-    for kind, held in message.items():
-        if kind == "text":
-            texts = as_object(held).get("text")
-            log.agent("\n".join(str(text) for text in texts) if isinstance(texts, list) else str(texts or ""))
-        elif kind == "tool_call":
-            call = _plain(held)
-            name = as_text(call.get("action") or call.get("tool"))
-            log.call(name, call.get("input_parameters") or {}, None, as_text(call.get("tool")) or "")
-        elif kind == "live_agent_handoff":
-            end = End("hand_off", "live_agent_handoff")
-        elif kind == "end_interaction":
-            end = End("normally", "end_interaction")
-        elif kind == "payload":
-            log.turn.payloads = [*log.turn.payloads, as_object(held)]
-        elif kind not in _STEPLESS:
-            log.unread.part(kind)
-    return end
 
 
 def _add_calls(given: JsonObject, log: Dialogue) -> None:

@@ -21,7 +21,15 @@ from turnwise.transforms.formats.events import (
     join_events,
     read_event,
 )
-from turnwise.transforms.formats.identity import KEYS, Paths, identify, identify_kept, identity_at
+from turnwise.transforms.formats.identity import (
+    KEYS,
+    NO_VERSION,
+    Paths,
+    identify,
+    identify_kept,
+    identity_at,
+    row_of,
+)
 from turnwise.transforms.formats.mapped import MAPPING, PART, mapped_format, part_event, recognise, takes_rows
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
 from turnwise.transforms.formats.messages.streams import stated, without_nulls
@@ -346,8 +354,14 @@ def parse_record(
             counts["rejected_conversations"] += 1
             parts.append(record_failure("parse", item, held))
         else:
-            parts.append(LoggedConversation(item, held))
+            parts.append(_logged(item, held, counts))
     return parts
+
+
+def _logged(conversation: Conversation, record: Record, counts: Counter[str]) -> LoggedConversation:
+    if conversation.app_version is None:
+        counts[f"{NO_VERSION}{row_of(conversation.source)}"] += 1
+    return LoggedConversation(conversation, record)
 
 
 def _damage(record: Record) -> IncompleteReadError | None:
@@ -375,7 +389,7 @@ def parse_conversation(
         return record_failure("parse", error, record)
     counts["parsed_records"] += 1
     counts["conversations"] += 1
-    return LoggedConversation(copy, record)
+    return _logged(copy, record, counts)
 
 
 def join_session(
@@ -391,7 +405,7 @@ def join_session(
         counts["rejected_conversations"] += 1
         return [record_failure("parse", error, event.record, session_id) for event in given]
     counts["joined_entries"] += len(given)
-    return [LoggedConversation(conversation, events[0].record)]
+    return [_logged(conversation, events[0].record, counts)]
 
 
 def parse_case(

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
@@ -35,6 +35,19 @@ def same_tool(left: ToolCall | ToolResponse, right: ToolCall | ToolResponse) -> 
     if left.resource and right.resource:
         return left.resource == right.resource
     return left.name == right.name
+
+
+def held_calls(calls: Sequence[ToolCall], expected: Iterable[ToolCall]) -> Sequence[ToolCall]:
+    """Returns the calls that the expected ones are held against.
+
+    They are those of the conversation's own agents. What an agent called that was itself called as a tool
+    counts only where the expected calls name a tool that no other agent called.
+    """
+    if not any([call.inside for call in calls]):
+        return calls
+    held = [call for call in calls if call.inside is None]
+    inner = {call.name for call in calls}.difference(call.name for call in held)
+    return calls if any(call.name in inner for call in expected) else held
 
 
 def call_key(call: ToolCall) -> Hashable:
@@ -81,17 +94,29 @@ class PairedCalls:
         return partners
 
 
+def paired_calls(expected: ExpectedTurn, actual: Turn | None) -> PairedCalls:
+    """Returns the calls that a golden turn expects, but for skipped ones, paired with those made."""
+    made = actual.tool_calls if actual is not None else []
+    if not expected.expectations:
+        wanted = expected.tool_calls or []
+        return PairedCalls(wanted, held_calls(made, wanted))
+    counted = [e.tool_call for e in expected.expectations if e.tool_call is not None and not e.skip]
+    return PairedCalls(counted, held_calls(made, counted))
+
+
 def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
     """Returns whether the calls are equal one by one, in order; False where only one has a resource."""
     if len(expected) != len(actual):
         return False
+    wanted, given = list[JsonObject | None](), list[JsonObject | None]()
     for want, made in zip(expected, actual, strict=True):
         if want.name != made.name or want.resource != made.resource:
             return False
         if want.args != made.args and (want.args or made.args):
             return False
-    # true and 1 are equal to Python
-    return _same_kinds_of_equal([want.args for want in expected], [made.args for made in actual])
+        wanted.append(want.args)
+        given.append(made.args)
+    return _same_kinds_of_equal(wanted, given)  # true and 1 are equal to Python
 
 
 def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
@@ -219,12 +244,12 @@ def without_call(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -
 
     Those that are left over, and, where every call has an id, those whose id no call has.
     """
-    are_beside = len(responses) == len(calls) and all(
-        call.id == response.id and (call.id is not None or call.name == response.name)
-        for call, response in zip(calls, responses, strict=True)
-    )
-    if not responses or are_beside:
-        return []
+    if len(responses) == len(calls):
+        for call, response in zip(calls, responses, strict=True):
+            if call.id != response.id or (call.id is None and call.name != response.name):
+                break
+        else:
+            return []
     used = {id(response) for response in pair_responses(calls, responses)}
     ids = {call.id for call in calls}
     are_named = None not in ids
@@ -346,6 +371,15 @@ def is_directive(value: JsonValue) -> bool:
 def directive_text(directive: JsonObject) -> str:
     """Returns the expected value of a directive as text."""
     return plain_text(directive.get("$matchValue", directive.get("value")))
+
+
+_MATCHERS = {"contains": "contains", "regexp": "matches the pattern", "semantic": "means", "exact": "exactly"}
+
+
+def matcher_text(directive: JsonObject) -> str:
+    """Returns a directive in words, such as `contains brake`."""
+    kind = str(directive["$matchType"])
+    return "anything" if kind == "ignore" else f"{_MATCHERS.get(kind, kind)} {directive_text(directive)}"
 
 
 def frozen(value: JsonValue) -> Hashable:

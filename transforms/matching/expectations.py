@@ -22,6 +22,7 @@ from turnwise.transforms.matching.calls import (
     answered_calls,
     met_parameters,
     ordered_share,
+    paired_calls,
     parameter_outcome,
     parameter_score,
     reaches,
@@ -68,7 +69,7 @@ class TurnChecker:
         """Takes the expected and the made calls as they are paired; skipped ones get what is left."""
         self.case, self.turn, self.updates = case, turn, updates
         self.expectations = turn_expectations(expected)
-        self.counted = paired.expected
+        self.counted, self.made = paired.expected, paired.made
         self._has_skipped = any([e.skip for e in expected.expectations])
         self.are_met = not self._has_skipped and paired.are_equal
         self.partners = paired.partners
@@ -106,7 +107,7 @@ class TurnChecker:
             gate = parameter_outcome(missed, threshold) if is_checked else "SKIPPED"
             outcome: Outcome = "FAIL" if is_checked else "SKIPPED"
             return ExpectationOutcome(expectation, outcome, parameters=missed, parameter_outcome=gate)
-        call = self.turn.tool_calls[partner]
+        call = self.made[partner]
         if self.are_met:
             parameters, gate = met_parameters(len(wanted or ()), threshold)
         else:
@@ -233,15 +234,6 @@ def agent_updates(turn: Turn | None) -> JsonObject:
     return {name: value for name, value in turn.variables.items() if name not in turn.given_variables}
 
 
-def paired_calls(expected: ExpectedTurn, actual: Turn | None) -> PairedCalls:
-    """Returns the calls that a golden turn expects, but for skipped ones, paired with those made."""
-    made = actual.tool_calls if actual is not None else []
-    if not expected.expectations:
-        return PairedCalls(expected.tool_calls or [], made)
-    counted = [e.tool_call for e in expected.expectations if e.tool_call is not None and not e.skip]
-    return PairedCalls(counted, made)
-
-
 def replay_turn(
     case: EvalCase,
     expected: ExpectedTurn,
@@ -262,7 +254,7 @@ def replay_turn(
     paired = paired or paired_calls(expected, actual)
     is_plain = not expected.expectations and not is_ces
     if is_plain and paired.are_equal and not (turn.unknown_calls or turn.unknown_words):
-        return _replay_of_equal(case, expected, turn)
+        return _replay_of_equal(case, expected, turn, paired.made)
     checker = TurnChecker(case, expected, turn, updates, paired)
     outcomes = checker.outcomes()
     replay = TurnReplay(outcomes)
@@ -271,7 +263,7 @@ def replay_turn(
         if not checker.are_met:
             called = sum([o.observed_as == "tool_call" and o.outcome != "SKIPPED" for o in outcomes])
             replay.tool_score = called / len(counted)
-            replay.ordered_score = ordered_share(counted, turn.tool_calls)
+            replay.ordered_score = ordered_share(counted, paired.made)
         replay.is_partial = turn.unknown_calls is not None
         if not replay.is_partial:
             replay.tool_outcome = tool_outcome(case, expected, replay.tool_score)
@@ -279,7 +271,7 @@ def replay_turn(
     if not checker.are_met:
         extra: Outcome = "FAIL" if is_ces and case.thresholds.extra_tool_calls == "FAIL" else "SKIPPED"
         used = set(checker.partners)
-        calls = [call for j, call in enumerate(turn.tool_calls) if j not in used]
+        calls = [call for j, call in enumerate(paired.made) if j not in used]
         outcomes += [ExpectationOutcome(None, extra, call, "tool_call") for call in calls]
     if is_ces:
         known = expected.scripted_transfers
@@ -292,11 +284,13 @@ def replay_turn(
     return replay
 
 
-def _replay_of_equal(case: EvalCase, expected: ExpectedTurn, turn: Turn) -> TurnReplay:
+def _replay_of_equal(
+    case: EvalCase, expected: ExpectedTurn, turn: Turn, calls: Sequence[ToolCall]
+) -> TurnReplay:
     """Replays what most turns are: the calls are the expected ones, in order, and no CES form is stated."""
     replay = TurnReplay([])
     outcomes, threshold = replay.outcomes, case.thresholds.parameter
-    for want, call in zip(expected.tool_calls or (), turn.tool_calls, strict=True):
+    for want, call in zip(expected.tool_calls or (), calls, strict=True):
         parameters, gate = met_parameters(len(want.args or ()), threshold)
         made = gate if case.step_tool_correctness_enabled else "PASS"
         expectation = Expectation("tool_call", want)

@@ -31,12 +31,11 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
-from turnwise.transforms.matching.calls import PairedCalls
+from turnwise.transforms.matching.calls import PairedCalls, paired_calls
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,
     TurnReplay,
     agent_updates,
-    paired_calls,
     replay_turn,
     scenario_outcomes,
     turn_expectations,
@@ -280,7 +279,8 @@ def recorded_case(conversation: Conversation) -> EvalCase:
     for turn in conversation.turns:
         answer = None if turn.unknown_words else turn.agent or None
         texts = [] if turn.unknown_words else turn.agent_messages[:-1]
-        calls = [ToolCall(name=c.name, args=c.args, resource=c.resource) for c in turn.tool_calls]
+        made = [call for call in turn.tool_calls if call.inside is None]
+        calls = [ToolCall(name=c.name, args=c.args, resource=c.resource) for c in made]
         expected = ExpectedTurn(
             user=turn.user,
             response=answer,

@@ -254,7 +254,7 @@ def rfc3339(timestamp: str | float) -> str | None:
 def time_seconds(value: JsonValue) -> float | None:
     """Returns a time in any spelling as seconds since the epoch; None: it is no time after 1970.
 
-    A text without an offset is read as UTC, a numeric text as a number.
+    A text without an offset, or with BigQuery's " UTC", is read as UTC, a numeric text as a number.
     """
     try:
         if isinstance(value, str):
@@ -269,7 +269,7 @@ def time_seconds(value: JsonValue) -> float | None:
 
 
 def _text_seconds(text: str) -> float | None:
-    spelling = text.strip().replace(" ", "T", 1)
+    spelling = text.strip().removesuffix(" UTC").replace(" ", "T", 1)
     for candidate in (spelling, f"{spelling}Z"):
         try:
             return timestamp_nanos(candidate) / 1_000_000_000

@@ -41,7 +41,31 @@ def _stemmer() -> "PorterStemmer":
     # nltk has 250 modules, which a run without words to stem need not load.
     from nltk.stem.porter import PorterStemmer
 
-    return PorterStemmer()
+    class Stemmer(PorterStemmer):
+        """NLTK's stemmer, without the steps of which a word has no suffix: most of its time."""
+
+        def _step2(self, word: str) -> str:
+            return super()._step2(word) if word.endswith(_STEP_2) else word
+
+        def _step3(self, word: str) -> str:
+            return super()._step3(word) if word.endswith(_STEP_3) else word
+
+        def _step4(self, word: str) -> str:
+            return super()._step4(word) if word.endswith(_STEP_4) else word
+
+    return Stemmer()
+
+
+_STEP_2 = (
+    *("ational", "tional", "enci", "anci", "izer", "bli", "alli", "entli", "eli", "ousli", "ization"),
+    *("ation", "ator", "alism", "iveness", "fulness", "ousness", "aliti", "iviti", "biliti", "fulli"),
+    "logi",
+)
+_STEP_3 = ("icate", "ative", "alize", "iciti", "ical", "ful", "ness")
+_STEP_4 = (
+    *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ment", "ent", "ion", "ou", "ism", "ate"),
+    *("iti", "ous", "ive", "ize"),
+)
 
 
 def stem(word: str) -> str:

@@ -1,5 +1,7 @@
 // Calls of tools as cards, with the differences of their arguments by path.
 
+import { meaning } from "./about.js";
+import { heldBy } from "./data.js";
 import { h } from "./dom.js";
 import { jsonText } from "./exact.js";
 import { quantity, shown } from "./format.js";
@@ -8,16 +10,23 @@ const MISSING = Symbol("missing");
 const LONGEST = 1200;
 const NOTES = { "as expected": "pass", accepted: "open", "same call": "open", "made by the user": "open", "by the user": "open" };
 
-export function callCard(call, { expected, match, note } = {}) {
+// `other`: the call that another version made instead; undefined: none, if there is a `version`.
+export function callCard(call, { expected, match, note, other, version } = {}) {
+  const { fault } = call;
+  const isOther = version !== undefined && (!other || !sameArguments(other, call, false));
   const badges = [
-    call.effect ? h("span", { class: `effect ${effectClass(call.effect)}` }, shown(call.effect)) : null,
+    fault?.unexpected ? h("strong", { class: "fault" }, `unexpected ${call.effect === "destructive" ? "destructive call" : "change"}`) : null,
+    call.effect && !(fault?.unexpected && call.effect === "destructive") ? h("span", { class: `effect ${effectClass(call.effect)}`, title: meaning("effect") }, shown(call.effect)) : null,
     call.error ? h("span", { class: "badge fail" }, "error") : null,
-    note ? h("span", { class: `badge ${NOTES[note] ?? "fail"}` }, note) : null,
+    note && !(fault?.unexpected && note === "not expected") ? h("span", { class: `badge ${NOTES[note] ?? "fail"}`, title: meaning(note) }, note) : null,
+    fault && !fault.unexpected && !note ? h("span", { class: "badge fail" }, "other arguments") : null,
+    isOther ? h("span", { class: "badge open" }, other ? `not as in ${shown(version)}` : `not in ${shown(version)}`) : null,
     typeof call.seconds === "number" ? h("small", null, quantity(call.seconds, "seconds")) : null,
   ];
-  return h("div", { class: "call" },
+  return h("div", { class: `call ${fault ? (fault.unexpected ? "unexpected" : "wrong") : ""}` },
     h("p", { class: "call-name" }, h("code", { dir: "auto" }, shown(call.name ?? "(no name)")), badges),
-    expected && (Object.keys(expected.args ?? {}).length || match.isDenied) ? differences(expected.args, call.args, match) : values(call.args),
+    expected && (Object.keys(expected.args ?? {}).length || match.isDenied) ? differences(expected.args, call.args, match) : values(call.args, other?.args),
+    expected || !fault?.instead ? null : fault.instead.map(instead),
     result(call));
 }
 
@@ -38,10 +47,17 @@ export function valueText(value) {
   return shown(typeof value === "string" ? value : jsonText(value, 1));
 }
 
-function values(args) {
+function instead({ parameter, expected, actual }) {
+  return h("p", { class: "instead" }, h("code", null, shown(parameter)), " is ", h("ins", null, leafText(actual)), " instead of ", h("del", null, leafText(expected)));
+}
+
+// The arguments; those that another version's call does not have so are marked.
+function values(args, others) {
   const found = [...leaves(args)];
   if (!found.length) return h("p", { class: "hint" }, "no arguments");
-  return h("dl", { class: "args" }, found.map(([path, value]) => [h("dt", null, shown(path)), h("dd", { dir: "auto" }, leafText(value))]));
+  const known = others && new Map([...leaves(others)].map(([path, value]) => [path, jsonText(value)]));
+  return h("dl", { class: "args" }, found.map(([path, value]) => [h("dt", null, shown(path)),
+    h("dd", { dir: "auto" }, known && known.get(path) !== jsonText(value) ? h("b", { class: "differs" }, leafText(value)) : leafText(value))]));
 }
 
 // Yields path, value and first name of everything inside a value that holds no more. A directive is one value.
@@ -68,10 +84,16 @@ function joined(path, name) {
   return path ? `${path}.${name}` : name;
 }
 
+const MATCHERS = { ignore: "anything", exact: "exactly", contains: "contains", regexp: "matches the pattern", semantic: "means" };
+
+function directiveText({ $matchType: kind, $matchValue: value, value: other }) {
+  const wanted = value ?? other;
+  const text = wanted === undefined || kind === "ignore" ? "" : ` ${typeof wanted === "string" ? wanted : jsonText(wanted)}`;
+  return shown(`${heldBy(MATCHERS, kind) ?? kind}${text}`);
+}
+
 function leafText(value) {
-  if (isDirective(value)) {
-    return shown(`${value.$matchType} ${value.$matchValue === undefined ? "" : jsonText(value.$matchValue)}`.trim());
-  }
+  if (isDirective(value)) return directiveText(value);
   const text = shown(typeof value === "string" ? value : jsonText(value));
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}… (${text.length - LONGEST} more characters)`;
 }

@@ -1,16 +1,18 @@
 // All conversations: filters, search, and the list.
 
-import { nameOf, report, size, versionName } from "./data.js";
-import { button, choice, h } from "./dom.js";
+import { SEVERITY } from "./about.js";
+import { nameOf, report, size } from "./data.js";
+import { button, choice, copy, h } from "./dom.js";
 import { counted, number, shown } from "./format.js";
 import { FILTERS, filtered, searchTranscripts, searched } from "./filter.js";
-import { virtualList } from "./list.js";
-import { amend, fresh, go, link, state } from "./state.js";
+import { csv, scoreNames, virtualList } from "./list.js";
+import { amend, fresh, go, link, readState, state } from "./state.js";
 
 const SORTS = [["", "most severe"], ["time", "latest"], ["latency", "slowest"], ["turns", "longest"], ["errors", "most tool errors"]];
 const OUTCOMES = [["", "any"], ["PASS", "pass"], ["FAIL", "fail"], ["no_verdict", "no verdict"]];
 const CHANGES = [["", "any"], ["regressed", "regressed"], ["fixed", "fixed"], ["still_failing", "still failing"]];
 const WAIT = 150;
+const NARROW = 760;
 
 let list = null;
 let timer = 0;
@@ -23,7 +25,8 @@ export function conversations() {
   return [
     h("h1", null, "Conversations"),
     filters(),
-    h("p", { id: "found" }, foundText(places)),
+    h("p", { class: "actions" }, h("span", { id: "found" }, foundText(places)),
+      places.length ? button("Copy as CSV", () => copy(csv(places), `${counted(places.length, "conversation")} as CSV`)) : null),
     report.omitted ? h("p", { class: "problem" }, omittedText()) : null,
     places.length ? list.box : h("p", null, "No conversation fits. ", h("a", { href: fresh({ view: "conversations" }) }, "Remove all filters")),
   ];
@@ -42,21 +45,21 @@ function omittedText() {
 function filters() {
   const set = (name) => (value) => go(link({ [name]: value, at: "" }));
   const pick = (name, label, options) => choice(label, options, state[name], set(name));
-  return h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
-    searchField(),
+  const isFiltered = [...FILTERS, "slice"].some((name) => state[name] !== "");
+  return h("form", { role: "search", onsubmit: (event) => event.preventDefault() },
+    h("div", { class: "filters" }, searchField(), isFiltered || state.text ? button("Remove filters", () => go(fresh({ view: "conversations" }))) : null),
+    h("details", { open: isFiltered || innerWidth > NARROW }, h("summary", null, "Filters and order"), h("div", { class: "filters" },
     report.versions.length > 1
-      ? pick("version", "version", [["", "any"], ...report.versions.map((_, i) => [String(i), shown(versionName(i))])])
+      ? pick("version", "version", [["", "any"], ...report.versions.map(({ name }) => [name, shown(name)])])
       : null,
     report.first_page?.regressed === null || !report.first_page ? null : pick("change", "change", CHANGES),
     pick("criterion", "criterion", named(criteria(), "verdict")),
     pick("outcome", "outcome", OUTCOMES),
-    ...[["label", "labels"], ["tool", "tools"], ["language", "language"], ["tag", "tags"], ["problem_type", "problem_type"]].map(
+    ...[["label", "labels"], ["tool", "tools"], ["agent", "agents"], ["language", "language"], ["tag", "tags"], ["problem_type", "problem_type"]].map(
       ([name, column]) => optional(name, column, pick)),
+    pick("severity", "severity", [["", "any"], ...Object.entries(SEVERITY).filter(([name]) => report.conversations.severity_reason.includes(name))]),
     state.slice ? h("p", null, `turns: ${shown(state.slice)}`) : null,
-    pick("sort", "order", SORTS),
-    [...FILTERS, "text", "slice"].some((name) => state[name] !== "")
-      ? button("Remove filters", () => go(fresh({ view: "conversations" })))
-      : null);
+    choice("order", [...SORTS, ...scoreNames().map((name) => [`score:${name}`, shown(name)])], state.sort, (value) => go(link({ sort: value, order: "", at: "" }))))));
 }
 
 function searchField() {
@@ -104,7 +107,7 @@ export function move(step, isFailure) {
     go(link({ at: String(places[index]) }));
   } else {
     history.replaceState(null, "", link({ at: String(places[index]) }));
-    state.at = String(places[index]);
+    readState();
     list.select(places[index]);
   }
 }

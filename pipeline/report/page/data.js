@@ -20,7 +20,7 @@ export async function openReport() {
   globalThis.reportChunk = receive;
 }
 
-async function unpack(text) {
+export async function unpack(text) {
   const packed = atob(text);
   const bytes = new Uint8Array(packed.length);
   for (let i = 0; i < packed.length; i += 1) bytes[i] = packed.charCodeAt(i);
@@ -73,6 +73,11 @@ export function conversation(place) {
   return row;
 }
 
+// What an object holds under a name of the data; inherited names, such as `constructor`, are none.
+export function heldBy(object, name) {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
 export function nameOf(place) {
   return place === undefined || place < 0 ? null : report.names[place];
 }
@@ -91,26 +96,62 @@ export function versionName(place) {
   return report.versions[place]?.name ?? "";
 }
 
-// Places of the other conversations of the same eval case.
-export function siblings(place) {
-  const { eval_id: cases } = report.conversations;
-  if (cases[place] === null) return [];
-  report.byCase ??= groupByCase();
-  return report.byCase.get(cases[place]).filter((other) => other !== place);
+// Id and version of a conversation, and its number among those that have both; of no place, all are empty.
+export function addressOf(place) {
+  const { id, version } = report.conversations;
+  if (place === "" || id[place] === undefined) return { id: "", of: "", nth: "" };
+  const alike = placesOf("id", id[place]).filter((other) => version[other] === version[place]);
+  const number = alike.indexOf(Number(place)) + 1;
+  return { id: id[place], of: versionName(version[place]), nth: number > 1 ? String(number) : "" };
 }
 
-function groupByCase() {
+// The place of an address; a version may have its short or its full name. -1: there is no such one.
+export function placeAt({ id, of, nth }) {
+  const versions = report.versions.flatMap((one, i) => (of === "" || one.name === of || one.app_version === of ? [i] : []));
+  return placesOf("id", id).filter((place) => versions.includes(report.conversations.version[place]))[(Number(nth) || 1) - 1] ?? -1;
+}
+
+// Places whose column has a value, in the order of reading. Halves of characters are alike, as in addresses.
+function placesOf(column, value) {
+  report.places ??= {};
+  report.places[column] ??= grouped(report.conversations[column]);
+  return report.places[column].get(wellFormed(value)) ?? [];
+}
+
+function wellFormed(text) {
+  return text.replace(/\p{Surrogate}/gu, "\ufffd");
+}
+
+function grouped(values) {
   const groups = new Map();
-  report.conversations.eval_id.forEach((name, place) => {
-    if (name === null) return;
-    if (groups.has(name)) groups.get(name).push(place);
-    else groups.set(name, [place]);
+  values.forEach((value, place) => {
+    if (value === null) return;
+    const key = wellFormed(value);
+    if (groups.has(key)) groups.get(key).push(place);
+    else groups.set(key, [place]);
   });
   return groups;
 }
 
 // The column that pairs two versions; of a task, there is none.
 const PAIRED_BY = { eval_id: "eval_id", conversation_id: "id" };
+
+// Places of the other conversations of the same eval case, or with the same id where ids pair the versions.
+export function siblings(place) {
+  const column = report.conversations.eval_id[place] === null ? PAIRED_BY[report.comparisons[0]?.pairing.by] : "eval_id";
+  const name = report.conversations[column]?.[place];
+  return name === undefined || name === null ? [] : placesOf(column, name).filter((other) => other !== place);
+}
+
+// What the siblings of a conversation are called: by their version, and a number where it has several.
+export function siblingNames(place) {
+  const seen = new Map();
+  return new Map(siblings(place).map((other) => {
+    const name = versionName(report.conversations.version[other]);
+    seen.set(name, (seen.get(name) ?? 0) + 1);
+    return [seen.get(name) > 1 ? `${name} #${seen.get(name)}` : name, other];
+  }));
+}
 
 // Tests whether a conversation of the candidate is of a case that changed its verdict so, or fails in both.
 export function changed(kind) {

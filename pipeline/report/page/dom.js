@@ -1,6 +1,6 @@
 // Makes elements. Texts become text nodes, so that nothing in the data is read as markup.
 
-const SVG = new Set(["svg", "line", "circle", "polyline", "title"]);
+const SVG = new Set(["svg", "g", "line", "circle", "polyline", "polygon", "text", "title"]);
 
 export function h(tag, attributes, ...children) {
   const element = SVG.has(tag)
@@ -22,7 +22,12 @@ export function table(caption, columns, rows, attributes) {
       h("caption", null, caption),
       h("thead", null, h("tr", null, columns.map((column) => h("th", { scope: "col" }, column)))),
       h("tbody", null, rows.map(([first, ...others]) =>
-        h("tr", null, h("th", { scope: "row" }, first), others.map((cell) => h("td", null, cell)))))));
+        h("tr", null, h("th", { scope: "row" }, first), others.map((cell, i) => h("td", { "data-label": textOf(columns[i + 1]) }, cell)))))));
+}
+
+// The text of a column's head, without the mark of its explanation.
+function textOf(content) {
+  return [content].flat(Infinity).map((part) => (part?.tagName === "BUTTON" ? "" : part?.textContent ?? part ?? "")).join("");
 }
 
 // A name that may be broken after its underscores.

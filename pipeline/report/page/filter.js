@@ -1,6 +1,6 @@
 // Which conversations the filters of the state leave, in display order.
 
-import { changed, nameOf, openChunk, report, size } from "./data.js";
+import { changed, heldBy, nameOf, openChunk, report, size, versionName } from "./data.js";
 import { jsonText } from "./exact.js";
 import { state } from "./state.js";
 
@@ -9,10 +9,10 @@ let texts = null;
 let last = { key: "", places: [] };
 let deep = { query: "", places: new Set(), done: 0, failed: null };
 
-export const FILTERS = ["version", "change", "criterion", "outcome", "label", "tool", "language", "tag", "problem_type"];
+export const FILTERS = ["version", "change", "criterion", "outcome", "label", "tool", "agent", "language", "tag", "severity", "problem_type"];
 
 export function filtered() {
-  const key = JSON.stringify([...FILTERS, "text", "deep", "sort", "slice"].map((name) => state[name])) + deep.done;
+  const key = JSON.stringify([...FILTERS, "text", "deep", "sort", "order", "slice"].map((name) => state[name])) + deep.done;
   if (last.key !== key) last = { key, places: sorted(allPlaces().filter(test())) };
   return last.places;
 }
@@ -29,11 +29,12 @@ function test() {
     const wanted = report.names.indexOf(name);
     tests.push((place) => (Array.isArray(rows[column][place]) ? rows[column][place].includes(wanted) : rows[column][place] === wanted));
   };
-  if (state.version !== "") tests.push((place) => rows.version[place] === Number(state.version));
+  if (state.version !== "") tests.push((place) => versionName(rows.version[place]) === state.version);
+  if (state.severity) tests.push((place) => rows.severity_reason[place] === state.severity);
   if (state.change) tests.push(changed(state.change));
   if (state.criterion) addCriterion(tests, rows);
   else if (state.outcome) tests.push((place) => (rows.verdict[place] ?? NO_VERDICT) === state.outcome);
-  for (const [column, name] of [["labels", state.label], ["tools", state.tool], ["language", state.language],
+  for (const [column, name] of [["labels", state.label], ["tools", state.tool], ["agents", state.agent], ["language", state.language],
     ["tags", state.tag], ["problem_type", state.problem_type]]) {
     if (name) holds(column, name);
   }
@@ -70,12 +71,20 @@ function searchText(place) {
   return [id[place], cases[place], why[place], reason[place], kind[place], ...names].join("\n").toLowerCase();
 }
 
+// Whether the low values of what the list is sorted by come first: those of a score that cannot be too high.
+export function isAscending() {
+  const row = report.criteria.find(({ name }) => state.sort === `score:${name}`);
+  return Boolean(row && row.unit === "score") !== (state.order === "reverse");
+}
+
+// What has no value comes last in either order.
 function sorted(places) {
   const rows = report.conversations;
-  const by = { time: rows.time, latency: rows.seconds, turns: rows.turns, errors: rows.tool_errors }[state.sort];
+  const by = heldBy({ time: rows.time, latency: rows.seconds, turns: rows.turns, errors: rows.tool_errors }, state.sort) ?? heldBy(rows.scores, state.sort.replace("score:", ""));
   if (!by) return places;
   const key = (place) => by[place];
-  return places.sort((a, b) => (key(a) === null) - (key(b) === null) || (key(a) < key(b)) - (key(a) > key(b)) || a - b);
+  const sign = isAscending() ? -1 : 1;
+  return places.sort((a, b) => (key(a) === null) - (key(b) === null) || sign * ((key(a) < key(b)) - (key(a) > key(b))) || a - b);
 }
 
 // Searches transcripts, chunk by chunk, until the query changes; calls `report` after each one.

@@ -42,9 +42,9 @@ export function counted(value, noun) {
   return `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
-// Turns are counted from 0, as in all files and explanations.
+// People count turns from 1, files from 0.
 export function turnName(index) {
-  return index === null || index === undefined ? "whole conversation" : `turn ${index}`;
+  return index === null || index === undefined ? "whole conversation" : `turn ${index + 1}`;
 }
 
 // Resource name -> its last part, or as many parts as tell it from the other names.
@@ -76,7 +76,9 @@ export function pValue(p) {
   return p < 0.001 ? "< 0.001" : p.toFixed(p < 0.1 ? 3 : 2);
 }
 
+// Both ends of a text that is too long: versions of one model differ at either.
 export function short(text, most) {
   const parts = [...shown(text)];
-  return parts.length <= most ? parts.join("") : `${parts.slice(0, most).join("")}…`;
+  const half = Math.floor(most / 2);
+  return parts.length <= most ? parts.join("") : `${parts.slice(0, most - half).join("")}…${parts.slice(-half).join("")}`;
 }

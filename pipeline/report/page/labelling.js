@@ -7,7 +7,7 @@ import { turnName } from "./format.js";
 export const VERDICT = "verdict";
 export const WHOLE = "whole conversations";
 export const TURNS = "turns";
-const KINDS = [["PASS", "👍 pass"], ["FAIL", "👎 fail"]];
+const KINDS = [["PASS", "✓ pass"], ["FAIL", "✕ fail"]];
 
 // Key of a score -> label and comment; and the random sample, if one was drawn.
 const labels = new Map();
@@ -75,7 +75,7 @@ export function labelControls(own, score) {
     keep();
     thumbs.forEach((thumb, i) => thumb.setAttribute("aria-pressed", String(known().label === KINDS[i][0])));
   };
-  return h("span", { class: "label" }, thumbs, comment);
+  return h("span", { class: "label" }, h("small", null, "your label"), thumbs, comment);
 }
 
 function labelOf(place, score) {

@@ -14,7 +14,7 @@ export function labels() {
   const made = allLabels();
   return [
     h("h1", null, "Labels"),
-    h("p", null, "Give scores the outcome that you would give, with 👍 and 👎, where you read a conversation. With labels of a random sample, ",
+    h("p", null, "Give scores the outcome that you would give, with ✓ and ✕, where you read a conversation. With labels of a random sample, ",
       h("code", null, "turnwise calibrate"), " corrects the figures of all conversations. With labels that you picked by hand it does not, because people pick what looks wrong."),
     h("section", { "aria-labelledby": "sample" }, h("h2", { id: "sample" }, "Random sample"), drawn() ? progress(drawn()) : drawForm()),
     h("section", { "aria-labelledby": "made" }, h("h2", { id: "made" }, "Your labels"),

@@ -1,35 +1,77 @@
-// Rows of conversations: the ten to read first, and the filtered list of all, of which only some rows exist.
+// Rows of conversations: those to read first, and the filtered list of all, of which only some rows exist.
 
+import { explained, meaning } from "./about.js";
 import { outcome, tag } from "./badges.js";
-import { typeSizes, conversation, idName, nameOf, report, siblings, versionName } from "./data.js";
-import { h } from "./dom.js";
-import { NONE, counted, number, quantity, shown } from "./format.js";
-import { link } from "./state.js";
+import { typeSizes, conversation, heldBy, idName, nameOf, report, siblings, versionName } from "./data.js";
+import { button, h } from "./dom.js";
+import { isAscending } from "./filter.js";
+import { NONE, counted, decimal, number, quantity, short, shown } from "./format.js";
+import { go, link, state } from "./state.js";
 
-const COLUMNS = ["outcome", "what is wrong", "conversation", "turns", "latency"];
 const SPARE = 6;
 const MOST_TAGS = 4;
+const LONGEST_ID = 24;
+const WIDTH = { base: 690, number: 76 };
 
 export function readingTable(places) {
-  return h("table", { class: "rows" }, h("caption", { class: "away" }, "Conversations to read"), head(),
-    h("tbody", null, places.map((place) => row(place))));
+  const columns = columnsOf([]);
+  return h("table", { class: "rows" }, h("caption", { class: "away" }, "Conversations to read"), head(columns, false),
+    h("tbody", null, places.map((place) => row(columns, place))));
 }
 
-function head() {
-  return h("thead", null, h("tr", null, COLUMNS.map((name) => h("th", { scope: "col" }, name))));
+// Criteria with values, in the order of the table of criteria.
+export function scoreNames() {
+  return report.criteria.map(({ name }) => name).filter((name) => heldBy(report.conversations.scores, name));
 }
 
-function row(place, selected) {
+// Name, content, key of sorting, class; numbers only where there are some.
+function columnsOf(names) {
+  const has = (column) => report.conversations[column].some((value) => value !== null);
+  return [
+    ["outcome", outcomes],
+    ["what is wrong", why, null, "why"],
+    ["conversation", (own) => [h("span", { class: "id", dir: "auto", title: shown(own.id), "data-whole": own.id }, short(idName(own.id), LONGEST_ID)), " ", tagsOf(own)]],
+    ...names.map((name) => [name, (own) => scoreText(name, own.place), `score:${name}`, `number score-cell${state.sort === `score:${name}` ? "" : " minor"}`]),
+    ["turns", turnsText, "turns", "number"],
+    has("seconds") ? ["latency", (own) => quantity(own.seconds, "seconds"), "latency", "number"] : null,
+  ].filter(Boolean);
+}
+
+function scoreText(name, place) {
+  return decimal(report.conversations.scores[name][place]);
+}
+
+function head(columns, isSortable) {
+  return h("thead", null, h("tr", null, columns.map(([name, , key, kind]) => {
+    const isSorted = isSortable && key && state.sort === key;
+    return h("th", { scope: "col", class: kind, "aria-sort": isSorted ? (isAscending() ? "ascending" : "descending") : null },
+      isSortable && key ? sortButton(name, key, isSorted) : explained(name));
+  })));
+}
+
+// Sorts by a column, and then the other way round.
+function sortButton(name, key, isSorted) {
+  const order = isSorted && state.order === "" ? "reverse" : "";
+  const arrow = isSorted ? (isAscending() ? " ↑" : " ↓") : "";
+  return button([...explained(name).slice(0, 1), arrow], () => go(link({ sort: key, order, at: "" })), { class: "sort", title: shown(meaning(name)) || "Sort by it" });
+}
+
+function row(columns, place, selected) {
   const own = conversation(place);
-  const number = own.problem_type < 0 ? 0 : typeSizes().get(own.problem_type);
   return h("tr", { "data-place": place, "aria-selected": selected === undefined ? null : String(selected) },
-    h("td", null, outcome(own.verdict, versionName(own.version)), siblings(place).slice(0, 3).map((other) =>
-      outcome(report.conversations.verdict[other], versionName(report.conversations.version[other])))),
-    h("td", { class: "why" }, h("a", { href: link({ view: "conversation", at: place }), dir: "auto" }, whyText(own)),
-      number > 1 ? h("small", null, ` ${counted(number, "conversation")} of this problem type`) : null),
-    h("td", null, h("span", { class: "id", dir: "auto", title: shown(own.id) }, shown(idName(own.id))), " ", tagsOf(own)),
-    h("td", { class: "number" }, turnsText(own)),
-    h("td", { class: "number" }, quantity(own.seconds, "seconds")));
+    columns.map(([name, content, , kind]) => h("td", { class: kind, "data-label": kind?.includes("number") ? shown(name) : null }, content(own))));
+}
+
+function outcomes(own) {
+  const { verdict, version } = report.conversations;
+  return [outcome(own.verdict, versionName(own.version)),
+    siblings(own.place).slice(0, 3).map((other) => outcome(verdict[other], versionName(version[other])))];
+}
+
+function why(own) {
+  const alike = own.problem_type < 0 ? 0 : typeSizes().get(own.problem_type);
+  return [h("a", { href: link({ view: "conversation", at: own.place }), dir: "auto" }, whyText(own)),
+    alike > 1 ? h("small", null, ` ${counted(alike, "conversation")} of this problem type`) : null];
 }
 
 function tagsOf(own) {
@@ -51,9 +93,11 @@ export function whyText(own) {
 // A list of any length in a box that scrolls; `places` in display order. Rows have one height.
 export function virtualList(places, selected) {
   const body = h("tbody");
-  const box = h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Conversations" },
-    h("table", { class: "rows virtual", "aria-rowcount": places.length + 1 },
-      h("caption", { class: "away" }, "All conversations that the filters leave"), head(), body));
+  const columns = columnsOf(scoreNames());
+  const rows = h("table", { class: "rows virtual", "aria-rowcount": places.length + 1 },
+    h("caption", { class: "away" }, "All conversations that the filters leave"), head(columns, true), body);
+  rows.style.setProperty("--least", `${WIDTH.base + WIDTH.number * (columns.length - 3)}px`);
+  const box = h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Conversations" }, rows);
   let first = -1;
   const rowHeight = () => parseFloat(getComputedStyle(box).getPropertyValue("--row")) || 60;
   const draw = (isForced) => {
@@ -62,9 +106,9 @@ export function virtualList(places, selected) {
     const to = Math.min(places.length, Math.ceil((box.scrollTop + box.clientHeight) / height) + SPARE);
     if (from === first && !isForced) return;
     first = from;
-    body.replaceChildren(space(from * height),
-      ...places.slice(from, to).map((place, i) => numbered(row(place, place === selected), from + i + 2)),
-      space((places.length - to) * height));
+    body.replaceChildren(space(from * height, columns.length),
+      ...places.slice(from, to).map((place, i) => numbered(row(columns, place, place === selected), from + i + 2)),
+      space((places.length - to) * height, columns.length));
   };
   box.addEventListener("scroll", () => draw(false), { passive: true });
   new ResizeObserver(() => draw(true)).observe(box);
@@ -84,8 +128,28 @@ function numbered(element, index) {
   return element;
 }
 
-function space(height) {
-  const cell = h("td", { colspan: COLUMNS.length });
+function space(height, count) {
+  const cell = h("td", { colspan: count });
   cell.style.height = `${height}px`;
   return h("tr", { class: "space", "aria-hidden": "true" }, cell);
+}
+
+// The listed conversations for a spreadsheet. Texts that it would read as a formula begin with an apostrophe.
+export function csv(places) {
+  const names = scoreNames();
+  const head = ["conversation_id", "app_version", "eval_id", "verdict", "severity", "why", "language", "tags", "turns", "latency_seconds", ...names];
+  const rows = places.map((place) => {
+    const own = conversation(place);
+    const { app_version: version } = report.versions[own.version];
+    return [own.id, version, own.eval_id, own.verdict, own.severity, own.why ?? own.reason, nameOf(own.language), own.tags.map(nameOf).join(" "),
+      own.turns, own.seconds, ...names.map((name) => report.conversations.scores[name][place])];
+  });
+  return [head, ...rows].map((cells) => `${cells.map(csvCell).join(",")}\r\n`).join("");
+}
+
+function csvCell(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -5,26 +5,29 @@ import { conversations } from "./conversations.js";
 import { openReport, report, versionName } from "./data.js";
 import { h } from "./dom.js";
 import { figures } from "./figures.js";
-import { shown } from "./format.js";
+import { counted, short, shown } from "./format.js";
+import { applyTheme, main, startFrame } from "./frame.js";
 import { judge } from "./judge.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { readLabels } from "./labelling.js";
 import { labels } from "./labels.js";
 import { missing } from "./missing.js";
 import { overview } from "./overview.js";
-import { amend, fresh, readState, state } from "./state.js";
+import { fresh, readState, state } from "./state.js";
+import { trend } from "./trend.js";
 import { where } from "./where.js";
 
 const VIEWS = {
   overview: ["Overview", overview],
   conversations: ["Conversations", conversations],
+  trend: ["Trend", trend],
   where: ["Where", where],
   figures: ["Tools and latency", figures],
   missing: ["No score", missing],
   judge: ["Judge", judge],
   labels: ["Labels", labels],
 };
-const main = document.getElementById("main");
+const MOST_NAMED = 8;
 let shownView = null;
 let drawing = 0;
 
@@ -70,32 +73,33 @@ function arrive() {
 
 function drawNavigation() {
   const current = state.view === "conversation" ? "conversations" : state.view;
-  document.getElementById("views").replaceChildren(h("ul", null, Object.entries(VIEWS).map(([name, [label]]) =>
+  document.getElementById("views").replaceChildren(h("ul", null, Object.entries(VIEWS).filter(([name]) => name !== "trend" || report.runs.length > 1).map(([name, [label]]) =>
     h("li", null, h("a", { href: fresh({ view: name }), "aria-current": name === current ? "page" : null }, label)))));
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
-function isDark() {
-  return state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+// A shortened name that is copied alone is copied whole.
+function copyWhole(event) {
+  const element = getSelection().anchorNode?.parentElement?.closest("[data-whole]");
+  if (!element || !element.contains(getSelection().focusNode)) return;
+  event.clipboardData.setData("text/plain", element.dataset.whole);
+  event.preventDefault();
 }
 
-function applyTheme() {
-  document.documentElement.dataset.theme = isDark() ? "dark" : "light";
-  document.getElementById("theme").textContent = isDark() ? "Light" : "Dark";
+function subject() {
+  const names = report.versions.map((_, i) => short(versionName(i), 30));
+  return names.length > MOST_NAMED ? `${names.at(0)} … ${names.at(-1)}, ${counted(report.runs.length, "run")}` : names.join(", ");
 }
 
 async function start() {
-  document.getElementById("theme").addEventListener("click", () => amend({ theme: isDark() ? "light" : "dark" }));
-  document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault();
-    main.focus();
-  });
   document.getElementById("help").addEventListener("click", showKeys);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("copy", copyWhole);
   await openReport();
-  document.getElementById("subject").textContent = report.versions.map((_, i) => shown(versionName(i))).join(", ");
+  document.getElementById("subject").textContent = subject();
+  document.getElementById("subject").title = report.versions.map(({ name }) => shown(name)).join(", ");
   readLabels();
   listenToKeys();
-  addEventListener("hashchange", draw);
+  startFrame(draw);
   await draw();
 }
 

@@ -1,6 +1,7 @@
 // The first screen: verdicts in sentences, the balance of records, the table of criteria, and what to read.
 
-import { word } from "./badges.js";
+import { explained, meaning } from "./about.js";
+import { versionHead, word } from "./badges.js";
 import { report, size, versionName } from "./data.js";
 import { breakable, h, table } from "./dom.js";
 import { NONE, counted, decimal, number, pValue, percent, points, quantity, shown } from "./format.js";
@@ -28,21 +29,20 @@ export function overview() {
 function firstPage() {
   const page = report.first_page;
   if (!page) return [h("h1", null, "Verdict")];
-  const candidate = String(report.versions.findIndex((one) => one.name === page.candidate));
   const list = (changes) => fresh({ view: "conversations", ...changes });
   const counts = [
-    ["regressed", page.regressed, list({ change: "regressed" }), "passed in the baseline, fails in the candidate"],
-    ["fixed", page.fixed, list({ change: "fixed" }), "failed in the baseline, passes in the candidate"],
-    [page.baseline === null ? "failed" : "still failing", page.still_failing, page.baseline === null ? list({ outcome: "FAIL" }) : list({ change: "still_failing" }), "fails, and did not pass before"],
-    ["no verdict", page.no_verdict, list({ version: candidate, outcome: "no_verdict" }), "neither passed nor failed: a score is missing"],
-    ["rejected", page.rejected, fresh({ view: "missing" }), "records that could not be read, matched or scored"],
+    ["regressed", page.regressed, list({ change: "regressed" })],
+    ["fixed", page.fixed, list({ change: "fixed" })],
+    [page.baseline === null ? "failed" : "still failing", page.still_failing, page.baseline === null ? list({ outcome: "FAIL" }) : list({ change: "still_failing" })],
+    ["no verdict", page.no_verdict, list({ version: page.candidate, outcome: "no_verdict" })],
+    ["rejected", page.rejected, fresh({ view: "missing" })],
   ];
   return [
     h("h1", { class: "headline" }, shown(page.headline)),
     page.detail ? h("p", null, shown(page.detail)) : null,
-    h("ul", { class: "counts", "aria-label": "Counts" }, counts.filter(([, value]) => value !== null).map(([name, value, href, why]) =>
-      h("li", null, h("a", { href, title: why }, h("strong", null, number(value)), ` ${name}`)))),
-    page.destructive ? h("p", { class: "problem" }, `${counted(page.destructive, "conversation")} of ${shown(page.candidate)} with an unexpected destructive call.`) : null,
+    h("ul", { class: "counts", "aria-label": "Counts" }, counts.filter(([, value]) => value !== null).map(([name, value, href]) =>
+      h("li", null, h("a", { href, title: meaning(name) }, h("strong", null, number(value)), ` ${name}`)))),
+    page.destructive ? h("p", { class: "problem" }, h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), ` of ${shown(page.candidate)} with an unexpected destructive call.`) : null,
     page.baseline === null ? null : h("p", { class: "hint" }, `${shown(page.chosen)}.`),
   ];
 }
@@ -95,16 +95,17 @@ function sentence(one) {
 }
 
 function criteriaTable() {
-  const compared = report.comparisons.map((one) => `${one.b.name} − ${one.a.name}`);
-  const columns = ["criterion", ...report.versions.map((version) => version.name), ...compared, "by turn", "no score"];
-  return table("Criteria by version, with 95 % intervals", columns.map(shown), report.criteria.map(criterionRow),
-    { class: "criteria" });
+  const head = (name) => versionHead(report.versions.findIndex((one) => one.name === name));
+  const compared = report.comparisons.map((one) => [head(one.b.name), " − ", head(one.a.name), explained("", "difference")]);
+  const columns = ["criterion", ...report.versions.map((_, i) => versionHead(i)), ...compared, explained("by turn"), explained("no score")];
+  return table("Criteria by version, with 95 % intervals", columns, report.criteria.map(criterionRow),
+    { class: "criteria stack" });
 }
 
 function criterionRow(row) {
   const scale = scaleOf(row);
   return [
-    h("a", { href: fresh({ view: "conversations", ...failing(row.name) }) }, breakable(nameOf(row))),
+    explained(row.name, row.name, h("a", { href: fresh({ view: "conversations", ...failing(row.name) }) }, breakable(nameOf(row)))),
     ...row.figures.map((figure) => figureCell(row, figure, scale)),
     ...report.comparisons.map((one) => differenceCell(one, row)),
     turnsCell(row, scale),
@@ -171,7 +172,7 @@ function turnsCell(row, scale) {
   if (last < 0) return NONE;
   const values = row.figures[last].by_turn;
   const text = values.map(([value, count], i) =>
-    `turn ${i}: ${value === null ? NONE : row.unit === "score" ? percent(value) : decimal(value)} of ${count}`);
+    `turn ${i + 1}: ${value === null ? NONE : row.unit === "score" ? percent(value) : decimal(value)} of ${count}`);
   const most = Math.max(...values.map(([value]) => value ?? 0));
   return sparkline(values, row.unit === "score" ? scale : [0, most || 1], `${versionName(last)}: ${text.join(", ")}`);
 }

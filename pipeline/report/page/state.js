@@ -1,4 +1,6 @@
-// What is shown, as one object, in the fragment of the address.
+// What is shown, as one object, in the fragment of the address. There, a conversation is its id and version.
+
+import { addressOf, placeAt, report } from "./data.js";
 
 const DEFAULTS = {
   view: "overview",
@@ -13,28 +15,36 @@ const DEFAULTS = {
   problem_type: "",
   text: "",
   deep: "",
+  agent: "",
+  severity: "",
   sort: "",
-  at: "",
+  order: "",
+  id: "",
+  of: "",
+  nth: "",
   beside: "",
   slice: "",
   theme: "",
 };
 const KEPT = ["theme", "beside"];
 
-export const state = { ...DEFAULTS };
+// `at` is the place of the conversation; "": none, "-1": there is no such one.
+export const state = { ...DEFAULTS, at: "" };
 
 export function readState() {
   Object.assign(state, DEFAULTS);
   for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
     if (Object.hasOwn(DEFAULTS, name)) state[name] = value;
   }
+  state.at = state.id === "" || !report.conversations ? "" : String(placeAt(state));
 }
 
 // The address of the present state with some changes.
 export function link(changes) {
   const own = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...state, ...changes })) {
-    if (value !== "" && value !== DEFAULTS[name]) own.set(name, value);
+  const at = changes.at === undefined ? {} : addressOf(changes.at);
+  for (const [name, value] of Object.entries({ ...state, ...changes, ...at })) {
+    if (value !== "" && name !== "at" && value !== DEFAULTS[name]) own.set(name, value);
   }
   return `#${own}`;
 }

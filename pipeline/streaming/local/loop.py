@@ -293,4 +293,5 @@ class StreamLoop:
             return []
         alerts, self._raised[pane.app_version] = self._raiser.raised(pane, self._raised.get(pane.app_version))
         failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
+        self._runtime.alerts.extend(alert.message for alert in alerts)
         return [failed_outcome(failure, self._run_id) for failure in failures]

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 from typing import cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.case_book import CaseBook
@@ -73,12 +73,13 @@ class MetricsFiles:
             pairs = ((entry.state.conversations, written.get(_window_key(entry))) for entry in sums)
             return sum(max(0, stored - (rows[0]["conversations"] if rows else 0)) for stored, rows in pairs)
 
-    def window_rows(self) -> list[MetricsByAppVersionRow]:
-        """Returns the rows by app version of the newest window."""
+    def last_windows(self, most: int) -> list[MetricsByAppVersionRow]:
+        """Returns the rows by app version of the newest windows, the oldest of them first."""
         with self._lock:
-            newest = max((key[0] for key in self._rows[BY_VERSION]), default=None)
-            groups = [rows for key, rows in self._rows[BY_VERSION].items() if key[0] == newest]
-        return cast("list[MetricsByAppVersionRow]", [row for rows in groups for row in rows])
+            written = self._rows[BY_VERSION]
+            shown = sorted({start for start, _ in written})[-most:]
+            keys = sorted((key for key in written if key[0] in shown), key=lambda key: (key[0], key[1] or ""))
+            return cast("list[MetricsByAppVersionRow]", [row for key in keys for row in written[key]])
 
     def complete(self, sums: Iterable[WindowSum], length: float) -> None:
         """Replaces the rows of windows that differ from the stored sums; `length` in seconds."""
@@ -140,12 +141,17 @@ def _grouped(rows: Iterable[JsonObject], keys: Container[_WindowKey]) -> dict[_W
 
 
 class Runtime(Struct, frozen=True):
-    """The storage, records in flight, metrics files and eval cases of a local stream."""
+    """The storage, records in flight, metrics files and eval cases of a local stream.
+
+    Attributes:
+        alerts: The alerts that this process raised, as sentences.
+    """
 
     store: StreamStorage
     in_flight: InFlightRecords
     metrics: MetricsFiles
     cases: CaseBook | None = None
+    alerts: list[str] = field(default_factory=list)
 
     def complete_windows(self, rules: StreamRules) -> int:
         """Adds conversations that came too late to their windows; returns how many there were."""

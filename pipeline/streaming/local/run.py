@@ -27,9 +27,9 @@ from turnwise.pipeline.io.run_writer import (
     write_run_file,
 )
 from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
-from turnwise.pipeline.io.terminal import clipped, complain, counted
+from turnwise.pipeline.io.terminal import clipped, complain, counted, printable, wrapped
 from turnwise.pipeline.report.ending import end_run, figures_of, report
-from turnwise.pipeline.report.terminal import version_table
+from turnwise.pipeline.report.terminal import version_table, window_lines
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts import open_alert_sink
@@ -181,8 +181,7 @@ def _report(
         problems.append(
             f"{said}: an unknown number of records is missing; start again when the rest is there"
         )
-    run_id = settings.run.run_id
-    rows = [row for entry in sorted(store.sums.totals.items()) for row in version_rows(entry, run_id)]
+    rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
     figures = figures_of(settings, store.counts, JUDGING.judged, rows, counts)
@@ -192,7 +191,12 @@ def _report(
     return report(settings, figures, document)
 
 
-_EVERY = 1.0
+def _total_rows(store: StreamStorage, run_id: str) -> list[MetricsByAppVersionRow]:
+    return [row for entry in sorted(store.sums.totals.items()) for row in version_rows(entry, run_id)]
+
+
+_EVERY, _LINE_EVERY = 1.0, 60.0
+_WINDOWS_SHOWN, _ALERTS_SHOWN = 3, 3
 _CLEAR_BELOW = "\x1b[J"
 
 
@@ -206,7 +210,9 @@ class Snapshot(Struct, frozen=True):
         waiting: Records in flight, of which `held` are events in open sessions.
         backlog: Records or bytes that wait at the source; None: unknown.
         asking: Judge calls in flight.
-        rows: Metrics by app version of the newest window.
+        totals: Metrics by app version of all windows.
+        windows: The same of each of the newest windows.
+        alerts: The newest alerts, as sentences.
         failures: App version -> number of failures.
         failure_count: Number of all failures: rejected records and conversations, and criteria that raised.
     """
@@ -218,39 +224,50 @@ class Snapshot(Struct, frozen=True):
     held: int
     backlog: int | None
     asking: int
-    rows: Sequence[MetricsByAppVersionRow]
+    totals: Sequence[MetricsByAppVersionRow]
+    windows: Sequence[MetricsByAppVersionRow]
+    alerts: Sequence[str]
     failures: dict[str, int]
     failure_count: int
 
+    @property
+    def clock(self) -> str:
+        """The time since the start."""
+        seconds = int(self.seconds)
+        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
-def view(shot: Snapshot, criteria: Sequence[str]) -> list[str]:
-    """Returns the lines of the terminal view."""
-    clock = f"{int(shot.seconds) // 3600:02}:{int(shot.seconds) // 60 % 60:02}:{int(shot.seconds) % 60:02}"
+
+def view(shot: Snapshot, criteria: Sequence[str], width: int) -> list[str]:
+    """Returns the lines of the terminal view, for so many columns."""
     backlog = "" if shot.backlog is None else f", backlog {shot.backlog:,}"
     lines = [
-        f"turnwise stream   {clock}   ctrl-c: stop",
+        f"turnwise stream   {shot.clock}   ctrl-c: stop",
         f"{shot.rates[0]:,.1f} conversations/s, {shot.rates[1]:,.1f} turns/s; {shot.scored:,} results, "
         f"{shot.failure_count:,} failures",
         f"in flight {shot.waiting - shot.held:,}, in open sessions {shot.held:,}{backlog}; "
         f"judge calls in flight {shot.asking:,}",
     ]
-    if shot.rows:
-        window = shot.rows[0]
-        lines += ["", f"window {window['window_start']} to {window['window_end']}"]
-        lines += version_table(shot.rows, criteria, shot.failures).split("\n")
+    if shot.alerts:
+        texts = (wrapped(f"  {printable(alert)}", width, "    ") for alert in shot.alerts)
+        lines += ["", "last alerts", *(line for text in texts for line in text)]
+    if shot.windows:
+        lines += ["", "last windows", *(f"  {line}" for line in window_lines(shot.windows))]
+    if shot.totals:
+        lines += ["", "all windows", *version_table(shot.totals, criteria, shot.failures).split("\n")]
     return lines
 
 
 class LiveView:
-    """Refreshes metrics files and terminal view in a thread."""
+    """Refreshes metrics files in a thread, and shows them: a screen, or lines where there is no terminal."""
 
     def __init__(
         self, runtime: Runtime, source: StreamSource, engine: Engine, criteria: Sequence[str]
     ) -> None:
         self._runtime, self._source, self._engine, self._criteria = runtime, source, engine, criteria
-        self._started = self._looked = monotonic()
+        self._started = self._looked = self._lined = monotonic()
         self._before = (PROGRESS.conversations, PROGRESS.turns)
-        self._shown = 0
+        self._shown = self._told = 0
+        self._line = ""
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -265,6 +282,7 @@ class LiveView:
             thread.join()
             if self._shown:
                 sys.stderr.write(f"\x1b[{self._shown}F{_CLEAR_BELOW}")
+            self._tell_alerts()
 
     def _refresh(self, done: Event) -> None:
         is_terminal = sys.stderr.isatty()
@@ -275,10 +293,31 @@ class LiveView:
                 self._engine.fail(error)
             if is_terminal:
                 self._show()
+            else:
+                self._tell()
+
+    def _tell_alerts(self) -> None:
+        """Prints the alerts that have not been printed; a screen is gone when the stream ends."""
+        told, self._told = self._told, len(self._runtime.alerts)
+        for alert in self._runtime.alerts[told : self._told]:
+            complain(f"alert: {alert}")
+
+    def _tell(self) -> None:
+        """Prints new alerts, and once a minute the totals and the newest window, if they changed."""
+        self._tell_alerts()
+        if monotonic() - self._lined < _LINE_EVERY:
+            return
+        self._lined = monotonic()
+        shot = self._snapshot()
+        figures = f"{shot.scored:,} results, {shot.failure_count:,} failures"
+        line = "; ".join([figures, *window_lines(self._runtime.metrics.last_windows(1))])
+        if line != self._line:
+            self._line = line
+            complain(f"{shot.clock} {line}")
 
     def _show(self) -> None:
         width, height = os.get_terminal_size(sys.stderr.fileno())
-        lines = view(self._snapshot(), self._criteria)
+        lines = view(self._snapshot(), self._criteria, (width or 80) - 1)
         if width and height:
             lines = [clipped(line, width - 1) for line in lines[: height - 1]]
         up = f"\x1b[{self._shown}F" if self._shown else ""
@@ -292,6 +331,8 @@ class LiveView:
         rates = ((done[0] - self._before[0]) / elapsed, (done[1] - self._before[1]) / elapsed)
         self._looked, self._before = now, done
         counts = stream_counts(self._runtime.store.counts)
+        with self._runtime.store.lock:
+            totals = _total_rows(self._runtime.store, "")
         return Snapshot(
             seconds=now - self._started,
             rates=rates,
@@ -300,7 +341,9 @@ class LiveView:
             held=PROGRESS.held,
             backlog=self._source.backlog(),
             asking=JUDGING.asking,
-            rows=self._runtime.metrics.window_rows(),
+            totals=totals,
+            windows=self._runtime.metrics.last_windows(_WINDOWS_SHOWN),
+            alerts=self._runtime.alerts[-_ALERTS_SHOWN:],
             failures=counts["failures_by_version"],
             failure_count=sum(counts["failures"].values()),
         )

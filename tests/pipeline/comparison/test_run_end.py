@@ -114,7 +114,6 @@ NAMED = [
         ("--baseline", "{base}", "--candidate", "v3"),
         "not compared: {base}: holds 2 app versions; name one by",
     ),
-    (("--baseline", "{base}#v9", "--candidate", "v3"), "not compared: --baseline v9: is no app version"),
 ]
 
 
@@ -124,6 +123,17 @@ def test_baseline_and_candidate_are_named(run, options, wanted):
     rows = [row for version in ("v1", "v2", "v3") for row in logs(version, 3)]
     _, text, out = run(rows, *(option.format(base=base) for option in options))
     assert wanted.format(base=base, out=out) in text
+
+
+def test_a_baseline_that_names_nothing_is_no_silence(run):
+    """A version of another run is known before anything runs, one of this run at its end."""
+    _, _, base = run(logs("v1"), name="base")
+    status, _, out = run(logs("v2"), "--baseline", f"{base}#v9", name="refused")
+    assert status == 2 and not Path(out).exists()
+    status, text, out = run(logs("v2"), "--baseline", "v9", name="unknown")
+    assert status == 1 and "not compared" in text
+    [problem] = json.loads(Path(out, "run.json").read_text())["problems"]
+    assert problem == "--baseline v9: is neither an app version of this run (v2) nor a directory"
 
 
 def test_what_cannot_be_compared_is_one_line_and_changes_no_status(run):

@@ -92,8 +92,9 @@ def test_many_versions_are_the_last_columns_and_one_line_about_the_others():
 
 def test_the_live_screen_is_printable():
     window = {"window_start": "2026", "window_end": "2027"}
-    shot = Snapshot(1.0, (1, 1), 1, 1, 0, None, 0, [{**metric(EVIL), **window}], {EVIL: 1}, 1)
-    assert all(line == printable(line) for line in view(shot, ["response_match_score"]))
+    rows = [{**metric(EVIL), **window}]
+    shot = Snapshot(1.0, (1, 1), 1, 1, 0, None, 0, rows, rows, [EVIL], {EVIL: 1}, 1)
+    assert all(line == printable(line) for line in view(shot, ["response_match_score"], 80))
 
 
 def test_logs_are_printable():

@@ -27,7 +27,7 @@ ATTACKS = {
     "lone_surrogate": "a\ud800b\udc00",
     "emoji": "👩‍👩‍👧 zalgo\u0301\u0301\u0301",
     "newlines": "one\r\ntwo\n\n\nthree\tfour",
-    "fragment": "#view=labels&at=1",
+    "fragment": "#view=labels&id=a",
     "long": "x" * 100_000,
     "wide": "ｗ" * 5_000,
     "entity": "&lt;b&gt; &amp; &#60;script&#62;",

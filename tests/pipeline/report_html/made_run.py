@@ -49,7 +49,7 @@ def turn(index: int, **changes: Any) -> Row:
 
 def conversation(name: str, verdict: str | None = "PASS", turns: int = 2, **changes: Any) -> Row:
     """Returns a row of `conversations-*`."""
-    bad = {"why": "turn 1: missing book_slot", "severity_score": 1.0, "severity_reason": "missing_writes"}
+    bad = {"why": "turn 2: missing book_slot", "severity_score": 1.0, "severity_reason": "missing_writes"}
     bad |= {"problem_type": "tool_trajectory_avg_score||book_slot", "problem_label": "missing book_slot"}
     worst = {"worst_criterion": "tool_trajectory_avg_score", "worst_turn": 1} if verdict == "FAIL" else {}
     return {

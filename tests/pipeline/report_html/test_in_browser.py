@@ -73,7 +73,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_screen_is_shown_without_a_message_on_the_console(browser, report, view):
-    browser.open(report, view=view, **({"at": "0"} if view == "conversation" else {}))
+    browser.open(report, view=view)
     assert browser.find("h1").text
     assert browser.texts("[role=alert]") == []
     assert browser.errors() == []
@@ -84,10 +84,59 @@ def test_every_screen_is_shown_without_a_message_on_the_console(browser, report,
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_nothing_serious(browser, report, view, theme, width):
     browser.emulate(width=width, theme=theme)
-    browser.open(report, view=view, **({"at": "0"} if view == "conversation" else {}))
+    browser.open(report, view=view)
     assert browser.find("html").get_attribute("data-theme") == theme
     assert browser.accessibility_faults() == []
     assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys):
+    """Three versions over five nights; the settings changed at the fourth, and the last one has no value."""
+    latency = {"criterion": "turn_latency", "outcome": None, "threshold": None}
+    for day, versions in ((1, ["v1"]), (2, ["v1"]), (3, ["v1", "v2"]), (5, ["v2"]), (9, ["v3"])):
+        rows = [
+            conversation(f"{v}-{i}", "PASS" if i else "FAIL", app_version=v)
+            for v in versions
+            for i in range(4)
+        ]
+        made = [one for row in rows for one in (*scores(row), score(row, 0, 1.5 + day, **latency))]
+        threshold = 1.0 if day < 5 else 0.5
+        write_run(
+            tmp_path / f"2026-11-{day:02}",
+            [row | {"verdict": None} for row in rows] if day == 9 else rows,
+            own_scores=made if day < 9 else [],
+            run_id=f"night-{day}",
+            date=f"2026-11-{day:02}",
+            criteria={"tool_trajectory_avg_score": {"threshold": threshold}},
+            config={"slices": ["tag"]} if day == 2 else {},  # which change no score
+        )
+    (tmp_path / "2026-11-10").mkdir()
+    assert main(["report", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.endswith("without a finished run: " + str(tmp_path / "2026-11-10") + "\n")
+    browser.emulate(width=390)
+    browser.open(tmp_path / "report.html", view="trend")
+    assert browser.errors() == [] and browser.accessibility_faults() == []
+    assert browser.run("return document.documentElement.scrollWidth") <= 390
+    titles = browser.texts("main h2")
+    assert titles[0] == "verdict, share that passes, by conversation"
+    assert "turn_latency, mean, by turn" in titles
+    assert browser.texts("main section:first-of-type .key li") == ["v1", "v2", "95 % interval", "× no value"]
+    assert len(browser.run("return document.querySelectorAll('main section:first-of-type polyline')")) == 2
+    assert browser.texts("main section:first-of-type .hint") == [
+        "▲ First runs: v2 on 2026-11-03.",
+        "┆ The scoring settings changed on 2026-11-05: figures before and after are not of one measure.",
+    ]
+    browser.run("document.querySelector('main details').open = true")
+    cells = [row.split() for row in browser.texts("main section:first-of-type tbody tr")]
+    assert cells[0][:3] == ["2026-11-09", "v3", "night-9"] and "none of 4 scores has a value" in " ".join(
+        cells[0]
+    )
+    assert cells[1][:4] == ["2026-11-05", "v2", "night-5", "75%"] and cells[-1][:2] == ["2026-11-01", "v1"]
+
+
+def test_a_report_of_one_run_has_no_trend(browser, report):
+    browser.open(report)
+    assert "Trend" not in browser.texts("#views a")
 
 
 def test_axe_sees_a_fault(browser, report):
@@ -103,10 +152,10 @@ def test_the_first_screen_holds_verdicts_and_coverage(browser, report):
     coverage = browser.find(".coverage")
     assert coverage.rect["y"] + coverage.rect["height"] <= 720
     assert coverage.text.startswith("run-1: 60 records = 60 read + 0 rejected.")
-    assert browser.texts("table.criteria tbody th")[0] == "verdict"
+    assert browser.texts("table.criteria tbody th a")[0] == "verdict"
     counts = ["0 regressed", "9 fixed", "1 still failing", "1 no verdict", "0 rejected"]
     assert browser.texts(".counts li") == counts
-    assert [row.split(" turn 1")[0] for row in browser.texts(".rows tbody tr")] == [
+    assert [row.split(" turn 2")[0] for row in browser.texts(".rows tbody tr")] == [
         "v2 ✕ failv1 ✕ fail",
         "v2 ? no verdictv1 ? no verdict",
     ], "what the candidate fails, and not the nine that the baseline alone fails"
@@ -118,7 +167,7 @@ def test_what_is_not_decided_is_neither_green_nor_nought(browser, report):
     badges = browser.texts(".virtual tbody tr:not(.space) td:first-child .badge")
     assert sorted(set(badges)) == ["v1 ? no verdict", "v2 ? no verdict"]
     assert browser.texts(".virtual .badge.pass") == []
-    browser.click("turn 1: missing book_slot")
+    browser.click("turn 2: missing book_slot")
     browser.wait(lambda: browser.texts(".chat"))
     whole = browser.texts("section .score")[0]
     assert "? no score" in whole and "the judge gave no answer" in whole and "0.00" not in whole
@@ -130,6 +179,7 @@ def test_verdicts_that_flip_are_shown_where_there_were_several_votes(browser, re
     (table,) = browser.texts("table")
     assert table.startswith("Verdicts that flip between votes") and "safety_v1" in table
     assert "40" in table and "3 (8" in table and "hallucination" not in table
+    assert "0 (no model is asked)" in browser.find("main dl").text
 
 
 def shown(browser: Browser) -> str:
@@ -194,10 +244,62 @@ def test_search_and_the_state_in_the_address(browser, report):
     assert browser.find("#search").get_attribute("value") == "C12-V"
 
 
+def copied(browser: Browser, button: str) -> str:
+    browser.run(
+        "window.copied = null; const own = { writeText: async (text) => { window.copied = text; } };"
+        "Object.defineProperty(navigator, 'clipboard', { value: own, configurable: true });"
+    )
+    browser.click(button)
+    return str(browser.wait(lambda: browser.run("return window.copied")))
+
+
+def test_scores_sort_the_list_which_is_copied_as_csv(browser, tmp_path):
+    """The link of a conversation is its id and version; a copy of both has a number, too."""
+    rows = [conversation(name, app_version=v) for v in ("v1", "v2") for name in ("a", "=b", 'c,"d')]
+    values = [None, 0.5, 1.0, 0.25, 0.125, 0.75]
+    made = [score(row, None, value) for row, value in zip(rows, values, strict=True)]
+    copy = conversation("a", app_version="v1", turns=1)
+    run = write_run(tmp_path / "run", [*rows, copy], own_scores=made)
+    assert main(["report", str(run)]) == 0
+    browser.open(run / "report.html", view="conversations", version="v2")
+    browser.click("tool_trajectory_avg_score")
+    browser.wait(lambda: "sort=score" in browser.state)
+    cells = "tbody tr:not(.space) td.score-cell"
+    assert browser.texts(cells) == ["0.13", "0.25", "0.75"]
+    browser.click("tool_trajectory_avg_score ↑")
+    browser.wait(lambda: browser.texts(cells) == ["0.75", "0.25", "0.13"])
+    lines = copied(browser, "Copy as CSV").split("\r\n")
+    assert lines[0].endswith("turns,latency_seconds,tool_trajectory_avg_score")
+    assert [line.split(",v2,")[0] for line in lines[1:]] == ['"c,""d"', "a", "'=b", ""]
+    assert lines[3].endswith(",2,4,0.125"), "a text is no formula, a number no text"
+    found = []
+    for nth in ("", "2", "3"):
+        browser.open(run / "report.html", view="conversation", id="a", of="v1", nth=nth, beside="nothing")
+        found.append(len(browser.texts(".turn")))
+    assert sorted(found) == [0, 1, 2] and found[2] == 0
+    assert browser.errors() == []
+
+
+def test_slices_of_both_versions_stand_in_one_table(browser, report):
+    browser.open(report, view="where")
+    heads = browser.texts("section[aria-labelledby=slices] thead th")
+    assert heads == ["slice?", "v1", "v2", "v2 − v1?"]
+    rows = browser.texts("section[aria-labelledby=slices] tbody tr")
+    (workshop,) = [row for row in rows if row.startswith("tag workshop")]
+    assert "64% 9/14 +1 no score" in workshop and "100% 14/14 +1 no score" in workshop
+    assert "+35.7 points 14 pairs" in workshop
+    browser.choose("criterion", "turn_latency")
+    browser.wait(lambda: "criterion=turn_latency" in browser.state)
+    assert "4.50\n4.60\n+0.10 15 pairs" in browser.find("section[aria-labelledby=slices] tbody").text
+    browser.click("?")
+    assert "language, tag, tool or number of turns" in browser.find("#about").text
+    assert browser.errors() == []
+
+
 def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
-    browser.open(report, view="nothing", at="999", unknown="1", __proto__="x", version="77", change="x")
+    browser.open(report, view="nothing", id="999", unknown="1", __proto__="x", version="77", change="x")
     assert browser.find("h1").text.startswith("v2 is better than v1: ")
-    browser.open(report, view="conversation", at="999")
+    browser.open(report, view="conversation", id="999")
     assert "no such conversation" in browser.find("main").text
     assert browser.errors() == []
 
@@ -205,11 +307,11 @@ def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
 def test_keys(browser, report):
     browser.open(report, view="conversations")
     browser.press("j", "j")
-    browser.wait(lambda: "at=1" in browser.state)
+    browser.wait(lambda: "id=c0-v2&of=v2" in browser.state)
     browser.press("k")
-    browser.wait(lambda: "at=0" in browser.state)
+    browser.wait(lambda: "id=c0-v1&of=v1" in browser.state)
     browser.press("f")
-    browser.wait(lambda: "at=1" in browser.state)
+    browser.wait(lambda: "id=c0-v2&of=v2" in browser.state)
     browser.find("body").send_keys(Keys.ENTER)
     browser.wait(lambda: browser.texts(".chat"))
     first = browser.find("h1").text
@@ -235,7 +337,7 @@ def test_from_a_criterion_to_the_turn_that_failed(browser, report):
     browser.wait(lambda: shown(browser).startswith("11 of 60"))
     browser.run("document.querySelector('.virtual .why a').click()")
     browser.wait(lambda: browser.texts(".turn.worst"))
-    assert browser.find(".turn.worst h2").text.startswith("turn 1")
+    assert browser.find(".turn.worst h2").text.startswith("turn 2")
 
 
 def test_a_conversation_shows_calls_differences_and_evidence(browser, report):
@@ -247,19 +349,22 @@ def test_a_conversation_shows_calls_differences_and_evidence(browser, report):
     assert "other arguments" in made and "error" in made
     assert "date\n2026-07-08 instead of 2026-08-07" in made
     assert "time\n11:00 missing" in made and "note.x\n1 not expected" in made
-    assert "destructive" in wrong and "not expected" in wrong
+    assert "unexpected destructive call" in wrong
     mark = browser.find("#turn-1 mark")
     assert mark.text == "The tyre is free." and "nobody said so" in (mark.get_attribute("title") or "")
     assert "votes: 1 yes, 4 no" in browser.find("#turn-1 .scores").text
-    browser.press("d")
-    browser.wait(lambda: browser.texts("#turn-1 .beside h3") == ["v2"])
+    assert browser.texts("#turn-1 h3") == ["v1", "v2"]
+    assert browser.texts("#turn-1 h2 .badge") == ["✕ fails here", "differs: calls"]
+    assert "not as in v2" in made and "not in v2" in wrong
+    browser.press("d", "d")
+    browser.wait(lambda: browser.texts("#turn-1 h3") == ["expected"])
 
 
 def test_labels_are_kept_and_exported_with_how_they_were_chosen(browser, report, tmp_path):
     browser.driver.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
     )
-    browser.open(report, view="labels")
+    browser.open(report, view="labels", beside="nothing")
     browser.choose("criterion", "turn_latency")
     browser.wait(lambda: "of 0 conversations" in browser.find("main").text)
     browser.choose("scores of", "turns")
@@ -320,23 +425,26 @@ def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser, tmp_
     path = tmp_path / "run/report.html"
     found = write_report(path, [run], Compared(), inline_characters=0)
     assert found.inline_chunks == 0 and found.chunks > 2
-    browser.open(path, view="conversation", at="5")
+    browser.open(path, view="conversation", id="c5")
     browser.wait(lambda: browser.texts(".chat .bubble"))
     assert browser.errors() == []
     last = tmp_path / f"run/report_data/{found.chunks - 1:03}.js"
     last.write_text(last.read_text().replace(found.report_id, "0" * 16))
-    browser.open(path, view="conversation", at="5")
+    browser.open(path, view="conversation", id="c5")
     assert "belongs to another report" in browser.find("[role=alert]").text
     last.unlink()
-    browser.open(path, view="conversation", at="5")
+    browser.open(path, view="conversation", id="c5")
     assert "cannot be read; it must lie beside the report" in browser.find("[role=alert]").text
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_harmful_texts_run_nothing(browser, attacked, view):
-    places = range(len(ATTACKS)) if view == "conversation" else [""]
-    for place in places:
-        browser.open(attacked, view=view, at=str(place))
+    ids = [f"{name} {text}" for name, text in ATTACKS.items()] if view == "conversation" else [""]
+    for name in ids:
+        browser.open(
+            attacked, view=view, id=name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+        assert "no such conversation" not in browser.find("main").text
         browser.run(
             "document.querySelectorAll('details').forEach((d) => { d.open = true; });"
             "document.querySelectorAll('main a, mark, [tabindex]').forEach((e) => { e.focus(); "
@@ -365,18 +473,12 @@ def of_case(browser: Browser, tmp_path: Path, row: Row, *extra: Row) -> None:
     """Opens the conversation of a report of one."""
     run = write_run(tmp_path / "run", [row], extra)
     assert main(["report", str(run)]) == 0
-    browser.open(run / "report.html", view="conversation", at="0")
+    browser.open(run / "report.html", view="conversation")
     browser.wait(lambda: browser.texts("main .actions"))
 
 
 def copied_case(browser: Browser) -> JsonObject:
-    browser.run(
-        "window.copied = null; const own = { writeText: async (text) => { window.copied = text; } };"
-        "Object.defineProperty(navigator, 'clipboard', { value: own, configurable: true });"
-    )
-    browser.click("Copy as eval case")
-    text = browser.wait(lambda: browser.run("return window.copied"))
-    found: JsonObject = json.loads(text)
+    found: JsonObject = json.loads(copied(browser, "Copy as eval case"))
     return found
 
 
@@ -463,6 +565,26 @@ def test_calls_are_compared_exactly(browser, tmp_path, expected, made, is_failed
     card = browser.find("#turn-0 .side:first-child .call")
     assert [text for text in texts if text not in card.text] == []
     assert bool(browser.texts("#turn-0 .call .badge.pass")) is ("as expected" in texts)
+    assert browser.errors() == []
+
+
+def test_the_unexpected_change_stands_out_and_matchers_are_words(browser, tmp_path):
+    """Also where calls are expected by the end alone: then no column beside the turns is empty."""
+    row = conversation("a", "FAIL", 2, worst_turn=None)
+    calls = [{"name": name, "args": {"id": 7}, "effect": "destructive"} for name in ("get", "drop")]
+    for made, call in zip(row["transcript"]["turns"], calls, strict=True):
+        made |= {"expected": None, "tool_calls": [call]}
+    contains = {"name": "get", "args": {"id": {"$matchType": "contains", "$matchValue": "remse"}}}
+    row["transcript"]["expected"] = {"tool_calls": [contains]}
+    details = {"missing": [], "extra": ["drop(id: 7)"], "destructive": ["drop(id: 7)"]}
+    wrong = {"parameter": "id", "expected": "8", "actual": "7"}
+    details["wrong_arguments"] = [{"expected": "get(id: 8)", "actual": "get(id: 7)", "arguments": [wrong]}]
+    of_case(browser, tmp_path, row, score(row, None, 0.0, criterion="tool_effects_v1", details=details))
+    assert browser.texts(".call.unexpected") == ["drop\nunexpected destructive call\nid\n7"]
+    assert "id is 7 instead of 8" in browser.find(".call.wrong").text
+    assert browser.texts(".turn.failed h2") == ["turn 1 2.00 s✕ fails here", "turn 2 2.00 s✕ fails here"]
+    assert browser.texts(".beside") == []
+    assert "contains remse" in browser.find(".whole").text
     assert browser.errors() == []
 
 

@@ -230,8 +230,11 @@ def test_modules_that_cannot_be_joined_are_refused(texts, fault):
 def test_every_module_of_the_page_is_used_and_none_writes_markup():
     folder = files("turnwise.pipeline.report") / "page"
     names = [path.name for path in folder.iterdir() if path.name.endswith(".js")]
-    script = join_modules(lambda name: (folder / f"{name}.js").read_text(encoding="utf-8"), "main")
-    assert sorted(re.findall(r'^modules\["([\w-]+)"\] =', script, re.MULTILINE)) == sorted(
+    starts = ("main", "service")
+    script = "".join(
+        join_modules(lambda name: (folder / f"{name}.js").read_text(), start) for start in starts
+    )
+    assert sorted({*re.findall(r'^modules\["([\w-]+)"\] =', script, re.MULTILINE)}) == sorted(
         name.removesuffix(".js") for name in names
     )
     forbidden = (

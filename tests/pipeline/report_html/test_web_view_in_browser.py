@@ -15,38 +15,63 @@ TOKEN = "a-token-of-some-length"
 
 
 def fill(url: str) -> None:
-    """Fills a store with two runs, one of a harmful app version."""
+    """Fills a store with two runs, one of a harmful app version: of four cases, two regress."""
     store = open_store(url, create=True)
     for number, version in enumerate(("v1", f"v2{SCRIPT}")):
-        rows = [conversation(f"c{i}", "FAIL" if i == 0 else "PASS", app_version=version) for i in range(4)]
+        verdicts = ["FAIL" if i == 0 or (number and i < 3) else "PASS" for i in range(4)]
+        rows = [
+            conversation(f"{number}-{i}", verdict, app_version=version, eval_id=f"e{i}", position=i)
+            for i, verdict in enumerate(verdicts)
+        ]
         put_run(store, rows, number, run_id=f"night-{number}")
     store.close()
 
 
-def test_a_person_gives_the_token_and_reads(browser, tmp_path):
+def test_a_person_gives_the_token_picks_and_reads_down_to_a_conversation(browser, tmp_path):
     url = f"sqlite:///{tmp_path}/store.db"
     fill(url)
     file = tmp_path / "tokens.json"
     file.write_text(json.dumps({"read": TOKEN}))
     file.chmod(0o600)
     server = Server(url, "--token_file", str(file))
+
+    def shows(view):
+        browser.wait(lambda: browser.find("main").get_attribute("data-view") == view)
+        for width, theme in ((1280, "light"), (390, "dark")):
+            browser.emulate(width, 844, theme)
+            assert browser.accessibility_faults() == []
+            assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+        browser.emulate()
+        browser.wait(lambda: browser.run("return document.documentElement.dataset.theme") == "light")
+
     try:
-        browser.driver.get(f"{server.url}/ui".replace("://", f"://me:{TOKEN}@"))
-        browser.wait(lambda: browser.texts("h1") == ["Apps"])
-        browser.find("main li a").click()
-        browser.wait(lambda: browser.texts("h1")[0].startswith("Runs of"))
-        assert browser.texts("tbody td:nth-child(2)") == ["night-1", "night-0"]
-        assert browser.accessibility_faults() == []
-        browser.click("Trends")
-        browser.wait(lambda: browser.texts("h1")[0].startswith("Trends of"))
-        assert len(browser.driver.find_elements("css selector", "svg circle.dot")) == 2
-        browser.emulate(theme="dark")
-        assert browser.accessibility_faults() == []
-        assert browser.run("return window.attacked") is None
+        browser.driver.get(server.url.replace("://", f"://me:{TOKEN}@"))
+        shows("runs")
+        browser.wait(lambda: browser.texts("tbody th") == ["night-1", "night-0"])
+        browser.click("Apps")
+        shows("apps")
         browser.driver.back()
-        browser.click("night-0")
-        browser.wait(lambda: browser.find("main").get_attribute("data-view"))
-        assert "3 of 4 conversations passed" in browser.find("main").text
-        assert [one for one in browser.errors() if "favicon" not in one] == []
+        browser.wait(lambda: browser.find("main").get_attribute("data-view") == "runs")
+        browser.choose("baseline", "v1")
+        browser.choose("candidate", SCRIPT.rpartition("/")[2])
+        browser.click("Compare")
+        shows("overview")
+        browser.wait(lambda: browser.texts(".counts li")[:2] == ["2 regressed", "0 fixed"])
+        browser.run("document.querySelector('.rows .why a').click()")
+        shows("conversation")
+        browser.wait(lambda: "Please book slot" in browser.find("main").text)
+        browser.click("turnwise")
+        browser.wait(lambda: browser.find("main").get_attribute("data-view") == "runs")
+        browser.run("document.querySelectorAll('tbody input').forEach((box) => box.click())")
+        browser.click("Report of the chosen runs")
+        browser.wait(lambda: browser.texts(".counts li")[:1] == ["2 regressed"])
+        browser.click("turnwise")
+        browser.wait(lambda: browser.find("main").get_attribute("data-view") == "runs")
+        browser.click("Trends")
+        shows("trend")
+        browser.wait(lambda: browser.texts(".trend svg text"))
+        assert browser.texts(".key li")[::2] == ["v1", "95 % interval"]
+        assert browser.run("return window.attacked") is None
+        assert browser.errors() == []
     finally:
         server.stop()

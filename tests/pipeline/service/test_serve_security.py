@@ -25,7 +25,7 @@ TOKEN = "a-token-of-some-length"
 FIRST = ["--store", "sqlite:///s.db"]
 
 
-def ask(middleware: AuthMiddleware, *headers: tuple[str, str], kind: str = "http", path: str = "/") -> int:
+def ask(middleware: AuthMiddleware, *headers: tuple[str, str], kind: str = "http", path: str = "/mcp") -> int:
     """Returns the code of the answer; 200: the request was let through."""
     codes: list[int] = []
 
@@ -133,14 +133,14 @@ def test_tokens(values: list[str], code: int) -> None:
     ],
 )
 def test_pages_take_the_token_as_a_password(given: str, code: int) -> None:
-    for path in ("/ui", "/ui/runs"):
+    for path in ("/", "/ui", "/ui/runs"):
         assert ask(WITH_TOKEN, ("host", "localhost"), ("authorization", given), path=path) == code
     assert ask(WITH_TOKEN, ("host", "localhost"), ("authorization", basic(f"me:{READ}")), path="/uix") == 401
 
 
 def test_both_faces_are_guarded(start: Any) -> None:
     server = start(token=TOKEN)
-    for path in (f"{BASE}/one", "/mcp", "/", "/healthz/x"):
+    for path in (f"{BASE}/one", "/mcp", "/healthz/x"):
         assert server.call("GET", path)[0] in (404, 405)
         code, value = server.call("GET", path, Authorization="")
         assert (code, value["error"]["status"]) == (401, "UNAUTHENTICATED")

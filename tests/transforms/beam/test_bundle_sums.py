@@ -6,7 +6,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide
+from turnwise.transforms.review.row import EvaluatedConversation, decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.selection import Criteria
 

@@ -18,7 +18,7 @@ from turnwise.transforms.ces.result import evaluation_result, justification, res
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.judges import LocalJudge
 from turnwise.transforms.judging.prompts import MAX_REFERENCES, context_sections, facts
-from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")

@@ -26,7 +26,7 @@ from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import ScoredConversation, conversation_verdict, judge_conversation
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"

@@ -8,7 +8,7 @@ from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, T
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.evaluate import score_conversation
 
 CRITERION = CRITERIA["ended_normally"]()

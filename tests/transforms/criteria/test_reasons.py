@@ -24,8 +24,8 @@ from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation, score_conversation
 from turnwise.transforms.scoring.selection import select
 

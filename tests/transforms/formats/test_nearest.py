@@ -10,6 +10,7 @@ _SPAN = {"spanID": "1", "operationName": "chat"}
 _PARTS = [{"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]}]
 _STATE = {"messages": [{"type": "human", "content": "Hi"}]}
 _EVENT = {"author": "user", "content": {"parts": []}}
+_TRANSCRIPT = {"transcriptSegments": [{"segmentParticipant": {}}]}
 _USED = {"inputTokens": 1}
 
 RECORDS = [
@@ -73,6 +74,23 @@ RECORDS = [
         "dialogflow_cx",
         "turn_position",
         {"conversation_name": "c", "turn_position": 1, "request": {}, "response": {}},
+    ),
+    (
+        "dialogflow_history",
+        "interactions",
+        {"name": "n", "interactions": [{"request": {}}], "duration": "1s"},
+    ),
+    ("insights_conversation", "transcript", {"name": "n", "transcript": _TRANSCRIPT, "medium": "CHAT"}),
+    ("insights_conversation", "sentences", {"conversationName": "c", "sentences": [], "turnCount": 1}),
+    (
+        "insights_conversation",
+        "entries",
+        {"entries": [{"start_timestamp_usec": 1, "role": "AGENT"}], "conversation_info": {}},
+    ),
+    (
+        "vertex_log",
+        "full_request",
+        {"endpoint": "e", "logging_time": "t", "full_request": {}, "full_response": {}},
     ),
     (
         "bedrock_agents",

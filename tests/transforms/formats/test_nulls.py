@@ -169,7 +169,9 @@ def test_recordings() -> None:
 @pytest.mark.parametrize(
     "name",
     ["chat_list_tool_call_id_null.json", "chat_tool_call_id_null.json", "chat_tool_call_id_empty.json",
-     "chat_with_tools.parquet", "nulls_bedrock.json"],
+     "chat_with_tools.parquet", "nulls_bedrock.json", "state_only_event.session.json",
+     "live_transcriptions.session.json", "adk_live_author.session.json", "dfcx_conversation_history.json",
+     "vertex_request_response.jsonl"],
 )  # fmt: skip
 def test_the_reported_files(name: str) -> None:
     expected = json.loads((REPORTED / "expected.json").read_text())[

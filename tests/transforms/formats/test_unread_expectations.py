@@ -13,7 +13,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.canonical import joined_conversation
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.sample import CaseIndex, Sample
-from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide
+from turnwise.transforms.review.row import EvaluatedConversation, decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.panels import UNREAD_EXPECTATION
 from turnwise.transforms.scoring.selection import Criteria

@@ -27,8 +27,8 @@ from turnwise.transforms.matching.sample import (
     UnknownCaseError,
     inline_case,
 )
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.panels import gap_reasons, record_findings
 from turnwise.transforms.scoring.selection import Criteria
@@ -81,6 +81,31 @@ def test_unknown_names(cases, name):
 
 def bringing(eval_id=None, **fields):
     return Conversation(conversation_id="c", eval_id=eval_id, **fields)
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "failures"),
+    [
+        ("CANCEL  order\u00a0８", "PASS", []),
+        ("hi", None, ["2 eval cases begin with the message 'hi': b, c"]),
+        ("Weather?", "NO_VERDICT", ["no eval case begins with the message 'Weather?'"]),
+        (
+            None,
+            "NO_VERDICT",
+            ["the log does not hold the user's first message, by which eval cases are matched"],
+        ),
+    ],
+)
+def test_a_case_is_found_by_the_first_message_of_the_user(said, status, failures):
+    cases = [{"eval_id": name, "turns": [{"user": user, "response": "Done"}]}
+             for name, user in (("a", "Cancel order 8"), ("b", "Hi"), ("c", "HI "))]  # fmt: skip
+    log = {"conversation_id": "c1", "turns": [{"user": said, "agent": "Done"}]}
+    config = {"criteria": {"response_match_score": 0.5}, "match_cases_by": "first_user_message"}
+    result = turnwise.evaluate([log], cases=cases, config=config)
+    assert [row["verdict"] or "NO_VERDICT" for row in result.conversations] == ([status] if status else [])
+    assert [row["message"] for row in result.failures] == failures
+    with pytest.raises(turnwise.ConfigError, match="match_cases_by needs cases"):
+        turnwise.evaluate([log], config=config)
 
 
 EXPECTING = {"turns": [Turn(user="q"), Turn(expected=ExpectedTurn(response="hi"))]}

@@ -16,9 +16,8 @@ from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample, TurnPair, inline_case
 from turnwise.transforms.review.problems import ReviewProblem, gap_of, severity_of
-from turnwise.transforms.review.row import Reviewer
+from turnwise.transforms.review.row import Reviewer, decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import score_conversation
 
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")

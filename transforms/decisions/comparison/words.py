@@ -6,7 +6,7 @@ from itertools import chain
 
 from turnwise.schemas.comparison import Flip, FlipKind, SettingsChange, Side
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.side_values import (
@@ -145,10 +145,6 @@ def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
 
 # Finds what measured the two sides of a comparison differently.
 
-_CHANGE_NO_SCORE = frozenset(
-    ("alerts", "criteria", "gate", "judge", "live_model_config", "slices", "user_simulator_config")
-)
-"""Keys of the config that change no score, or are looked at in detail; the others concern every criterion."""
 _JUDGE_KEYS = ("generation_config",)
 _LONGEST = 60
 SAMPLE_RATE = "sample_rate"
@@ -193,20 +189,13 @@ def _listed(names: set[str]) -> str:
     return "; ".join(sorted(names))
 
 
-def scoring_settings(document: RunDocument) -> JsonObject:
-    """Returns what decides the scores of a run."""
-    config = {key: value for key, value in document.config.items() if key not in _CHANGE_NO_SCORE}
-    judge = {key: document.judge.get(key) for key in ("backend", "model")}
-    return {"config": config, "criteria": document.criteria, "judge": judge}
-
-
 def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator[SettingsChange]:
     common = sorted(a.criteria.keys() & b.criteria.keys())
     for criterion in common:
         for path, before, after in _differences(a.criteria[criterion], b.criteria[criterion]):
             if path != SAMPLE_RATE:
                 yield _change(f"criteria.{criterion}.{path}", before, after, [criterion])
-    own, other = (scoring_settings(document)["config"] for document in (a, b))
+    own, other = (document.scoring_settings["config"] for document in (a, b))
     for path, before, after in _differences(own, other):
         yield _change(path, before, after, common)
     used = [criterion for criterion in judged if criterion in common]
@@ -220,11 +209,13 @@ def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator
 
 
 def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    """Yields the paths at which two JSON values differ."""
+    """Yields the paths at which two JSON values differ; what one does not have counts as empty."""
+    a = {} if a is None and isinstance(b, Mapping) else a
+    b = {} if b is None and isinstance(a, Mapping) else b
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for key in sorted({*a, *b}):
             yield from _differences(a.get(key), b.get(key), f"{path}.{key}" if path else str(key))
-    elif a != b:
+    elif a != b and not {str(a), str(b)} <= {"None", "[]"}:
         yield path, a, b
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.comparison import FirstPage
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.report import (
     Conversations,
     CriterionRow,
@@ -19,6 +20,8 @@ from turnwise.schemas.report import (
     Sentence,
     ToolFigure,
 )
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.first_page import count_destructive, one_version
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
@@ -46,7 +49,9 @@ from turnwise.transforms.decisions.report.figures import (
     without_score,
 )
 from turnwise.transforms.decisions.run import REJECTED, Run
+from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.matching.calls import parameter_score
+from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import reading_key, to_read
 
 
@@ -226,7 +231,10 @@ def chunks(entries: Sequence[Entry], places: Sequence[int]) -> Iterator[tuple[li
 
 
 def detail(entry: Entry) -> Detail:
-    """Returns transcript and scores of a conversation; expected calls are paired with actual ones."""
+    """Returns transcript and scores of a conversation; expected calls are paired with actual ones.
+
+    Calls that a score of their effects found fault with have it under `fault`.
+    """
     transcript = entry.row["transcript"]
     if transcript is not None:
         turns = [
@@ -235,6 +243,13 @@ def detail(entry: Entry) -> Detail:
             else {**turn, "pairs": call_pairs(expected, turn.get("tool_calls") or [])}
             for turn in turns_of(entry.row)
         ]
+        for score in entry.own_scores:
+            if (
+                score["criterion"] == ToolEffects.name
+                and score.get("outcome") == "FAIL"
+                and score.get("details")
+            ):
+                turns = _with_faults(turns, score)
         transcript = {**transcript, "turns": turns}
     return {
         "eval_set_id": entry.row["eval_set_id"],
@@ -242,6 +257,31 @@ def detail(entry: Entry) -> Detail:
         "scores": entry.own_scores,
         "is_repeated": entry.is_repeated,
     }
+
+
+def _with_faults(turns: list[AnyRow], score: AnyRow) -> list[AnyRow]:
+    """Returns the turns with what a score says of their calls; of equal calls, it is said of the last."""
+    details: AnyRow = score["details"]
+    extra, destructive, wrong = (
+        details.get(name) or [] for name in ("extra", DESTRUCTIVE, "wrong_arguments")
+    )
+    faults: dict[str, list[AnyRow]] = {}
+    for pair in wrong:
+        faults.setdefault(pair["actual"], []).append({"instead": pair["arguments"]})
+    for text in dict.fromkeys([*destructive, *extra]):
+        instead = faults.get(text, [{}])[0]
+        faults[text] = [{**instead, "unexpected": True}] * max(extra.count(text), destructive.count(text))
+    made: list[AnyRow] = []
+    for turn in reversed(turns):
+        calls = [*(turn.get("tool_calls") or ())]
+        if score.get("turn_index", turn["index"]) == turn["index"]:
+            for place in range(len(calls) - 1, -1, -1):
+                call = calls[place]
+                listed = faults.get(call_text(ToolCall(name=call.get("name"), args=call.get("args"))))
+                if listed:
+                    calls[place] = {**call, "fault": listed.pop()}
+        made.append({**turn, "tool_calls": calls})
+    return made[::-1]
 
 
 class _Names:
@@ -309,6 +349,11 @@ def columns(
         version=[versions.index(entry.version) for entry in entries],
         tags=[names.places(row["tags"]) for row in rows],
         tools=[names.places(tools_of(entry.row)) for entry in entries],
+        agents=[
+            names.places([name for turn in turns_of(entry.row) for name in turn.get("transfers") or ()])
+            for entry in entries
+        ],
+        scores=_values(entries),
         chunk=[chunk_of.get(place, _NONE) for place in range(len(entries))],
         is_random=[sample is None or place in sample for place in range(len(entries))],
     )
@@ -327,6 +372,27 @@ def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[An
             seen = [score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn]
             found[name].append(names.places(seen))
         found["labels"].append(names.places([s["label"] for s in entry.own_scores if s.get("label")]))
+    return found
+
+
+def _values(entries: Sequence[Entry]) -> dict[str, list[float | None]]:
+    """Returns criterion -> value of each conversation, with the digits that a table shows."""
+    found: dict[str, list[float | None]] = {}
+    for place, entry in enumerate(entries):
+        sums: dict[str, tuple[bool, int, float]] = {}
+        for score in entry.own_scores:
+            name, value = score["criterion"], score.get("value")
+            kind = CRITERIA.get(name)
+            if value is None or (kind and value in kind.special_values):
+                continue
+            is_whole = "turn_index" not in score
+            was_whole, count, total = sums.get(name, (is_whole, 0, 0.0))
+            if is_whole == was_whole:
+                sums[name] = is_whole, count + 1, total + value
+            elif is_whole:
+                sums[name] = True, 1, value
+        for name, (_, count, total) in sums.items():
+            found.setdefault(name, [None] * len(entries))[place] = float(f"{total / count:.6g}")
     return found
 
 

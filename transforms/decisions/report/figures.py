@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.comparison import Comparison, FirstPage
+from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     CriterionFigure,
@@ -21,7 +21,7 @@ from turnwise.schemas.report import (
     WithoutScore,
 )
 from turnwise.schemas.rows import ConversationRow
-from turnwise.schemas.run import RunDocument
+from turnwise.schemas.run import RunDocument, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
 from turnwise.transforms.decisions.report.collect import (
@@ -164,6 +164,8 @@ def report_run(
     return ReportRun(
         run_id=document.run_id,
         directory=run.directory,
+        date=document.date,
+        settings=settings_digest(document.scoring_settings),
         create_time=document.create_time,
         exit_status=document.exit_status,
         problems=document.problems,
@@ -521,12 +523,25 @@ def _row(
     figures = [
         None
         if one is None
-        else _figure(one, has_outcomes, scale, turns.get((name, version), {}), errors[name, version])
+        else _figure(
+            one,
+            has_outcomes,
+            scale,
+            turns.get((name, version), {}),
+            errors[name, version],
+            collected.bounds.get(version) if name == STATUS else None,
+        )
         for one, version in zip(own, collected.versions, strict=True)
     ]
     low, high = scale or (None, None)
     level = "conversation" if is_whole else "turn"
-    return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures)
+    return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures, _about(name))
+
+
+def _about(name: str) -> str:
+    """Returns the first sentence of a criterion's description."""
+    kind = CRITERIA.get(name)
+    return " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
 
 
 def _scale(name: str) -> tuple[float, float] | None:
@@ -535,11 +550,16 @@ def _scale(name: str) -> tuple[float, float] | None:
 
 
 def _figure(
-    own: _Sum, has_outcomes: bool, scale: tuple[float, float] | None, turns: dict[int, _Sum], errors: int
+    own: _Sum,
+    has_outcomes: bool,
+    scale: tuple[float, float] | None,
+    turns: dict[int, _Sum],
+    errors: int,
+    bounds: Bounds | None,
 ) -> CriterionFigure:
     groups = list((own.outcomes if has_outcomes else own.values).values())
     interval = grouped_share_interval(groups) if has_outcomes else grouped_mean_interval(groups, scale)
-    low, high = interval or (None, None)
+    low, high = bounds or interval or (None, None)
     by_turn = [
         (one.shown, one.scored + one.no_score)
         for one in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))

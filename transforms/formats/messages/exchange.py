@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
+from pydantic_core import from_json
+
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
-from turnwise.transforms.formats.endings import as_text
+from turnwise.transforms.formats.endings import as_text, length
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
@@ -25,6 +27,7 @@ from turnwise.transforms.formats.messages.streams import as_object, events_of, k
 from turnwise.transforms.text.dates import time_seconds
 
 _NAMES = IDS[:-1]
+_LATENCY = "latency_ms of the model"
 _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
@@ -64,6 +67,8 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
         log.unread.add("UnreadPart", "the reply is in a form that is not read", calls=True, words=True)
     else:
         log.unread.add("NoAnswer", "the reply is not in the log", calls=True, words=True)
+    if log.turns and (latency := length(value.get(_LATENCY))) is not None:
+        log.turn.model_ms = (log.turn.model_ms or 0.0) + latency
     beside = {key: item for key, item in value.items() if key not in ("request", "response")}
     log.general.keys({key: item for key, item in beside.items() if key not in request}, _KEYS)
     return _Exchange(dialect, log, {**request, **beside})
@@ -72,25 +77,33 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
 def _place(value: JsonObject) -> tuple[str, int]:
     """Returns the conversation of a record: as it or its request's metadata names it, or by how it opens.
 
-    The opening goes up to the agent's first step. Every request repeats the messages before it, so all of
-    a conversation open alike. A request without an answer stands alone.
-
     Raises:
         ValueError: It cannot be read.
     """
+    return _stated_name(value) or _opening(value), -1
+
+
+def _stated_name(value: JsonObject) -> str | None:
     request = _halves(value)[0]
     holders = (value, value.get("metadata"), request.get("metadata"), request)
     names = [as_text(holder.get(key)) for holder in holders if isinstance(holder, dict) for key in _NAMES]
     kept = request.get("conversation")
     names.append(as_text(kept.get("id") if isinstance(kept, dict) else kept))
-    if name := next(filter(None, names), None):
-        return name, -1
+    return next(filter(None, names), None)
+
+
+def _opening(value: JsonObject) -> str:
+    """Returns a name by what is said up to the agent's first step.
+
+    Every request repeats the messages before it, so all of a conversation open alike. A request without an
+    answer stands alone.
+    """
     exchange = _read_exchange(value)
     steps = exchange.log.steps
     first = next((i for i, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
     opening = dump_json([list(step) for step in steps[: first + 1]])
     opening += dump_json(value) if first == len(steps) else b""
-    return f"{exchange.dialect.name}-{blake2b(opening, digest_size=8).hexdigest()}", -1
+    return f"{exchange.dialect.name}-{blake2b(opening, digest_size=8).hexdigest()}"
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -129,6 +142,94 @@ registry.register_format(
         rank=120,
         recognises=_is_exchange,
         events=registry.EventReader(place=_place, join=_join),
+        has_rubrics=False,
+    )
+)
+
+
+def _of_vertex(row: JsonObject) -> JsonObject:
+    """Returns a row of Vertex AI's log as a request with its reply.
+
+    Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where the
+    whole JSON is missing, a payload is a list of its pieces. The labels of a request may name its session.
+    """
+    halves: JsonObject = {}
+    for name in ("request", "response"):
+        pieces = row.get(f"{name}_payload")
+        joined = "".join(map(str, pieces)) if isinstance(pieces, list) else pieces
+        halves[name] = _body(joined if row.get(f"full_{name}") is None else row[f"full_{name}"])
+    labels = as_object(as_object(halves["request"]).get("labels"))
+    latency = as_object(_body(row.get("metadata"))).get("request_latency")
+    return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
+
+
+def _lend_vertex(group: str, events: Sequence[bytes]) -> list[registry.Lent]:
+    """Returns the rows that open alike with their conversations: a row goes on with one that it repeats.
+
+    Of several the first goes on, by time. One that repeats what was said in a conversation that has gone on
+    since is another branch of it.
+    """
+    read: list[tuple[float, list[bytes], list[bytes], int]] = []
+    for place, data in enumerate(events):
+        row = from_json(data)
+        value = _of_vertex(row)
+        asked = _digests(_read_exchange({**value, "response": None}))
+        read.append((_time_of(row), asked, _digests(_read_exchange(value)), place))
+    latest: dict[bytes, list[str]] = {}
+    passed: dict[bytes, str] = {}
+    lent: list[registry.Lent] = []
+    count = 0
+    for _, asked, steps, place in sorted(read, key=lambda row: (row[0], len(row[2]), row[3])):
+        state = next((state for state in reversed(asked) if state in passed), b"")
+        names = latest.get(state, [])
+        name = names.pop(0) if names else passed.get(state)
+        if name is None:
+            count += 1
+            name = group if count == 1 else f"{group}-{count}"
+        if steps:
+            latest.setdefault(steps[-1], []).append(name)
+            passed.setdefault(steps[-1], name)
+        lent.append(registry.Lent(place, name, events[place]))
+    return lent
+
+
+def _digests(exchange: _Exchange) -> list[bytes]:
+    """Returns a digest of the steps up to each."""
+    whole, digests = blake2b(digest_size=16), list[bytes]()
+    for step in exchange.log.steps:
+        whole.update(dump_json(list(step)))
+        digests.append(whole.copy().digest())
+    return digests
+
+
+def _time_of(row: JsonObject) -> float:
+    return time_seconds(row.get("logging_time")) or 0.0
+
+
+def _join_vertex(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+    rows = sorted(values, key=_time_of)
+    made = _join(session_id, list(map(_of_vertex, rows)))
+    made.start_time = as_text(rows[0].get("logging_time"))
+    return made
+
+
+# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
+registry.register_format(
+    registry.Format(
+        name="vertex_log",
+        keys=("endpoint", "logging_time", "full_request", "full_response"),
+        help="Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
+        rank=118,
+        recognises=lambda row: (
+            "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"}
+        ),
+        events=registry.EventReader(
+            place=lambda row: (_stated_name(_of_vertex(row)) or "", -1),
+            join=_join_vertex,
+            group=lambda row: "" if _stated_name(value := _of_vertex(row)) else _opening(value),
+            lend=_lend_vertex,
+        ),
+        time_keys=("logging_time",),
         has_rubrics=False,
     )
 )

@@ -17,7 +17,7 @@ from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.messages.streams import as_object, objects_in
 from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.span import loaded, numbered
-from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine
+from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of, enclosing_tool
 
 _ASKING = ("tool_calls", "tool_call", "tool_use", "function_call", "function_calls")
 _TARGETS = ("agent_name", "agentName", "agent")
@@ -32,6 +32,7 @@ class TurnCall(Struct, eq=False):
         tool: The span of its tool; None: there is none.
         given: The result that a later model call was given; None: none was.
         is_asked: Whether a model asked for it.
+        asker: The model call, or the agent, that states it; None: only its tool's span does.
     """
 
     call: ToolCall
@@ -39,6 +40,7 @@ class TurnCall(Struct, eq=False):
     tool: SpanNode | None = None
     given: parts.MessageResult | None = None
     is_asked: bool = True
+    asker: SpanNode | None = None
 
     def response(self) -> ToolResponse | None:
         """Returns the result: of the tool's span, or else what the model was given, or else the error."""
@@ -55,7 +57,7 @@ class TurnCall(Struct, eq=False):
 def turn_calls(line: TurnLine) -> list[TurnCall]:
     """Returns the calls of a turn in time order."""
     asked = [
-        (call, node.span.end or node.span.start)
+        (call, node.span.end or node.span.start, node)
         for node in line.models
         for message in node.step.output or ()
         for call in (*message.calls, *parts.repr_calls(message.texts))
@@ -64,19 +66,22 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
         # Calls in the first input after the user's message have no spans of their own.
         first = line.main[0]
         before = after_user(first.step.input or ())
-        asked += [(call, first.span.start) for message in before for call in message.calls]
+        asked += [(call, first.span.start, first) for message in before for call in message.calls]
     else:
         # Agents that recorded no model call may state calls in their answers.
         asked += [
-            (call, unit.top.span.start)
+            (call, unit.top.span.start, unit.top)
             for unit in line.units
             if unit.top is not None
             for message in unit.answer[_last_user(unit.answer) + 1 :]
             for call in message.calls
         ]
     for node, later in _asked_later(line):
-        asked += [(call, node.span.end or node.span.start) for call in later]
-    calls = [TurnCall(ToolCall(call.name, _object(call.args), call.id), time) for call, time in asked]
+        asked += [(call, node.span.end or node.span.start, node) for call in later]
+    calls = [
+        TurnCall(ToolCall(call.name, _object(call.args), call.id), time, asker=node)
+        for call, time, node in asked
+    ]
     for tool in sorted(line.tools, key=lambda node: node.order):
         _add_tool(tool, calls)
     if not line.main:
@@ -84,6 +89,11 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
             each.time = each.tool.span.start if each.tool is not None else each.time
     calls.sort(key=lambda each: each.time)
     _add_given(line, calls)
+    for each in calls:
+        made_by = each.asker or each.tool
+        if made_by is not None:
+            outer = enclosing_tool(made_by, line.tools)
+            each.call.agent, each.call.inside = agent_of(made_by), None if outer is None else outer.step.name
     return calls
 
 

@@ -416,6 +416,8 @@ def attribute_spans(record: JsonObject) -> Iterator[TraceSpan]:
 # Rows of the table that google-adk's BigQuery plugin writes.
 
 PREFIX = "adk_events."
+AGENT_COLUMN = f"{PREFIX}agent"
+"""Attribute with the agent of a row."""
 _ENDS = ("_COMPLETED", "_RESPONSE", "_ERROR")
 _OF_TRACE = ("USER_MESSAGE_RECEIVED",)
 
@@ -452,6 +454,7 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
                 "is_truncated": is_truncated,
                 "has_latency": total is not None,
             },
+            AGENT_COLUMN: record.get("agent"),
             "session.id": record.get("session_id"),
             **_identity(record),
         },

@@ -21,7 +21,8 @@ from turnwise.transforms.formats.messages.parts import (
     spoken,
     users_of,
 )
-from turnwise.transforms.formats.traces.dialect import SpanStep, read_span
+from turnwise.transforms.formats.traces.containers import AGENT_COLUMN
+from turnwise.transforms.formats.traces.dialect import SpanStep, read_span, text_at
 from turnwise.transforms.formats.traces.span import CUT, NO_END, PENDING, TraceSpan
 
 _CHOICE = "gen_ai.choice"
@@ -232,21 +233,56 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
 
 
 def _is_inner(node: SpanNode, tools: Sequence[SpanNode]) -> bool:
-    """Returns whether a model call is of an agent that a tool called: below it, or beside it at its time."""
+    """Returns whether a model call is of an agent that a tool called."""
+    return any(each.step.kind == "other" for each in node.above()) or enclosing_tool(node, tools) is not None
+
+
+def enclosing_tool(node: SpanNode, tools: Sequence[SpanNode]) -> SpanNode | None:
+    """Returns the tool that called the agent of a step: above that agent, or beside it at its time."""
     above = list(node.above())
-    if any(each.step.kind in ("tool", "other") for each in above):
-        return True
-    return any(
-        agent.span.trace == tool.span.trace
-        and agent not in tool.above()
-        and 0 < tool.span.start <= agent.span.start
-        and agent.span.end <= tool.span.end
+    is_agents = node.step.kind == "model"
+    for each in above:
+        if each.step.kind == "tool" and is_agents:
+            return each
+        is_agents = is_agents or each.step.kind in ("agent", "model")
+    beside = (
+        tool
         for agent in above
         if agent.step.kind == "agent"
         for tool in tools
+        if agent.span.trace == tool.span.trace
+        and agent not in tool.above()
+        and 0 < tool.span.start <= agent.span.start
+        and agent.span.end <= tool.span.end
     )
+    return next(beside, None)
 
 
+def agent_of(node: SpanNode) -> str | None:
+    """Returns the name of the agent that made a step; None: no span says it."""
+    nodes = (node, *node.above())
+    row = text_at(node.span.attributes, AGENT_COLUMN)
+    stated = (text_at(each.span.attributes, "gen_ai.agent.name") for each in nodes)
+    names = (_agent_name(each) for each in nodes if each.step.kind == "agent")
+    return row or next(filter(None, names), None) or next(filter(None, stated), None)
+
+
+def _agent_name(node: SpanNode) -> str | None:
+    """Returns the name of an agent's span; some writers state that of its model instead."""
+    name = node.step.name
+    if name in (text_at(node.span.attributes, key) for key in _MODEL_NAMES):
+        return None
+    match = _RUN_OF.fullmatch(name or "")
+    return match[1] or match[2] if match else name
+
+
+_MODEL_NAMES = (
+    "gen_ai.request.model",
+    "gen_ai.response.model",
+    "ai.model.id",
+    "langfuse.observation.model.name",
+)
+_RUN_OF = re.compile(r"agent_run \[(.+)\]|invoke_agent (.+)")
 _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 """How such an agent begins the message, and the line of the reply before it."""

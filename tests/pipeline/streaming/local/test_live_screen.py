@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.streaming.local.run import Snapshot, view
 
-NOTHING = Snapshot(0.0, (0.0, 0.0), 0, 0, 0, None, 0, [], {}, 0)
-BUSY = Snapshot(3725.9, (1234.56, 6172.0), 98765, 60, 43, 12_000_000, 7, [], {"v1": 3}, 5)
+NOTHING = Snapshot(0.0, (0.0, 0.0), 0, 0, 0, None, 0, [], [], [], {}, 0)
+BUSY = Snapshot(3725.9, (1234.56, 6172.0), 98765, 60, 43, 12_000_000, 7, [], [], [], {"v1": 3}, 5)
 
 
 def status_row(version, conversations):
@@ -52,15 +52,23 @@ CASES = [
 
 @pytest.mark.parametrize(("shot", "lines"), CASES, ids=["nothing", "busy"])
 def test_the_first_lines(shot, lines):
-    assert view(shot, ["response_match_score"]) == lines
+    assert view(shot, ["response_match_score"], 80) == lines
 
 
-def test_below_stands_the_newest_window_by_app_version():
+def test_below_stand_alerts_the_last_windows_and_the_totals_by_app_version():
     rows = [status_row("v1", 5), criterion_row("v1", 0.75), status_row("v2", 6), criterion_row("v2", None)]
-    lines = view(replace(BUSY, rows=rows), ["response_match_score", "turn_latency"])[3:]
-    assert lines[:2] == ["", "window 2026-11-21T08:00:00Z to 2026-11-21T09:00:00Z"]
-    table = {line.split("  ")[0]: line.split() for line in lines[3:]}
-    assert lines[2].split() == ["v1", "v2"]
+    shot = replace(BUSY, totals=rows, windows=[*rows[:2], status_row(None, 1)], alerts=["many-fail: bad\x1b"])
+    lines = view(shot, ["response_match_score", "turn_latency"], 80)[3:]
+    window = "  2026-11-21 08:00"
+    figures = "pass rate 50% (2 of 4, 20% to 80%), no verdict 1"
+    assert lines[:9] == [
+        *("", "last alerts", "  many-fail: bad\\u001b", "", "last windows"),
+        f"{window}  v1: {figures}",
+        f"{window}  (no version): {figures}",
+        *("", "all windows"),
+    ]
+    table = {line.split("  ")[0]: line.split() for line in lines[10:]}
+    assert lines[9].split() == ["v1", "v2"]
     assert table["conversations"][1:] == ["5", "6"]
     assert table["pass rate"][2:] == ["50%", "(2", "of", "4,", "20%", "to", "80%)"] * 2
     assert table["response_match_score"][1:] == ["0.750", "-"]

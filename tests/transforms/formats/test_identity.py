@@ -1,0 +1,107 @@
+"""Which app version, eval case and set conversations of every source are of."""
+
+from typing import Any
+
+import pytest
+
+import turnwise
+from turnwise.schemas.jsonio import JsonObject
+
+SAID = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+TURNS = {"turns": [{"user": "Hi", "agent": "Hello"}]}
+TRACE = "a1" * 16
+
+
+def chat(**fields: Any) -> JsonObject:
+    return {"messages": SAID, "conversation_id": "c", **fields}
+
+
+def spans(resource: JsonObject | None = None, **attributes: Any) -> JsonObject:
+    """Returns a trace of an agent with one model call, below a request of a server with these attributes."""
+    known = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": SAID[:1],
+        "gen_ai.output.messages": SAID[1:],
+    }
+    about = {"start_time": "2026-01-01T00:00:00Z", "resource": {"attributes": resource or {}}}
+    server = {"span_id": "1", "name": "POST", "attributes": {"http.method": "POST", **attributes}}
+    model = {"span_id": "2", "parent_id": "1", "name": "chat", "attributes": known}
+    return {"spans": [{"trace_id": TRACE, **about, **each} for each in (server, model)]}
+
+
+def agent_event(**fields: Any) -> JsonObject:
+    event = {"event_type": "USER_MESSAGE_RECEIVED", "session_id": "s", "invocation_id": "i", "agent": "root"}
+    return {**event, "timestamp": "2026-01-01T00:00:00Z", "content": {"text_summary": "Hi"}, **fields}
+
+
+def langfuse(**trace: Any) -> JsonObject:
+    step = {"id": "2", "traceId": TRACE, "type": "GENERATION", "input": SAID[:1], "output": SAID[1]}
+    return {"trace": {"id": TRACE, **trace}, "observations": [{**step, "startTime": "2026-01-01T00:00:00Z"}]}
+
+
+def langsmith(**fields: Any) -> JsonObject:
+    run = {
+        "id": TRACE,
+        "trace_id": TRACE,
+        "run_type": "llm",
+        "name": "chat",
+        "inputs": {"messages": SAID[:1]},
+    }
+    return {**run, "outputs": {"messages": SAID[1:]}, "start_time": "2026-01-01T00:00:00Z", **fields}
+
+
+def session(**state: Any) -> JsonObject:
+    events = [("user", "Hi"), ("root", "Hello")]
+    listed = [
+        {"author": who, "invocation_id": "i", "content": {"parts": [{"text": text}]}} for who, text in events
+    ]
+    return {"id": "s", "app_name": "a", "state": state, "events": listed}
+
+
+@pytest.mark.parametrize(
+    ("record", "config", "wanted"),
+    [
+        (chat(app_version="v1", eval_id=7, eval_set_id="s"), {}, "v1 7 s"),
+        (chat(metadata={"app_version": "v1", "test_case_id": "t"}), {}, "v1 t -"),
+        (chat(labels='{"agentVersion": 2}'), {}, "2 - -"),
+        ({"conversation_id": "c", "labels": {"app_version": "v1"}, "meta": {"eval_id": "e"}, **TURNS}, {},
+         "v1 e -"),
+        (session(app_version="v1", eval_id="e", eval_set_id="s"), {}, "v1 e s"),
+        ([agent_event(attributes={"custom_tags": {"app_version": "v7", "eval_id": "c8"}}), agent_event(
+            event_type="INVOCATION_COMPLETED", content=None)], {}, "v7 c8 -"),
+        (agent_event(attributes='{"session_metadata": {"state": {"app_version": "v7"}}}'), {}, "v7 - -"),
+        (agent_event(labels={"app_version": "v7"}, eval_id="c8"), {}, "v7 c8 -"),
+        (spans(**{"turnwise.eval_id": "e", "turnwise.eval_set_id": "s", "app.version": "v2"}), {}, "v2 e s"),
+        (spans({"service.version": "v3"}, eval_id="e"), {}, "v3 e -"),
+        (spans(metadata='{"app_version": "v4", "test_case_id": "t"}'), {}, "v4 t -"),
+        (spans(**{"langfuse.experiment.item.id": "item-1"}), {}, "- item-1 -"),
+        (langfuse(release="r1", metadata={"dataset_item_id": "item-1"}), {}, "r1 item-1 -"),
+        (langsmith(reference_example_id="x-1", extra={"metadata": {"revision_id": "abc"}}), {}, "abc x-1 -"),
+        # What the config names goes first, in rows and spans as in records; what is missing does not count.
+        (chat(app_version="v1", build={"number": 8}), {"app_version_from": ["a.b", "build.number"]}, "8 - -"),
+        ({"conversation_id": "c", "app_version": "v1", "release": "r1", **TURNS},
+         {"app_version_from": ["release"]}, "r1 - -"),
+        (agent_event(attributes={"custom_tags": {"case": "c8"}}),
+         {"eval_id_from": ["attributes.custom_tags.case"]}, "- c8 -"),
+        (spans({"vcs.ref.head.revision": "abc", "service.version": "v3"}, **{"test.name": "t"}),
+         {"app_version_from": ["vcs.ref.head.revision"], "eval_id_from": ["attributes.test.name"]},
+         "abc t -"),
+        (langfuse(metadata={"suite": "s"}), {"eval_set_id_from": ["trace.metadata.suite"]}, "- - s"),
+        ({"session_id": "s", "event": session()["events"][1], "build": 9}, {"app_version_from": ["build"]},
+         "9 - -"),
+    ],
+)  # fmt: skip
+def test_what_a_record_states_of_its_conversation(record, config, wanted):
+    records = record["spans"] if isinstance(record, dict) and "spans" in record else record
+    (read,) = turnwise.read_conversations(records, config=config)
+    stated = read.app_version, read.eval_id, read.eval_set_id
+    assert " ".join(text or "-" for text in stated) == wanted
+
+
+def test_which_of_several_cases_is_meant_is_not_guessed():
+    records = [
+        agent_event(eval_id="a"),
+        agent_event(invocation_id="j", eval_id="b"),
+    ]
+    with pytest.raises(ValueError, match="names several eval cases or sets: a, b"):
+        turnwise.read_conversations(records)
