@@ -79,7 +79,7 @@ def gate_report(
     run.check_results()
     failures = list(run.failures())
     comparison, state, chosen = _against(run, rules, named)
-    compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
+    compared = {} if comparison is None else {comparison.candidate.app_versions[0]: comparison}
     gated = gated_versions(run, failures, compared, state)
     counts, names = run.document.counts, list(unused)
     rejected = rejected_of_run(counts, failures, gated, names)
@@ -192,8 +192,8 @@ def _against(run: Run, rules: GateConfig, named: Named) -> tuple[Comparison | No
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
             raise ConfigError(
-                f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
-                "score the logs of the baseline again with this config"
+                f"the baseline was measured differently: {change.what}: {change.baseline} there, "
+                f"{change.candidate} here; score the logs of the baseline again with this config"
             )
     return comparison, state, sides.how
 

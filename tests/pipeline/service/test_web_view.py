@@ -115,7 +115,7 @@ def report_of(run: Run) -> Any:
     found = msgspec.to_builtins(report)
     found["runs"][0] |= {"directory": "", "counts": {}}
     for comparison in found["comparisons"]:
-        comparison["a"]["source"] = comparison["b"]["source"] = ""
+        comparison["baseline"]["source"] = comparison["candidate"]["source"] = ""
     return found
 
 
