@@ -219,9 +219,9 @@ def _flip_text(flips: Sequence[Flip]) -> str:
 MOST_CONVERSATIONS = 2_000
 """Conversations of both sides that are compared: more would take a large part of the time of the run."""
 
-Named = tuple[str | None, str | None]
+NamedSides = tuple[str | None, str | None]
 """Baseline and candidate as options name them; None: not stated."""
-NOT_NAMED: Named = (None, None)
+NOT_NAMED: NamedSides = (None, None)
 
 
 class EndComparison(NamedTuple):
@@ -241,7 +241,7 @@ class EndComparison(NamedTuple):
 def end_comparison(
     run: Run,
     versions: Sequence[str],
-    named: Named,
+    named: NamedSides,
     width: int,
     most: int = MOST_CONVERSATIONS,
 ) -> EndComparison:
@@ -288,7 +288,7 @@ def _options(named: Sequence[str | None]) -> list[str]:
     return [word for option, name in given if name is not None for word in (option, name)]
 
 
-def _ended(runs: Sequence[Run], named: Named, command: str, width: int, most: int) -> EndComparison:
+def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, most: int) -> EndComparison:
     size = sum(run.document.counts.get("results", 0) for run in runs)
     if size > most:
         why = f"{size:,} conversations are more than the {most:,} that the end of a run compares: {command}"
@@ -399,7 +399,7 @@ def names_version(name: str, stated: Iterable[str]) -> bool:
     return any(name in (version, version.rsplit("/", 1)[-1]) for version in stated)
 
 
-def compared_runs(run: Run, stated: Sequence[str], named: Named) -> tuple[list[Run], Named]:
+def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[list[Run], NamedSides]:
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
     Args:
@@ -434,7 +434,7 @@ def open_baseline(baseline: str) -> tuple[Run, str | None]:
     return open_stored_run(*baseline.rsplit("#", 1)), None
 
 
-def sides_of_runs(directories: Sequence[Run], named: Named = NOT_NAMED) -> Sides:
+def sides_of_runs(directories: Sequence[Run], named: NamedSides = NOT_NAMED) -> Sides:
     """Returns baseline and candidate.
 
     Args:
@@ -483,7 +483,7 @@ def _find(run: RunVersions, option: str, wanted: str) -> _Version:
     raise ConfigError(f"{option} {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
 
 
-def _find_other(runs: Sequence[RunVersions], place: int, named: Named, given: _Version) -> _Version:
+def _find_other(runs: Sequence[RunVersions], place: int, named: NamedSides, given: _Version) -> _Version:
     """Returns the only version that a side can be: of its own run, or beside the one that is named."""
     run, option = runs[place if len(runs) > 1 else 0], ("--baseline", "--candidate")[place]
     is_beside = len(runs) == 1 and named != NOT_NAMED

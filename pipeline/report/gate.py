@@ -13,7 +13,7 @@ from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.terminal import LONGEST_LINE, LONGEST_PLACE, complain, names_text, printable, say
 from turnwise.pipeline.report.comparison import (
     NOT_NAMED,
-    Named,
+    NamedSides,
     compared_runs,
     end_comparison,
     may_name_version,
@@ -61,7 +61,7 @@ from turnwise.transforms.text.cleaning import natural_order
 def gate_report(
     run: Run,
     rules: GateConfig,
-    named: Named = NOT_NAMED,
+    named: NamedSides = NOT_NAMED,
     unused: Iterable[str] = (),
 ) -> GateReport:
     """Applies the rules to a finished run.
@@ -162,7 +162,7 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     return rules
 
 
-def _against(run: Run, rules: GateConfig, named: Named) -> tuple[Comparison | None, BaselineState, str]:
+def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison | None, BaselineState, str]:
     """Returns the comparison with the baseline, if there is one, the baseline itself, and how it was chosen.
 
     Raises ConfigError if a criterion that a rule compares was measured differently in it.

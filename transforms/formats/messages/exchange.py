@@ -10,6 +10,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length
+from turnwise.transforms.formats.identity import ANY
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
@@ -217,6 +218,7 @@ def _join_vertex(session_id: str, values: Sequence[JsonObject]) -> Conversation:
 registry.register_format(
     registry.Format(
         name="vertex_log",
+        places=(("", ANY), ("full_request.labels", ANY)),
         keys=("endpoint", "logging_time", "full_request", "full_response"),
         help="Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
         rank=118,
