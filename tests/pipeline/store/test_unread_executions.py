@@ -51,7 +51,7 @@ def breaks_off(store: Store, execution: Execution, state: str) -> None:
 
 def compared(store: Store, *names: str) -> tuple[Any, list[str], Any]:
     """Returns the problems of both sides, those of --fail_on, and the verdict of the tool."""
-    a, b = store.read(lambda c: StoredRuns(c, APP).sides(names, "s"))
+    a, b, *_ = store.read(lambda c: StoredRuns(c, APP).sides(names, "s"))
     found = compare(a, b, CompareOptions())
     return (found.a.problems, found.b.problems), fail_on_problems(found, "worse"), version_verdict(a, b)
 
