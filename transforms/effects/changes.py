@@ -553,10 +553,10 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 def value_text(value: JsonValue) -> str:
     """Returns a value in one line, at most 160 characters; a directive of a case in words."""
-    if isinstance(value, dict) and is_directive(value):
-        text = matcher_text(value)
-    elif isinstance(value, str):
+    if isinstance(value, str):
         text = value
+    elif isinstance(value, dict) and is_directive(value):
+        text = matcher_text(value)
     elif value is None or isinstance(value, bool):
         text = {None: "nothing", True: "true", False: "false"}[value]
     elif isinstance(value, int) or (isinstance(value, float) and isfinite(value)):

@@ -227,7 +227,8 @@ def _turn(sample: Sample, pair: TurnPair, made: list[TranscriptCall], effects: C
         turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
-    if agents := actual.agents:
+    is_named = bool(actual.speakers or actual.transfers or [c for c in actual.tool_calls if c.agent])
+    if is_named and (agents := actual.agents):
         turn["agents"] = agents
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
         doubts = (actual.unknown_calls, actual.unknown_words, actual.unknown_latency)
@@ -249,9 +250,9 @@ def _expected(
     if expected.response is not None:
         part["response"] = expected.response
     if expected.tool_calls is not None:
-        paired = sample.calls(pair)
-        if paired.expected is expected.tool_calls and paired.are_equal:  # equal calls have equal effects
-            sides = zip(expected.tool_calls, made, strict=True)
+        paired, is_whole = sample.calls(pair), len(made) == len(expected.tool_calls)
+        if is_whole and paired.expected is expected.tool_calls and paired.are_equal:
+            sides = zip(expected.tool_calls, made, strict=True)  # equal calls have equal effects
             part["tool_calls"] = [
                 {"name": want.name, "args": want.args, "effect": call["effect"]} for want, call in sides
             ]
