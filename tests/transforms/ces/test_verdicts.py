@@ -10,6 +10,7 @@ from turnwise.schemas.conversation import (
     Expectation,
     ExpectedTurn,
     ToolCall,
+    ToolResponse,
     Turn,
     TurnThresholds,
 )
@@ -58,6 +59,7 @@ def vague(*names, **others):
     return Expectation("tool_call", tool_call=ToolCall("a", args))
 
 
+ANSWERED = Expectation("tool_response", tool_response=ToolResponse("a", response={"x": 1}))
 HI, DONE_SAID, POLITE = says("hi"), says("done", "CONTAINS"), {"evaluation_expectations": ["is polite"]}
 HELLO, CALLED = [Turn(user="turn 0", agent="hello")], [Turn(user="turn 0", agent="hello", tool_calls=[CALL])]
 MADE = [Turn(tool_calls=[CALL])]
@@ -82,6 +84,8 @@ RULED = [
     (golden([WANTS]), [Turn(tool_calls=[CALL], transfers=["b"])], "FAIL", None),
     (golden([WANTS]), [Turn(tool_calls=[CALL], payloads=[{}])], "PASS", None),
     (golden([WANTS], **limits(tool_invocation=0.0)), [Turn()], "FAIL", None),
+    (golden([ANSWERED]), [Turn(tool_responses=[ToolResponse("a", response={"x": 1})])], "PASS", None),
+    (golden([ANSWERED]), [Turn(tool_responses=[ToolResponse("b", response={"x": 1})])], "FAIL", None),
     (golden([HI]), [Turn(agent="hi")], "PASS", None),
     (golden([HI]), HELLO, None, MEANING),
     (golden([HI, WANTS]), HELLO, "FAIL", None),
