@@ -563,8 +563,6 @@ def case(
 
 
 BOTH = [case("v1", "a"), case("v2", "a")]
-
-
 UNRECORDED_CASES = [
     ([], (), {}),
     ([*BOTH, case("v1", "b")], (), {"v1": [], "v2": ["b"]}),
