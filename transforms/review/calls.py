@@ -191,7 +191,8 @@ def transcript_of(
         effects: Effects of the tools.
         kept: Index of the turn that is left out last.
     """
-    calls, turns = iter(made.turns), list[TranscriptTurn]()
+    calls = iter(made.turns)
+    turns: list[TranscriptTurn] = []
     for pair in sample.pairs:
         turns.append(_turn(sample, pair, next(calls) if pair.actual else [], effects))
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
@@ -227,7 +228,7 @@ def _turn(sample: Sample, pair: TurnPair, made: list[TranscriptCall], effects: C
         turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
-    is_named = actual.speakers or actual.transfers or [call for call in actual.tool_calls if call.agent]
+    is_named = actual.speakers or actual.transfers or any([call.agent for call in actual.tool_calls])
     if is_named and (agents := actual.agents):
         turn["agents"] = agents
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
