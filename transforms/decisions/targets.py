@@ -342,7 +342,12 @@ register_target(
 _OWN_NAME = "turnwise"
 _PROMPT, _PERSONA = "starting_prompt", "user_persona"
 _PERSONAS = ("EXPERT", "NOVICE", "EVALUATOR")
-_ADK_MADE = frozenset(("turns.inference_calls", "turns.agent_messages", "eval_id", "user_facts", "dialect"))
+_ADK_MADE = frozenset(
+    (
+        *("turns.inference_calls", "turns.agent_messages", "turns.speakers", "turns.tool_calls.agent"),
+        *("eval_id", "user_facts", "dialect"),
+    )
+)
 
 
 def _write_adk_conversation(conversation: Conversation) -> JsonObject:

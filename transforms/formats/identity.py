@@ -1,6 +1,7 @@
 """Where records state the app version, the eval case and its set: one table for all formats."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import Conversation
@@ -118,12 +119,13 @@ What a conversation keeps as labels, state and meta is looked at after these, un
 """
 
 
-def row_of(source: str | None) -> str:
-    """Returns whose row of the table a conversation's source is read by; "": most formats'."""
+@lru_cache(maxsize=256)
+def no_version_counter(source: str | None) -> str:
+    """Returns the counter of conversations of a source that state no version, by the row of the table."""
     name = (source or CANONICAL).partition(" ")[0]
     name = "adk_agent_events" if name == SPANS and "adk_events" in str(source) else name
     name = {"adk": "adk_session", "ces": "ces_conversation"}.get(name, name)
-    return name if name in PLACES else ""
+    return f"{NO_VERSION}{name if name in PLACES else ''}"
 
 
 def no_version_text(kinds: Iterable[str], paths: Sequence[str]) -> str:

@@ -23,12 +23,11 @@ from turnwise.transforms.formats.events import (
 )
 from turnwise.transforms.formats.identity import (
     KEYS,
-    NO_VERSION,
     Paths,
     identify,
     identify_kept,
     identity_at,
-    row_of,
+    no_version_counter,
 )
 from turnwise.transforms.formats.mapped import MAPPING, PART, mapped_format, part_event, recognise, takes_rows
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
@@ -69,10 +68,11 @@ class LogReader:
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         self.input_format = input_format
-        self._settings = _DEFAULTS
+        self._settings, self._has_paths = _DEFAULTS, False
         if config is not None:
             paths = Paths(config.app_version_from, config.eval_id_from, config.eval_set_id_from)
             self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, paths)
+            self._has_paths = any(paths)
 
     # Looked up by the process that reads, as formats are not pickled.
     @cached_property
@@ -112,6 +112,10 @@ class LogReader:
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
             conversation = quick.read_text(record.data)
+            # Most records need nothing else: no path of a config, and no labels that may name a version.
+            may_say_more = self._has_paths or conversation.labels or conversation.state or conversation.meta
+            if conversation.turns and conversation.conversation_id and not may_say_more:
+                return [conversation]
             if conversation.turns or chosen:
                 return [self._of_text(conversation, quick, record)]
         value, record = _parsed(record)
@@ -163,7 +167,7 @@ class LogReader:
         """Adds the same to a conversation that was read without general parsing."""
         if not (conversation.turns and conversation.conversation_id):
             with_turns(_named(conversation, record))
-        if any(self._settings.identity):
+        if self._has_paths:
             value = from_json(record.data)
             identify(conversation, kind.name, value, identity_at(self._settings.identity, value))
         elif conversation.labels or conversation.state or conversation.meta:
@@ -355,13 +359,15 @@ def parse_record(
             counts["rejected_conversations"] += 1
             parts.append(record_failure("parse", item, held))
         else:
-            parts.append(_logged(item, held, counts))
+            if item.app_version is None:
+                counts[no_version_counter(item.source)] += 1
+            parts.append(LoggedConversation(item, held))
     return parts
 
 
 def _logged(conversation: Conversation, record: Record, counts: Counter[str]) -> LoggedConversation:
     if conversation.app_version is None:
-        counts[f"{NO_VERSION}{row_of(conversation.source)}"] += 1
+        counts[no_version_counter(conversation.source)] += 1
     return LoggedConversation(conversation, record)
 
 

@@ -97,11 +97,13 @@ class PairedCalls:
 def paired_calls(expected: ExpectedTurn, actual: Turn | None) -> PairedCalls:
     """Returns the calls that a golden turn expects, but for skipped ones, paired with those made."""
     made = actual.tool_calls if actual is not None else []
-    if not expected.expectations:
-        wanted = expected.tool_calls or []
-        return PairedCalls(wanted, held_calls(made, wanted))
-    counted = [e.tool_call for e in expected.expectations if e.tool_call is not None and not e.skip]
-    return PairedCalls(counted, held_calls(made, counted))
+    wanted = expected.tool_calls or []
+    if expected.expectations:
+        wanted = [e.tool_call for e in expected.expectations if e.tool_call is not None and not e.skip]
+    paired = PairedCalls(wanted, made)
+    if not paired.are_equal and (held := held_calls(made, wanted)) is not made:
+        return PairedCalls(wanted, held)
+    return paired
 
 
 def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:

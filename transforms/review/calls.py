@@ -228,7 +228,7 @@ def _turn(sample: Sample, pair: TurnPair, made: list[TranscriptCall], effects: C
         turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
-    is_named = actual.speakers or actual.transfers or any([call.agent for call in actual.tool_calls])
+    is_named = bool(actual.speakers or actual.transfers or [c for c in actual.tool_calls if c.agent])
     if is_named and (agents := actual.agents):
         turn["agents"] = agents
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:

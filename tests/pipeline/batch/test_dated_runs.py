@@ -48,8 +48,7 @@ class Nights:
     def gate(self, day, baseline):
         rules = [{"rule": "not_worse", "criterion": "response_match_score", "margin": 0.02}]
         write(
-            self.folder / "rules.json",
-            {"criteria": {"response_match_score": 0.5}, "gate": {"rules": rules}},
+            self.folder / "rules.json", {"criteria": {"response_match_score": 0.5}, "gate": {"rules": rules}}
         )
         options = ["--config", str(self.folder / "rules.json"), "--baseline", baseline]
         return self._command("gate", self._place(f"out/{day}"), *options)
@@ -468,7 +467,7 @@ def test_a_run_is_not_told_by_the_document_of_another(objects, written, why):
         report_batch(settings)
 
 
-def test_what_a_killed_run_left_is_no_run(nights: Nights) -> None:
+def test_what_a_killed_run_left_is_no_run(nights):
     nights.log("2026-11-21", "a")
     out = nights.folder / "out/2026-11-21"
     out.mkdir(parents=True)
@@ -502,7 +501,7 @@ def other_process(nights: Nights) -> Iterator[None]:
         process.kill()
 
 
-def test_of_two_processes_on_one_date_one_is_refused(nights: Nights, other_process: None) -> None:
+def test_of_two_processes_on_one_date_one_is_refused(nights, other_process):
     nights.log("2026-11-20", "a")
     nights.log("2026-11-21", "b")
     done = nights.run("2026-11-20..2026-11-21")
@@ -511,7 +510,7 @@ def test_of_two_processes_on_one_date_one_is_refused(nights: Nights, other_proce
     assert nights.conversations("2026-11-20") == ["a"]
 
 
-def test_a_late_file_never_replaces_a_run_of_another_config(nights: Nights) -> None:
+def test_a_late_file_never_replaces_a_run_of_another_config(nights):
     nights.log("2026-11-20", "a")
     assert nights.run("2026-11-20").status == 0
     (nights.folder / "config.json").write_text(json.dumps({"criteria": {"response_match_score": 0.6}}))

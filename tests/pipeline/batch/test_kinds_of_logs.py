@@ -289,3 +289,14 @@ def test_answers_of_a_search_engine(run):
     assert {row["slice"] for row in slices} == {*names}
     assert {row["mean"] for row in slices if row["criterion"] == "skipped_rate"} == {1.0}
     assert {row["app_version"] for row in slices} == {"r2"}
+
+
+@pytest.mark.parametrize("version", [None, "v1"])
+def test_a_run_without_any_version_says_where_it_looked(run, version):
+    log = {"conversation_id": "c", "app_version": version, "turns": [{"user": "Hi", "agent": "Hello"}]}
+    done = run([log], "--judge", "none", criteria={"turn_latency": {}}, app_version_from=["build"])
+    document = done.document("run.json")
+    said = "states an app version; looked at: build; turnwise.app_version; app_version (at the top)"
+    assert (said in (document["no_version"] or "")) == (version is None)
+    assert document["counts"].get("no_version") == (None if version else {"turnwise": 1})
+    assert ("states an app version" in done.out) == (version is None)

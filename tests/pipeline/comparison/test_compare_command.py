@@ -322,10 +322,7 @@ ERRORS = [
         lambda scored: [scored([log(1, "v1"), log(1, None)])],
         "holds 2 app versions; name one by --baseline (there are: (none), v1)",
     ),
-    (
-        lambda scored: [scored(versions(2)), *SIDES[:3], "v9"],
-        "--candidate v9: is no app version",
-    ),
+    (lambda scored: [scored(versions(2)), *SIDES[:3], "v9"], "--candidate v9: is no app version"),
     (lambda scored: [scored([log(1, v) for v in V]), *BY, "eval_id"], "--by eval_id: no case of v1 is in v2"),
     (lambda scored: ["/a", "--alpha", "1"], "--alpha 1: must be between 1e-09 and 1"),
     (

@@ -60,7 +60,7 @@ def compared(store: Store, *names: str) -> tuple[Any, list[str], Any]:
     ("of", "state"),
     [("v1", "ERROR"), ("v2", "RUNNING"), ("v3", "CANCELLED"), ("", "ERROR"), ("default app", "RUNNING")],
 )
-def test_a_newer_run_that_was_not_completed_never_passes(store: Store, of: str, state: str) -> None:
+def test_a_newer_run_that_was_not_completed_never_passes(store, of, state):
     put(store, "r1", "v1")
     put(store, "r2", "v2")
     assert compared(store, "v1", "v2")[1] == []
@@ -79,9 +79,7 @@ def test_a_newer_run_that_was_not_completed_never_passes(store: Store, of: str, 
     assert any(own[0] in note for note in verdict["notes"])
 
 
-def test_a_run_of_another_version_that_broke_off_earlier_is_a_note_and_a_completed_one_is_not(
-    store: Store,
-) -> None:
+def test_a_run_of_another_version_that_broke_off_earlier_is_a_note_and_a_completed_one_is_not(store):
     put(store, "r1", "v1")
     breaks_off(store, put(store, "r2", "v3", 7, ends=False), "ERROR")
     put(store, "r3", "v3", 8)
@@ -100,7 +98,7 @@ def to_read(store: Store, **fields: Any) -> Any:
     return list_conversations_to_read(Service(store, "tester"), request)
 
 
-def test_the_conversations_to_read_are_not_those_of_the_last_run_in_silence(store: Store) -> None:
+def test_the_conversations_to_read_are_not_those_of_the_last_run_in_silence(store):
     early, whole = (
         turnwise.evaluate({"conversation_id": "c", "turns": [{"user": "hi", "agent": "x"}]}, run_id=run)
         for run in ("r1", "r2")
@@ -121,7 +119,7 @@ def test_the_conversations_to_read_are_not_those_of_the_last_run_in_silence(stor
 
 
 @pytest.mark.parametrize(("state", "names"), [("RUNNING", ("v1", "v2")), ("ERROR", ("r1", "r2"))])
-def test_a_repetition_that_was_not_completed_is_told(store: Store, state: str, names: Any) -> None:
+def test_a_repetition_that_was_not_completed_is_told(store, state, names):
     put(store, "r1", "v1")
     put(store, "r2", "v2")
     breaks_off(store, put(store, "r2", "v2", 7, ends=False), state)
@@ -143,9 +141,7 @@ def test_a_repetition_that_was_not_completed_is_told(store: Store, state: str, n
 
 
 @pytest.mark.parametrize("breaks", [False, True])
-def test_the_rows_of_an_execution_that_a_later_one_replaced_are_deleted(
-    store: Store, store_url: str, breaks: bool
-) -> None:
+def test_the_rows_of_an_execution_that_a_later_one_replaced_are_deleted(store, store_url, breaks):
     place = SinkPlace(store_url, APP, "nightly", "2026-11-01T00:00:00.000Z", "2026-11-01", "out")
     first = Execution("nightly", 1793491200 * 10**9, APP, "2026-11-01")
     store.write(lambda c: begin(c, first, DOCUMENT, time_ns()))

@@ -1,10 +1,9 @@
 """Verdicts of CES cases, with and without a judge."""
 
-import json
-
 import pytest
 
 import turnwise
+from tests.scripted_judge import Scripted
 from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.conversation import (
     Conversation,
@@ -19,39 +18,6 @@ from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.criteria.ces_turns import UNDECIDED
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, conversation_verdict
-
-
-class Scripted:
-    """A judge that answers by what it is asked about; of what it does not know, it fails with "429"."""
-
-    def __init__(self, answers):
-        self.answers = answers
-
-    async def generate(self, request, count):
-        return [self.reply(request.template.schema, request.evidence)] * count
-
-    async def aclose(self):
-        pass
-
-    def reply(self, schema, evidence):
-        kind = {"SimilarityReply": "similar", "HallucinationReply": "claims", "GoalReply": "goal"}
-        of_lists = {"pair 1": "values", "expected answer 1": "answers", "expectation 1": "expectations"}
-        asked = kind.get(schema["title"]) or next(
-            (of_lists[one] for one in of_lists if one in evidence), None
-        )
-        answer = self.answers.get(asked)
-        if answer is None:
-            return turnwise.RawReply(None, turnwise.Fault("http", "429"))
-        if isinstance(answer, list):
-            words = {1: "yes", 0: "no", None: ""}
-            said = [
-                {"number": i, "quote": "hello", "reason": "", "verdict": words[one]}
-                for i, one in enumerate(answer, 1)
-            ]
-            return turnwise.RawReply(json.dumps({"verdicts": [one for one in said if one["verdict"]]}))
-        reply = {**dict.fromkeys(schema["properties"], "hello"), "score": answer, "verdict": answer}
-        return turnwise.RawReply(json.dumps({name: reply[name] for name in schema["properties"]}))
-
 
 CALL = ToolCall(name="a", args={"x": 1})
 WANTS = Expectation("tool_call", tool_call=CALL)

@@ -4,11 +4,9 @@ import asyncio
 import json
 
 import pytest
-from google.cloud import ces_v1beta
-from google.protobuf import json_format
 
 import turnwise
-from tests.ces_messages import MESSAGES
+from tests.ces_messages import parsed
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Conversation,
@@ -58,12 +56,7 @@ def entry(scored):
 
 
 def result_of(scored):
-    """The result, which both parsers take as it stands."""
-    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
-    real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
-    json_format.Parse(json.dumps(result), real)
-    MESSAGES["EvaluationResult"].from_value(result)
-    return result
+    return parsed(evaluation_result(scored, conversation_verdict(scored, RULES), RUN))
 
 
 PAY5, PAY7, FIND = call("pay", amount=5), call("pay", amount=7), call("find", q="x")
