@@ -39,14 +39,13 @@ class JsonLinesWriter:
 
 
 def _row_lines(rows: Sequence[JsonObject]) -> bytes:
-    return b"".join(map(_row_line, rows))
-
-
-def _row_line(row: JsonObject) -> bytes:
-    try:
-        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:
-        return dump_json(row) + b"\n"
+    lines: list[bytes] = []
+    for row in rows:
+        try:
+            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        except TypeError:
+            lines.append(dump_json(row) + b"\n")
+    return b"".join(lines)
 
 
 _LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {
