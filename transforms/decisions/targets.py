@@ -500,6 +500,7 @@ def _usage(usage: Usage) -> JsonObject:
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
+        **_stated(model=usage.model),
         **_stated(prompt_tokens_details=cached or None, completion_tokens_details=reasoning or None),
     }
 

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     APP_DETAILS,
+    TOKEN_COUNTS,
     Conversation,
     ExpectedOutcome,
     ExpectedTurn,
@@ -213,7 +214,7 @@ def _dropped_something(conversation: Conversation) -> bool:
     for usage in (turn.usage for turn in conversation.turns if turn.usage is not None):
         if usage.input_tokens is None and usage.output_tokens is None:
             return True
-        if any((getattr(usage, name) or 0) < 0 for name in usage.__struct_fields__):
+        if any((getattr(usage, name) or 0) < 0 for name in TOKEN_COUNTS):
             return True
     return False
 

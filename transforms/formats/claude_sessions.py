@@ -51,7 +51,7 @@ def _conversation(
     entries: Sequence[JsonObject], kept: Sequence[JsonObject], beside: int, record: Record, place: int
 ) -> Conversation:
     log = Dialogue()
-    usage: dict[str, tuple[int, JsonValue]] = {}
+    usage: dict[str, tuple[int, JsonObject]] = {}
     for entry, following in zip(kept, [*kept[1:], {}], strict=True):
         command = _typed_command(_content_of(entry), entry, following)
         if command:
@@ -60,11 +60,11 @@ def _conversation(
         # An error of the API stands in the log as a message that no model wrote.
         if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
             name = _message_id(entry) or str(entry["uuid"])
-            usage[name] = (len(log.turns) - 1, as_object(entry.get("message")).get("usage"))
+            usage[name] = (len(log.turns) - 1, as_object(entry.get("message")))
     # Each line of a message repeats its tokens.
-    for turn_index, report in usage.values():
+    for turn_index, reply in usage.values():
         turn = log.turns[turn_index]
-        turn.usage = counted(turn.usage, token_counts(as_object(report)))
+        turn.usage = counted(turn.usage, token_counts(as_object(reply.get("usage"))), reply.get("model"))
         turn.inference_calls = (turn.inference_calls or 0) + 1
     inner = sum(map(is_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
     if inner and not kept[0].get("isSidechain"):
@@ -221,7 +221,7 @@ class _StreamReader:
             text = structured if isinstance(structured, str) else dump_json(structured).decode()
         text = text if isinstance(text, str) else ""
         log.agent("" if turn.agent_messages else text)
-        log.usage(entry.get("usage"))
+        log.usage(entry.get("usage"), self.about.get("model"))
         turn.latency_ms = length(entry.get("duration_ms"))
         turn.model_ms = length(entry.get("duration_api_ms"))
         subtype = entry.get("subtype")

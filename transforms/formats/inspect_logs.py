@@ -50,9 +50,9 @@ def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
     elif not log.steps:
         end = UNKNOWN
     # The log states tokens and times of the sample, not of its turns.
-    reports = [as_object(usage) for usage in as_object(sample.get("model_usage")).values()]
-    for usage in (reports or [as_object(output.get("usage"))]) if len(log.turns) == 1 else ():
-        log.usage(usage)
+    reports = as_object(sample.get("model_usage")) or {str(about.get("model") or ""): output.get("usage")}
+    for model, usage in reports.items() if len(log.turns) == 1 else ():
+        log.usage(usage, model)
     seconds = sample.get("total_time")
     if len(log.turns) == 1 and isinstance(seconds, int | float) and not isinstance(seconds, bool):
         log.turn.latency_ms = length(seconds * 1000)

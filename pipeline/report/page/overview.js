@@ -172,7 +172,7 @@ function turnsCell(row, scale) {
   if (last < 0) return NONE;
   const values = row.figures[last].by_turn;
   const text = values.map(([value, count], i) =>
-    `turn ${i + 1}: ${value === null ? NONE : row.unit === "score" ? percent(value) : decimal(value)} of ${count}`);
+    `turn ${i + 1}: ${value === null ? NONE : row.unit === "score" ? percent(value) : quantity(value, row.unit)} of ${count}`);
   const most = Math.max(...values.map(([value]) => value ?? 0));
   return sparkline(values, row.unit === "score" ? scale : [0, most || 1], `${versionName(last)}: ${text.join(", ")}`);
 }

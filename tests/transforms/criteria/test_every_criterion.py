@@ -258,7 +258,7 @@ def outcome(sample: Sample, name: str, threshold: float) -> str | None:
 def test_every_criterion_has_its_cases():
     judged = {name for name in SHIPPED if issubclass(CRITERIA[name], JudgedCriterion)}
     assert judged == set(JUDGED)
-    others = {"ended_normally", "final_state_v1", "recorded_reward"}
+    others = {"agent_cost", "ended_normally", "final_state_v1", "recorded_reward"}
     assert set(SHIPPED) - judged == {*MEASURED, *others}
 
 

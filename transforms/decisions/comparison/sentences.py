@@ -102,7 +102,7 @@ def rounded(number: int) -> str:
 
 def decimals(value: float | None, measure: str, unit: str) -> int:
     """Returns with how many decimals a value is shown: so many that it is not shown as 0, at most 6."""
-    least = 1 if measure == "pass_rate" else {"seconds": 2, "count": 1}.get(unit, 3)
+    least = 1 if measure == "pass_rate" else {"seconds": 2, "count": 1, "money": 2}.get(unit, 3)
     shown = abs(value or 0.0) * (100 if measure == "pass_rate" else 1)
     return least if not shown or round(shown, least) else min(6, 1 - floor(log10(shown)))
 

@@ -11,7 +11,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_struc
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length
 from turnwise.transforms.formats.identity import ANY
-from turnwise.transforms.formats.messages.dialogue import Dialogue, added
+from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
     IDS,
@@ -128,7 +128,9 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
             # The tokens and the time of earlier replies are of their turns.
             log.uncounted |= other.log.uncounted
             for turn, its in zip(log.turns, other.log.turns, strict=False):
-                turn.usage = added(turn.usage, its.usage)
+                turn.usage = (
+                    turn.usage.plus(its.usage) if turn.usage and its.usage else turn.usage or its.usage
+                )
                 if its.model_ms is not None:
                     turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
     return conversation(dialect, log, {**request, "id": session_id}, session_id)

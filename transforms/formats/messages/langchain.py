@@ -125,7 +125,8 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
     log.usage(
         as_object(message.get("usage_metadata"))
         or as_object(about.get("token_usage"))
-        or as_object(about.get("usage"))
+        or as_object(about.get("usage")),
+        about.get("model_name") or about.get("model"),
     )
     log.finish = finish_reason(message)
     log.said(message)
