@@ -4,6 +4,8 @@ import asyncio
 import http.client
 import json
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,6 +156,43 @@ def test_a_client_of_the_sdk(start, sqlite_url, transport, mode):
     assert server.stop() == ""
 
 
+def test_the_command_line_of_the_official_inspector(start: Any, sqlite_url: str, tmp_path: Path) -> None:
+    if shutil.which("npx") is None:
+        pytest.skip("needs npx")
+    inspector = ["npx", "--yes", "@modelcontextprotocol/inspector@2.12.0", "--cli"]
+
+    def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*inspector, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=tmp_path)
+
+    try:
+        if inspect("--help").returncode:
+            pytest.skip("needs the Inspector from npm")
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm does not answer")
+    server = start(store_url=sqlite_url)
+    address = (f"{server.url}/mcp", "--transport", "http", "--method")
+
+    def call(tool: str, **arguments: str) -> Any:
+        sent = [part for key, value in arguments.items() for part in ("--tool-arg", f"{key}={value}")]
+        called = inspect(*address, "tools/call", "--tool-name", tool, *sent)
+        answer = json.loads(called.stdout)
+        assert (called.returncode, called.stderr, answer["isError"]) == (0, "", False), called.stdout
+        return answer["structuredContent"]
+
+    tools = inspect(*address, "tools/list", "--strict")
+    assert (tools.returncode, tools.stderr) == (0, "")
+    assert [one["name"] for one in json.loads(tools.stdout)["tools"]] == list(HINTS)
+    document = json.dumps({"displayName": "One", "golden": GOLDEN})
+    name = call("create_evaluation", parent=APP, evaluationId="one", evaluation=document)["name"]
+    fill(server.store)
+    renamed = json.dumps({"name": name, "displayName": "New"})
+    changed = call("update_evaluation", evaluation=renamed, updateMask="displayName")
+    assert changed["displayName"] == "New" and changed["golden"] == GOLDEN
+    assert call("get_evaluation_result", name=f"{name}/results/r-03") == result(3)
+    assert len(call("get_evaluation", name=name, lastTenResults="true")["lastTenResults"]) == 10
+
+
 def inside(service: Service, work: Any) -> Any:
     """Does `work` with a client of a server inside the process."""
 
@@ -189,6 +228,14 @@ def test_every_tool_says_in_few_words_what_it_and_each_of_its_fields_does(servic
             assert fields and all(3 < len(field["description"]) < 200 for field in fields.values())
             references = set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(schema)))
             assert references == set(schema.get("$defs", {}))
+            assert set(re.findall(r'"format": "([^"]+)"', json.dumps(schema))) <= {"date-time"}
+            objects = [schema["$defs"][key].get("type") == "object" for key in references]
+            assert json.dumps(schema).count('"type": "object", "$ref"') >= sum(objects)
+    for name in ("get_evaluation", "update_evaluation", "create_evaluation", "restore_evaluation"):
+        schema = listed(service)[name].output_schema
+        last, ten = (schema["properties"][key] for key in ("lastCompletedResult", "lastTenResults"))
+        assert {key: last[key] for key in ("type", "$ref")} == ten["items"]
+        assert "evaluationStatus" in schema["$defs"]["EvaluationResult"]["properties"]
     assert listed(service)["update_evaluation"].input_schema["required"] == ["evaluation"]
     assert "Always pass updateMask" in listed(service)["update_evaluation"].description
 
