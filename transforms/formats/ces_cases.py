@@ -338,7 +338,11 @@ register_format(
         keys=("displayName", "golden"),
         other_keys=(("displayName", "scenario"),),
         rank=110,
-        recognises=lambda record: bool(record.keys() & _SCRIPTS) or "/evaluations/" in name_of(record),
+        # The scenario of DeepEval is a text.
+        recognises=lambda record: (
+            any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
+            or "/evaluations/" in name_of(record)
+        ),
         read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
     )
 )

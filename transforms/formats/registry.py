@@ -25,7 +25,7 @@ _SIMILAR = 0.8
 
 
 def nearest_format(record: JsonObject) -> str | None:
-    """Returns which format a record is nearest to and what is missing, one line; None: it is near to none."""
+    """Returns which two formats a record is nearest to and what is missing; None: it is near to none."""
     return _nearest(tuple(islice(record, _TRIED)), FORMATS.changes)
 
 
@@ -36,13 +36,22 @@ def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
     ]
     compared = [(*_nearness(keys, wanted), kind) for kind, wanted in kinds]
     # A record that misses no key of a format that it is not in is rather one that misses a few of another's.
-    score, missing, kind = max(compared, key=lambda near: (near[0], bool(near[1]), -len(near[1])))
+    order = sorted(compared, key=lambda near: (near[0], bool(near[1]), -len(near[1])), reverse=True)
+    score, missing, kind = order[0]
     if score < 0:
         return None
+    others = (each for each in order if each[2] is not kind and each[1] and each[0] >= 0)
+    _, lacks, second = next(others, (0, (), kind))
+    further = f"; {_lacking(lacks)} missing for {second.name} ({second.help})" if lacks else ""
     if not missing:
-        return f"its keys do not hold what they hold in the nearest format, {kind.name} ({kind.help})"
-    is_or_are = "is" if len(missing) == 1 else "are"
-    return f"{', '.join(missing)} {is_or_are} missing for the nearest format, {kind.name} ({kind.help})"
+        return (
+            f"its keys do not hold what they hold in the nearest format, {kind.name} ({kind.help}){further}"
+        )
+    return f"{_lacking(missing)} missing for the nearest format, {kind.name} ({kind.help}){further}"
+
+
+def _lacking(missing: Sequence[str]) -> str:
+    return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
 
 
 def _nearness(keys: Sequence[str], wanted: Sequence[str]) -> tuple[int, list[str]]:
