@@ -127,7 +127,7 @@ def judge_options() -> OptionRows:
         ("--judge_model", {"metavar": "NAME"},
          f"model of criteria that name none (default with gemini: {DEFAULT_MODEL})"),
         ("--judge_concurrency", {"type": int, "default": 64, "metavar": "N"},
-         "calls in flight; on other runners per worker (default: 64)"),
+         "calls in flight, over all workers if their number is known, else for each (default: 64)"),
         ("--judge_cache", {"metavar": "PLACE"},
          "where replies and shared limits are kept: SQLite file, postgresql://..., or none (default: "
          "~/.cache/turnwise/replies.sqlite)"),

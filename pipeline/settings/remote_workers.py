@@ -220,16 +220,21 @@ _STATED_BY = {"Dataflow": "--max_num_workers and --machine_type", "Flink": "--pa
 def fit_limits(
     settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, are_here: bool
 ) -> RunSettings:
-    """Returns settings by which the limits of the judge hold over all worker processes of the run.
+    """Returns settings by which limits and calls in flight of the judge hold over all worker processes.
 
     Raises ConfigError if they would hold for each of an unknown number of workers, or cannot be divided.
     """
     judge = settings.judge
     limits = stated_limits(judge.config)
-    if not limits or not judge.kind.connect or not settings.judged or judge.only_estimates:
+    if not judge.kind.connect or not settings.judged or judge.only_estimates:
         return settings
     most = most_processes(settings, options, runner, are_here)
     if most == 1:
+        return settings
+    if most and not are_here:  # processes of this machine divide the calls in flight when they start
+        judge = replace(judge, concurrency=max(1, judge.concurrency // most))
+        settings = replace(settings, judge=judge)
+    if not limits:
         return settings
     cache = judge.config.cache
     can_share = cache is not None and (are_here or is_postgresql_url(cache))

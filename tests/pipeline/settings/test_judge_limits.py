@@ -55,6 +55,8 @@ def test_who_holds_the_limits(parsed, arguments, shares, workers):
     assert (judge.shares_budget, judge.workers) == (shares, workers)
     free = parsed(arguments)
     assert (free.shares_budget, free.workers) == (False, 1)
+    elsewhere = workers if arguments[: len(REMOTE)] == REMOTE else 1
+    assert free.concurrency == judge.concurrency == 64 // elsewhere
     assert (SHARED in arguments) == (judge.config.cache == SHARED.partition("=")[2])
 
 
