@@ -286,8 +286,9 @@ class JudgeConfig(Settings):
         max_attempts: Maximum number of attempts per request; None: until `timeout_s`.
         retry_delay_s: Approximate seconds between the first and second attempt; the delay doubles with every
             attempt, up to 10 s. A longer delay requested by the server is respected.
-        max_tokens: Maximum number of prompt and answer tokens of a run; None: no limit.
-        max_cost: Maximum cost of a run, in the currency of `prices`; None: no limit.
+        max_tokens: Maximum number of prompt and answer tokens; None: no limit.
+        max_cost: Maximum cost, in the currency of `prices`; None: no limit.
+        per: What these limits hold for: a run, or all runs with the same `cache` in an hour or day of UTC.
         candidates: Whether to request several samples as candidates of one call, if the model supports it.
         prompts: Which prompts ask: `second`, or for this release still `first`.
         cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
@@ -313,10 +314,17 @@ class JudgeConfig(Settings):
     max_calls: int | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=0)
     max_cost: float | None = Field(default=None, ge=0)
+    per: Literal["run", "hour", "day"] = "run"
     candidates: bool = False
     prompts: PromptGeneration = "second"
     cache: str | None = Field(default=None, min_length=1, repr=False)
     prices: dict[str, TokenPrices] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_what_renews(self) -> "JudgeConfig":
+        if self.per != "run" and self.max_calls is self.max_tokens is self.max_cost is None:
+            raise ValueError("per: needs max_calls, max_tokens or max_cost")
+        return self
 
 
 STATUS = "verdict"

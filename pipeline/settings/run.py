@@ -290,9 +290,17 @@ def judge_settings(
     judge = config.model_copy(update=stated)
     if kind.connect:
         check_several(kind, judge, criteria)
+    renews = judge.per != "run" and kind.connect is not None
+    if renews and judge.cache is None:
+        raise ConfigError(f"judge.per: the cache counts the budget of the {judge.per}, and there is none")
     is_named = bool(options.judge or options.judge_model or _NAMING & stated_fields)
     return JudgeSettings(
-        judge, options.judge_concurrency, run_id, only_estimates=options.estimate, is_named=is_named
+        judge,
+        options.judge_concurrency,
+        run_id,
+        only_estimates=options.estimate,
+        is_named=is_named,
+        shares_budget=renews,
     )
 
 

@@ -25,7 +25,7 @@ from turnwise.transforms.criteria.ces_conversations import items_of
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.equivalence import OpenPair
-from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, sum_uses
+from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, Rationed, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts import UNREAD, Reply, unread_reason
 from turnwise.transforms.matching.sample import (
@@ -45,7 +45,7 @@ from turnwise.transforms.scoring.panels import (
     turn_gap,
     withheld,
 )
-from turnwise.transforms.scoring.selection import Criteria, joint_score
+from turnwise.transforms.scoring.selection import Criteria, hash_place, joint_score
 
 _MOST_ROUNDS = 3
 _MOST_PAIRS = 50
@@ -134,6 +134,12 @@ async def judge_conversation(
     Raises:
         AuthenticationError: The judge's credentials are refused, so that no question has an answer.
     """
+    if isinstance(ask, Rationed):
+        case, conversation = scored.sample.eval_case, scored.sample.conversation
+        # Another place than that of `--sample_rate`, which leaves only low ones.
+        place = hash_place(f"budget {(case.eval_id if case else None) or conversation.conversation_id}")
+        why = await ask.left_out(place)
+        ask = NotAsked(why) if why else ask
     settled = [_settle(result, scored.sample, scored.comparer, ask) for result in scored.scores]
     judged = [_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria]
     scored.scores = list(await asyncio.gather(*settled, *judged))
