@@ -54,7 +54,12 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     run_id, eval_id = run.run_id, sample.eval_case.eval_id if sample.eval_case else None
     conversation_id, app_version = conversation.conversation_id, conversation.app_version
     language, tags, revision = conversation.language, sample.tags, conversation.revision
-    times = [start] * len(sample.pairs)
+    times, spans = (
+        [start] * len(sample.pairs),
+        [None if not pair.actual else pair.actual.span for pair in sample.pairs],
+    )
+    traces = {turn.span.rpartition("/")[0] if turn.span else None for turn in conversation.turns}
+    trace = traces.pop() if len(traces) == 1 else None
     for place, pair in enumerate(sample.pairs):
         if pair.actual is not None and pair.actual.timestamp is not None:
             times[place] = rfc3339(pair.actual.timestamp)
@@ -80,6 +85,7 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
                 score.threshold, score.label, score.reason, score.explanation, score.details,
                 None if score.judge is None else asdict(score.judge),
                 start if turn is None else times[turn], language, tags, revision, score_id,
+                trace if turn is None else spans[turn],
             )  # fmt: skip
             rows.append(row)
     return rows
