@@ -306,6 +306,41 @@ class JudgeConfig(Settings):
     prices: dict[str, TokenPrices] = Field(default_factory=dict)
 
 
+REDACTED_KINDS = ("email", "phone", "card", "iban", "ip", "secret", "national_id")
+
+
+def _known_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    for kind in kinds:
+        if kind not in REDACTED_KINDS:
+            near = get_close_matches(kind, REDACTED_KINDS, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ValueError(f"{kind!r} is unknown{hint}; there are {', '.join(REDACTED_KINDS)}")
+    return tuple(dict.fromkeys(kinds))
+
+
+class RedactConfig(Settings):
+    """What leaves the process as markers such as `<EMAIL_1>`; see [redaction](redaction.md).
+
+    Attributes:
+        kinds: Kinds of values that are looked for (default: all).
+        patterns: Name of a kind of your own -> regular expression of RE2.
+        paths: Paths in conversations, such as `tool_calls.args.password`, whose values are replaced.
+        keep: Paths in conversations whose values are not replaced, wherever they stand.
+        regions: Countries (ISO 3166) in whose form phone numbers without a country code may be written.
+        backend: What looks for values: `builtin`, or beside it `presidio` or `google` (Sensitive Data
+            Protection).
+        project: Project of Google Cloud that pays for `google`, `projects/P` or `projects/P/locations/L`.
+    """
+
+    kinds: Annotated[tuple[str, ...], AfterValidator(_known_kinds)] = REDACTED_KINDS
+    patterns: dict[Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]{0,40}$")], str] = Field(default_factory=dict)
+    paths: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    keep: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    regions: tuple[Annotated[str, Field(pattern="^[A-Z]{2}$")], ...] = ("US", "GB", "DE", "FR", "ES", "IT")
+    backend: Literal["builtin", "presidio", "google"] = "builtin"
+    project: str | None = None
+
+
 STATUS = "verdict"
 """Stands in the place of a criterion's name where verdicts are counted."""
 _Share = Annotated[float, Field(ge=0, le=1, strict=True)]
@@ -600,6 +635,7 @@ class EvalConfig(Settings):
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
         gate: Rules by which a run passes or fails.
+        redact: What leaves the process as markers; None: everything leaves as it is.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
 
@@ -625,6 +661,7 @@ class EvalConfig(Settings):
     mapping: MappingConfig | None = None
     slices: tuple[str, ...] = ("skipped", "query")
     gate: GateConfig = GateConfig()
+    redact: RedactConfig | None = Field(default=None, exclude_if=lambda redact: redact is None)
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
 

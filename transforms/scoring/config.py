@@ -20,6 +20,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.scoring.evaluate import ScoredConversation
+from turnwise.transforms.scoring.redaction import check_redaction
 from turnwise.transforms.scoring.selection import CASCADE, PANEL
 from turnwise.transforms.statistics.agreement import nominal_alpha
 from turnwise.transforms.text.patterns import check_glob
@@ -77,6 +78,10 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
     """
     if not config.criteria:
         raise ConfigError("config: criteria: names no criterion")
+    try:
+        check_redaction(config.redact)
+    except ValueError as error:
+        raise ConfigError(f"config: {error}") from None
     for glob in config.tools:
         try:
             check_glob(glob)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from turnwise.schemas.config import RedactConfig
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.result import evaluation_result, result_parts
@@ -16,6 +17,7 @@ from turnwise.transforms.scoring.evaluate import (
     Verdict,
     conversation_verdict,
 )
+from turnwise.transforms.scoring.redaction import redact_failure, redact_rows, redactor_of
 
 RULES: Rules = {"ces": ces_verdict}
 """The dialects of eval cases that have a verdict of their own."""
@@ -49,5 +51,19 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     parts = result_parts(message)
     conversation = reviewer_of(run).row(scored, verdict)
     row = result_row(sample, verdict, message, conversation["case_digest"])
-    scores = score_rows(scored, run)
-    return EvaluatedConversation(scored, verdict, scores, [row], [conversation], parts)
+    evaluated = EvaluatedConversation(scored, verdict, score_rows(scored, run), [row], [conversation], parts)
+    return evaluated if run.redact is None else _redacted(evaluated, run.redact)
+
+
+def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> EvaluatedConversation:
+    """Returns what leaves the process: rows, failures and names of slices with markers."""
+    scored = evaluated.scored
+    texts = [(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores]
+    redactor = scored.redactor = scored.redactor or redactor_of(config, scored.sample, texts)
+    if redactor is None:
+        return evaluated
+    scored.slices = {redactor.identity(name): turns for name, turns in scored.slices.items()}
+    for failure in scored.failures:
+        redact_failure(failure, config, redactor)
+    scores, results, conversations = redact_rows(redactor, *evaluated[2:5])
+    return evaluated._replace(scores=scores, results=results, conversations=conversations)
