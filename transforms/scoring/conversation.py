@@ -1,6 +1,6 @@
 """Gives the rows and the result of one scored conversation, without Beam."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from turnwise.schemas.config import RedactConfig
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
@@ -58,12 +58,22 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
 def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> EvaluatedConversation:
     """Returns what leaves the process: rows, failures and names of slices with markers."""
     scored = evaluated.scored
-    texts = [(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores]
-    redactor = scored.redactor = scored.redactor or redactor_of(config, scored.sample, texts)
+    redactor = scored.redactor
     if redactor is None:
+        redactor = scored.redactor = redactor_of(config, scored.sample, _foreign_texts(scored))
+    else:
+        redactor.learn([(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores])
+    if redactor is None or not redactor.has_values(scored.sample.record.source):
         return evaluated
     scored.slices = {redactor.identity(name): turns for name, turns in scored.slices.items()}
     for failure in scored.failures:
         redact_failure(failure, config, redactor)
     scores, results, conversations = redact_rows(redactor, *evaluated[2:5])
     return evaluated._replace(scores=scores, results=results, conversations=conversations)
+
+
+def _foreign_texts(scored: ScoredConversation) -> list[Any]:
+    """Returns what criteria of plugins say; those of turnwise have their words from the conversation."""
+    entries = [e for e in scored.scores if not type(e.criterion).__module__.startswith("turnwise.")]
+    scores = [score for entry in entries for score in (*(turn for _, turn in entry.turns), entry.overall)]
+    return [(score.reason, score.explanation, score.label, score.details) for score in scores if score]

@@ -58,12 +58,12 @@ def path_glob_matches(glob: str, path: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def compiled(pattern: str) -> Any:
+def compiled(pattern: str, memory: int = _MOST_MEMORY) -> Any:
     """Returns a compiled regular expression of RE2; raises ValueError, in one line, for what is none."""
     import re2  # only runs with patterns need it
 
     options = re2.Options()
-    options.log_errors, options.max_mem = False, _MOST_MEMORY
+    options.log_errors, options.max_mem = False, memory
     try:
         return re2.compile(_encodable(pattern), options)
     except re2.error as error:
