@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -29,10 +29,11 @@ from turnwise.transforms.text.personal_services import service_findings
 REDACTED = "redacted "
 """Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""
 
+T = TypeVar("T", bound=msgspec.Struct)
 _MARKER = re.compile(r"<[A-Z][A-Z0-9_]*_(?:\d+|[0-9a-f]{12})>")
 _CUT = re.compile(r"\.\.\.|…|\[")
 _PHONE_KEY = r"(?i)phone|mobile|\bfax|whats_?app|\btel\b|telef|handy|msisdn"
-_ESCAPE = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+_ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
 _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
 _LEFT_OF_CUT = 200
 _MEMORY = 64 << 20
@@ -364,6 +365,13 @@ def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) 
     )
     redactor.learn([conversation, *([case] if case else []), scored])
     return redactor if redactor.has_values(sample.record.source) else None
+
+
+def redacted(value: T, config: RedactConfig) -> T:
+    """Returns an object of messages, such as what files hold, with markers."""
+    redactor = Redactor(config)
+    redactor.learn([value])
+    return msgspec.convert(redactor.redact(msgspec.to_builtins(value)), type(value))
 
 
 def check_redaction(config: RedactConfig | None) -> None:

@@ -58,6 +58,7 @@ _DATES = re.compile(
 )
 _DIGITS = re.compile(r"\d(?:[ ().\-/]{0,3}\d)*")
 _GROUP = re.compile(r"\d+")
+_SIGN = re.compile(r"[(+][(+ ]{0,2}$")
 _EMAIL = re.compile(
     r"(?:[\w.+'%-]{1,64}|\"[^\"\n]{1,64}\")(?:@|%40|&#(?:64|x40);)((?:[\w-]+\.)+[^\W\d_][\w-]*|\[[\d.:a-fA-F]+\])"
 )
@@ -256,12 +257,11 @@ def _is_identity(code: str) -> bool:
 
 def _phones(text: str, regions: tuple[str, ...], hint: bool) -> Iterator[Finding]:
     for start, run in _runs(text, 7):
-        before = text[max(start - 3, 0) : start]
-        lead = len(before) - len(before.rstrip("(+ ")) if before.rstrip()[-1:] in ("(", "+") else 0
+        sign_found = _SIGN.search(text, max(start - 3, 0), start)
         groups = list(_GROUP.finditer(run))
         is_named = hint or bool(compiled(f"(?i){HINT}").search(text[max(start - 30, 0) : start]))
         for group in groups[:3]:
-            sign = before[len(before) - lead :] if group.start() == 0 else ""
+            sign = sign_found[0] if sign_found and group.start() == 0 else ""
             written = sign + run[group.start() :]
             key = _phone_key(written, regions, is_named)
             if key:
