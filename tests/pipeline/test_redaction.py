@@ -172,6 +172,7 @@ def test_a_batch(turnwise, inputs, plugin, tmp_path, options):
     done = turnwise("run", "--input", inputs, "--store", f"parquet:{folder}", *args, output=tmp_path / "out2")
     assert done.status == 1, done.err  # no conversation passes
     assert leaks(folder, done.directory, done.out, done.err) == [] and any(folder.rglob("*.parquet"))
+    with_config = args[:4]
     for command in (
         ("report", out, "--html", tmp_path / "report.html"),
         ("compare", out, "--baseline", "v1", "--candidate", "v2"),
@@ -200,14 +201,26 @@ def test_a_batch(turnwise, inputs, plugin, tmp_path, options):
         ("cases", "--from", out, "--select", "failed", "--to", tmp_path / "cases.json"),
         ("convert", out, tmp_path / "converted.evalset_result.json", "--to", "adk_eval_result"),
         ("store", "runs", "--store", store),
-        ("inspect", inputs, "--config", tmp_path / "config.json", *args[:2]),
-        ("inspect", inputs, "--json", "--config", tmp_path / "config.json", *args[:2]),
+        ("inspect", inputs, *with_config),
+        ("inspect", inputs, "--json", *with_config),
+        ("tools", inputs, *with_config),
+        ("convert", inputs, tmp_path / "logs.jsonl", "--to", "turnwise", *with_config),
+        ("cases", "--from", inputs, "--select", "sample", "--to", tmp_path / "logged.json", *with_config),
     ):
         done = turnwise(*command)
         assert done.status in (0, 1), (command, done.err)
         texts = [text.replace(str(inputs), "") for text in (done.out, done.err)]
         assert leaks(*texts) == [], command
-    for place in ("report.html", "compared", "gate.md", "gate.json", "gate.xml", "cases.json"):
+    for place in (
+        "report.html",
+        "compared",
+        "gate.md",
+        "gate.json",
+        "gate.xml",
+        "cases.json",
+        "logged.json",
+        "logs.jsonl",
+    ):
         assert leaks(tmp_path / place) == [], place
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
+from math import isfinite
 from typing import Any, TypeVar
 
 import msgspec
@@ -81,7 +82,7 @@ class Redactor:
         self._spelled: dict[str, str] = {}
         self._literals: dict[str, str] = {}
         self._kept: set[str] = set()
-        self._texts: dict[tuple[str, bool], str] = {}
+        self._texts: dict[tuple[str, bool | None], str] = {}
 
     def learn(self, values: Iterable[JsonValue]) -> None:
         """Gives the values of canonical objects their markers: those of paths first, then in order."""
@@ -128,12 +129,13 @@ class Redactor:
         if isinstance(value, list):
             return self._parts([self.redact(item, path) for item in value])
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or (abs(value) < 1e5 and not self._literals):
+        if not is_number or (abs(value) < 1e6 and not self._literals) or not isfinite(value):
             return value
-        text = repr(int(value)) if abs(value) < 1e21 and value == int(value) else repr(value)
-        if abs(value) < 1e5 and text not in self._literals:
+        text = repr(int(value)) if value == int(value) else repr(value)
+        if abs(value) < 1e6 and text not in self._literals:
             return value
-        done = self.text(text, key)
+        # Numbers are times, amounts and places more often than phone numbers.
+        done = self.text(text, key, is_number=True)
         return value if done == text else done
 
     def _object(self, value: dict[str, JsonValue], path: tuple[str, ...]) -> JsonValue:
@@ -170,15 +172,17 @@ class Redactor:
             for item, text in zip(items, texts, strict=True)
         ]
 
-    def text(self, text: str, key: str = "") -> str:
+    def text(self, text: str, key: str = "", is_number: bool = False) -> str:
         """Returns a text with markers, of a value under a key."""
-        hint = bool(key) and compiled(_PHONE_KEY).search(key) is not None
+        hint: bool | None = bool(key) and compiled(_PHONE_KEY).search(key) is not None
+        if is_number and not hint:
+            hint = None
         done = self._texts.get((text, hint))
         if done is None:
             done = self._texts[text, hint] = self._redacted(text, hint)
         return done
 
-    def _redacted(self, text: str, hint: bool) -> str:
+    def _redacted(self, text: str, hint: bool | None) -> str:
         if text in self._kept:
             return text
         if text in self._literals:
@@ -190,7 +194,7 @@ class Redactor:
                 return dump_json(done).decode()
         return self._cut(_replaced(text, self._spans(text, hint)))
 
-    def _spans(self, text: str, hint: bool, mark: _Mark | None = None) -> list[tuple[int, int, str]]:
+    def _spans(self, text: str, hint: bool | None, mark: _Mark | None = None) -> list[tuple[int, int, str]]:
         """Returns the places of values and their markers, in order."""
         mark = mark or self._marker
         taken: list[tuple[int, int]] = []
@@ -367,9 +371,10 @@ def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) 
     return redactor if redactor.has_values(sample.record.source) else None
 
 
-def redacted(value: T, config: RedactConfig) -> T:
-    """Returns an object of messages, such as what files hold, with markers."""
+def redacted(value: T, config: RedactConfig, ids: Iterable[str | None] = ()) -> T:
+    """Returns a conversation, a case, or what files hold, with markers; `ids` keep theirs everywhere."""
     redactor = Redactor(config)
+    redactor.name_ids(ids)
     redactor.learn([value])
     return msgspec.convert(redactor.redact(msgspec.to_builtins(value)), type(value))
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from turnwise.transforms.text.patterns import compiled
 
-Finder = Callable[[str, bool], Iterable[tuple[int, int, str]]]
+Finder = Callable[[str], Iterable[tuple[int, int, str]]]
 
 
 class Finding(NamedTuple):
@@ -117,23 +117,25 @@ def _plain(char: str) -> str:
     return plain if len(plain) == 1 and plain.isascii() else char
 
 
-def find(text: str, kinds: Sequence[str], regions: Sequence[str], hint: bool = False) -> Iterator[Finding]:
+def find(
+    text: str, kinds: Sequence[str], regions: Sequence[str], hint: bool | None = False
+) -> Iterator[Finding]:
     """Yields the values of the kinds in a folded text, those of the more certain kinds first.
 
     Args:
         text: The text, folded.
         kinds: The kinds that are looked for.
         regions: Countries in whose form phone numbers without a country code may be written.
-        hint: Whether the text is known to be a phone number where it can be one.
+        hint: Whether the text is known to be a phone number where it can be one; None: it is none.
     """
     for kind, finder in _FINDERS.items():
         if kind in kinds:
-            yield from (Finding(start, end, kind.upper(), key) for start, end, key in finder(text, hint))
-    if "phone" in kinds:
+            yield from (Finding(start, end, kind.upper(), key) for start, end, key in finder(text))
+    if "phone" in kinds and hint is not None:
         yield from _phones(text, tuple(regions), hint)
 
 
-def _emails(text: str, hint: bool) -> Iterator[tuple[int, int, str]]:
+def _emails(text: str) -> Iterator[tuple[int, int, str]]:
     if "@" in text or "%40" in text or "&#" in text:
         for found in _EMAIL.finditer(text):
             lead = len(found[0]) - len(found[0].lstrip(".'-%+"))
@@ -141,7 +143,7 @@ def _emails(text: str, hint: bool) -> Iterator[tuple[int, int, str]]:
             yield found.start() + lead, found.end(), "@".join(name)
 
 
-def _ibans(text: str, hint: bool) -> Iterator[tuple[int, int, str]]:
+def _ibans(text: str) -> Iterator[tuple[int, int, str]]:
     from stdnum import iban
 
     for found in _IBAN.finditer(text):
@@ -155,7 +157,7 @@ def _ibans(text: str, hint: bool) -> Iterator[tuple[int, int, str]]:
             yield start, start + valid, _compact(whole[:valid])
 
 
-def _addresses(text: str, hint: bool) -> Iterator[tuple[int, int, str]]:
+def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
     for pattern in (_IP4, _IP6):
         for found in pattern.finditer(text):
             try:
@@ -166,7 +168,7 @@ def _addresses(text: str, hint: bool) -> Iterator[tuple[int, int, str]]:
                 yield found.start(), found.end(), str(address)
 
 
-def _secrets(text: str, hint: bool) -> Iterator[tuple[int, int, str]]:
+def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     for pattern in (_SECRETS, *_secret_patterns()):
         for found in pattern.finditer(text):
             group = 1 if pattern.groups and pattern is not _SECRETS and found[1] and len(found[1]) > 8 else 0
@@ -199,7 +201,7 @@ def _secret_patterns() -> tuple[re.Pattern[str], ...]:
     return tuple(found)
 
 
-def _cards(text: str, hint: bool) -> Iterator[tuple[int, int, str]]:
+def _cards(text: str) -> Iterator[tuple[int, int, str]]:
     for start, run in _runs(text, 13):
         groups = list(_GROUP.finditer(run))
         for first, last in _ranges(len(groups)):
@@ -228,7 +230,7 @@ def _is_card(digits: str, groups: Sequence[re.Match[str]]) -> bool:
     return bool(is_written or is_plain or luhn.is_valid(digits))
 
 
-def _identities(text: str, hint: bool) -> Iterator[tuple[int, int, str]]:
+def _identities(text: str) -> Iterator[tuple[int, int, str]]:
     for pattern in (_SSN, _NINO):
         for found in pattern.finditer(text):
             yield *found.span(), _compact(found[0])
