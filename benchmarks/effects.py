@@ -24,7 +24,7 @@ from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.matching.sample import Sample, broke_off, inline_case
-from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
 
 DATA = Path(__file__).parents[1] / "../shared/data"

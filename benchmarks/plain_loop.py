@@ -22,8 +22,8 @@ from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.selection import Criteria
 

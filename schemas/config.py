@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -197,14 +198,26 @@ _SECRET_FORM = r"^projects/[^/\s]+(/locations/[^/\s]+)?/secrets/[^/\s]+/versions
 
 
 class TokenPrices(Settings):
-    """Prices of a model, in any currency.
+    """Prices of a model, in any currency; `in`, `out` and `cached` are short names.
 
     Attributes:
         output_per_million: Price of a million answer tokens, including thoughts.
+        cached_per_million: Price of a million prompt tokens read from a cache; None: that of others.
     """
 
-    input_per_million: float = Field(ge=0)
-    output_per_million: float = Field(ge=0)
+    model_config = ConfigDict(populate_by_name=True)
+
+    input_per_million: float = Field(ge=0, validation_alias=AliasChoices("input_per_million", "in"))
+    output_per_million: float = Field(ge=0, validation_alias=AliasChoices("output_per_million", "out"))
+    cached_per_million: float | None = Field(
+        default=None, ge=0, validation_alias=AliasChoices("cached_per_million", "cached")
+    )
+
+    def cost(self, tokens_in: int, tokens_out: int, cached: int = 0) -> float:
+        """Returns the cost of tokens; `cached` are those of `tokens_in` that were read from a cache."""
+        cached_price = self.input_per_million if self.cached_per_million is None else self.cached_per_million
+        prompt = (tokens_in - cached) * self.input_per_million + cached * cached_price
+        return (prompt + tokens_out * self.output_per_million) / 1e6
 
 
 ModelName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -456,8 +469,8 @@ class Drop(Settings):
     """A significant drop against earlier windows; tested whenever a window gives figures.
 
     Attributes:
-        baseline: Number of earlier non-empty windows of the same app version that form the baseline; a batch
-            has the one run that `--baseline` names.
+        baseline: Number of earlier non-empty windows of the same app version that form the baseline; of a
+            batch the run that `--baseline` names, and those before it.
         significance: Highest probability that any window of an app version raises the alert although nothing
             changes, however often windows are looked at; between 0 and 1, exclusive.
     """
@@ -624,7 +637,7 @@ class EvalConfig(Settings):
         custom_metrics: google-adk's custom metrics by name; those named in `criteria` have no score.
         adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose; with no `criteria`,
             only google-adk's default ones have thresholds.
-        alerts: Rules on the windows of a stream, and on a batch as one window.
+        alerts: Rules on the windows of a stream, and on a run as one window; `evaluate` tests none.
         tools: Effects of tools: name or glob -> effect or ToolSetting.
         app_version_from: Paths in records, or names of attributes of spans, that hold the app version; the
             first that is stated counts, before what the records say elsewhere.
@@ -633,9 +646,12 @@ class EvalConfig(Settings):
         match_cases_by: What finds the case of a conversation that names none; None: nothing does.
         mapping: Where conversations stand in records of any form; None: only known formats are read.
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
-            `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag) or `language`.
+            `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag), `language` or `agent`.
         gate: Rules by which a run passes or fails.
         redact: What leaves the process as markers; None: everything leaves as it is.
+        prices: Prices of models, for `agent_cost` and, beside `judge.prices`, the judge: name as the log says
+            it, or glob. The name itself counts, else the first glob that matches; `*` matches any model, and
+            one that the log does not name.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
 
@@ -662,16 +678,33 @@ class EvalConfig(Settings):
     slices: tuple[str, ...] = ("skipped", "query")
     gate: GateConfig = GateConfig()
     redact: RedactConfig | None = Field(default=None, exclude_if=lambda redact: redact is None)
+    prices: dict[str, TokenPrices] = Field(default_factory=dict)
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _criteria_of_adk(cls, value: object) -> object:
-        """Takes the threshold of effects, which google-adk does not have, out of its default."""
+        """Takes the threshold of effects, which google-adk does not have, out of its default.
+
+        Raises:
+            ValueError: A key is named as it was before.
+        """
+        held = value.get("discovery_engine") if isinstance(value, dict) else None
+        is_old = isinstance(held, dict) and "app_version_field" in held
+        if is_old or (isinstance(value, dict) and "traces" in value):
+            raise ValueError("traces.app_version_attribute and discovery_engine.app_version_field are "
+                             "app_version_from now, a list of paths")  # fmt: skip
         if isinstance(value, dict) and value.get("adk_compat") is True and "criteria" not in value:
             return value | {"criteria": DEFAULT_CRITERIA | {"tool_effects_v1": {"threshold": None}}}
         return value
+
+    @model_validator(mode="after")
+    def _prices_of_the_judge(self) -> "EvalConfig":
+        if self.prices and not self.prices.keys() <= self.judge.prices.keys():
+            judge = self.judge.model_copy(update={"prices": {**self.prices, **self.judge.prices}})
+            object.__setattr__(self, "judge", judge)
+        return self
 
 
 def load_json_object(text: str, name: str) -> JsonObject:

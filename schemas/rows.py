@@ -27,7 +27,13 @@ MOST_BYTES = 64 * 1024
 """Size of the compact JSON of a transcript at most."""
 
 
-class TranscriptCall(TypedDict):
+class _MoreOfCall(TypedDict, total=False):
+    """Keys that a call has only where there is something to say."""
+
+    inside: Annotated[str, "Tool that stands for the agent that made the call, where another one called it."]
+
+
+class TranscriptCall(_MoreOfCall):
     """A call of a tool."""
 
     name: Annotated[str | None, "Name of the tool; null: the log states none."]
@@ -74,6 +80,7 @@ class _MoreOfTurn(TypedDict, total=False):
     ]
     user_tool_calls: Annotated[list[TranscriptCall], "Calls that the user made with their own tools."]
     transfers: Annotated[list[str], "Agents that took over."]
+    agents: Annotated[list[str], "Agents that spoke, called or took over."]
     unknown: Annotated[list[str], "What the log may miss of this turn, one line each."]
 
 
@@ -328,7 +335,9 @@ class MetricRow(TypedDict):
         str, "Name of the criterion. `verdict` counts the verdicts; its PASS is 1, its FAIL 0."
     ]
     level: Annotated[str, "`turn`, or `conversation`: scores of whole conversations."]
-    unit: Annotated[str, "Unit of the values: `score`, `seconds` or `count`."]
+    unit: Annotated[
+        str, "Unit of the values: `score`, `seconds`, `count`, or `money` in the currency of the prices."
+    ]
     count: Annotated[int, "Number of scores, those without a value included."]
     scored: Annotated[int, "Scores with a value."]
     no_score: Annotated[int, "Scores without a value."]

@@ -170,15 +170,42 @@ FORMAT_VERSION = 2
 """Of `run.json` and the tables of a run. Increase it with every name that changes its meaning or goes."""
 
 
+_CHANGE_NO_SCORE = frozenset(
+    (
+        *("alerts", "app_version_from", "criteria", "gate", "judge", "live_model_config", "slices"),
+        "user_simulator_config",
+    )
+)
+"""Keys of the config that change no score, or are looked at in detail; the others concern every criterion."""
+
+
+def scoring_settings(config: JsonObject, criteria: Mapping[str, JsonObject], judge: JsonObject) -> JsonObject:
+    """Returns what decides the scores of a run, by what its `run.json` states."""
+    own = {key: value for key, value in config.items() if key not in _CHANGE_NO_SCORE}
+    return {
+        "config": own,
+        "criteria": dict(criteria),
+        "judge": {key: judge.get(key) for key in ("backend", "model")},
+    }
+
+
+def settings_digest(settings: JsonObject) -> str:
+    """Returns a digest of scoring settings: runs with another one were not measured in the same way."""
+    return blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
 class RunAlerts(msgspec.Struct, frozen=True):
     """What the alert rules of a batch said.
 
     Attributes:
         night: Number of this run in the row of those that are compared, from 1; it grows with the dates.
+        before: Output directory of the run that it was compared with, or `#` and its name in the store; None:
+            there was none.
         untested: Names of rules that were not tested, and why, one line a reason.
     """
 
     night: int
+    before: str | None
     raised: list[Alert]
     untested: list[str]
 
@@ -226,6 +253,11 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     end_time: str = ""
     folder: str = "."
     files: dict[str, dict[str, RunFile]] | None = None
+
+    @property
+    def scoring_settings(self) -> JsonObject:
+        """What decides the scores."""
+        return scoring_settings(self.config, self.criteria, self.judge)
 
     def __post_init__(self) -> None:
         if self.problems and self.exit_status == 0:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.score import Failure
-from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader, join_session, parse_record
 
 FORMATS = Path(__file__).parents[2] / "shared/data/raw/formats"
@@ -27,12 +27,21 @@ def read(records: Sequence[Record | Failure], input_format: str = "auto") -> Rea
     reader, counts = LogReader(input_format), Counter[str]()
     found: list[Any] = []
     sessions: dict[str, list[ConversationEvent]] = {}
+    groups: dict[str, list[ConversationEvent]] = {}
     for record in records:
         for part in [record] if isinstance(record, Failure) else parse_record(reader, record, counts):
-            if isinstance(part, ConversationEvent):
+            # All traces of a test are one conversation.
+            if isinstance(part, ConversationEvent) and part.group and part.kind != "trace_part":
+                groups.setdefault(part.group, []).append(part)
+            elif isinstance(part, ConversationEvent):
                 sessions.setdefault(part.session_id, []).append(part)
             else:
                 found.append(part)
+    for group, events in groups.items():
+        named = named_events(group, events, counts)
+        found += named.failures
+        for event in named.events:
+            sessions.setdefault(event.session_id, []).append(event)
     for name, events in sessions.items():
         found += join_session(name, events, counts)
     logged = [part.conversation for part in found if isinstance(part, LoggedConversation)]

@@ -47,7 +47,7 @@ def own_options() -> set[str]:
     return {action.dest for action in parser._actions}
 
 
-def test_parameters_of_the_template_are_the_options() -> None:
+def test_parameters_of_the_template_are_the_options():
     assert {entry["name"] for entry in PARAMETERS} == own_options() | {"streaming"}
     assert {entry["name"] for entry in PARAMETERS if not entry.get("isOptional")} == {"input", "output"}
     assert all(entry["label"] and entry["helpText"] for entry in PARAMETERS)
@@ -67,7 +67,7 @@ def test_parameters_of_the_template_are_the_options() -> None:
         ("overwrite", "yes", False),
     ],
 )
-def test_values_of_parameters(name: str, value: str, fits: bool) -> None:
+def test_values_of_parameters(name, value, fits):
     [entry] = (entry for entry in PARAMETERS if entry["name"] == name)
     assert any(re.search(pattern, value) for pattern in entry["regexes"]) == fits
 
@@ -94,7 +94,7 @@ def dag_calls(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from map(json.loads, calls.read_text().splitlines())
 
 
-def test_the_dag_passes_options_of_the_command(tmp_path: Path) -> None:
+def test_the_dag_passes_options_of_the_command(tmp_path):
     calls = dict(dag_calls(tmp_path))
     options = calls["BeamRunPythonPipelineOperator"]["pipeline_options"]
     beam = set(PipelineOptions().get_all_options())
@@ -107,27 +107,27 @@ def test_the_dag_passes_options_of_the_command(tmp_path: Path) -> None:
     assert re.fullmatch("[a-z0-9-]+", job)
 
 
-def test_the_dag_asks_for_the_status_of_the_same_day(tmp_path: Path) -> None:
+def test_the_dag_asks_for_the_status_of_the_same_day(tmp_path):
     calls = dict(dag_calls(tmp_path))
     output = calls["BeamRunPythonPipelineOperator"]["pipeline_options"]["output"]
     wanted = f"turnwise status {output} --after {{{{ dag_run.start_date | ts }}}}"
     assert calls["BashOperator"]["bash_command"].replace(f"{{{{ {DAY} }}}}", "{date}") == wanted
 
 
-def test_the_image_copies_what_exists() -> None:
+def test_the_image_copies_what_exists():
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
     names = [name for line in copied for name in line.split()]
     assert {"turnwise", "schemas", "transforms", "pipeline"} <= set(names)
     assert [name for name in names if not (ROOT / name).exists()] == []
 
 
-def test_the_image_installs_beam_and_extras_that_exist() -> None:
+def test_the_image_installs_beam_and_extras_that_exist():
     assert f"_sdk:{version('apache-beam')}" in DOCKERFILE
     [extras] = re.findall(r"\)\[(.+)\]\"", DOCKERFILE)
     assert set(extras.split(",")) <= set(metadata("turnwise").get_all("Provides-Extra") or ())
 
 
-def test_the_template_starts_a_run(tmp_path: Path) -> None:
+def test_the_template_starts_a_run(tmp_path):
     [program] = re.findall(r"FLEX_TEMPLATE_PYTHON_PY_FILE=/opt/turnwise/(\S+)", DOCKERFILE)
     sample = ROOT / "pipeline/sample_data"
     command = [sys.executable, str(DEPLOY / program), f"--input={sample}/conversations", "--judge=none"]
@@ -144,7 +144,7 @@ def builder(folder: Path, name: str) -> Path:
     return program
 
 
-def test_the_script_builds_pushes_and_makes_a_template(tmp_path: Path) -> None:
+def test_the_script_builds_pushes_and_makes_a_template(tmp_path):
     image, template = "example.com/turnwise:1", "gs://bucket/turnwise.json"
     builder(tmp_path, "gcloud")
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
@@ -168,7 +168,7 @@ def test_the_script_builds_pushes_and_makes_a_template(tmp_path: Path) -> None:
         (["image"], "no-such-builder is not installed"),
     ],
 )
-def test_the_script_says_what_it_needs(arguments: list[str], said: str) -> None:
+def test_the_script_says_what_it_needs(arguments, said):
     environment = {**os.environ, "BUILDER": "no-such-builder"}
     script = [str(DEPLOY / "build.sh"), *arguments]
     done = subprocess.run(script, capture_output=True, text=True, env=environment)

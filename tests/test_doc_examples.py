@@ -104,12 +104,12 @@ def canonical_conversation() -> str:
     return next(block.text for block in blocks("jsonl") if block.page == "README.md")
 
 
-def test_there_are_commands() -> None:
+def test_there_are_commands():
     assert len(TURNWISE) >= 12 and len(RUN_HERE) >= 6
 
 
 @pytest.mark.parametrize("command", TURNWISE, ids=repr)
-def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
+def test_every_command_line_is_accepted(command, place):
     name, *rest = arguments(command)
     with working_in(place):
         if name == "serve":
@@ -190,9 +190,7 @@ def make_logs_of_dates(argv: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", RUN_HERE, ids=repr)
-def test_what_runs_here_runs(
-    command: Block, place: Path, scored: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_runs_here_runs(command, place, scored, capsys):
     with working_in(place):
         if "sqlite:///evals.db" in command.text:
             fill_store("sqlite:///evals.db")
@@ -216,7 +214,7 @@ def test_what_runs_here_runs(
     assert capsys.readouterr().out
 
 
-def test_other_commands_name_modules_and_scripts_that_exist() -> None:
+def test_other_commands_name_modules_and_scripts_that_exist():
     for command in commands():
         for module in re.findall(r"-m ([\w.]+)", command.text):
             path = ROOT / module.replace(".", "/")
@@ -227,7 +225,7 @@ def test_other_commands_name_modules_and_scripts_that_exist() -> None:
 
 
 @pytest.mark.parametrize("block", blocks("json"), ids=repr)
-def test_every_json_example_is_accepted(block: Block) -> None:
+def test_every_json_example_is_accepted(block):
     value = json.loads(block.text)
     if "criteria" in value:
         config = parse_config(block.text)
@@ -251,20 +249,20 @@ def check_client(client: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("block", [one for one in blocks("jsonl") if one != LABELS], ids=repr)
-def test_every_log_example_is_read(block: Block) -> None:
+def test_every_log_example_is_read(block):
     for number, line in enumerate(block.text.splitlines(), 1):
         found = LogReader().read(Record("example", number, line.encode()))
         assert found and not any(isinstance(one, ValueError) for one in found)
 
 
-def test_examples_import_public_names_only() -> None:
+def test_examples_import_public_names_only():
     assert [
         b for b in blocks("python") if re.search(r"turnwise\.(schemas|transforms|pipeline)", b.text)
     ] == []
 
 
 @pytest.mark.parametrize("name", sorted({block.page for block in blocks("python")}))
-def test_the_python_of_a_page_runs_from_top_to_bottom(name: str, place: Path) -> None:
+def test_the_python_of_a_page_runs_from_top_to_bottom(name, place):
     scope: dict[str, Any] = {}
     with working_in(place):
         for block in blocks("python"):
@@ -272,7 +270,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(name: str, place: Path) ->
                 scope.update(run_session(block, scope) if is_session(block) else run_alone(block))
 
 
-def test_the_cells_of_the_notebook_run_and_hold_no_output(place: Path) -> None:
+def test_the_cells_of_the_notebook_run_and_hold_no_output(place):
     notebook = json.loads((ROOT / "docs/notebook.ipynb").read_text())
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     scope: dict[str, Any] = {}
@@ -303,7 +301,7 @@ def run_alone(block: Block) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("block", [one for one in blocks("python") if not is_session(one)], ids=repr)
-def test_an_example_imports_what_its_functions_use(block: Block) -> None:
+def test_an_example_imports_what_its_functions_use(block):
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F", "-"]
     done = subprocess.run(command, input=block.text, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
@@ -312,7 +310,7 @@ def test_an_example_imports_what_its_functions_use(block: Block) -> None:
 SHOWN = [block for block in blocks("text") if block.page == "README.md"]
 
 
-def test_the_sample_prints_what_the_readme_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sample_prints_what_the_readme_shows(tmp_path, capsys):
     script = (ROOT / "run_local.sh").read_text(encoding="utf-8")
     names = {"input": "conversations", "eval_cases": "cases", "config": "config.json"}
     assert all(f"--{name} $data/{path}" in script for name, path in names.items())
@@ -324,9 +322,7 @@ def test_the_sample_prints_what_the_readme_shows(tmp_path: Path, capsys: pytest.
     check_shown(SHOWN[0], capsys.readouterr().out)
 
 
-def test_a_first_conversation_prints_what_the_readme_shows(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_first_conversation_prints_what_the_readme_shows(place, capsys):
     (log,) = (block for block in blocks("jsonl") if block.page == "README.md")
     (place / "conversations.jsonl").write_text(log.text)
     with working_in(place):
@@ -334,9 +330,7 @@ def test_a_first_conversation_prints_what_the_readme_shows(
     check_shown(SHOWN[1], capsys.readouterr().out)
 
 
-def test_labels_print_what_the_page_shows(
-    place: Path, scored: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_print_what_the_page_shows(place, scored, capsys):
     with working_in(place):
         make_runs(["out/sample"], scored)
         capsys.readouterr()
@@ -345,7 +339,7 @@ def test_labels_print_what_the_page_shows(
     check_shown(shown, capsys.readouterr().out)
 
 
-def test_tools_print_what_the_page_shows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tools_print_what_the_page_shows(place, capsys):
     inspected, converted = (block for block in blocks("text") if block.page == "docs/tools.md")
     with working_in(place):
         assert main(["inspect", "conversations.jsonl"]) == 0

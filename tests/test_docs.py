@@ -5,7 +5,6 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
@@ -34,7 +33,7 @@ from turnwise.transforms.formats.registry import log_formats
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 
-def test_the_pages_are_built_without_a_warning(tmp_path: Path) -> None:
+def test_the_pages_are_built_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "-n", "--keep-going", "-q"]
     done = subprocess.run([*command, str(DOCS), str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
@@ -43,13 +42,13 @@ def test_the_pages_are_built_without_a_warning(tmp_path: Path) -> None:
         assert loaded == [], f"{html.name} loads from the network"
 
 
-def test_the_readme_is_short_and_counts_the_criteria() -> None:
+def test_the_readme_is_short_and_counts_the_criteria():
     lines = PAGES["README.md"].splitlines()
     assert len(lines) <= 150
     assert any(line.startswith(f"| {len(shipped())} criteria") for line in lines)
 
 
-def test_no_paragraph_and_no_cell_of_a_table_is_long() -> None:
+def test_no_paragraph_and_no_cell_of_a_table_is_long():
     for name, text in PAGES.items():
         prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE)
         for part in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose):
@@ -57,7 +56,7 @@ def test_no_paragraph_and_no_cell_of_a_table_is_long() -> None:
             assert all(len(cell.split()) <= 90 for cell in cells or [part]), f"{name}: {part}"
 
 
-def test_the_index_names_every_page() -> None:
+def test_the_index_names_every_page():
     listed = re.findall(r"^- \[.*?\]\(([\w-]+)\.md\)", page("index"), re.MULTILINE)
     assert sorted([*listed, "index"]) == sorted(path.stem for path in DOCS.glob("*.md"))
 
@@ -69,7 +68,7 @@ def anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_links_lead_somewhere_on_github(name: str) -> None:
+def test_links_lead_somewhere_on_github(name):
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", PAGES[name]):
         path, _, anchor = target.partition("#")
         file = (ROOT / name).parent / path if path else ROOT / name
@@ -77,13 +76,13 @@ def test_links_lead_somewhere_on_github(name: str) -> None:
         assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
 
 
-def test_files_that_are_named_exist() -> None:
+def test_files_that_are_named_exist():
     named = set(re.findall(r"`((?:schemas|transforms|pipeline|tests|benchmarks|docs)/[\w./-]*)`", TEXT))
     assert len(named) > 20
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
-def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> None:
+def test_every_option_that_is_named_exists_and_every_own_option_is_named():
     own = argparse.ArgumentParser(add_help=False)
     add_arguments(own)
     known = argparse.ArgumentParser(conflict_handler="resolve")
@@ -127,9 +126,7 @@ def named_commands() -> set[tuple[str, ...]]:
     return {tuple(span.split()) for span in spans}
 
 
-def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_with_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_with_it(capsys):
     helps: dict[tuple[str, ...], str] = {}
 
     def help_of(*command: str) -> str:
@@ -154,17 +151,17 @@ def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_wit
     assert {("store", name) for name in COMMANDS} <= {tuple(words[:2]) for words in found}
 
 
-def test_every_log_format_has_its_row() -> None:
+def test_every_log_format_has_its_row():
     rows = table(page("input-formats"), "log record")
     assert sorted(row[1].strip("`") for row in rows) == sorted(log_formats())
 
 
-def test_every_tool_of_the_server_has_its_row() -> None:
+def test_every_tool_of_the_server_has_its_row():
     named = [name for row in table(page("store"), "tool") for name in re.findall(r"`(\w+)`", row[0])]
     assert sorted(named) == sorted(TOOLS)
 
 
-def test_every_key_of_the_config_has_its_row() -> None:
+def test_every_key_of_the_config_has_its_row():
     keys = {key for row in table(page("config"), "key") for key in re.findall(r"`([\w.]+)`", row[0])}
     assert {key.split(".")[0] for key in keys} == set(EvalConfig.model_fields)
     for section in ("ces", "discovery_engine"):
@@ -172,7 +169,7 @@ def test_every_key_of_the_config_has_its_row() -> None:
         assert inner == set(type(getattr(EvalConfig(), section)).model_fields)
 
 
-def test_every_key_of_a_judge_and_of_a_rule_has_its_row() -> None:
+def test_every_key_of_a_judge_and_of_a_rule_has_its_row():
     judge = {key for row in table(page("judges"), "key") for key in re.findall(r"`(\w+)`", row[0])}
     assert judge == set(JudgeConfig.model_fields)
     rule = {
@@ -181,7 +178,7 @@ def test_every_key_of_a_judge_and_of_a_rule_has_its_row() -> None:
     assert rule == set(AlertRule.model_fields)
 
 
-def test_every_key_of_a_rule_of_a_gate_and_every_rule_has_its_row() -> None:
+def test_every_key_of_a_rule_of_a_gate_and_every_rule_has_its_row():
     rows, kinds = table(page("ci"), "key of a rule"), get_args(get_args(GateRule)[0])
     keys = {key for row in rows for key in re.findall(r"`(\w+)`", row[0])}
     assert keys == {key for kind in kinds for key in kind.model_fields}
@@ -189,7 +186,7 @@ def test_every_key_of_a_rule_of_a_gate_and_every_rule_has_its_row() -> None:
     assert named == {get_args(kind.model_fields["rule"].annotation)[0] for kind in kinds}
 
 
-def test_every_column_has_its_row() -> None:
+def test_every_column_has_its_row():
     sections = {part.split("\n")[0]: part for part in page("columns").split("\n## ")}
     shared = [row[0] for row in table(sections["Metrics"], "column")]
     for name, kind in TABLES.items():
@@ -198,26 +195,26 @@ def test_every_column_has_its_row() -> None:
         assert [column.strip("`") for column in known] == list(get_type_hints(kind)), name
 
 
-def test_every_file_and_every_stage_of_a_failure_has_its_row() -> None:
+def test_every_file_and_every_stage_of_a_failure_has_its_row():
     files = {row[0].strip("`").removesuffix("-*") for row in table(page("outputs"), "file")}
     assert files == {*TABLES, "aggregated_metrics.json", "run.json"}
     stages = [row[0].strip("`") for row in table(page("outputs"), "stage")]
     assert stages == list(get_args(Stage))
 
 
-def test_the_default_criteria_are_the_ones_that_are_named() -> None:
+def test_the_default_criteria_are_the_ones_that_are_named():
     sentence = page("config").split("Without `--config`")[1].split("\n\n")[0]
     named = set(re.findall(r"`([a-z_0-9]+)`", sentence))
     assert named == {criterion.name for criterion in build_criteria(parse_config("{}"))}
 
 
 @pytest.mark.parametrize("path", GENERATED)
-def test_a_file_is_generated_anew_when_its_source_changes(path: str) -> None:
+def test_a_file_is_generated_anew_when_its_source_changes(path):
     assert (ROOT / path).read_text() == GENERATED[path](), "run: python docs/generate.py"
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_every_criterion_is_described(name: str) -> None:
+def test_every_criterion_is_described(name):
     kind = shipped()[name]
     assert read_docstring(kind).when, "its docstring has no paragraph `When to use: ...`"
     assert [field for field in own_fields(kind) if not field_meaning(kind, field)] == []
@@ -238,7 +235,7 @@ def messages() -> str:
     return "\n".join(found)
 
 
-def test_the_messages_of_troubleshooting_are_those_of_the_code() -> None:
+def test_the_messages_of_troubleshooting_are_those_of_the_code():
     known = messages()
     rows = [row for part in page("troubleshooting").split("\n## ")[1:] for row in table(part, "message")]
     assert len(rows) > 50

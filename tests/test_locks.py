@@ -46,14 +46,14 @@ def missing(stated: list[str], pins: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("python", VERSIONS)
-def test_the_base_is_what_the_project_depends_on(python: str) -> None:
+def test_the_base_is_what_the_project_depends_on(python):
     pins = locked("requirements.lock", python)
     assert missing(PROJECT["dependencies"], pins) == []
     assert [name for name in pins if name.startswith(NOT_BASE)] == []
 
 
 @pytest.mark.parametrize("python", VERSIONS)
-def test_the_tests_have_all_extras_on_top_of_the_base(python: str) -> None:
+def test_the_tests_have_all_extras_on_top_of_the_base(python):
     pins = locked("requirements-test.lock", python)
     for extra, stated in PROJECT["optional-dependencies"].items():
         assert missing(stated, pins) == [], extra

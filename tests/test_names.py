@@ -75,19 +75,19 @@ BUILT_IN = [(name, folder) for registry, folder in FOLDERS for name in registry 
 
 
 @pytest.mark.parametrize(("name", "folder"), BUILT_IN)
-def test_no_other_file_names_it(name: str, folder: str) -> None:
+def test_no_other_file_names_it(name, folder):
     allowed = tuple(ALLOWED.get(name, ()))
     others = {path for path in places().get(name, ()) if not (allowed and path.startswith(allowed))}
     assert len(others) <= 1 and all(path.startswith(folder) for path in others)
 
 
-def test_a_target_is_named_in_its_own_file_and_by_its_format() -> None:
+def test_a_target_is_named_in_its_own_file_and_by_its_format():
     for name in TARGET_NAMES:
         (file,) = [path for path in places()[name] if path.startswith("transforms/decisions/")]
         assert file == "transforms/decisions/targets.py"
 
 
-def test_the_exceptions_are_needed() -> None:
+def test_the_exceptions_are_needed():
     names = {name for name, _ in BUILT_IN}
     assert set(ALLOWED) <= names
     entries = [(name, path) for name, paths in ALLOWED.items() for path in paths]
@@ -110,7 +110,7 @@ def _defined(tree: ast.Module) -> Iterator[str]:
             yield target.id
 
 
-def test_a_class_name_stands_for_one_thing() -> None:
+def test_a_class_name_stands_for_one_thing():
     files: dict[str, list[str]] = {}
     for path, tree in trees().items():
         for name in _defined(tree):

@@ -69,12 +69,12 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-def test_the_main_job_installs_the_base_once(checkout: Checkout) -> None:
+def test_the_main_job_installs_the_base_once(checkout):
     assert checkout.call("run", "--help") == [*BASE, *RUN]
     assert checkout.call("run", "--help") == RUN
 
 
-def test_the_tests_install_the_rest_on_top(checkout: Checkout) -> None:
+def test_the_tests_install_the_rest_on_top(checkout):
     checkout.call("run", "--help")
     assert checkout.call("test") == [*REST, *CHECKS]
     assert checkout.call("test") == CHECKS
@@ -90,9 +90,7 @@ def test_the_tests_install_the_rest_on_top(checkout: Checkout) -> None:
         ("pyproject.toml", BASE[2:], BASE[2:]),
     ],
 )
-def test_what_has_changed_is_installed_again(
-    checkout: Checkout, changed: str, of_a_run: list[str], of_tests: list[str]
-) -> None:
+def test_what_has_changed_is_installed_again(checkout, changed, of_a_run, of_tests):
     checkout.call("test")
     checkout.change(changed)
     assert checkout.call("run", "--help") == [*of_a_run, *RUN]
@@ -101,7 +99,7 @@ def test_what_has_changed_is_installed_again(
     assert checkout.call("test") == [*of_tests, *CHECKS]
 
 
-def test_another_python_begins_anew(checkout: Checkout) -> None:
+def test_another_python_begins_anew(checkout):
     checkout.call("run", "--help")
     assert checkout.call("run", "--help", VERSION="3, 14, 0") == [*BASE, *RUN]
 
@@ -109,7 +107,7 @@ def test_another_python_begins_anew(checkout: Checkout) -> None:
 @pytest.mark.parametrize(
     "step", ["requirements.lock", "requirements-test.lock", "requirements-beside.lock", "."]
 )
-def test_an_installation_that_failed_is_made_up_for(checkout: Checkout, step: str) -> None:
+def test_an_installation_that_failed_is_made_up_for(checkout, step):
     checkout.call("test", status=1, FAILS=step)
     done = checkout.call("test")
     assert f"pip {step}" in done
@@ -117,17 +115,17 @@ def test_an_installation_that_failed_is_made_up_for(checkout: Checkout, step: st
 
 
 @pytest.mark.parametrize("check", [*LINT, *AT_ONCE])
-def test_each_check_that_fails_fails_the_command(checkout: Checkout, check: str) -> None:
+def test_each_check_that_fails_fails_the_command(checkout, check):
     done = checkout.call("test", status=1, FAILS=check)
     assert set(AT_ONCE) <= set(done) or check in LINT
 
 
-def test_faults_of_types_stand_at_the_end(checkout: Checkout) -> None:
+def test_faults_of_types_stand_at_the_end(checkout):
     checkout.call("test", status=1, FAILS="mypy")
     assert checkout.said.splitlines()[-1] == "mypy fails"
 
 
-def test_an_old_python_is_refused(checkout: Checkout) -> None:
+def test_an_old_python_is_refused(checkout):
     assert checkout.call(status=2, VERSION="3, 10, 19") == []
     assert checkout.call("run", "--help", VERSION="3, 11, 0") == [*BASE, *RUN]
 
@@ -146,9 +144,7 @@ STUBS = {"id": "echo $USER_ID", "apt-get": 'echo "apt-get $1" >> "$LOG"; [ "$APT
         ("0", "works", ("chromium", "chromedriver"), []),
     ],
 )
-def test_the_browser_is_installed_where_apt_may(
-    checkout: Checkout, user: str, apt: str, there: tuple[str, ...], asked: list[str]
-) -> None:
+def test_the_browser_is_installed_where_apt_may(checkout, user, apt, there, asked):
     tools = checkout.folder / "tools"
     tools.mkdir()
     for name in TOOLS:

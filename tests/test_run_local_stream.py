@@ -38,7 +38,7 @@ def is_prepared() -> bool:
 
 
 @pytest.mark.skipif(not is_prepared(), reason="run_local.sh has not made the environment")
-def test_the_stream_leaves_what_the_batch_leaves(tmp_path: Path) -> None:
+def test_the_stream_leaves_what_the_batch_leaves(tmp_path):
     ran = subprocess.run(
         ["bash", str(ROOT / "run_local.sh"), "stream"],
         stdin=subprocess.DEVNULL,

@@ -49,7 +49,7 @@ def surfaces() -> Iterator[tuple[str, str]]:
         yield path.name, path.read_text(encoding="utf-8")
 
 
-def test_no_surface_uses_a_word_that_is_ruled_out() -> None:
+def test_no_surface_uses_a_word_that_is_ruled_out():
     allowed = re.compile("|".join(EXCEPTIONS), re.IGNORECASE)
     found = [
         f"{place}: {use[0]!r}, not {word!r}: {text[max(0, use.start() - 40) : use.end() + 40]!r}"

@@ -1,22 +1,21 @@
 """The alert rules of a config, applied to a batch: a night is one window, the baseline the windows before."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from time import time
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import open_baseline
+from turnwise.pipeline.report.comparison import may_name_version, open_baseline
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts import AlertError, open_alert_sink
 from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, Alert, ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, is_store_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RunAlerts, RunDocument
 from turnwise.transforms.beam.alerts import evaluate_rule, why_untested
 from turnwise.transforms.beam.windows import WindowMetrics
-from turnwise.transforms.decisions.comparison.words import scoring_settings
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, bin_of, rank_of
 from turnwise.transforms.text.dates import time_seconds
 from turnwise.transforms.text.patterns import glob_matches
@@ -49,7 +48,8 @@ def raise_alerts(
     if not settings.config.alerts:
         return None, []
     document = msgspec.convert({**begun, **_OF_RUN}, RunDocument)
-    before, number, gap = _night_before(settings.baseline, document)
+    most = max(rule.drop.baseline if rule.drop else 1 for rule in settings.config.alerts)
+    nights, number, gap = _nights_before(settings.baseline, document, most)
     states = _states(rows)
     raised: list[Alert] = []
     untested: dict[str, list[str]] = {}
@@ -59,18 +59,19 @@ def raise_alerts(
             untested.setdefault("no conversation of such an app version was scored", []).append(rule.name)
         for version in versions:
             window = WindowMetrics(*_span(document), version, "ON_TIME", 0, states[version])
-            baseline = _state_before(before, version)
+            baseline = _state_before(nights[: rule.drop.baseline if rule.drop else 0], version)
             alert = evaluate_rule(rule, window, baseline, number)
             if alert is not None:
                 raised.append(alert)
             elif why := why_untested(rule, window.state, baseline, gap):
                 untested.setdefault(why, []).append(f"{rule.name} ({version or 'no version'})")
     lines = [f"{', '.join(names)}: {why}" for why, names in untested.items()]
-    return RunAlerts(number, raised, lines), [*_told(raised), *_unsent(settings.stream.alerts, raised)]
-
-
-def _told(alerts: Iterable[Alert]) -> Iterable[str]:
-    return (f"{ALERT_PROBLEM}{alert.message}" for alert in alerts)
+    before = settings.baseline or ""
+    if is_store_url(before):  # whose address may hold a password
+        before = f"#{before.rsplit('#', 1)[-1]}"
+    problems = [f"{ALERT_PROBLEM}{alert.message}" for alert in raised]
+    problems += _unsent(settings.stream.alerts, raised)
+    return RunAlerts(number, before if nights else None, raised, lines), problems
 
 
 def _unsent(uri: str | None, alerts: Iterable[Alert]) -> Iterable[str]:
@@ -84,26 +85,55 @@ def _unsent(uri: str | None, alerts: Iterable[Alert]) -> Iterable[str]:
             yield f"{ALERT_PROBLEM}{alert.rule} was not sent: {error}"
 
 
-def _night_before(baseline: str | None, document: RunDocument) -> tuple[Mapping[str, MetricsState], int, str]:
-    """Returns the sums of the baseline, the number of this night from 1, and why nothing is compared.
+_States = Mapping[str, MetricsState]
 
-    The number grows with the nights, whichever of them is the baseline: the test of night i may err with a
-    probability that falls with i, so that all nights together err with that of the rule at most.
+
+def _nights_before(
+    baseline: str | None, document: RunDocument, most: int
+) -> tuple[Sequence[_States], int, str]:
+    """Returns the sums of the last runs before one, the number of its night, and why nothing is compared.
+
+    The first run is the baseline, each further one what the one after it was compared with.
+
+    The number grows with the nights from 1, whichever of them is the baseline: the test of night i may err
+    with a probability that falls with i, so that all nights together err with that of the rule at most.
     """
-    if baseline is None:
-        return {}, 1, "there is no run to compare with (--baseline)"
+    if baseline is None or may_name_version(baseline):
+        return [], 1, "there is no run to compare with (--baseline names none)"
     try:
         run, named = open_baseline(baseline)
-        known = run.document
-        earlier = known.alerts.night if known.alerts else 1
-        number = earlier + max(1, (_day(document) - _day(known)).days)
-        if scoring_settings(known) != scoring_settings(document):
-            return {}, number, f"the scoring settings changed since {known.run_id}"
-        states = _states(run.metrics())
-        of_named = {own: state for own, state in states.items() if named in (own, version_id(own))}
-        return states if named is None else of_named, number, ""
+        earlier = _night(run.document)
+        number = earlier + max(1, (_day(document) - _day(run.document)).days)
+        if run.document.scoring_settings != document.scoring_settings:
+            return [], number, f"the scoring settings changed since {run.document.run_id}"
+        first = _states(run.metrics())
+        of_named = {own: state for own, state in first.items() if named in (None, own, version_id(own))}
+        nights = [of_named, *_further_nights(baseline, run.document, most - 1)]
+        return nights, number, f"{baseline} holds no conversation that was scored"
     except (ConfigError, OSError) as error:
-        return {}, 1, f"the baseline cannot be read: {error}"
+        return [], 1, f"the baseline cannot be read: {error}"
+
+
+def _further_nights(place: str, document: RunDocument, most: int) -> Iterator[_States]:
+    """Yields the sums of the runs before a baseline that are there and measured in the same way."""
+    settings = document.scoring_settings
+    for _ in range(most):
+        before = document.alerts.before if document.alerts else None
+        if before is None:
+            return
+        try:
+            run, _ = open_baseline(f"{place.rsplit('#', 1)[0]}{before}" if before[0] == "#" else before)
+        except (ConfigError, OSError):  # removed, as old nights are
+            return
+        # A run that was made anew may have been compared with a later one.
+        if _night(run.document) >= _night(document) or run.document.scoring_settings != settings:
+            return
+        document = run.document
+        yield _states(run.metrics())
+
+
+def _night(document: RunDocument) -> int:
+    return document.alerts.night if document.alerts else 1
 
 
 def _day(document: RunDocument) -> date:
@@ -118,17 +148,14 @@ def _span(document: RunDocument) -> tuple[float, float]:
     return start, start + _DAY
 
 
-def _state_before(before: Mapping[str, MetricsState], version: str) -> MetricsState | None:
+def _state_before(nights: Sequence[_States], version: str) -> MetricsState | None:
     """Returns the sums of the same app version, or of a new version those of all that ran before it."""
-    if not before:
-        return None
-    own = next((state for name, state in before.items() if version_id(name) == version_id(version)), None)
-    if own is not None:
-        return own
+    before = [(name, state) for night in nights for name, state in night.items()]
+    own = [state for name, state in before if version_id(name) == version_id(version)]
     together = MetricsState()
-    for state in before.values():
+    for state in own or [state for _, state in before]:
         together.merge(state)
-    return together
+    return together if before else None
 
 
 def _states(rows: Iterable[MetricsByAppVersionRow]) -> dict[str, MetricsState]:

@@ -4,15 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection, TaggedOutput
-from apache_beam.transforms.window import GlobalWindows
+from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES, RowsSink, Sink, Told
-from turnwise.pipeline.io.sources import STOPPING, Source
+from turnwise.pipeline.io.sources import ParseAndJoin, Source
 from turnwise.pipeline.report.terminal import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.run import RunInfo
@@ -32,8 +29,8 @@ from turnwise.transforms.beam.steps import (
     ParseEvalCases,
 )
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
-from turnwise.transforms.formats.events import ConversationEvent, may_hold_events, may_hold_groups
-from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader, parse_record
+from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
+from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_sums
 
@@ -238,56 +235,3 @@ def aggregate_versions(states: Iterable[tuple[str, MetricsState]]) -> JsonObject
         add_sums(sums, state.ces)
         merged[name] = VersionSums(passes + state.passes, fails + state.fails, sums)
     return aggregated_metrics(merged)
-
-
-class ParseAndJoinFn(CountingDoFn):
-    """Yields the conversations of records, and in the end those that events make."""
-
-    def __init__(self, reader: LogReader, is_alone: bool = True) -> None:
-        """Sets the reader, and whether this process reads all records; else an event stops the reading."""
-        super().__init__()
-        self._reader, self._is_alone = reader, is_alone
-        self._joining: EventJoin | None = None
-        self._has_joined = False
-
-    def process(self, record: Record) -> list[Any]:
-        """Returns what a record holds; its events are kept."""
-        outputs: list[Any] = []
-        for found in parse_record(self._reader, record, self.counts):
-            if isinstance(found, ConversationEvent):
-                self._keep(found)
-            else:
-                outputs.append(TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found)
-        return outputs
-
-    def _keep(self, event: ConversationEvent) -> None:
-        if not self._is_alone:
-            STOPPING.is_asked = True
-            return
-        if self._joining is None:
-            if self._has_joined:
-                raise RuntimeError("events came in several bundles: the runner is not the in-process one")
-            self._joining = EventJoin()
-        self._joining.add(event)
-
-    def finish_bundle(self) -> Iterator[Any]:
-        """Yields what the events make, and the counts."""
-        joining, self._joining = self._joining, None
-        if joining is not None:
-            self._has_joined = True
-            with joining:
-                for _, found in joining.joined(self.counts):
-                    for one in found:
-                        value = GlobalWindows.windowed_value(one)
-                        yield TaggedOutput(FAILURES, value) if isinstance(one, Failure) else value
-        yield from super().finish_bundle()
-
-
-@beam.ptransform_fn
-def ParseAndJoin(records: "PCollection[Record]", reader: LogReader, is_alone: bool = True) -> Any:
-    """Turns all records, which are one bundle, into conversations; events are joined when it ends.
-
-    `is_alone`: this process reads all records; else an event stops the reading.
-    """
-    parse = beam.ParDo(ParseAndJoinFn(reader, is_alone))
-    return records | "Parse" >> parse.with_outputs(FAILURES, COUNTS, main="conversations")

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
-from turnwise.pipeline.io.terminal import complain, counted, printable, say
+from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names_text, printable, say
 from turnwise.pipeline.report.comparison import (
     FailOn,
     comparison_text,
@@ -45,7 +45,7 @@ from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser
 from turnwise.pipeline.settings.run import PREVIOUS
 from turnwise.schemas.comparison import Comparison, FirstPage, PairedBy
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_local, is_store_url
+from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
@@ -129,8 +129,12 @@ def _runs_in(directory: str) -> list[str]:
     own = Path(directory)
     if not is_local(directory) or (own / RUN_FILE).exists() or not own.is_dir():
         return [directory]
-    found = [str(below) for below in own.iterdir() if (below / RUN_FILE).exists()]
-    return sorted(found, key=natural_order) or [directory]
+    below = sorted((str(one) for one in own.iterdir() if one.is_dir()), key=natural_order)
+    found = [one for one in below if (Path(one) / RUN_FILE).exists()]
+    others = [one for one in below if one not in found and Path(one).name != REPORT_DATA]
+    if found and others:
+        complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
+    return found or [directory]
 
 
 def report_parser() -> OptionParser:
@@ -348,6 +352,7 @@ def compare_runs(argv: Sequence[str]) -> int:
     options = _parse(argv)
     runs = [open_run(directory) for directory in options.runs]
     page: Callable[[Comparison], FirstPage]
+    configs: list[JsonObject] = []
     if options.store is None:
         sides = sides_of_runs(runs, (options.baseline, options.candidate))
         a, b = sides.baseline, sides.candidate
@@ -357,14 +362,15 @@ def compare_runs(argv: Sequence[str]) -> int:
 
         stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
         a, b = stored.baseline, stored.candidate
+        configs.append(stored.config)
         page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
     problem = "" if options.allow_different_judges else settings_problem(settings_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
     slices = options.slices
     if slices is None:
-        documents = [side.document for side in (a, b) if side.document is not None]
-        names = (name for document in documents for name in document.config.get("slices", ()))
+        configs += [side.document.config for side in (a, b) if side.document is not None]
+        names = (name for config in configs for name in config.get("slices", ()))
         slices = list(dict.fromkeys(names))
     elif slices:
         check_slices([a.conversations, b.conversations], slices)

@@ -109,6 +109,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     _check_runner(options, standard.runner, runner)
     # Beam passes these to runners, which show them; the settings have them with their passwords.
     shown: Any = options.view_as(EvalOptions)
+    shown.alerts = None  # the address of a webhook may be secret
     shown.store, shown.judge_cache = (name and shown_place(name) for name in (shown.store, shown.judge_cache))
     shown.input, shown.eval_cases = (
         [shown_place(path) for path in paths or ()] for paths in (shown.input, shown.eval_cases)

@@ -204,34 +204,43 @@ def opened(path: str) -> BinaryIO:
 
 
 def file_records(
-    path: str | SizedPath | Failure, limit: int, stage: Stage = "read"
+    path: str | SizedPath | Failure,
+    limit: int,
+    stage: Stage = "read",
+    named: Container[str] = (),
+    unread: Callable[[], object] = lambda: None,
 ) -> Iterator[Record | Failure]:
-    """Yields the records of one of the `listed_files`; one that breaks off is a failure of `stage`."""
+    """Yields the records of one of the `listed_files`.
+
+    Args:
+        path: The file.
+        limit: A record of more bytes is a failure.
+        stage: Stage of the failure of a file that breaks off.
+        named: Paths that an option names.
+        unread: Called if such a file gave nothing but failures.
+    """
     if isinstance(path, Failure):
         yield path
         return
     file = path if isinstance(path, SizedPath) else SizedPath(path, 0)
+    has_records = has_failures = False
     try:
-        yield from read_records(file.path, limit, file.size)
+        for record in read_records(file.path, limit, file.size):
+            if isinstance(record, Record):
+                has_records = True
+            else:
+                has_failures = True
+            yield record
     except Exception as error:
+        has_failures = True
         yield unread_rest(stage, error, shown_place(file.path))
+    if has_failures and not has_records and file.path in named:
+        unread()
 
 
 def unread_rest(stage: Stage, error: Exception, place: str) -> Failure:
     """Returns the failure of a file that cannot be read, or not to its end."""
     return record_failure(stage, reading_error(error), Record(place, 0, b""))
-
-
-def named_records(
-    file: SizedPath | Failure, limit: int, named: Container[str], unread: Callable[[], object]
-) -> Iterator[Record | Failure]:
-    """Yields what `file_records` yields; calls `unread` if a named file gave nothing but failures."""
-    gave = set[bool]()
-    for record in file_records(file, limit):
-        gave.add(isinstance(record, Record))
-        yield record
-    if gave == {False} and isinstance(file, SizedPath) and file.path in named:
-        unread()
 
 
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
@@ -289,7 +298,7 @@ Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
 def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
     """Yields every file and what its records hold; at the end what events were joined into.
 
-    What the reader's config redacts is replaced. Raises ConfigError if a path names nothing or cannot be read.
+    What the config redacts is replaced. Raises ConfigError if a path names nothing, or cannot be read.
     """
     with EventJoin() as joining:
         for path in matched_files(file_patterns(option, without_configs(paths))):

@@ -125,9 +125,8 @@ def _is_one_file(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
 
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
     if _is_one_file(file, limit):
-        yield from _whole_file(path, file.read(limit + 1), limit)
-    else:
-        yield from line_records(path, file, limit)
+        return _whole_file(path, file.read(limit + 1), limit)
+    return line_records(path, file, limit)
 
 
 def line_records(path: str, file: Lines, limit: int, position: int = 0) -> Iterator[Record | Failure]:

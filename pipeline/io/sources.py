@@ -6,18 +6,20 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from math import inf
 from operator import gt
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import apache_beam as beam
 from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
-from apache_beam.pvalue import PCollection
+from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.core import RestrictionProvider
+from apache_beam.transforms.window import GlobalWindows
 from msgspec import Struct
 
 from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
+from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.files import (
     READ_PART,
     SHORTENED,
@@ -25,8 +27,8 @@ from turnwise.pipeline.io.files import (
     UNREAD_PART,
     WORKER,
     SizedPath,
+    file_records,
     listed_files,
-    named_records,
     opened,
     unread_rest,
 )
@@ -35,6 +37,8 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.score import Failure, IncompleteReadError
 from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.reading import LogReader, parse_record
 
 _RANGES = 64
 """Number of ranges into which the files of a run on other machines are divided."""
@@ -200,7 +204,8 @@ class _ReadingFn(CountingDoFn):
 
     def whole(self, file: SizedPath | Failure) -> Iterator[Any]:
         """Yields the records and failures of one of the `listed_files`."""
-        return self._tagged(named_records(file, self._limit, self._named, lambda: self.count(UNREAD_FILES)))
+        unread = partial(self.count, UNREAD_FILES)
+        return self._tagged(file_records(file, self._limit, named=self._named, unread=unread))
 
     def _tagged(self, records: Iterable[Record | Failure]) -> Iterator[Any]:
         for record in records:
@@ -222,8 +227,7 @@ class _ReadFn(_ReadingFn):
         self._patterns = patterns
 
     def process(self, start: bytes) -> Iterator[Any]:
-        for file in listed_files(self._patterns):
-            yield from self.whole(file)
+        return chain.from_iterable(map(self.whole, listed_files(self._patterns)))
 
 
 class _RangeProvider(RestrictionProvider):
@@ -460,3 +464,59 @@ class BigQuerySource:
             return rows
         pairs = zip(ReadRecords._fields, rows, self._other.read(root, name), strict=True)
         return ReadRecords(*((a, b) | f"{name}All_{field}" >> beam.Flatten() for field, a, b in pairs))
+
+
+# Reads and joins events in one process, without a shuffle.
+
+
+class ParseAndJoinFn(CountingDoFn):
+    """Yields the conversations of records, and in the end those that events make."""
+
+    def __init__(self, reader: LogReader, is_alone: bool = True) -> None:
+        """Sets the reader, and whether this process reads all records; else an event stops the reading."""
+        super().__init__()
+        self._reader, self._is_alone = reader, is_alone
+        self._joining: EventJoin | None = None
+        self._has_joined = False
+
+    def process(self, record: Record) -> list[Any]:
+        """Returns what a record holds; its events are kept."""
+        outputs: list[Any] = []
+        for found in parse_record(self._reader, record, self.counts):
+            if isinstance(found, ConversationEvent):
+                self._keep(found)
+            else:
+                outputs.append(TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found)
+        return outputs
+
+    def _keep(self, event: ConversationEvent) -> None:
+        if not self._is_alone:
+            STOPPING.is_asked = True
+            return
+        if self._joining is None:
+            if self._has_joined:
+                raise RuntimeError("events came in several bundles: the runner is not the in-process one")
+            self._joining = EventJoin()
+        self._joining.add(event)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Yields what the events make, and the counts."""
+        joining, self._joining = self._joining, None
+        if joining is not None:
+            self._has_joined = True
+            with joining:
+                for _, found in joining.joined(self.counts):
+                    for one in found:
+                        value = GlobalWindows.windowed_value(one)
+                        yield TaggedOutput(FAILURES, value) if isinstance(one, Failure) else value
+        yield from super().finish_bundle()
+
+
+@beam.ptransform_fn
+def ParseAndJoin(records: "PCollection[Record]", reader: LogReader, is_alone: bool = True) -> Any:
+    """Turns all records, which are one bundle, into conversations; events are joined when it ends.
+
+    `is_alone`: this process reads all records; else an event stops the reading.
+    """
+    parse = beam.ParDo(ParseAndJoinFn(reader, is_alone))
+    return records | "Parse" >> parse.with_outputs(FAILURES, COUNTS, main="conversations")

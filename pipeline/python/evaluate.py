@@ -65,8 +65,8 @@ from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, ma
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import to_read
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria, judged_counts, parse_config
-from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, redacted_counts
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.selection import Selection

@@ -17,8 +17,8 @@ from turnwise.pipeline.io.files import (
     Cases,
     case_records,
     file_patterns,
+    file_records,
     listed_files,
-    named_records,
     read_cases,
 )
 from turnwise.pipeline.io.terminal import counted
@@ -139,7 +139,7 @@ def logged_conversations(
     """
     patterns = file_patterns(inputs.name, inputs.paths)
     opened = (
-        named_records(file, limit, patterns, lambda: counts.update([UNREAD_FILES]))
+        file_records(file, limit, named=patterns, unread=lambda: counts.update([UNREAD_FILES]))
         for file in listed_files(patterns)
     )
     events: defaultdict[str, list[ConversationEvent]] = defaultdict(list)

@@ -13,10 +13,11 @@ from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.terminal import LONGEST_LINE, LONGEST_PLACE, complain, names_text, printable, say
 from turnwise.pipeline.report.comparison import (
     NOT_NAMED,
-    Named,
+    NamedSides,
     compared_runs,
     end_comparison,
     may_name_version,
+    names_version,
     open_baseline,
     sides_of_runs,
 )
@@ -60,7 +61,7 @@ from turnwise.transforms.text.cleaning import natural_order
 def gate_report(
     run: Run,
     rules: GateConfig,
-    named: Named = NOT_NAMED,
+    named: NamedSides = NOT_NAMED,
     unused: Iterable[str] = (),
 ) -> GateReport:
     """Applies the rules to a finished run.
@@ -78,7 +79,7 @@ def gate_report(
     run.check_results()
     failures = list(run.failures())
     comparison, state, chosen = _against(run, rules, named)
-    compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
+    compared = {} if comparison is None else {comparison.candidate.app_versions[0]: comparison}
     gated = gated_versions(run, failures, compared, state)
     counts, names = run.document.counts, list(unused)
     rejected = rejected_of_run(counts, failures, gated, names)
@@ -161,7 +162,7 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     return rules
 
 
-def _against(run: Run, rules: GateConfig, named: Named) -> tuple[Comparison | None, BaselineState, str]:
+def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison | None, BaselineState, str]:
     """Returns the comparison with the baseline, if there is one, the baseline itself, and how it was chosen.
 
     Raises ConfigError if a criterion that a rule compares was measured differently in it.
@@ -191,8 +192,8 @@ def _against(run: Run, rules: GateConfig, named: Named) -> tuple[Comparison | No
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
             raise ConfigError(
-                f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
-                "score the logs of the baseline again with this config"
+                f"the baseline was measured differently: {change.what}: {change.baseline} there, "
+                f"{change.candidate} here; score the logs of the baseline again with this config"
             )
     return comparison, state, sides.how
 
@@ -279,7 +280,20 @@ def check_baseline(settings: RunSettings) -> None:
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
         # The versions of a batch are known when it has read its logs.
         if settings.is_streaming or not may_name_version(settings.baseline):
-            open_baseline(settings.baseline)
+            run, version = open_baseline(settings.baseline)
+            stated = [row["app_version"] or "" for row in run.metrics()]
+            if version is not None and not names_version(version, stated):
+                names = ", ".join(dict.fromkeys(stated))
+                raise ConfigError(f"--baseline {settings.baseline}: the run has no such version: {names}")
+
+
+def unknown_baseline(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+    """Returns the problem of a run whose baseline is neither one of its versions nor another run, or none."""
+    baseline, stated = settings.baseline, [row["app_version"] or "" for row in rows]
+    if baseline is None or not may_name_version(baseline) or names_version(baseline, stated):
+        return []
+    names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
+    return [f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"]
 
 
 _READING_CASES = ("read", "parse_case")

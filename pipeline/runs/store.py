@@ -38,7 +38,7 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
-from turnwise.schemas.run import RunDocument
+from turnwise.schemas.run import RunDocument, scoring_settings
 from turnwise.transforms.decisions.comparison.collect import raised_errors
 from turnwise.transforms.decisions.comparison.sides import (
     Bools,
@@ -54,7 +54,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     stacked,
     stacked_criteria,
 )
-from turnwise.transforms.decisions.comparison.words import scoring_settings
 from turnwise.transforms.decisions.run import Run
 
 SideKind = Literal["version", "run", "either"]
@@ -67,7 +66,7 @@ class StoredSides(NamedTuple):
     """Baseline and candidate of a store, and what a first page needs beside their comparison.
 
     Attributes:
-        primary: Criteria that the config of the candidate's last run calls primary.
+        config: Config of the candidate's last run; {}: not known.
         to_read: Conversations of the candidate in which something is wrong, without transcripts; None: they
             are not read.
         records: Which stored conversations they are.
@@ -75,9 +74,14 @@ class StoredSides(NamedTuple):
 
     baseline: ComparedSide
     candidate: ComparedSide
-    primary: Sequence[str]
+    config: JsonObject
     to_read: Sequence[ConversationRow] | None
     records: "Sequence[RecordColumns]"
+
+    @property
+    def primary(self) -> Sequence[str]:
+        """Criteria that the config calls primary."""
+        return (self.config.get("gate") or {}).get("primary") or ()
 
 
 def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> StoredSides:
@@ -147,10 +151,9 @@ class StoredRuns:
             _add_losses(self._connection, self._app, side)
             _add_unread(self._connection, self._app, side)
             _add_deleted(self._connection, self._app, side)
-        gates = [document.config.get("gate") or {} for document in self._documents(stored[1])]
-        primary = gates[-1].get("primary") or () if gates else ()
+        configs = [document.config for document in self._documents(stored[1], 1)]
         to_read = [*self._rows(stored[1], CONVERSATIONS.c.severity_score > 0)] if self._with_details else None
-        return StoredSides(sides[0].side, sides[1].side, primary, to_read, stored)
+        return StoredSides(sides[0].side, sides[1].side, configs[0] if configs else {}, to_read, stored)
 
     def compared_runs(self, sides: StoredSides, most: int) -> list[Run]:
         """Returns the rows of the two sides, for a report: one run if both are of the same, else one a side.
@@ -175,7 +178,7 @@ class StoredRuns:
         counts = Counter[str]()
         for document in {document.run_id: document for document in documents}.values():
             counts.update({name: n for name, n in document.counts.items() if isinstance(n, int)})
-        document = replace(documents[-1], counts=counts if len(documents) > 1 else documents[-1].counts)
+        document = replace(documents[0], counts=counts if len(documents) > 1 else documents[0].counts)
         ids = [name for own in records for name in own.run_ids]
         names = [self._runs[run].name for run in dict.fromkeys(ids)]
         wanted = {own for each in records for own in _ids(each)}
@@ -197,11 +200,12 @@ class StoredRuns:
 
         return Run(document.run_id, document, lambda table: [*rows(table)], gaps=gaps)
 
-    def _documents(self, records: "RecordColumns") -> list[RunDocument]:
-        """Returns the documents of the runs of some records, the last one last."""
+    def _documents(self, records: "RecordColumns", most: int | None = None) -> list[RunDocument]:
+        """Returns the documents of the newest runs of some records (None: of all), the newest one first."""
         names = [self._runs[run].name for run in records.run_ids]
         query = select(RUNS.c.content).where(RUNS.c.name.in_(names), RUNS.c.content != "")
-        contents = self._connection.execute(query.order_by(RUNS.c.create_nanos, RUNS.c.name)).scalars()
+        newest = query.order_by(RUNS.c.create_nanos.desc(), RUNS.c.name.desc()).limit(most)
+        contents = self._connection.execute(newest).scalars()
         documents = []
         for content in contents:
             with suppress(msgspec.ValidationError):  # of another version of turnwise
@@ -676,8 +680,7 @@ def previous_run(url: str, app: str, document: JsonObject) -> str | None:
 
 
 def _scoring_settings(document: JsonObject) -> JsonObject:
-    known = {"counts": {}, "problems": [], "exit_status": 0}
-    return scoring_settings(msgspec.convert({**document, **known}, RunDocument))
+    return scoring_settings(document["config"], document["criteria"], document["judge"])
 
 
 def open_stored_run(url: str, name: str) -> Run:

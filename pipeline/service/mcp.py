@@ -17,7 +17,18 @@ from turnwise.pipeline.service.computed_fields import check_lists
 from turnwise.pipeline.service.http import Workers, may_write
 from turnwise.pipeline.service.serve import ServiceError, message_error
 from turnwise.schemas.ces import resources, tools
-from turnwise.schemas.ces.result import AggregatedMetrics, Evaluation, EvaluationResult
+from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
+from turnwise.schemas.ces.result import (
+    AggregatedMetrics,
+    Evaluation,
+    EvaluationConfig,
+    EvaluationErrorInfo,
+    EvaluationPersona,
+    EvaluationResult,
+    GoldenResult,
+    ScenarioResult,
+    Status,
+)
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.message import Message, WireError
 from turnwise.schemas.proto.schema import SchemaUse, message_schema
@@ -57,7 +68,14 @@ _INSTRUCTIONS = (
 _DESCRIBED: dict[type[Message], str] = {
     AggregatedMetrics: "get_evaluation",
     Evaluation: "get_evaluation",
-    EvaluationResult: "get_evaluation_result",
+    EvaluationMetricsConfig: "get_evaluation",
+    EvaluationMetricsThresholds: "get_evaluation_result",
+    EvaluationErrorInfo: "get_evaluation_result",
+    EvaluationConfig: "get_evaluation_result",
+    EvaluationPersona: "get_evaluation_result",
+    GoldenResult: "get_evaluation_result",
+    ScenarioResult: "get_evaluation_result",
+    Status: "get_evaluation_result",
 }
 """Messages that many answers hold, and the tool whose schema describes them."""
 
@@ -245,12 +263,11 @@ TOOLS: dict[str, Tool] = {
     ),
     "compare_app_versions": Tool(
         """Compares the results of two versions of an app: pass rates with 95 % intervals, metrics, what
-        changed. verdict says what the command turnwise compare says: whether the candidate is better or
-        worse, or that it cannot be told, by the verdicts and (criteria) by every other criterion; which
-        cases are left out because their expectation changed; what has no verdict or was rejected. If it holds
-    a
-        refusal, the versions were measured in different ways: conclude nothing from the rates. changes
-        lists the evaluations whose share of passed results fell or rose, the regressed ones first.
+        changed. verdict says what the command turnwise compare says: whether the candidate is better, worse
+        or inconclusive against the baseline, by the verdicts and (criteria) by every other criterion; which
+        cases are left out because their expectation changed; what has no verdict or was rejected. If it
+        holds a refusal, the versions were measured in different ways: conclude nothing from the rates.
+        changes lists the evaluations whose share of passed results fell or rose, the regressed ones first.
         evaluationFilter: such as 'tags:slow'. readMask names the fields wanted ('*' is everything, metrics
         by turn included). nextPageToken, given as pageToken, reads on.""",
         _viewed(compare_app_versions, tools.CompareAppVersionsResponse),
@@ -259,9 +276,9 @@ TOOLS: dict[str, Tool] = {
     ),
     "compare_evaluation_runs": Tool(
         """Compares two runs of an app (parent: projects/P/locations/L/apps/A), by name or id. verdict says
-        what turnwise compare says: whether the candidate is better or worse, or that it cannot be told, by
-        the verdicts and by every other criterion. If it holds a refusal, the runs were measured in
-        different ways: conclude nothing. changes lists the evaluations whose share of passed results fell
+        what turnwise compare says: whether the candidate is better, worse or inconclusive against the
+        baseline, by the verdicts and by every other criterion. If it holds a refusal, the runs were measured
+        in different ways: conclude nothing. changes lists the evaluations whose share of passed results fell
         or rose, the regressed ones first. nextPageToken, given as pageToken, reads on.""",
         compare_evaluation_runs,
         tools.CompareEvaluationRunsRequest,

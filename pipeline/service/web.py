@@ -195,9 +195,7 @@ def _section(runs: Sequence[JsonObject], criterion: str, level: str) -> JsonObje
                 "run_name": run["name"] if run.get("state") == "COMPLETED" else "",
                 "day": run.get("day", ""),
                 "time": run.get("createTime", ""),
-                "settings": f"{run['configDigest']} {run.get('judgeModel')}"
-                if "configDigest" in run
-                else None,
+                "settings": run.get("configDigest"),
                 "version": point.get("appVersionId", ""),
                 "value": point.get(value),
                 **dict.fromkeys(("low", "high")),
@@ -228,6 +226,10 @@ def _steps(
 # Reports, as `turnwise report` writes them: of runs of a store, or of two app versions.
 
 MOST_CONVERSATIONS = 10_000
+_LEFT_OUT = (
+    "The runs hold more conversations: those of other app versions, and those that were measured again "
+    "later, are left out here."
+)
 
 
 def stored_report(service: Service, names: Sequence[str]) -> Response:
@@ -262,6 +264,9 @@ def compare_page(service: Service, app: str, baseline: str, candidate: str) -> R
         found = compare_sides(sides.baseline, sides.candidate)
         if not isinstance(found, Comparison):
             return runs, Compared([], [found])
+        compared = sum(int((~records.is_result).sum()) for records in sides.records)
+        if sum(run.document.counts.get("results", 0) for run in runs) > compared:
+            found = replace(found, notes=[*found.notes, _LEFT_OUT])
         return runs, Compared([found], [], two_versions(found, sides.primary, sides.to_read, NAMED))
 
     service.keep_summaries(app)

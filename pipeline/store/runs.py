@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -46,6 +45,7 @@ from turnwise.pipeline.store.urls import COMPLETED, RUNNING, Broken, StoreError
 from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.schemas.run import scoring_settings, settings_digest
 
 
 class RunState(NamedTuple):
@@ -356,9 +356,8 @@ def _new(execution: Execution, nanos: int) -> JsonObject:
 def stated_columns(document: JsonObject) -> JsonObject:
     """Returns the columns that `run.json` states, as far as it is known."""
     judge, config = document["judge"], document["config"]
-    counted = {**config, "judge": {**config["judge"], "cache": None}}  # paths of caches do not count
     return {
-        "config_digest": sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16],
+        "config_digest": settings_digest(scoring_settings(config, document["criteria"], judge)),
         "judge": judge["backend"],
         "judge_model": judge.get("model"),
         "cost": judge.get("cost"),

@@ -118,7 +118,7 @@ class RunSummary(Message):
     day: Text = field("Date of the run.")
     app_versions: Repeated[Text] = field("Ids of the app versions with results.")
     criteria: Repeated[Text] = field("Names of the criteria of the config.")
-    config_digest: Text = field("The same where configs are equal.")
+    config_digest: Text = field("The same where what decides the scores is equal.")
     judge: Text = field("Kind of judge; `none`: there was none.")
     judge_model: Text = field("Model of the judge.")
     cost: Double | None = field("Of the judge, for the whole run, at the prices of the config.")

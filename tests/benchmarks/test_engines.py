@@ -24,16 +24,14 @@ NO_TOOLS = Tools(None, None, None, Path("/nowhere"))
         (["--turns", "-5"], "must be a number of 1 or more, not -5"),
     ],
 )
-def test_a_wrong_use_runs_nothing(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_use_runs_nothing(arguments, said, capsys):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     printed = capsys.readouterr()
     assert ended.value.code == 2 and said in printed.err and not printed.out
 
 
-def test_that_nothing_could_be_run_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_nothing_could_be_run_is_no_success(tmp_path, capsys):
     assert main(["--jars", str(tmp_path), "--engine", "Flink", "--case", "KAFKA"]) == 3
     rows = [line for line in capsys.readouterr().out.splitlines() if "not run: no " in line]
     assert rows[0].startswith("| flink | ") and len(rows) >= 2
@@ -50,9 +48,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_what_fails_ends_no_other_run(
-    error: BaseException, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_fails_ends_no_other_run(error, tmp_path, capsys):
     @contextmanager
     def breaking(tools: Tools, folder: Path) -> Iterator[Sequence[str]]:
         raise error

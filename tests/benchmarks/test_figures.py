@@ -1,6 +1,5 @@
 import argparse
 import re
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -19,7 +18,7 @@ NO_BENCHMARKS = {"all", "recorded", "adk_answers", "local_judge_fit"} | {
 TABLE = Table("speed", ("", "turns", "CPU s"), [["turnwise", 10_000, 6.104], ["another", None, 0.0321]])
 
 
-def test_a_table_has_three_significant_digits_and_whole_numbers() -> None:
+def test_a_table_has_three_significant_digits_and_whole_numbers():
     assert TABLE.markdown().splitlines()[2:] == ["| turnwise | 10,000 | 6.10 |", "| another |  | 0.0321 |"]
     assert [shown(value) for value in (0.0, 1642.4, 275.3, 31.02, "a")] == [
         "0.0",
@@ -39,11 +38,11 @@ def test_a_table_has_three_significant_digits_and_whole_numbers() -> None:
         (Found(), NOT_MEASURED),
     ],
 )
-def test_the_status_says_what_failed_and_what_is_missing(found: Found, status: int) -> None:
+def test_the_status_says_what_failed_and_what_is_missing(found, status):
     assert found.status() == status
 
 
-def test_what_cannot_be_measured_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_measured_is_named(tmp_path, capsys):
     def measure(options: argparse.Namespace) -> Found:
         raise NotMeasured("PostgreSQL, which is not installed")
 
@@ -55,7 +54,7 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path, capsys: pytest.Capture
     ]
 
 
-def test_a_benchmark_that_breaks_off_fails() -> None:
+def test_a_benchmark_that_breaks_off_fails():
     assert run(Benchmark("no_such_benchmark", "", ""), small=True, commit="c").found.status() == FAILED
 
 
@@ -70,15 +69,13 @@ def test_a_benchmark_that_breaks_off_fails() -> None:
         (Found([TABLE], [Check("equal", False)]), 0, FAILED),
     ],
 )
-def test_a_benchmark_that_breaks_off_after_its_figures_fails(
-    found: Found, status: int, expected: int, tmp_path: Path
-) -> None:
+def test_a_benchmark_that_breaks_off_after_its_figures_fails(found, status, expected, tmp_path):
     values = tmp_path / "figures.json"
     values.write_bytes(msgspec.json.encode(found))
     assert read_found(values, status).status() == expected
 
 
-def test_entries_are_recorded_and_fill_pages(tmp_path: Path) -> None:
+def test_entries_are_recorded_and_fill_pages(tmp_path):
     name = BENCHMARKS[0].name
     entry = new_entry(Found([TABLE], [Check("equal", True)]), commit="c", load=0.5, seconds=1.0)
     write_record({name: entry}, tmp_path / "figures.json")
@@ -95,7 +92,7 @@ def test_entries_are_recorded_and_fill_pages(tmp_path: Path) -> None:
     )
 
 
-def test_every_command_is_part_of_all() -> None:
+def test_every_command_is_part_of_all():
     folder = ROOT / "benchmarks"
     commands = {path.stem for path in folder.glob("*.py") if 'if __name__ == "__main__":' in path.read_text()}
     commands |= {path.parent.name for path in folder.glob("*/__main__.py")}
@@ -103,23 +100,23 @@ def test_every_command_is_part_of_all() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_figures_of_the_pages_are_the_recorded_ones(name: str) -> None:
+def test_figures_of_the_pages_are_the_recorded_ones(name):
     assert filled(PAGES[name], read_record()) == PAGES[name], "run: python -m benchmarks.recorded"
 
 
-def test_the_figures_of_every_benchmark_are_on_a_page() -> None:
+def test_the_figures_of_every_benchmark_are_on_a_page():
     text = "\n".join(PAGES.values())
     marked = re.findall(r"^<!-- figures: (\w+).* -->$", text, re.MULTILINE)
     assert set(marked) == {"commands", *(one.name for one in BENCHMARKS)}
     assert text.count("\n<!-- end of figures -->\n") == len(marked)
 
 
-def test_a_page_stays_as_it_is_where_nothing_is_recorded() -> None:
+def test_a_page_stays_as_it_is_where_nothing_is_recorded():
     page = f"<!-- figures: {BENCHMARKS[0].name} -->\nold\n<!-- end of figures -->\n"
     assert filled(page, {}) == page
 
 
-def test_the_readme_states_the_recorded_throughput() -> None:
+def test_the_readme_states_the_recorded_throughput():
     found = read_record().get("throughput")
     if found is None:
         pytest.skip("the throughput is not recorded yet")

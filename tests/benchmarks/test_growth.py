@@ -17,7 +17,7 @@ SIZES = [1_000, 2_000, 4_000]
         ([0.0, 0.0, 8.0], False),
     ],
 )
-def test_time_that_is_not_linear_fails(cpu: list[float], holds: bool) -> None:
+def test_time_that_is_not_linear_fails(cpu, holds):
     found = Growth(SIZES, [Cost(seconds, seconds, 100.0) for seconds in cpu], 100.0)
     assert [check.holds for check in found.checks("shape", is_streamed=False)] == [holds, True]
 
@@ -33,6 +33,6 @@ def test_time_that_is_not_linear_fails(cpu: list[float], holds: bool) -> None:
         ([200.0, 300.0, 500.0], True, False),
     ],
 )
-def test_memory_that_grows_too_much_fails(peaks: list[float], is_streamed: bool, holds: bool) -> None:
+def test_memory_that_grows_too_much_fails(peaks, is_streamed, holds):
     found = Growth(SIZES, [Cost(1.0, 1.0, peak) for peak in peaks], 100.0)
     assert [check.holds for check in found.checks("shape", is_streamed)] == [True, holds]

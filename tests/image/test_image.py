@@ -83,7 +83,7 @@ def place(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Iterator[El
             yield found._replace(pool=f"localhost:{POOL_PORT}")
 
 
-def test_one_machine_scores_with_the_image(image: Image) -> None:
+def test_one_machine_scores_with_the_image(image):
     sample = f"{PACKAGES}/turnwise/pipeline/sample_data"
     image.run(
         "turnwise", "run", "--input", f"{sample}/conversations", "--judge=local", "--output", "/tmp/out"
@@ -91,7 +91,7 @@ def test_one_machine_scores_with_the_image(image: Image) -> None:
     assert image.run("turnwise", "status", "/tmp/out").endswith("conversations, exit status 0\n")
 
 
-def test_the_image_holds_what_was_tested(image: Image) -> None:
+def test_the_image_holds_what_was_tested(image):
     lock = (Path(__file__).parents[2] / "requirements-test.lock").read_text()
     locked = {
         (canonicalize_name(name), number) for name, number in re.findall(r"^([\w.-]+)==(\S+)", lock, re.M)
@@ -102,14 +102,14 @@ def test_the_image_holds_what_was_tested(image: Image) -> None:
     assert image.run("ls", "/opt/turnwise").split() == ["launch.py", "requirements-test.lock", "wheels"]
 
 
-def test_workers_of_the_image_give_the_tables_of_one_process(place: Elsewhere) -> None:
+def test_workers_of_the_image_give_the_tables_of_one_process(place):
     tools = find_tools()
     job = place.sample()
     options = place.options(("--runner=PrismRunner", f"--prism_location={tools.prism}"))
     assert differences(place.run(job, (), "expected"), place.run(job, options, "found")) == []
 
 
-def test_the_launcher_makes_a_job_of_the_image(image: Image, place: Elsewhere) -> None:
+def test_the_launcher_makes_a_job_of_the_image(image, place):
     template = f"gs://{BUCKET}/launches/job_object"
     google = {
         **{"runner": "DataflowRunner", "project": "some-project", "region": "europe-west4", "job_name": "j"},

@@ -32,13 +32,13 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("message", "real"), PAIRS)
-def test_every_name_that_the_real_class_spells_otherwise_is_known(message: Any, real: Any) -> None:
+def test_every_name_that_the_real_class_spells_otherwise_is_known(message, real):
     ours = set(message.model_fields)
     spelled = [name for name in real.meta.fields if name.endswith("_") and name[:-1] in ours]
     assert [name for name in spelled if name not in message._names] == []
 
 
-def test_a_span_is_read_as_to_dict_writes_it() -> None:
+def test_a_span_is_read_as_to_dict_writes_it():
     span = {"type_": "LLM", "displayName": "m", "executionLatency": "1s"}
     result = {"name": "n", "goldenResult": {"turnReplayResults": [{"spanLatencies": [span]}]}}
     real = ces_v1beta.EvaluationResult(
@@ -62,14 +62,14 @@ def test_a_span_is_read_as_to_dict_writes_it() -> None:
         ({"type__": "LLM"}, "type__: no such field"),
     ],
 )
-def test_other_underscores_are_unknown_fields(span: Any, why: str) -> None:
+def test_other_underscores_are_unknown_fields(span, why):
     with pytest.raises(WireError, match=why):
         EvaluationResult.from_value({"goldenResult": {"turnReplayResults": [{"spanLatencies": [span]}]}})
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("as_numbers", [True, False])
-def test_a_sample_comes_through_to_dict_as_it_went(path: Path, as_numbers: bool) -> None:
+def test_a_sample_comes_through_to_dict_as_it_went(path, as_numbers):
     name = path.stem.rpartition("__")[2]
     message, real = MESSAGES.get(name), getattr(ces_v1beta, name, None)
     if message is None or real is None:

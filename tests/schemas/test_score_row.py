@@ -23,7 +23,7 @@ def row(**columns: Any) -> Any:
     return made
 
 
-def test_made_rows_have_the_columns_of_read_rows() -> None:
+def test_made_rows_have_the_columns_of_read_rows():
     assert list(plain_rows([row()])[0]) == list(get_type_hints(ScoreRow))
     assert row()["score_id"] == "k"
 
@@ -37,13 +37,13 @@ def test_made_rows_have_the_columns_of_read_rows() -> None:
         {"value": 1 / 3, "threshold": 1e-7, "label": Label("A"), "explanation": Label("")},
     ],
 )
-def test_made_rows_are_written_as_objects_are(columns: dict[str, Any]) -> None:
+def test_made_rows_are_written_as_objects_are(columns):
     made = [row(**columns), row()]
     assert score_lines(made) == score_lines(plain_rows(made))
     assert score_lines(made).splitlines() == [dump_json(each) for each in plain_rows(made)]
     assert json.loads(score_lines(made).splitlines()[1])["score_id"] == "k"
 
 
-def test_a_text_that_cannot_be_written_is_an_error() -> None:
+def test_a_text_that_cannot_be_written_is_an_error():
     with pytest.raises(ValueError, match="surrogates"):
         score_lines([row(reason="\ud800")])

@@ -23,8 +23,8 @@ from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, open_j
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import ReadingList
+from turnwise.transforms.review.row import EvaluatedConversation, decide
 from turnwise.transforms.scoring.config import judged_counts
-from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide
 from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, evaluate, redacted_counts
 from turnwise.transforms.scoring.selection import Criteria, Selection
 

@@ -28,7 +28,7 @@ from turnwise.transforms.beam.windows import (
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import CaseIndex, Sample, match_case
-from turnwise.transforms.scoring.conversation import EvaluatedConversation
+from turnwise.transforms.review.row import EvaluatedConversation
 from turnwise.transforms.scoring.selection import Selection
 from turnwise.transforms.text.dates import epoch_seconds
 

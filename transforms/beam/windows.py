@@ -22,8 +22,8 @@ from turnwise.transforms.beam.sessions import MessagePackCoder
 from turnwise.transforms.beam.steps import InspectedDoFn, MetricsFn, StateCoder
 from turnwise.transforms.metrics.rows import RowWindow, failure_rows
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
+from turnwise.transforms.review.row import EvaluatedConversation
 from turnwise.transforms.scoring.config import judged_counts
-from turnwise.transforms.scoring.conversation import EvaluatedConversation
 from turnwise.transforms.scoring.evaluate import guessed_tools, redacted_counts
 from turnwise.transforms.scoring.panels import STAGE
 

@@ -98,7 +98,7 @@ class Criterion(BaseModel, ABC):
     name: ClassVar[str]
     scale: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     special_values: ClassVar[tuple[float, ...]] = ()
-    unit: ClassVar[Literal["score", "seconds", "count"]] = "score"
+    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "score"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
     severity_reason: ClassVar[CriterionSeverityReason] = "expectations"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
@@ -262,11 +262,16 @@ class MeasuredCriterion(Criterion):
         A gate leaves a turn in which the agent answered the user, or a search engine did, without a score.
         Without a threshold, and for other turns, there is nothing to measure.
         """
-        if self.threshold is None or turn is None or not (turn.agent or turn.tool_calls):
-            return None
-        if not turn.user and turn.grounded is None:
+        if self.threshold is None or not is_answered(turn):
             return None
         return Score(None, reason=f"not in the log (needs {self.needs})")
+
+
+def is_answered(turn: Turn | None) -> bool:
+    """Returns whether the agent, or a search engine, answered the user in a turn."""
+    if turn is None or not (turn.agent or turn.tool_calls):
+        return False
+    return bool(turn.user) or turn.grounded is not None
 
 
 class ComparesTurns(MeasuredCriterion):
@@ -355,6 +360,10 @@ class JudgedCriterion(Criterion):
         return None
 
 
+QUANTILE_UNITS = ("seconds", "money")
+"""Units of which metrics hold quantiles."""
+
+
 def turn_mismatch(pair: TurnPair) -> Score | None:
     """Returns the score of a missing or extra turn, 0.0; None if the turn has both sides."""
     return None if pair.label is None else Score(0.0, label=pair.label)
@@ -411,10 +420,8 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
         TypeError: Its value is no number, or its details hold what JSON cannot.
         ValueError: Its value is outside the criterion's scale, or its outcome is impossible.
     """
-    value, scale, stated = score.value, criterion.scale, score.outcome
-    is_plain = value.__class__ is float and stated is None and criterion._is_built_in
-    if not is_plain or (scale is not None and not scale[0] <= value <= scale[1]):  # type: ignore[operator]
-        check_score(criterion, score)
+    stated = score.outcome
+    check_score(criterion, score)
     criterion.gated(score)
     if score.outcome == "FAIL":
         if pair is not None and pair.label:
@@ -459,7 +466,10 @@ def check_score(criterion: Criterion, score: Score) -> None:
         TypeError: The value is no number, or the details hold what JSON cannot.
         ValueError: The value is outside the criterion's scale, or the outcome is impossible.
     """
-    value: object = score.value
+    value: Any = score.value
+    is_plain = value.__class__ is float and score.outcome is None and criterion._is_built_in
+    if is_plain and (criterion.scale is None or criterion.scale[0] <= value <= criterion.scale[1]):
+        return
     if score.details is not None and not criterion._is_built_in:
         score.details = _json_object(score.details)
     if score.outcome not in _OUTCOMES:
@@ -541,10 +551,9 @@ _MOST_CALLS = 5
 _MOST_MOVED = 3
 
 
-def calls_text(calls: Sequence[ToolCall], form: Callable[[ToolCall], str] = call_text) -> str:
+def calls_text(calls: Sequence[ToolCall]) -> str:
     """Returns the first five calls with their arguments, truncated."""
-    more = f"; and {len(calls) - _MOST_CALLS} more" if len(calls) > _MOST_CALLS else ""
-    return "; ".join(_call_texts(calls, form)) + more or "none"
+    return _listed_calls(_call_texts(calls), len(calls))
 
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
@@ -554,18 +563,23 @@ def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[
         return lambda call: f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})"
 
     for form in (call_text, in_json(False), in_json(True)):
-        seen = {normalize("NFKC", text) for text in _call_texts(first, form)}
-        if seen.isdisjoint([normalize("NFKC", text) for text in _call_texts(second, form)]):
-            return calls_text(first, form), calls_text(second, form)
+        texts, others = _call_texts(first, form), _call_texts(second, form)
+        if {normalize("NFKC", text) for text in texts}.isdisjoint([normalize("NFKC", t) for t in others]):
+            return _listed_calls(texts, len(first)), _listed_calls(others, len(second))
         if len(first) == len(second) == 1 and first[0].args != second[0].args:
             one, other = told_apart(first[0].args, second[0].args)
             return f"{first[0].name}({one})", f"{second[0].name}({other})"
     return calls_text(first), calls_text(second)
 
 
-def _call_texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str]) -> list[str]:
+def _call_texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str] = call_text) -> list[str]:
     cut = value_text if form is call_text else clipped_value
     return [cut(form(call)) for call in calls[:_MOST_CALLS]]
+
+
+def _listed_calls(texts: Sequence[str], number: int) -> str:
+    more = f"; and {number - _MOST_CALLS} more" if number > _MOST_CALLS else ""
+    return "; ".join(texts) + more or "none"
 
 
 def words_text(text: str | None) -> str:
@@ -615,7 +629,7 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
 
 # Checks the class attributes of a criterion when it is added.
 
-UNITS = ("score", "seconds", "count")
+UNITS = ("score", "seconds", "count", "money")
 GATES = ("at_least", "at_most")
 PARTS = ("calls", "words")
 _FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 
 from pydantic import Field, StrictBool, field_validator
 
-from turnwise.schemas.conversation import ToolCall, Turn
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, calls_apart, calls_text, turn_mismatch
@@ -220,17 +220,21 @@ def _hashed(key: _CallKey) -> Hashable:
 
 def retried_calls(turns: Sequence[Turn], recorded: Sequence[Turn]) -> list[ToolCall]:
     """Returns the calls of some turns without effect that succeeded in one of them, or in an earlier turn."""
-    before = list(takewhile(lambda turn: turn is not turns[0], recorded)) if turns else []
-    succeeded: set[Hashable] = set()
-    idle: list[tuple[Hashable, ToolCall]] = []
-    for place, turn in enumerate((*before, *turns)):
-        for call, response in answered_calls(turn):
-            key = _hashed((call.name, call.args or None))
-            if not (changed_nothing(response) or has_failed(response, call.name or "", call.args)):
-                succeeded.add(key)
-            elif place >= len(before):
-                idle.append((key, call))
-    return [call for key, call in idle if key in succeeded]
+    idle = [call for turn in turns for call, response in answered_calls(turn) if _is_idle(call, response)]
+    if not idle:  # as in most turns
+        return []
+    before = takewhile(lambda turn: turn is not turns[0], recorded)
+    succeeded = {
+        _hashed((call.name, call.args or None))
+        for turn in (*before, *turns)
+        for call, response in answered_calls(turn)
+        if not _is_idle(call, response)
+    }
+    return [call for call in idle if _hashed((call.name, call.args or None)) in succeeded]
+
+
+def _is_idle(call: ToolCall, response: ToolResponse | None) -> bool:
+    return changed_nothing(response) or has_failed(response, call.name or "", call.args)
 
 
 def credit(matched: int, expected: int, actual: int) -> JsonObject:

@@ -109,6 +109,7 @@ def _facts(conversation: Conversation) -> JsonObject:
         "turns": len(turns),
         "tool_calls": sum(len(turn.tool_calls) for turn in turns),
         "tool": sorted({call.name for turn in turns for call in turn.tool_calls if call.name}),
+        "agent": sorted({name for turn in turns for name in turn.agents}),
         "text": [text for turn in turns for text in (turn.user, turn.agent) if text],
     }
 
@@ -140,7 +141,8 @@ def _turn(turn: TranscriptTurn, index: int) -> Turn:
         user=turn["user"],
         agent=turn["agent"],
         agent_messages=turn.get("messages", []),
-        tool_calls=[ToolCall(call["name"], call["args"]) for call in calls],
+        speakers=turn.get("agents", []),
+        tool_calls=[ToolCall(call["name"], call["args"], inside=call.get("inside")) for call in calls],
         tool_responses=[ToolResponse(call["name"], None, call["result"], call["error"]) for call in answered],
         user_tool_calls=[ToolCall(call["name"], call["args"]) for call in turn.get("user_tool_calls", ())],
         transfers=turn.get("transfers", []),

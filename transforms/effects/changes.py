@@ -553,11 +553,13 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 def value_text(value: JsonValue) -> str:
     """Returns a value in one line, at most 160 characters; a directive of a case in words."""
-    if isinstance(value, dict) and is_directive(value):
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, dict) and is_directive(value):
         text = matcher_text(value)
     elif value is None or isinstance(value, bool):
         text = {None: "nothing", True: "true", False: "false"}[value]
-    elif isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
+    elif isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
         text = str(value)
     else:
         try:
@@ -578,7 +580,8 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
     texts = value_text(first), value_text(second)
-    if "" not in texts and _look(texts[0]) != _look(texts[1]):
+    looks = texts if all(map(_is_ascii, texts)) else tuple(map(_look, texts))
+    if "" not in texts and looks[0] != looks[1]:
         return texts
     spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
     start = _common(*spelt)
@@ -602,6 +605,11 @@ def _common(first: str, second: str) -> int:
     """Returns with how many equal characters two texts begin."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
+def _is_ascii(text: str) -> bool:
+    """Returns whether a text is ASCII, but for the mark of one that was cut."""
+    return text.isascii() or (len(text) == _LONGEST_VALUE and text[-1] == "…" and text[:-1].isascii())
 
 
 def _look(text: str) -> str:

@@ -408,8 +408,8 @@ def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
     held = None if meta is None else answer[meta]
     if isinstance(held, dict) and states_failure({k: v for k, v in held.items() if "exit" in k.lower()}):
         return True
-    inner = [json_structure(v) if isinstance(v, str) else v for v in map(answer.__getitem__, holding)]
     if marked is False:  # a server that answered with the failure of what it was asked for
+        inner = [json_structure(v) if isinstance(v, str) else v for v in map(answer.__getitem__, holding)]
         return any(isinstance(answer, dict) and states_failure(answer, call.texts) for answer in inner)
     if call.effect == "write":
         if _says_not_done(answer, depth, call):

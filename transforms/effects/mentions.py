@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import (
     ToolEffect,
     ToolSetting,
 )
-from turnwise.transforms.effects.call_effects import effect_of_call
+from turnwise.transforms.effects.call_effects import effect_of_call, may_state_effect
 from turnwise.transforms.effects.catalog import infer_effect, words_of
 from turnwise.transforms.text.cleaning import (
     CURRENCIES,
@@ -296,12 +296,12 @@ class ToolCatalog:
 
         Where the effect of the tool is inferred, the arguments may state the one of the call.
         """
-        name = called_tool(call)
+        name, args = called_tool(call), call.args or {}
         tool = self.effect(name)
-        if not tool.is_guess:
+        if not tool.is_guess or not may_state_effect(name, args):
             return tool
         inferred = self._inferred(name)
-        effect = effect_of_call(name, inferred, call.args or {})
+        effect = effect_of_call(name, inferred, args)
         return tool if effect is inferred else self._stated(name, effect)
 
     def guesses(self, calls: Iterable[ToolCall]) -> dict[str, str]:

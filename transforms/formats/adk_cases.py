@@ -1,6 +1,7 @@
 """Converts google-adk's eval sets and invocations."""
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from pydantic import BaseModel, Field
 
@@ -125,10 +126,10 @@ def adk_text(content: adk.Content | None) -> str | None:
     return "\n".join(part.text or "" for part in worded) if any(part.thought for part in worded) else None
 
 
-def tool_calls(contents: Iterable[adk.Content | None]) -> list[ToolCall]:
-    """Returns every call of some messages, in order."""
+def tool_calls(contents: Iterable[adk.Content | None], agent: str | None = None) -> list[ToolCall]:
+    """Returns every call of some messages of an agent, in order."""
     calls = (part.function_call for content in contents for part in parts_of(content))
-    return [ToolCall(name=call.name, args=call.args, id=call.id) for call in calls if call]
+    return [ToolCall(name=call.name, args=call.args, id=call.id, agent=agent) for call in calls if call]
 
 
 def tool_responses(contents: Iterable[adk.Content | None]) -> list[ToolResponse]:
@@ -196,11 +197,19 @@ def _usage(events: Sequence[adk.InvocationEvent]) -> Usage | None:
     reports = [event.usage_metadata for event in events if event.usage_metadata]
     if not reports or any(wrong_tokens(vars(report)) for report in reports):
         return None
-    return Usage(
-        input_tokens=_sum(n for r in reports for n in (r.prompt_token_count, r.tool_use_prompt_token_count)),
-        output_tokens=_sum(n for r in reports for n in (r.candidates_token_count, r.thoughts_token_count)),
-        cached_tokens=_sum(r.cached_content_token_count for r in reports),
-        reasoning_tokens=_sum(r.thoughts_token_count for r in reports),
+    return reduce(
+        Usage.plus,
+        (
+            Usage(
+                input_tokens=_sum((own.prompt_token_count, own.tool_use_prompt_token_count)),
+                output_tokens=_sum((own.candidates_token_count, own.thoughts_token_count)),
+                cached_tokens=own.cached_content_token_count,
+                reasoning_tokens=own.thoughts_token_count,
+                model=event.model_version or None,
+            )
+            for event in events
+            if (own := event.usage_metadata)
+        ),
     )
 
 
@@ -229,6 +238,8 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
     messages = _texts(steps)
     if messages and final and messages[-1] != final:
         messages.append(final)
+    authors = [step.author for step in steps if text(step.content)]
+    speakers = [*authors, *[""] * (max(len(messages), 1) - len(authors))] if final or authors else []
     called = ((call.args or {}).get("agent_name") for call in calls if call.name == TRANSFER)
     events = data.invocation_events if isinstance(data, adk.InvocationEvents) else None
     # google-adk counts a model call by its usage or its model version.
@@ -241,6 +252,7 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
         tool_calls=calls,
         tool_responses=tool_responses(step.content for step in steps),
         agent_messages=messages,
+        speakers=speakers if any(speakers) else [],
         transfers=[name for name in called if isinstance(name, str)],
         timestamp=invocation.creation_timestamp or None,
         latency_ms=_milliseconds(invocation.duration),
@@ -255,6 +267,8 @@ def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
     """Returns an expected invocation; calls that are absent count as none expected, as in google-adk."""
     data, unread = invocation.intermediate_data, unread_parts(invocation)
     steps, calls = _steps(data), _calls(data)
+    for call in calls:
+        call.agent = None  # Whoever makes it meets the expectation.
     nameless = None if all([call.name for call in calls]) else "an expected call names no tool"
     return ExpectedTurn(
         user=text(invocation.user_content),
@@ -302,7 +316,8 @@ def _steps(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[adk
 def _calls(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[ToolCall]:
     """Returns the calls where google-adk looks for them: not those beside older texts."""
     steps = _steps(data)
-    return tool_calls(s.content for s in (steps[:1] if isinstance(data, adk.IntermediateData) else steps))
+    held = steps[:1] if isinstance(data, adk.IntermediateData) else steps
+    return [call for step in held for call in tool_calls([step.content], step.author or None)]
 
 
 def _texts(steps: Sequence[adk.InvocationEvent]) -> list[str]:

@@ -24,7 +24,7 @@ def event_words(event: adk.AdkEvent) -> str:
 
 
 class _Words:
-    """Joins pieces of words; a run of them ends where somebody else speaks.
+    """Joins pieces of words; a run of them ends where somebody else speaks, and at a call.
 
     Attributes:
         events: Events in order; None in place of pieces.
@@ -59,6 +59,10 @@ class _Words:
         # Words of the user stand where they began: the agent may have answered before they were whole.
         place = last[0][0] if last and key[1] == "user" else len(self.events) - 1
         self.events[place] = _with_text(event, text or joined, key[1])
+
+    def pause(self) -> None:
+        """Lets the next piece begin a run of its own."""
+        self._speaker = ""
 
     def close(self, invocation: str | None, but: str = "") -> None:
         """Joins the pieces of an invocation (None: of all), but not those of one speaker."""
@@ -110,6 +114,8 @@ def whole_events(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:
             words.add_whole(key, event, text)
         else:
             words.events.append(event)
+            if any(part.function_call for part in (event.content.parts or [] if event.content else ())):
+                words.pause()
         if event.turn_complete or event.interrupted:
             words.close(event.invocation_id, "user" if event.interrupted else "")
     words.close(None)

@@ -328,6 +328,17 @@ def session_conversation(value: JsonValue) -> Conversation:
     unread = Unread().keys(session.model_extra or {}, _SESSION_KEYS)
     if (session.model_extra or {}).get(PICKLED):
         unread.add("PickledActions", "actions of events are pickled: rewinds and state changes are unknown")
+    made = {
+        (bool(e.partial), part.function_call.name)
+        for e in session.events
+        for part in _parts(e)
+        if part.function_call
+    }
+    if pieces := sorted(
+        {name or "?" for is_partial, name in made if is_partial and (False, name) not in made}
+    ):
+        message = f"calls that only partial events hold are not read: {', '.join(pieces[:_SHOWN])}"
+        unread.add(UNREAD, message, calls=True)
     unread.add_to_all(turns)
     check_calls(turns)
     start = session.events[0].timestamp if session.events else None
@@ -380,6 +391,9 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     turn = invocation_turn(invocation, index)
     if not any(map(by_user, events)):
         turn.user = None
+    final = next((e for e in reversed(events) if not by_user(e) and text(e.content)), None)
+    if final is not None and turn.agent == text(final.content):
+        turn.speakers = [*turn.speakers[: len(turn.agent_messages) - 1], final.author]
     handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
     turn.transfers = handed_over or turn.transfers
     turn.variables = {key: item for e in events for key, item in e.actions.state_delta.items()}
@@ -403,7 +417,7 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
         gaps("InterimResult", [message], calls=False, words=False).add_to(turn)
     turn.inference_calls = turn.inference_calls or None
     if pieces := sum(bool(event.partial) for event in events):
-        message = f"of {pieces} messages only pieces are logged, which are joined"
+        message = f"messages whose pieces are joined, as their whole text is not logged: {pieces}"
         gaps(PIECES, [message], calls=False, words=False).add_to(turn)
     unread = AdkUnread()
     is_heard = any(event.output_transcription is not None for event in events)

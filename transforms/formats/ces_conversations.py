@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Literal
 
 from turnwise.schemas import conversation as canonical
@@ -15,6 +16,7 @@ from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,
+    as_text,
     declared_tools,
     error_end,
     length,
@@ -44,6 +46,8 @@ def _spellings(model: type[Message]) -> frozenset[str]:
 
 
 _READ_KEYS = _spellings(ces.Chunk) - {"blob", "image"}
+_NAMELESS = ("user", "agent", "model", "")
+"""Roles that name no agent."""
 _HOLDER_KEYS = spelt("chunks", "messages", "root_span")
 _RECORD_KEYS = _spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
 _CELLS = spelt("turns", "messages", "start_time", "end_time")
@@ -143,11 +147,18 @@ def message_text(message: ces.ConversationMessage) -> str:
 
 def _add_message(turn: Turn, message: ces.ConversationMessage, asked: list[str]) -> None:
     text = message_text(message)
-    if text:
-        (asked if message.role == "user" else turn.agent_messages).append(text)
+    agent = "" if message.role in _NAMELESS else message.role.rpartition("/")[2]
+    if text and message.role == "user":
+        asked.append(text)
+    elif text:
+        turn.agent_messages.append(text)
+        if agent or turn.speakers:
+            unknown = [""] * (len(turn.agent_messages) - 1 - len(turn.speakers))
+            turn.speakers += [*unknown, agent]
     for chunk in message.chunks:
         if chunk.tool_call is not None:
             turn.tool_calls.append(tool_call(chunk.tool_call))
+            turn.tool_calls[-1].agent = agent or None
         elif chunk.tool_response is not None:
             turn.tool_responses.append(tool_response(chunk.tool_response))
         elif chunk.agent_transfer is not None:
@@ -227,12 +238,21 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     turn.tool_ms = length(sum(_nanos(span) or 0 for span in spans if span.name == "Tool") / _MS)
     models = [span.attributes or {} for span in spans if span.name == "LLM"]
     turn.inference_calls = len(models)
-    asked_for, written = (
-        [int(model[key]) for model in models if isinstance(model.get(key), int | float)]
-        for key in ("input token count", "output token count")
-    )
-    if (asked_for or written) and min((*asked_for, *written)) >= 0:
-        turn.usage = canonical.Usage(input_tokens=sum(asked_for), output_tokens=sum(written))
+    reports = [
+        canonical.Usage(
+            input_tokens=_tokens(model.get("input token count")),
+            output_tokens=_tokens(model.get("output token count")),
+            model=as_text(model.get("model")),
+        )
+        for model in models
+    ]
+    counts = [n for own in reports for n in (own.input_tokens, own.output_tokens) if n is not None]
+    if counts and min(counts) >= 0:
+        turn.usage = reduce(canonical.Usage.plus, reports)
+
+
+def _tokens(value: JsonValue) -> int | None:
+    return int(value) if isinstance(value, int | float) else None
 
 
 def _descendants(span: ces.Span) -> Iterator[ces.Span]:

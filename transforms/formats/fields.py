@@ -277,7 +277,7 @@ def check_calls(turns: Iterable[Turn]) -> None:
                 break
         calls, responses = turn.tool_calls, turn.tool_responses
         without = without_call(calls, responses) if responses else []
-        if late := [response for response in without if (response.id or response.name) in earlier]:
+        if without and (late := [r for r in without if (r.id or r.name) in earlier]):
             moved = set(map(id, late))
             without = [response for response in without if id(response) not in moved]
             turn.tool_responses = [response for response in responses if id(response) not in moved]
@@ -285,7 +285,11 @@ def check_calls(turns: Iterable[Turn]) -> None:
                 called = earlier[response.id or response.name]
                 before = [r for r in called.tool_responses if response.id is None or r.id != response.id]
                 called.tool_responses = [*before, response]
-        if without or not all([call.name for call in calls]):
+        are_named = True
+        for call in calls:
+            earlier[call.id or call.name] = turn
+            are_named = are_named and bool(call.name)
+        if without or not are_named:
             unread = Unread()
             for place, call in enumerate(calls, 1):
                 if not call.name:
@@ -294,4 +298,3 @@ def check_calls(turns: Iterable[Turn]) -> None:
                 shown = repr((response.id or response.name or "")[:_LONGEST_NAME])
                 unread.add(NO_CALL, f"the log holds the result {shown} without its call", calls=True)
             unread.add_to(turn, adk_ignores=True)
-        earlier.update([(call.id or call.name, turn) for call in calls])

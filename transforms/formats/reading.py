@@ -23,12 +23,10 @@ from turnwise.transforms.formats.events import (
 )
 from turnwise.transforms.formats.identity import (
     KEYS,
-    NO_VERSION,
     Paths,
     identify,
     identify_kept,
     identity_at,
-    row_of,
 )
 from turnwise.transforms.formats.mapped import MAPPING, PART, mapped_format, part_event, recognise, takes_rows
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
@@ -52,6 +50,7 @@ from turnwise.transforms.formats.registry import (
     ReadSettings,
     Test,
     formats_in_order,
+    no_version_counter,
     record_place,
 )
 
@@ -69,10 +68,11 @@ class LogReader:
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         self.input_format = input_format
-        self._settings = _DEFAULTS
+        self._settings, self._has_paths = _DEFAULTS, False
         if config is not None:
             paths = Paths(config.app_version_from, config.eval_id_from, config.eval_set_id_from)
             self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, paths)
+            self._has_paths = any(paths)
 
     # Looked up by the process that reads, as formats are not pickled.
     @cached_property
@@ -112,6 +112,10 @@ class LogReader:
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
             conversation = quick.read_text(record.data)
+            # Most records need nothing else: no path of a config, and no labels that may name a version.
+            may_say_more = self._has_paths or conversation.labels or conversation.state or conversation.meta
+            if conversation.turns and conversation.conversation_id and not may_say_more:
+                return [conversation]
             if conversation.turns or chosen:
                 return [self._of_text(conversation, quick, record)]
         value, record = _parsed(record)
@@ -154,20 +158,21 @@ class LogReader:
         """Adds the app version and the eval case of a conversation, which is alone in its record or not."""
         if isinstance(item, Conversation):
             try:
-                identify(item, kind.name, value, identity_at(self._settings.identity, value), is_alone)
+                identify(item, kind.places, value, identity_at(self._settings.identity, value), is_alone)
             except ValueError as error:
                 return error
         return item
 
     def _of_text(self, conversation: Conversation, kind: Format, record: Record) -> Conversation:
         """Adds the same to a conversation that was read without general parsing."""
-        made = with_turns(_named(conversation, record))
-        if any(self._settings.identity):
+        if not (conversation.turns and conversation.conversation_id):
+            with_turns(_named(conversation, record))
+        if self._has_paths:
             value = from_json(record.data)
-            identify(made, kind.name, value, identity_at(self._settings.identity, value))
-        else:
-            identify_kept(made)
-        return made
+            identify(conversation, kind.places, value, identity_at(self._settings.identity, value))
+        elif conversation.labels or conversation.state or conversation.meta:
+            identify_kept(conversation)
+        return conversation
 
     def _named_event(self, event: ConversationEvent, value: JsonValue) -> ConversationEvent:
         """Adds to an event, which is joined without the config, what stands where the config says."""
@@ -354,13 +359,15 @@ def parse_record(
             counts["rejected_conversations"] += 1
             parts.append(record_failure("parse", item, held))
         else:
-            parts.append(_logged(item, held, counts))
+            if item.app_version is None:
+                counts[no_version_counter(item.source)] += 1
+            parts.append(LoggedConversation(item, held))
     return parts
 
 
 def _logged(conversation: Conversation, record: Record, counts: Counter[str]) -> LoggedConversation:
     if conversation.app_version is None:
-        counts[f"{NO_VERSION}{row_of(conversation.source)}"] += 1
+        counts[no_version_counter(conversation.source)] += 1
     return LoggedConversation(conversation, record)
 
 

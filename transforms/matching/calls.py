@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
@@ -94,17 +94,32 @@ class PairedCalls:
         return partners
 
 
+def paired_calls(expected: ExpectedTurn, actual: Turn | None) -> PairedCalls:
+    """Returns the calls that a golden turn expects, but for skipped ones, paired with those made."""
+    made = actual.tool_calls if actual is not None else []
+    wanted = expected.tool_calls or []
+    if expected.expectations:
+        wanted = [e.tool_call for e in expected.expectations if e.tool_call is not None and not e.skip]
+    paired = PairedCalls(wanted, made)
+    if not paired.are_equal and (held := held_calls(made, wanted)) is not made:
+        return PairedCalls(wanted, held)
+    return paired
+
+
 def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
     """Returns whether the calls are equal one by one, in order; False where only one has a resource."""
     if len(expected) != len(actual):
         return False
+    wanted: list[JsonObject | None] = []
+    given: list[JsonObject | None] = []
     for want, made in zip(expected, actual, strict=True):
         if want.name != made.name or want.resource != made.resource:
             return False
         if want.args != made.args and (want.args or made.args):
             return False
-    # true and 1 are equal to Python
-    return _same_kinds_of_equal([want.args for want in expected], [made.args for made in actual])
+        wanted.append(want.args)
+        given.append(made.args)
+    return _same_kinds_of_equal(wanted, given)  # true and 1 are equal to Python
 
 
 def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
@@ -232,12 +247,12 @@ def without_call(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -
 
     Those that are left over, and, where every call has an id, those whose id no call has.
     """
-    are_beside = len(responses) == len(calls) and all(
-        call.id == response.id and (call.id is not None or call.name == response.name)
-        for call, response in zip(calls, responses, strict=True)
-    )
-    if not responses or are_beside:
-        return []
+    if len(responses) == len(calls):
+        for call, response in zip(calls, responses, strict=True):
+            if call.id != response.id or (call.id is None and call.name != response.name):
+                break
+        else:
+            return []
     used = {id(response) for response in pair_responses(calls, responses)}
     ids = {call.id for call in calls}
     are_named = None not in ids
@@ -504,7 +519,10 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
         if is_directive(value) and value["$matchType"] == "ignore":
             continue
         total += 1
-        verdict = value_matches(value, given[name]) if name in given else False
+        verdict: bool | None = False
+        if name in given:
+            own = given[name]
+            verdict = value == own if isinstance(value, str) else value_matches(value, own)
         if verdict is None:
             unclear += 1
         elif verdict:

@@ -20,9 +20,9 @@ from turnwise.transforms.matching.calls import (
     PairedCalls,
     ParameterScore,
     answered_calls,
-    held_calls,
     met_parameters,
     ordered_share,
+    paired_calls,
     parameter_outcome,
     parameter_score,
     reaches,
@@ -232,16 +232,6 @@ def agent_updates(turn: Turn | None) -> JsonObject:
     if turn is None or not turn.variables:
         return {}
     return {name: value for name, value in turn.variables.items() if name not in turn.given_variables}
-
-
-def paired_calls(expected: ExpectedTurn, actual: Turn | None) -> PairedCalls:
-    """Returns the calls that a golden turn expects, but for skipped ones, paired with those made."""
-    made = actual.tool_calls if actual is not None else []
-    if not expected.expectations:
-        wanted = expected.tool_calls or []
-        return PairedCalls(wanted, held_calls(made, wanted))
-    counted = [e.tool_call for e in expected.expectations if e.tool_call is not None and not e.skip]
-    return PairedCalls(counted, held_calls(made, counted))
 
 
 def replay_turn(

@@ -31,12 +31,11 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
-from turnwise.transforms.matching.calls import PairedCalls
+from turnwise.transforms.matching.calls import PairedCalls, paired_calls
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,
     TurnReplay,
     agent_updates,
-    paired_calls,
     replay_turn,
     scenario_outcomes,
     turn_expectations,
@@ -479,7 +478,8 @@ class AmbiguousMessageError(LookupError):
 
 def inline_case(conversation: Conversation) -> EvalCase | None:
     """Returns the case that a record contains; None: it contains no expectations."""
-    expected, are_stated = list[ExpectedTurn](), False
+    expected: list[ExpectedTurn] = []
+    are_stated = False
     for turn in conversation.turns:
         are_stated = are_stated or turn.expected is not None
         expected.append(turn.expected or ExpectedTurn())

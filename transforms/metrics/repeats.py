@@ -116,6 +116,7 @@ def _figure(k: int, value: float, cases: int) -> JsonObject:
 
 TAG = "tag"
 LANGUAGE = "language"
+AGENT = "agent"
 
 
 def slices_of(sample: Sample, wanted: Sequence[str]) -> dict[str, frozenset[int] | None]:
@@ -125,7 +126,8 @@ def slices_of(sample: Sample, wanted: Sequence[str]) -> dict[str, frozenset[int]
 
     Args:
         sample: The conversation.
-        wanted: The part before the colon of labels and tags; `tag`: every tag; `language`: the language.
+        wanted: The part before the colon of labels and tags; `tag`: every tag; `language`: the language;
+            `agent`: the agents that spoke, called or took over, each of the turns in which it did.
 
     Returns:
         Name of a slice -> indices of its turns; None: all.
@@ -135,7 +137,10 @@ def slices_of(sample: Sample, wanted: Sequence[str]) -> dict[str, frozenset[int]
     turns: dict[str, list[int]] = {}
     for pair in sample.pairs:
         answer = pair.actual.grounded if pair.actual is not None else None
-        for label in answer.tags if answer is not None else ():
+        of_turn = answer.tags if answer is not None else []
+        if AGENT in wanted and pair.actual is not None:
+            of_turn = [*of_turn, *(f"{AGENT}:{name}" for name in pair.actual.agents)]
+        for label in of_turn:
             turns.setdefault(label, []).append(pair.index)
     labels: dict[str, frozenset[int] | None] = {tag: None for tag in sample.tags}
     labels |= {tag: frozenset(places) for tag, places in turns.items()}

@@ -27,9 +27,10 @@ from turnwise.schemas.rows import (
     TranscriptCall,
     TranscriptTurn,
 )
+from turnwise.transforms.effects.call_effects import may_state_effect
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
+from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, calls_tools
 from turnwise.transforms.matching.calls import pair_responses, tool_identity
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -59,19 +60,21 @@ class CallEffects:
 
     def __init__(self, catalog: ToolCatalog) -> None:
         self._catalog = catalog
-        self._known: dict[str | None, CallEffect] = {}
+        self._known: dict[str, CallEffect] = {}
 
     def of(self, call: ToolCall) -> CallEffect:
         """Returns the effect of a call."""
-        key = f"{call.name} {call.args}" if call.args else call.name
-        known = self._known.get(key)
+        name = call.name or ""
+        # That of a tool, as long as the arguments name no other tool and state no effect.
+        is_known = not calls_tools(name) and not may_state_effect(name, call.args or {})
+        known = self._known.get(name) if is_known else None
         if known is not None:
             return known
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
         made = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
-        if len(self._known) < _MOST_KNOWN and len(key or "") <= _LONGEST_NAME:
-            self._known[key] = made
+        if is_known and len(self._known) < _MOST_KNOWN:
+            self._known[name] = made
         return made
 
 
@@ -85,6 +88,7 @@ class MadeCalls(Struct):
         changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
             write, one list a turn.
         guessed: Tools whose effect is guessed or unknown.
+        guessed_tools: Their names as `tool_names` gives them.
     """
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)
@@ -92,6 +96,7 @@ class MadeCalls(Struct):
     destructive: int = 0
     changing: list[list[ToolCall]] = field(default_factory=list)
     guessed: set[str] = field(default_factory=set)
+    guessed_tools: list[str] = field(default_factory=list)
     number: int = 0
 
     def add(
@@ -122,16 +127,17 @@ class MadeCalls(Struct):
                 changing.append(call)
             elif is_guess and effect in ("write", UNKNOWN):
                 changing.append(call)
-            made.append(
-                {
-                    "name": call.name,
-                    "args": call.args,
-                    "result": None if response is None else response.response,
-                    "error": error,
-                    "effect": effect,
-                    "seconds": _seconds(call, spans) if spans else None,
-                }
-            )
+            row: TranscriptCall = {
+                "name": call.name,
+                "args": call.args,
+                "result": None if response is None else response.response,
+                "error": error,
+                "effect": effect,
+                "seconds": _seconds(call, spans) if spans else None,
+            }
+            if call.inside:
+                row["inside"] = call.inside
+            made.append(row)
 
 
 def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
@@ -140,6 +146,7 @@ def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
     for turn in turns:
         spans = [span for span in turn.spans if span.type == "TOOL"] if turn.spans else []
         made.add(turn.tool_calls, turn.tool_responses, spans, effects)
+    made.guessed_tools = tool_names(made.guessed)
     return made
 
 
@@ -184,9 +191,10 @@ def transcript_of(
         effects: Effects of the tools.
         kept: Index of the turn that is left out last.
     """
-    calls, turns = iter(made.turns), list[TranscriptTurn]()
+    calls = iter(made.turns)
+    turns: list[TranscriptTurn] = []
     for pair in sample.pairs:
-        turns.append(_turn(pair, next(calls) if pair.actual else [], effects))
+        turns.append(_turn(sample, pair, next(calls) if pair.actual else [], effects))
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
     try:  # MessagePack costs less than to look at every part for a number that JSON does not have
@@ -200,7 +208,7 @@ def transcript_of(
     return transcript if is_small else limited(transcript, kept)
 
 
-def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
+def _turn(sample: Sample, pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
     actual = pair.actual or _NO_TURN
     turn: TranscriptTurn = {
         "index": pair.index,
@@ -209,7 +217,7 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
         "agent": actual.agent,
         "tool_calls": made,
         "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
-        "expected": None if pair.expected is None else _expected(pair, pair.expected, effects),
+        "expected": None if pair.expected is None else _expected(sample, pair, pair.expected, made, effects),
     }
     # What only some turns have.
     if len(actual.agent_messages) > 1:
@@ -220,13 +228,22 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
         turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
+    is_named = bool(actual.speakers or actual.transfers or [c for c in actual.tool_calls if c.agent])
+    if is_named and (agents := actual.agents):
+        turn["agents"] = agents
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
         doubts = (actual.unknown_calls, actual.unknown_words, actual.unknown_latency)
         turn["unknown"] = [doubt for doubt in doubts if doubt]
     return turn
 
 
-def _expected(pair: TurnPair, expected: ExpectedTurn, effects: CallEffects) -> ExpectedPart | None:
+def _expected(
+    sample: Sample,
+    pair: TurnPair,
+    expected: ExpectedTurn,
+    made: Sequence[TranscriptCall],
+    effects: CallEffects,
+) -> ExpectedPart | None:
     """Returns what is expected of a turn; None: nothing."""
     part: ExpectedPart = {}
     if expected.user and (pair.actual is None or pair.actual.user != expected.user):
@@ -234,7 +251,14 @@ def _expected(pair: TurnPair, expected: ExpectedTurn, effects: CallEffects) -> E
     if expected.response is not None:
         part["response"] = expected.response
     if expected.tool_calls is not None:
-        part["tool_calls"] = expected_calls(expected.tool_calls, effects)
+        paired, is_whole = sample.calls(pair), len(made) == len(expected.tool_calls)
+        if is_whole and paired.expected is expected.tool_calls and paired.are_equal:
+            sides = zip(expected.tool_calls, made, strict=True)  # equal calls have equal effects
+            part["tool_calls"] = [
+                {"name": want.name, "args": want.args, "effect": call["effect"]} for want, call in sides
+            ]
+        else:
+            part["tool_calls"] = expected_calls(expected.tool_calls, effects)
     if expected.intermediate_responses:
         part["texts"] = expected.intermediate_responses
     if expected.scripted_transfers:

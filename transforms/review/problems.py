@@ -16,7 +16,7 @@ from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, 
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
 from turnwise.transforms.effects.changes import call_text, comparison_cost, told_apart
-from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference
+from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference, are_equal
 from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, held_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import (
@@ -280,11 +280,12 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallE
     extra, tried = list[ToolCall](), 0
     for number, call in enumerate(writes):
         same = left[None if has_resources else call.name]
-        tried += len(same) * comparison_cost(call) ** 2
+        is_first = equal_calls(same[:1], [call])  # as most are; it costs less than to weigh the call
+        tried += len(same) * (1 if is_first else comparison_cost(call) ** 2)
         if tried > _MOST_COMPARED:
             return [*extra, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
         alike = (same_tool(want, call) and not _COMPARE.differences(want, call) for want in same)
-        place = next((i for i, is_alike in enumerate(alike) if is_alike), None)
+        place = 0 if is_first else next((i for i, is_alike in enumerate(alike) if is_alike), None)
         if place is None:
             extra.append(call)
         elif not effects.of(call).idempotent:
@@ -376,6 +377,15 @@ def _exact_differences(want: ToolCall, made: ToolCall) -> list[Difference]:
     return [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
 
 
+def _is_one_value(differences: Sequence[Difference], want: ToolCall, made: ToolCall) -> bool:
+    """Returns whether one value alone differs, so that it is shown whether or not both mean the same."""
+    if len(differences) != 1 or isinstance(differences[0].expected, list):  # lists are compared together
+        return False
+    name = differences[0].parameter
+    rest = [{key: item for key, item in (call.args or {}).items() if key != name} for call in (want, made)]
+    return are_equal(*rest)
+
+
 def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Sequence[ToolCall]]:
     """Returns the expected and the made calls of a turn, or of the whole conversation."""
     if turn is None:
@@ -406,8 +416,9 @@ def _by_calls(
     for want in unpaired:
         same = [call for call in made if call.name == want.name]
         if not any(arguments_match(want.args, call.args, {}) is not False for call in same):
-            differences = _COMPARE.differences(want, same[0])
-            differences = differences or _exact_differences(want, same[0])
+            differences = _exact_differences(want, same[0])
+            if not _is_one_value(differences, want, same[0]):
+                differences = _COMPARE.differences(want, same[0]) or differences
             text = _differing(want.name or "", differences) or f"called {call_text(same[0])}"
             return CallProblem(_WRONG, want.name or "", text)
     extra = next((call for call in made if call.name not in asked), None)

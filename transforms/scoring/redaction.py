@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
+from itertools import chain
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -24,8 +25,8 @@ from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.patterns import compiled
-from turnwise.transforms.text.personal import MAYBE, Finding, find, folded, is_secret_key
-from turnwise.transforms.text.personal_services import service_findings
+from turnwise.transforms.text.personal import MAYBE, find, folded, is_secret_key
+from turnwise.transforms.text.personal_services import check_backend, service_findings
 
 REDACTED = "redacted "
 """Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""
@@ -222,14 +223,13 @@ class Redactor:
             for found in compiled(pattern).finditer(text):
                 if found.end() > found.start():
                     add(found.start(), found.end(), mark(name, found[0], found[0]))
+        findings = service_findings(self._config, text)
         if _candidates((), ()).search(plain) is not None:
-            findings: Iterable[Finding] = find(plain, self._config.kinds, self._config.regions, hint)
-            if self._config.backend != "builtin":
-                findings = [*findings, *service_findings(self._config, text)]
-            for one in findings:
-                raw = text[one.start : one.end]
-                if raw not in self._kept and all(one.end <= a or b <= one.start for a, b in taken):
-                    add(one.start, one.end, mark(one.kind, one.key, raw))
+            findings = chain(find(plain, self._config.kinds, self._config.regions, hint), findings)
+        for one in findings:
+            raw = text[one.start : one.end]
+            if raw not in self._kept and all(one.end <= a or b <= one.start for a, b in taken):
+                add(one.start, one.end, mark(one.kind, one.key, raw))
         return sorted(spans)
 
     def _marker(self, kind: str, key: str, raw: str) -> str:
@@ -380,8 +380,11 @@ def redacted(value: T, config: RedactConfig, ids: Iterable[str | None] = ()) -> 
 
 
 def check_redaction(config: RedactConfig | None) -> None:
-    """Raises ValueError, in one line, for a pattern that is none, or that matches everything."""
-    for name, pattern in config.patterns.items() if config else ():
+    """Raises ValueError, in one line, for a pattern that is none, or a backend that cannot be used."""
+    if config is None:
+        return
+    check_backend(config)
+    for name, pattern in config.patterns.items():
         try:
             matches_nothing = compiled(pattern).search("") is not None
         except ValueError as error:

@@ -175,7 +175,7 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
             yield *found.span(group), found[group]
     for found in _ASSIGNED.finditer(text):
         name = "value" if found["value"] else "bearer"
-        value = found[name].rstrip(".!?)")
+        value = found[name].rstrip(".?)")
         if len(value) > 2 and not value.startswith("<"):
             yield found.start(name), found.start(name) + len(value), value
     for found in _TOKEN.finditer(text):
@@ -237,7 +237,7 @@ def _identities(text: str) -> Iterator[tuple[int, int, str]]:
     for found in _CODES.finditer(text):
         if _is_identity(found[0]):
             yield *found.span(), _compact(found[0])
-    for start, run in _runs(text, 9):
+    for start, run in _runs(text, 11):
         if any(char in " /" for char in run) and "(" not in run and _is_identity(run):
             yield start, start + len(run), _compact(run)
 

@@ -24,7 +24,7 @@ from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges import JudgeKind
 from turnwise.transforms.matching.sample import CaseIndex, Sample
-from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import (
     CriterionScores,
     ScoredConversation,

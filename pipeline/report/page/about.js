@@ -35,6 +35,35 @@ const WORDS = {
   share: "Share that passes, and of how many. Coloured: it differs from the version's other conversations (false discovery rate 10 %).",
   effect: "What a call of the tool changes: read, write, destructive, handoff, or unknown.",
   "not applicable": "Answers of the judge that there is nothing to judge. A large share may hide failures.",
+  p50: "Half of the values are at most this one.",
+  p90: "90 % of the values are at most this one.",
+  p95: "95 % of the values are at most this one.",
+  p99: "99 % of the values are at most this one.",
+  errors: "Calls whose answer is an error, and their share.",
+  "arguments most often wrong": "Arguments that were missing, extra or different from the expected ones, and how often.",
+  "not logged": "Turns or conversations without a value.",
+  reason: "Why there is no score or no verdict, or why it fails whatever its scores.",
+  questions: "What the judges of the criterion were asked.",
+  decided: "Questions on which most members agree.",
+  agreement: "Share of pairs of members with the same verdict.",
+  "Krippendorff's alpha": "Agreement beyond chance: 1 is full agreement, 0 is chance.",
+  "without a verdict": "Questions to which the member gave no usable answer.",
+  "passes more often than the others": "Its pass rate minus that of the other members on the same questions.",
+  "went on": "Questions of which the first judge was unsure, so that the next was asked.",
+  "votes differ": "The first judge’s votes were not all the same.",
+  "low confidence": "The first judge was not confident enough.",
+  answers: "Answers of the model; one call may give several.",
+  cached: "Answers taken from the cache, which cost nothing.",
+  unusable: "Answers that could not be read, by reason. They are no score.",
+  "sample rate": "Share of the conversations about which the judge is asked.",
+  "conversations sampled out": "Conversations about which the judge was not asked: no score, and no failure.",
+  cost: "At the prices of the config.",
+  "as expected": "The arguments are equal, and no score of the turn failed.",
+  accepted: "The arguments differ, and the rules of the case accept it.",
+  "same call": "The arguments are equal; a score of the turn failed for another reason.",
+  "other arguments": "The call was expected with other arguments.",
+  "not expected": "The case expects no such call.",
+  missing: "The case expects this call, and it was not made.",
   flipped: "Verdicts whose votes are not all the same: how unsure the judge is.",
 };
 
@@ -52,7 +81,12 @@ export const SEVERITY = {
 };
 
 export function meaning(word) {
-  return heldBy(WORDS, word) ?? report.criteria.find((row) => row.name === word)?.about ?? "";
+  return heldBy(WORDS, word) ?? report.criteria?.find((row) => row.name === word)?.about ?? "";
+}
+
+// Heads of columns; those that are texts with their explanations.
+export function heads(names) {
+  return names.map((name) => (typeof name === "string" ? explained(name) : name));
 }
 
 // A name with its explanation: as a title, and on a click of the mark behind it.

@@ -2,7 +2,7 @@
 
 import { breakable, h } from "./dom.js";
 import { meaning } from "./about.js";
-import { versionName } from "./data.js";
+import { heldBy, versionName } from "./data.js";
 import { short, shown } from "./format.js";
 
 const LONGEST = 13;
@@ -30,6 +30,13 @@ const WORDS = { better: "pass", worse: "fail" };
 
 export function word(text) {
   return h("span", { class: `badge ${WORDS[text] ?? "open"}`, title: meaning(text) }, text);
+}
+
+const LABELS = { MISSING_TURN: "missing turn", EXTRA_TURN: "extra turn" };
+
+// The label of a turn or a score.
+export function labelTag(text) {
+  return tag(heldBy(LABELS, text) ?? text);
 }
 
 export function tag(text) {

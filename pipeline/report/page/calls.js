@@ -1,5 +1,6 @@
 // Calls of tools as cards, with the differences of their arguments by path.
 
+import { meaning } from "./about.js";
 import { heldBy } from "./data.js";
 import { h } from "./dom.js";
 import { jsonText } from "./exact.js";
@@ -15,9 +16,9 @@ export function callCard(call, { expected, match, note, other, version } = {}) {
   const isOther = version !== undefined && (!other || !sameArguments(other, call, false));
   const badges = [
     fault?.unexpected ? h("strong", { class: "fault" }, `unexpected ${call.effect === "destructive" ? "destructive call" : "change"}`) : null,
-    call.effect && !(fault?.unexpected && call.effect === "destructive") ? h("span", { class: `effect ${effectClass(call.effect)}` }, shown(call.effect)) : null,
+    call.effect && !(fault?.unexpected && call.effect === "destructive") ? h("span", { class: `effect ${effectClass(call.effect)}`, title: meaning("effect") }, shown(call.effect)) : null,
     call.error ? h("span", { class: "badge fail" }, "error") : null,
-    note && !(fault?.unexpected && note === "not expected") ? h("span", { class: `badge ${NOTES[note] ?? "fail"}` }, note) : null,
+    note && !(fault?.unexpected && note === "not expected") ? h("span", { class: `badge ${NOTES[note] ?? "fail"}`, title: meaning(note) }, note) : null,
     fault && !fault.unexpected && !note ? h("span", { class: "badge fail" }, "other arguments") : null,
     isOther ? h("span", { class: "badge open" }, other ? `not as in ${shown(version)}` : `not in ${shown(version)}`) : null,
     typeof call.seconds === "number" ? h("small", null, quantity(call.seconds, "seconds")) : null,

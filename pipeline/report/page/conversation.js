@@ -1,6 +1,6 @@
 // One conversation as a chat: what was said and called, beside it another version or what was expected.
 
-import { outcome, tag, versionHead } from "./badges.js";
+import { labelTag, outcome, tag, versionHead } from "./badges.js";
 import { SEVERITY, explained } from "./about.js";
 import { callCard, sameArguments } from "./calls.js";
 import { conversation, details, heldBy, idName, nameOf, report, siblingNames, versionName } from "./data.js";
@@ -182,7 +182,7 @@ function turns(side, beside, other) {
     const difference = other?.detail ? differencesOf(turn, others.get(index)) : null;
     const isFailed = faults.includes(index) || ownScores.some((score) => score.outcome === "FAIL");
     return h("li", { id: `turn-${index}`, class: `turn ${isFailed || worst === index ? "failed" : ""} ${worst === index ? "worst" : ""}` },
-      h("h2", null, turnName(index), turn?.label ? h("span", { class: "tag" }, shown(turn.label)) : null,
+      h("h2", null, turnName(index), turn?.label ? [" ", labelTag(turn.label)] : null,
         turn && typeof turn.seconds === "number" ? h("small", null, ` ${quantity(turn.seconds, "seconds")}`) : null,
         isFailed ? h("span", { class: "badge fail" }, "✕ fails here") : null,
         difference && h("span", { class: "badge open" }, difference)),
@@ -244,7 +244,10 @@ function calls(turn, isCompared, isDenied, against) {
     const besides = others && { other: others.get(call), version: against.version };
     const pair = pairs.find((one) => one[1] === i);
     if (!pair) return callCard(call, { ...besides });
-    if (pair[0] === null) return callCard(call, { note: "not expected", ...besides });
+    if (pair[0] === null) {
+      const isLoud = isDenied && call.effect === "destructive";
+      return callCard(isLoud ? { ...call, fault: { ...call.fault, unexpected: true } } : call, { note: "not expected", ...besides });
+    }
     const expected = turn.expected.tool_calls[pair[0]];
     return callCard(call, { expected, match: { wrong: pair[2], isDenied }, note: noteOf(expected, call, pair[2], isDenied), ...besides });
   }).concat(pairs.filter((one) => one[1] === null).map((one) => callCard(turn.expected.tool_calls[one[0]], { note: "missing" })));

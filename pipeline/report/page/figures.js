@@ -1,5 +1,7 @@
 // Tools, latencies and tokens.
 
+import { heads } from "./about.js";
+import { versionHead } from "./badges.js";
 import { report, versionName } from "./data.js";
 import { breakable, h, table } from "./dom.js";
 import { NONE, decimal, number, percent, quantity, shown } from "./format.js";
@@ -23,11 +25,11 @@ function tools() {
   const silent = report.runs.some((run) => !run.has_transcripts);
   const note = silent ? h("p", { class: "problem" }, "A run wrote no transcripts: its calls are not counted here.") : null;
   if (!report.tools.length) return [note, h("p", null, "No tool was called.")];
-  return [note, table("Calls by tool and version", ["tool", "version", "calls", "errors", "p50", "p95", "effect", "arguments most often wrong"],
+  return [note, table("Calls by tool and version", heads(["tool", "version", "calls", "errors", "p50", "p95", "effect", "arguments most often wrong"]),
     report.tools.map((one) => [
-      h("a", { href: fresh({ view: "conversations", tool: one.tool }), dir: "auto" }, breakable(shown(one.tool || "(no name)"))), shown(versionName(one.version)),
+      h("a", { href: fresh({ view: "conversations", tool: one.tool }), dir: "auto" }, breakable(shown(one.tool || "(no name)"))), versionHead(one.version),
       number(one.calls), `${number(one.errors)} (${percent(one.errors / (one.calls || 1))})`, quantity(one.p50, "seconds"), quantity(one.p95, "seconds"),
-      Object.keys(one.effects).map(shown).join(", "), one.wrong.map(([name, count]) => `${shown(name)} (${count})`).join(", ") || NONE]))];
+      Object.keys(one.effects).map(shown).join(", "), one.wrong.map(([name, count]) => `${shown(name)} (${count})`).join(", ") || NONE]), { class: "stack" })];
 }
 
 // The share of values up to each value, one line a version.
@@ -36,14 +38,14 @@ function distribution(name) {
   const { unit } = curves[0];
   const title = TITLES[name] ?? shown(name);
   const x = [...new Set(curves.flatMap((curve) => curve.quantiles))].sort((a, b) => a - b);
-  const text = (value) => (unit === "seconds" ? quantity(value, unit) : decimal(value));
+  const text = (value) => quantity(value, unit);
   return h("section", { "aria-label": title }, h("h2", null, title),
     x.length > 1 ? lines({
-      label: `Share of values up to each ${unit === "seconds" ? "duration" : "number"}: ${title}`, x, xLabel: unit, yLabel: "", isLogarithmic: x[0] > 0 && x.at(-1) > WIDE * x[0], format: percent, xFormat: decimal,
+      label: `Share of values up to each ${{ seconds: "duration", money: "cost" }[unit] ?? "number"}: ${title}`, x, xLabel: unit, yLabel: "", isLogarithmic: x[0] > 0 && x.at(-1) > WIDE * x[0], format: percent, xFormat: decimal,
       series: curves.map((curve) => ({ name: shown(versionName(curve.version)), values: x.map((value) => shareUpTo(curve.quantiles, value)) })),
     }) : null,
-    table(`Quantiles of ${title}`, ["version", "values", "not logged", ...SHARES.map(([, label]) => label)], curves.map((curve) => [
-      shown(versionName(curve.version)), number(curve.count), number(curve.missing), ...SHARES.map(([share]) => text(curve.quantiles[share]))])));
+    table(`Quantiles of ${title}`, heads(["version", "values", "not logged", ...SHARES.map(([, label]) => label)]), curves.map((curve) => [
+      versionHead(curve.version), number(curve.count), number(curve.missing), ...SHARES.map(([share]) => text(curve.quantiles[share]))])));
 }
 
 function shareUpTo(quantiles, value) {

@@ -75,6 +75,7 @@ function drawNavigation() {
   const current = state.view === "conversation" ? "conversations" : state.view;
   document.getElementById("views").replaceChildren(h("ul", null, Object.entries(VIEWS).filter(([name]) => name !== "trend" || report.runs.length > 1).map(([name, [label]]) =>
     h("li", null, h("a", { href: fresh({ view: name }), "aria-current": name === current ? "page" : null }, label)))));
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 // A shortened name that is copied alone is copied whole.

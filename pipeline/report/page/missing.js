@@ -1,8 +1,10 @@
 // What is not green: scores without a value by reason, and failures with their records.
 
-import { conversation, idName, report, size, versionName } from "./data.js";
-import { breakable, h, table } from "./dom.js";
-import { counted, number, shown, turnName } from "./format.js";
+import { explained, heads } from "./about.js";
+import { versionHead } from "./badges.js";
+import { conversation, idName, report, size } from "./data.js";
+import { h, table } from "./dom.js";
+import { NONE, counted, number, shown, turnName } from "./format.js";
 import { fresh } from "./state.js";
 
 export function missing() {
@@ -27,10 +29,10 @@ function no_score() {
 }
 
 function reasons() {
-  return table("By reason", ["criterion", "version", "scores", "reason", "conversations"], report.no_score.map((one) => [
-    one.criterion === "verdict" ? "verdict" : breakable(shown(one.criterion)), shown(versionName(one.version)), number(one.count),
+  return table("By reason", heads(["criterion", "version", "scores", "reason", "conversations"]), report.no_score.map((one) => [
+    explained(one.criterion), one.version < 0 ? NONE : versionHead(one.version), number(one.count),
     h("span", { dir: "auto" }, shown(one.reason)),
-    one.examples.map((place, i) => [i ? ", " : null, h("a", { href: fresh({ view: "conversation", at: String(place) }), dir: "auto" }, shown(idName(conversation(place).id)))])]));
+    one.examples.map((place, i) => [i ? ", " : null, h("a", { href: fresh({ view: "conversation", at: String(place) }), dir: "auto" }, shown(idName(conversation(place).id)))])]), { class: "stack" });
 }
 
 function group({ stage, error_type: kind, count, rows }) {

@@ -1,6 +1,7 @@
 // Scores of a turn or of a whole conversation: value, reason, votes of the judge, evidence, and the reader's own label.
 
-import { scoreOutcome } from "./badges.js";
+import { meaning } from "./about.js";
+import { labelTag, scoreOutcome } from "./badges.js";
 import { valueText } from "./calls.js";
 import { report } from "./data.js";
 import { h } from "./dom.js";
@@ -29,10 +30,10 @@ function valueOf(score) {
 
 function scoreRow(conversation, score) {
   return h("div", { class: "score" },
-    h("p", { class: "score-head" }, h("strong", null, shown(score.criterion)), " ", scoreOutcome(score), " ",
+    h("p", { class: "score-head" }, h("strong", { title: meaning(score.criterion) }, shown(score.criterion)), " ", scoreOutcome(score), " ",
       h("span", { class: "figure" }, valueOf(score)),
       score.threshold === undefined ? null : h("small", null, ` threshold ${decimal(score.threshold)}`),
-      score.label ? h("span", { class: "tag", dir: "auto" }, shown(score.label)) : null,
+      score.label ? labelTag(score.label) : null,
       labelControls(conversation, score)),
     score.reason ? h("p", { dir: "auto" }, shown(score.reason)) : null,
     score.explanation ? h("p", { dir: "auto" }, shown(score.explanation)) : null,

@@ -60,7 +60,7 @@ function runList() {
     open.disabled = chosen.size < 1 || chosen.size > data.most_runs;
   } });
   return h("section", { "aria-labelledby": "runs" }, h("h2", { id: "runs" }, "Runs"),
-    h("p", { class: "hint" }, `A run opens as a report. Of up to ${data.most_runs} chosen runs, the oldest is the baseline, the newest the candidate.`),
+    h("p", { class: "hint" }, `A run opens as a report. Up to ${data.most_runs} runs are one report: its baseline is the first version of the oldest, its candidate the last version of the newest.`),
     h("p", { class: "actions" }, open),
     table("Runs, the newest first", RUN_COLUMNS, data.runs.map((run) => runCells(run, box)), { class: "criteria" }));
 }

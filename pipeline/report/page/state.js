@@ -1,6 +1,6 @@
 // What is shown, as one object, in the fragment of the address. There, a conversation is its id and version.
 
-import { addressOf, placeAt } from "./data.js";
+import { addressOf, placeAt, report } from "./data.js";
 
 const DEFAULTS = {
   view: "overview",
@@ -36,7 +36,7 @@ export function readState() {
   for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
     if (Object.hasOwn(DEFAULTS, name)) state[name] = value;
   }
-  state.at = state.id === "" ? "" : String(placeAt(state));
+  state.at = state.id === "" || !report.conversations ? "" : String(placeAt(state));
 }
 
 // The address of the present state with some changes.

@@ -63,6 +63,7 @@ export function trendChart({ criterion, level, isShare, unit, steps }, linked = 
   const title = `${shown(criterion)}, ${isShare ? "share that passes" : `mean${unit === "score" ? "" : `, ${unit}`}`}, by ${level}`;
   const inOrder = steps.toSorted((a, b) => a.time - b.time);
   const lines = linesOf(inOrder);
+  const fresh = lines.filter(({ isNew }) => isNew);
   const changes = changesOf(inOrder);
   const box = h("div", { class: "trend", role: "img", "aria-label": `${title}, by day and app version; the table below has its figures` });
   const draw = () => { if (box.isConnected && box.clientWidth) box.replaceChildren(drawn(box.clientWidth, { inOrder, lines, changes, text, isShare })); };
@@ -71,8 +72,8 @@ export function trendChart({ criterion, level, isShare, unit, steps }, linked = 
     inOrder.some(({ value }) => value === null) ? h("li", { class: "missing" }, "× no value") : null);
   const columns = ["day", "app version", "run", isShare ? "share that passes" : "mean", "95 % interval", ...COUNTS.map(([, label]) => label)];
   return h("section", { "aria-label": title }, h("h2", null, linked(title)), key, box,
-    lines.filter(({ isNew }) => isNew).map(({ name, points }) => h("p", { class: "hint" }, `▲ ${day(points[0].time)}: first run of ${name}.`)),
-    changes.map((time) => h("p", { class: "hint" }, `┆ ${day(time)}: the scoring settings changed; figures before and after are not of one measure.`)),
+    fresh.length ? h("p", { class: "hint" }, `▲ First runs: ${fresh.map(({ name, points }) => `${name} on ${day(points[0].time)}`).join(", ")}.`) : null,
+    changes.length ? h("p", { class: "hint" }, `┆ The scoring settings changed on ${changes.map(day).join(", ")}: figures before and after are not of one measure.`) : null,
     h("details", null, h("summary", null, "Figures"), table(title, columns, inOrder.toReversed().map((one) => [
       day(one.time), versionText(one.version), one.href ? h("a", { href: one.href }, shown(one.run)) : shown(one.run),
       one.value === null ? shown(one.gap) : text(one.value), one.low === null || one.value === null ? NONE : `${text(one.low)} to ${text(one.high)}`,
@@ -93,7 +94,7 @@ function linesOf(steps) {
   const names = shortNames([...points.keys()]);
   const start = steps[0].time;
   return [...points].filter(([, own]) => own.some(({ value }) => value !== null)).map(([version, own]) => ({
-    name: version ? shown(names.get(version)) : versionText(version), points: own, isNew: own[0].time - start >= DAY,
+    name: version ? shown(names.get(version)) : versionText(version), points: own, isNew: version !== "" && own[0].time - start >= DAY,
   }));
 }
 

@@ -1,6 +1,6 @@
 // Where it goes wrong: slices by criterion, and turns by their index.
 
-import { explained, meaning } from "./about.js";
+import { explained, heads, meaning } from "./about.js";
 import { versionHead, word } from "./badges.js";
 import { heldBy, report, versionName } from "./data.js";
 import { breakable, choice, h, table } from "./dom.js";
@@ -41,8 +41,8 @@ function besideEachOther() {
   const found = (slice, i) => differences[i].get(`${sliceName(slice)}\n${name}`);
   return [
     choice("criterion", names.map((one) => [one, label(one)]), name, (value) => go(link({ criterion: value }))),
-    h("p", { class: "hint" }, "Shares are coloured where a slice differs from the other conversations of its version, differences where the versions differ within the slice; both at a false discovery rate of 10 %."),
-    table(`${label(name)} by slice`, [explained("slice"), ...report.versions.map((_, i) => versionHead(i)), ...report.comparisons.map((one) => [versionHead(nameIndex(one.b.name)), " − ", versionHead(nameIndex(one.a.name)), explained("", "difference")])],
+    h("p", { class: "hint" }, "Shares are coloured where a slice differs from the other conversations of its version, differences where the versions differ within the slice; both at a false discovery rate of 10 %. Shares are of all conversations, differences of the pairs alone."),
+    table(`${label(name)} by slice`, [explained("slice"), ...report.versions.map((_, i) => versionHead(i)), ...report.comparisons.map((one) => [versionHead(nameIndex(one.candidate.name)), " − ", versionHead(nameIndex(one.baseline.name)), explained("", "difference")])],
       report.slices.map((slice) => [sliceLink(slice),
         ...report.versions.map((_, i) => (heldBy(slice.figures, name) ? cell(slice, name, i) : meanCell(report.comparisons.map((_one, j) => found(slice, j)), i))),
         ...report.comparisons.map((one, i) => differenceCell(one, slice, name, found(slice, i)))]),
@@ -64,7 +64,7 @@ function meanCell(differences, version) {
   const at = report.comparisons.findIndex(({ a, b }, i) => differences[i] && [a.name, b.name].includes(versionName(version)));
   if (at < 0) return NONE;
   const { difference: own } = differences[at];
-  return h("span", { class: "cell" }, decimal(report.comparisons[at].a.name === versionName(version) ? own.value_a : own.value_b));
+  return h("span", { class: "cell" }, decimal(report.comparisons[at].baseline.name === versionName(version) ? own.baseline_value : own.candidate_value));
 }
 
 function differenceCell({ a, b }, slice, name, found) {
@@ -122,17 +122,17 @@ function flips({ flips: all, a, b }) {
     h("span", { class: `badge ${FLIP_CLASS[one.kind] ?? "open"}`, title: meaning(one.kind) }, KINDS[one.kind] ?? shown(one.kind)), breakable(label(one.criterion)),
     h("span", { dir: "auto" }, shown([one.turn_index === null ? null : `${turnName(one.turn_index)}: `, one.reason].filter(Boolean).join("")))]);
   const more = all.length > MOST ? h("p", { class: "hint" }, `The first ${MOST} of ${number(all.length)}.`) : null;
-  return [table(title, ["case", "change", "criterion", "why it fails or has no verdict"], rows), more];
+  return [table(title, heads(["case", "change", "criterion", "why it fails or has no verdict"]), rows, { class: "stack" }), more];
 }
 
-function amount({ difference: { value_a: a, value_b: b } }, value) {
+function amount({ difference: { baseline_value: a, candidate_value: b } }, value) {
   const isShare = [a, b].every((one) => one === null || (one >= 0 && one <= 1));
-  return value === null ? NONE : isShare ? points(value) : decimal(value);
+  return value === null ? NONE : isShare ? points(value) : `${value < 0 ? "−" : "+"}${decimal(Math.abs(value))}`;
 }
 
 function difference(own) {
   if (own.difference === null) return NONE;
-  const count = counted(own.pairs || own.count_b, own.pairs ? "pair" : "conversation");
+  const count = counted(own.pairs || own.candidate_count, own.pairs ? "pair" : "conversation");
   return [amount({ difference: own }, own.difference), h("small", { title: own.detectable === null ? null : `${amount({ difference: own }, own.detectable).slice(1)} would have been seen` }, ` ${count}`)];
 }
 

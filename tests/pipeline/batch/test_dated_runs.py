@@ -48,8 +48,7 @@ class Nights:
     def gate(self, day, baseline):
         rules = [{"rule": "not_worse", "criterion": "response_match_score", "margin": 0.02}]
         write(
-            self.folder / "rules.json",
-            {"criteria": {"response_match_score": 0.5}, "gate": {"rules": rules}},
+            self.folder / "rules.json", {"criteria": {"response_match_score": 0.5}, "gate": {"rules": rules}}
         )
         options = ["--config", str(self.folder / "rules.json"), "--baseline", baseline]
         return self._command("gate", self._place(f"out/{day}"), *options)
@@ -133,6 +132,7 @@ def test_a_night_is_compared_with_the_one_before_it(nights, is_stored):
 
 RULES = [
     {"name": "worse", "criterion": "verdict", "measure": "pass_rate", "drop": {}},
+    {"name": "of three", "criterion": "verdict", "measure": "pass_rate", "drop": {"baseline": 3}},
     {"name": "low", "criterion": "response_match_score", "measure": "mean", "below": 0.5, "min_count": 99},
     {"name": "canary", "criterion": "verdict", "measure": "count", "app_version": "v9", "below": 1},
 ]
@@ -150,7 +150,10 @@ def test_a_night_that_is_worse_than_the_last_one_raises_an_alert(nights, is_stor
     file = nights.folder / "alerts.jsonl"
     first = nights.run("2026-11-19", *more, f"--alerts={file}")
     assert first.status == 0 and not file.exists()
-    assert "alert rules not tested: worse (no version): there is no run to compare with" in first.err
+    assert (
+        "alert rules not tested: worse (no version), of three (no version): there is no run to compare with"
+        in first.err
+    )
     assert "low (no version): fewer values than its min_count of 99" in first.err
     assert "canary: no conversation of such an app version was scored" in first.err
     assert nights.run("2026-11-20", *more, f"--alerts={file}").status == 0
@@ -161,17 +164,23 @@ def test_a_night_that_is_worse_than_the_last_one_raises_an_alert(nights, is_stor
             "turnwise: alert: worse: pass_rate of verdict (conversations) is 0 over 40, worse than 1"
             in bad.err
         )
-    [alert] = [json.loads(line) for line in file.read_text().splitlines()]
-    assert (alert["rule"], alert["window_start"]) == ("worse", "2026-11-21T00:00:00Z")
+    alerts = [json.loads(line) for line in file.read_text().splitlines()]
+    found = [(alert["rule"], alert["window_start"], alert["baseline_count"]) for alert in alerts]
+    assert found == [("worse", "2026-11-21T00:00:00Z", 40), ("of three", "2026-11-21T00:00:00Z", 80)]
     document = nights.document("2026-11-21")
-    assert document.alerts.night == 3 and [one.name for one in document.alerts.raised] == [alert["name"]]
+    assert document.alerts.night == 3
+    assert [one.name for one in document.alerts.raised] == [alert["name"] for alert in alerts]
     unsent = nights.run("2026-11-21", *more, "--alerts=http://127.0.0.1:9/secret")
     assert "alert: worse was not sent: webhook http://127.0.0.1" in unsent.err and "secret" not in unsent.err
-    assert nights.run("2026-11-22", *more).status == 0, "no worse than the last night"
+    later = nights.run("2026-11-22", *more)
+    assert later.status == 1 and "alert: worse:" not in later.err, "no worse than the last night"
+    assert (
+        "alert: of three: pass_rate of verdict (conversations) is 0 over 40, worse than 0.6667" in later.err
+    )
     write(nights.folder / "config.json", config | {"criteria": {"response_match_score": 0.7}})
     changed = nights.run("2026-11-22", *more, input="logs/dt=2026-11-19/", output="new/{date}")
     why = "there is no run to compare" if is_stored else "the scoring settings changed since 2026-11-21-"
-    assert f"worse (no version): {why}" in changed.err
+    assert f"of three (no version): {why}" in changed.err
     nights.threshold(0.5)
     refused = nights.run("2026-11-22", f"--alerts={file}", output="none/{date}")
     assert refused.status == 2 and "--alerts: the config has no rule for it: add `alerts`" in refused.err
@@ -458,7 +467,7 @@ def test_a_run_is_not_told_by_the_document_of_another(objects, written, why):
         report_batch(settings)
 
 
-def test_what_a_killed_run_left_is_no_run(nights: Nights) -> None:
+def test_what_a_killed_run_left_is_no_run(nights):
     nights.log("2026-11-21", "a")
     out = nights.folder / "out/2026-11-21"
     out.mkdir(parents=True)
@@ -492,7 +501,7 @@ def other_process(nights: Nights) -> Iterator[None]:
         process.kill()
 
 
-def test_of_two_processes_on_one_date_one_is_refused(nights: Nights, other_process: None) -> None:
+def test_of_two_processes_on_one_date_one_is_refused(nights, other_process):
     nights.log("2026-11-20", "a")
     nights.log("2026-11-21", "b")
     done = nights.run("2026-11-20..2026-11-21")
@@ -501,7 +510,7 @@ def test_of_two_processes_on_one_date_one_is_refused(nights: Nights, other_proce
     assert nights.conversations("2026-11-20") == ["a"]
 
 
-def test_a_late_file_never_replaces_a_run_of_another_config(nights: Nights) -> None:
+def test_a_late_file_never_replaces_a_run_of_another_config(nights):
     nights.log("2026-11-20", "a")
     assert nights.run("2026-11-20").status == 0
     (nights.folder / "config.json").write_text(json.dumps({"criteria": {"response_match_score": 0.6}}))

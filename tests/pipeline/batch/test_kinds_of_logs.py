@@ -151,7 +151,7 @@ def test_events_tell_how_a_conversation_ended(run, mode):
     found = {row["goldenResult"]["turnReplayResults"][0]["conversation"]: row for row in rows}
     statuses = {name: row.get("evaluationStatus") for name, row in found.items()}
     assert statuses == {"a": "FAIL", "b": "PASS", "c": None}
-    assert "a limit was reached (90 steps)" in found["a"]["errorInfo"]["errorMessage"]
+    assert "a limit was reached (90 steps)" in found["baseline"]["errorInfo"]["errorMessage"]
     assert "'exploded'" in found["c"]["errorInfo"]["errorMessage"]
 
 
@@ -289,3 +289,14 @@ def test_answers_of_a_search_engine(run):
     assert {row["slice"] for row in slices} == {*names}
     assert {row["mean"] for row in slices if row["criterion"] == "skipped_rate"} == {1.0}
     assert {row["app_version"] for row in slices} == {"r2"}
+
+
+@pytest.mark.parametrize("version", [None, "v1"])
+def test_a_run_without_any_version_says_where_it_looked(run, version):
+    log = {"conversation_id": "c", "app_version": version, "turns": [{"user": "Hi", "agent": "Hello"}]}
+    done = run([log], "--judge", "none", criteria={"turn_latency": {}}, app_version_from=["build"])
+    document = done.document("run.json")
+    said = "states an app version; looked at: build; turnwise.app_version; app_version (at the top)"
+    assert (said in (document["no_version"] or "")) == (version is None)
+    assert document["counts"].get("no_version") == (None if version else {"turnwise": 1})
+    assert ("states an app version" in done.out) == (version is None)

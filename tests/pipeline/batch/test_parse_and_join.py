@@ -8,8 +8,8 @@ import pytest
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 
-from turnwise.pipeline.batch.build import ParseAndJoin, ParseAndJoinFn
 from turnwise.pipeline.batch.execution import BeamOptions
+from turnwise.pipeline.io.sources import ParseAndJoin, ParseAndJoinFn
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.beam.steps import JoinSessions, NameGroups, ParseConversations
 from turnwise.transforms.formats.reading import LogReader

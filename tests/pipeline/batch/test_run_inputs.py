@@ -516,7 +516,7 @@ def test_a_binary_file_or_a_pipe_that_is_named_is_refused(turnwise, tmp_path, op
 
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.jsonl.gz"])
-def test_a_file_that_becomes_shorter_while_it_is_read_is_a_failure(tmp_path: Path, name: str) -> None:
+def test_a_file_that_becomes_shorter_while_it_is_read_is_a_failure(tmp_path, name):
     path, lines = tmp_path / name, [b'{"conversation_id": "%d"}' % i for i in range(100_000)]
     text = b"[" + b",".join(lines) + b"]" if name == "log.json" else b"\n".join(lines)
     path.write_bytes(gzip.compress(text, 0) if name.endswith(".gz") else text)
@@ -528,7 +528,7 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_a_failure(tmp_path: Pat
     assert last.error_type == "IncompleteReadError"
 
 
-def test_a_file_that_is_gone_when_it_is_read_is_a_failure_of_unknown_size(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_when_it_is_read_is_a_failure_of_unknown_size(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_bytes(lines(conversation("a")))
     (listed,) = listed_files([str(path)])

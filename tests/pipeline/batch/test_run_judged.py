@@ -289,7 +289,7 @@ def test_criteria_are_asked_of_the_models_that_they_name(run, server):
     assert "cost unknown: " in done.out and server.key not in (done.directory / "run.json").read_text()
 
 
-def test_the_run_gives_what_the_plain_functions_give(run: Any, server: Any) -> None:
+def test_the_run_gives_what_the_plain_functions_give(run, server):
     server.script({"match": "order 2?", "values": {"verdict": "invalid"}}, {"match": "order 4?", "cut": 5})
     done = run(6)
     (criterion,) = build_criteria(EvalConfig(criteria={MATCH: 0.5}))

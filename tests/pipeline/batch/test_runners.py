@@ -6,7 +6,7 @@ import json
 import pickletools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -193,9 +193,7 @@ def test_a_job_service_that_is_not_there_is_one_line(turnwise, refused_judge, tm
 
 
 @pytest.mark.skipif(TOOLS.prism is None, reason="prism is not installed (go install .../cmd/prism)")
-def test_prism_reads_the_ranges_of_a_file_like_one_process(
-    turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_prism_reads_the_ranges_of_a_file_like_one_process(turnwise, tmp_path):
     logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
     config.write_text('{"criteria": {"response_match_score": 0.5}}')
     turn = '{"user": "%s", "agent": "Hi", "expected": {"response": "Hi"}}' % ("Hello " * 500)
@@ -225,9 +223,7 @@ class Deadly(turnwise.MeasuredCriterion):
 """
 
 
-def test_a_killed_worker_process_is_one_line(
-    turnwise: Callable[..., Any], tmp_path: Path, unchanged: None
-) -> None:
+def test_a_killed_worker_process_is_one_line(turnwise, tmp_path, unchanged):
     """A run whose worker is killed leaves no table and no `run.json`."""
     turn = {"user": "Hi", "agent": "Hello"}
     (tmp_path / "logs").mkdir()

@@ -238,9 +238,7 @@ def test_a_signal_while_modules_are_imported_is_one_line(number, tmp_path):
         process.communicate()
 
 
-def test_workers_end_when_the_command_is_killed(
-    judged_run: Callable[..., forked.Process], own_server: Any
-) -> None:
+def test_workers_end_when_the_command_is_killed(judged_run, own_server):
     process = judged_run("--workers", "2")
     until(lambda: own_server.stats()["requests"] >= 64)
     started = children(process)

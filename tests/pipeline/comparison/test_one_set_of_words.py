@@ -58,6 +58,6 @@ def test_terminal_compare_report_python_store_and_mcp(turnwise, tmp_path):
     assert version_verdict(sides)["headline"] == headline
     command = "compare", "--store", store, "--app", APP, "--baseline", "v1", "--candidate", "v2"
     text = turnwise(*command).out
-    assert headline in " ".join(text.split()) and counts in text
+    assert headline in " ".join(text.split()) and counts in text and "read first:" in text
     of_store = json.loads(turnwise(*command, "--format", "json").out)["page"]
     assert of_store["read_first"] == found["read_first"] and of_store["destructive"] == found["destructive"]

@@ -114,7 +114,6 @@ NAMED = [
         ("--baseline", "{base}", "--candidate", "v3"),
         "not compared: {base}: holds 2 app versions; name one by",
     ),
-    (("--baseline", "{base}#v9", "--candidate", "v3"), "not compared: --baseline v9: is no app version"),
 ]
 
 
@@ -124,6 +123,17 @@ def test_baseline_and_candidate_are_named(run, options, wanted):
     rows = [row for version in ("v1", "v2", "v3") for row in logs(version, 3)]
     _, text, out = run(rows, *(option.format(base=base) for option in options))
     assert wanted.format(base=base, out=out) in text
+
+
+def test_a_baseline_that_names_nothing_is_no_silence(run):
+    """A version of another run is known before anything runs, one of this run at its end."""
+    _, _, base = run(logs("v1"), name="base")
+    status, _, out = run(logs("v2"), "--baseline", f"{base}#v9", name="refused")
+    assert status == 2 and not Path(out).exists()
+    status, text, out = run(logs("v2"), "--baseline", "v9", name="unknown")
+    assert status == 1 and "not compared" in text
+    [problem] = json.loads(Path(out, "run.json").read_text())["problems"]
+    assert problem == "--baseline v9: is neither an app version of this run (v2) nor a directory"
 
 
 def test_what_cannot_be_compared_is_one_line_and_changes_no_status(run):
@@ -213,6 +223,9 @@ def test_a_difference_of_milliseconds_is_not_shown_as_0():
     shown = criteria_table(found, 120)[1].split()
     assert shown[:5] == ["turn_latency", "0.0021", "s", "0.0033", "s"] and shown[5:7] == ["+0.0012", "s"]
     assert "+0.0012 s (+0.0012 to +0.0012 s)" in found.criteria[0].sentence
+    (cost,) = compared("agent_cost", a, b).criteria
+    assert (cost.unit, cost.better_is, cost.overall.word) == ("money", "less", "worse")
+    assert cost.quantiles and "+0.0012 (+0.0012 to +0.0012)" in cost.sentence
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,9 @@ def test_a_filter_selects(tmp_path, made, scored):
     status, done, (case,) = made(lines(tmp_path / "f.jsonl", logs), "app_version = v2 AND tool = bo*")
     assert (status, case.eval_id, done["skipped"]) == (0, "b", {"not selected": 1})
     assert [c.eval_id for c in made(scored(logs), "verdict = PASS AND text:two")[2]] == ["b"]
+    logs[0]["turns"][0]["speakers"] = ["billing"]
+    for source in (lines(tmp_path / "g.jsonl", logs), scored(logs, "--overwrite")):
+        assert [c.eval_id for c in made(source, "agent = billing")[2]] == ["a"]
 
 
 def test_names_are_unique(tmp_path, made):

@@ -58,14 +58,14 @@ def run(agent: Path, *options: str) -> tuple[int, dict[str, Any]]:
     return status, json.loads((output / "run.json").read_text())
 
 
-def test_history_is_scored_against_the_eval_sets_by_the_config_beside_them(agent: Path) -> None:
+def test_history_is_scored_against_the_eval_sets_by_the_config_beside_them(agent):
     status, document = run(agent)
     assert status == 0 and list(document["criteria"]) == ["response_match_score"]
     assert (document["counts"]["results"], document["counts"]["cases"]) == (1, 1)
     assert document["counts"]["rejected_records"] == document["counts"]["unused_cases"] == 0
 
 
-def test_what_is_named_goes_before_the_folder(agent: Path, tmp_path: Path) -> None:
+def test_what_is_named_goes_before_the_folder(agent, tmp_path):
     config = tmp_path / "own.json"
     config.write_text('{"criteria": {"tool_call_count_v1": {}}}')
     other = tmp_path / "other.json"
@@ -74,7 +74,7 @@ def test_what_is_named_goes_before_the_folder(agent: Path, tmp_path: Path) -> No
     assert list(document["criteria"]) == ["tool_call_count_v1"] and document["counts"]["cases"] == 1
 
 
-def test_stored_sessions_are_logs(agent: Path) -> None:
+def test_stored_sessions_are_logs(agent):
     session = {
         "id": "s2",
         "app_name": "app",
@@ -85,7 +85,7 @@ def test_stored_sessions_are_logs(agent: Path) -> None:
     assert run(agent)[1]["counts"]["results"] == 2
 
 
-def test_a_folder_without_recordings_is_refused(agent: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_recordings_is_refused(agent, capsys):
     next((agent / ".adk/eval_history").iterdir()).unlink()
     assert main(["run", "--input", str(agent), "--output", str(agent.parent / "out")]) == 2
     assert "without a recording" in capsys.readouterr().err
@@ -97,7 +97,7 @@ def test_a_folder_without_recordings_is_refused(agent: Path, capsys: pytest.Capt
     assert err.count("\n") == 1 and f"run `adk eval {agent} {agent / 'desk.test.json'}` first" in err
 
 
-def test_two_configs_are_refused_unless_one_is_named(agent: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_configs_are_refused_unless_one_is_named(agent, capsys):
     deep = agent / "deep"
     deep.mkdir()
     (deep / "other.evalset.json").write_text(json.dumps({**CASES, "eval_set_id": "other"}))
@@ -107,7 +107,7 @@ def test_two_configs_are_refused_unless_one_is_named(agent: Path, capsys: pytest
     assert run(agent, "--config", str(agent / "test_config.json"))[0] == 0
 
 
-def test_an_ordinary_folder_stays_one(agent: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_ordinary_folder_stays_one(agent, capsys):
     (agent / "agent.py").unlink()
     (agent / ".adk/eval_history/app_desk_1.0.evalset_result.json").rename(agent / "log.json")
     (agent / ".adk/eval_history").rmdir()

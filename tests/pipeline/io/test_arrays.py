@@ -3,8 +3,6 @@
 import gzip
 import io
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -31,7 +29,7 @@ def with_element(text: bytes) -> bytes:
     return WHOLE.replace(GOOD[9].encode(), text)
 
 
-def test_an_array_that_is_cut_off_keeps_its_whole_elements() -> None:
+def test_an_array_that_is_cut_off_keeps_its_whole_elements():
     texts, (message,) = read(WHOLE[:-30])
     assert texts == GOOD[:49] and "from element 50 on nothing was read; an unknown number" in message
     texts, (message,) = read(WHOLE[:-1])
@@ -41,31 +39,31 @@ def test_an_array_that_is_cut_off_keeps_its_whole_elements() -> None:
 
 
 @pytest.mark.parametrize("bad", [b'{"a": "x\ty"}', b'{"a": "\xff"}', b"nonsense"])
-def test_an_element_with_a_fault_is_one_record_and_the_others_are_read(bad: bytes) -> None:
+def test_an_element_with_a_fault_is_one_record_and_the_others_are_read(bad):
     texts, messages = read(with_element(bad))
     assert texts == [*GOOD[:9], bad.decode("utf-8", "replace"), *GOOD[10:]] and messages == []
 
 
 @pytest.mark.parametrize("bad", [b'{"a": 1', b'["a"'])
-def test_where_no_end_can_be_told_the_rest_is_one_failure(bad: bytes) -> None:
+def test_where_no_end_can_be_told_the_rest_is_one_failure(bad):
     texts, (message,) = read(with_element(bad))
     assert texts == GOOD[:9] and "from element 10 on nothing was read; an unknown number" in message
 
 
-def test_what_follows_a_bracket_too_many_is_one_failure() -> None:
+def test_what_follows_a_bracket_too_many_is_one_failure():
     texts, (message,) = read(with_element(b'{"a": 1}}'))
     assert texts == [*GOOD[:9], '{"a": 1}']
     assert message.startswith("what follows the array's end (element 10) is not read; an unknown number")
 
 
-def test_a_missing_comma_costs_no_element() -> None:
+def test_a_missing_comma_costs_no_element():
     texts, messages = read(WHOLE.replace(b"}, {", b"} {", 1))
     assert texts == GOOD and messages == ["a comma is missing before element 2; both sides were read"]
     texts, messages = read(b"[1 2 3,,4,]")
     assert texts == ["1", "2", "3", "4"] and len(messages) == 3
 
 
-def test_arrays_that_are_nested_deeply() -> None:
+def test_arrays_that_are_nested_deeply():
     deep = b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     texts, messages = read(with_element(deep), 300_000)
     assert texts == [*GOOD[:9], deep.decode(), *GOOD[10:]] and messages == []
@@ -135,9 +133,7 @@ def cut(text: bytes) -> bytes:
         ("a.json.gz", lambda text: cut(gzip.compress(text, 0)), "end-of-stream marker was reached"),
     ],
 )
-def test_of_a_large_array_that_breaks_off_the_beginning_is_read(
-    tmp_path: Path, name: str, broken: Callable[[bytes], bytes], message: str
-) -> None:
+def test_of_a_large_array_that_breaks_off_the_beginning_is_read(tmp_path, name, broken, message):
     path = tmp_path / name
     path.write_bytes(broken(b"[" + elements(10_000) + b"]"))
     *whole, last = file_records(str(path), 10_000)
@@ -146,20 +142,20 @@ def test_of_a_large_array_that_breaks_off_the_beginning_is_read(
 
 
 @pytest.mark.parametrize("size", [9_000, 400_000])
-def test_an_element_over_the_limit_is_passed_however_large(size: int) -> None:
+def test_an_element_over_the_limit_is_passed_however_large(size):
     large = b'{"a":"' + b"x" * size + b'\\"]","b":[1,{}]}'
     texts, (message,) = read(b"[" + elements(2) + b"," + large + b"," + elements(2) + b"]", 8_000)
     assert len(texts) == 4 and "larger than" in message
 
 
-def test_the_text_of_an_array_is_not_held() -> None:
+def test_the_text_of_an_array_is_not_held():
     held = InPieces(b"[" + elements(100_000) + b"]", 1 << 16)
     records = split_records("a.json", held, 10_000)  # type: ignore[arg-type]
     assert next(records).position == 1
     assert held.tell() < 1 << 20
 
 
-def test_space_before_an_array() -> None:
+def test_space_before_an_array():
     assert read(b"\xef\xbb\xbf" + b" \n" * 300_000 + WHOLE) == (GOOD, [])
 
 
@@ -170,11 +166,11 @@ def test_space_before_an_array() -> None:
         b'[\n{"role": "user", "content": "a"}\n]',
     ],
 )
-def test_an_array_that_is_one_record_stays_one(chat: bytes) -> None:
+def test_an_array_that_is_one_record_stays_one(chat):
     assert read(chat) == ([chat.decode()], [])
     assert read(b'[]\n{"a": 1}\n') == (["[]", '{"a": 1}'], []), "lines that are arrays are lines"
 
 
-def test_an_element_over_the_limit_is_a_failure_of_its_own() -> None:
+def test_an_element_over_the_limit_is_a_failure_of_its_own():
     texts, messages = read(with_element(b'{"a": "' + b"x" * 20_000 + b'", "b": "\t"}'))
     assert texts == [*GOOD[:9], *GOOD[10:]] and len(messages) == 1 and "larger than" in messages[0]

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,7 +61,7 @@ def book(tmp_path: Path) -> Book:
     return Book(tmp_path)
 
 
-def test_changed_new_and_removed_cases_count_after_the_interval(book: Book) -> None:
+def test_changed_new_and_removed_cases_count_after_the_interval(book):
     book.now = 5
     book.write("a", {"one": "new", "four": "4"})
     assert not book.book.is_due and book.book.refresh() == [] and book.says("one") == "1"
@@ -70,7 +69,7 @@ def test_changed_new_and_removed_cases_count_after_the_interval(book: Book) -> N
     assert [book.says(key) for key in ("one", "two", "three", "four")] == ["new", None, "3", "4"]
 
 
-def test_what_cannot_be_read_stays_and_is_reported_once(book: Book) -> None:
+def test_what_cannot_be_read_stays_and_is_reported_once(book):
     book.write("a", {"one": "new"}, more="{broken\n")
     assert book.later() == [f"{book.folder}/a.jsonl:2"]
     assert [book.says(key) for key in ("one", "two", "three")] == ["new", "2", "3"]
@@ -100,14 +99,14 @@ def _move_the_directory(book: Book) -> None:
 
 
 @pytest.mark.parametrize("damage", [_contradict, _break_the_link, _empty, _move_the_directory])
-def test_the_last_good_state_stays(book: Book, damage: Callable[[Book], None]) -> None:
+def test_the_last_good_state_stays(book, damage):
     damage(book)
     assert len(book.later()) in (1, 2)
     assert [book.says(key) for key in ("one", "two", "three")] == ["1", "2", "3"]
     assert book.later() == []
 
 
-def test_a_file_that_failed_once_is_read_again_though_nothing_changed(book: Book) -> None:
+def test_a_file_that_failed_once_is_read_again_though_nothing_changed(book):
     """Its size and time are those of the first look: what failed was the way to it."""
     path = book.folder / "a.jsonl"
     content, times = path.read_bytes(), (book.now + 1, book.now + 1)
@@ -122,13 +121,13 @@ def test_a_file_that_failed_once_is_read_again_though_nothing_changed(book: Book
     assert book.later() == [f"{path}:1"] and book.later() == []
 
 
-def test_a_first_reading_without_a_case_is_refused(tmp_path: Path) -> None:
+def test_a_first_reading_without_a_case_is_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text("{broken\n")
     with pytest.raises(ConfigError, match="no eval case was read"):
         CaseBook(CasePlaces((str(tmp_path),), 1 << 20, "", CesConfig(), 10.0))
 
 
-def test_failures_of_the_first_reading_are_told_once(book: Book) -> None:
+def test_failures_of_the_first_reading_are_told_once(book):
     book.write("a", {"one": "1"}, more="{broken\n")
     again = CaseBook(book.places)
     assert again.is_due and [failure.position for failure in again.refresh()] == [2]

@@ -59,9 +59,7 @@ def fill(url: str, columns: str, row: Callable[[dict[str, Any]], list[Any]]) -> 
 @pytest.mark.parametrize(
     ("columns", "row", "found"), [(NEW, new_row, []), (OLD, old_row, ["PickledActions"])]
 )
-def test_both_schemas_are_read_as_sessions(
-    postgres_url: str, columns: str, row: Callable[[dict[str, Any]], list[Any]], found: list[str]
-) -> None:
+def test_both_schemas_are_read_as_sessions(postgres_url, columns, row, found):
     fill(postgres_url, columns, row)
     read = read_file(postgres_url)
     by_key = {(c.meta["app_name"], c.conversation_id): c for c in read.conversations}
@@ -75,7 +73,7 @@ def test_both_schemas_are_read_as_sessions(
     assert "empty" in failure.message and "not-checked" not in str(failure)
 
 
-def test_sessions_of_the_openai_agents_sdk(postgres_url: str) -> None:
+def test_sessions_of_the_openai_agents_sdk(postgres_url):
     import psycopg
 
     items = [{"role": "user", "content": "Hi"}, {"type": "message", "role": "assistant", "content": "Hello"}]
@@ -90,7 +88,7 @@ def test_sessions_of_the_openai_agents_sdk(postgres_url: str) -> None:
     assert [(c.conversation_id, turns(c)) for c in found] == [(n, [("Hi", [], [], "Hello")]) for n in "st"]
 
 
-def test_a_run_tells_no_password(turnwise: Callable[..., Any], postgres_url: str, tmp_path: Path) -> None:
+def test_a_run_tells_no_password(turnwise, postgres_url, tmp_path):
     fill(postgres_url, NEW, new_row)
     config = tmp_path / "config.json"
     config.write_text('{"criteria": {"tool_call_count_v1": 5}}')
@@ -108,7 +106,7 @@ def test_a_run_tells_no_password(turnwise: Callable[..., Any], postgres_url: str
     assert "not-checked" not in streamed.err
 
 
-def test_what_is_no_database_of_sessions_is_refused(turnwise: Callable[..., Any], postgres_url: str) -> None:
+def test_what_is_no_database_of_sessions_is_refused(turnwise, postgres_url):
     wrong = {
         postgres_url: "without sessions of google-adk",
         postgres_url.replace("/test", "/none-"): "does not exist",
@@ -121,7 +119,7 @@ def test_what_is_no_database_of_sessions_is_refused(turnwise: Callable[..., Any]
         assert why in done.err and "not-checked" not in done.err and "***" in done.err
 
 
-def test_the_url_of_a_sqlite_file_names_the_file(tmp_path: Path) -> None:
+def test_the_url_of_a_sqlite_file_names_the_file(tmp_path):
     with pytest.raises(ConfigError, match="no such file"):
         file_patterns("--input", [f"sqlite:///{tmp_path}/none.db"])
     (tmp_path / "log.jsonl").write_text("{}")

@@ -54,7 +54,7 @@ def rewritten(directory: Path, table: str, change: Callable[[list[str]], list[st
     path.write_text("".join(f"{line}\n" for line in change(path.read_text().splitlines())))
 
 
-def test_tables_and_document_are_those_that_were_written(run: Path) -> None:
+def test_tables_and_document_are_those_that_were_written(run):
     found = open_run(str(run))
     expected = turnwise.evaluate(
         [{"conversation_id": "c0", "app_version": "v1", "turns": [TURN, TURN]}],
@@ -74,7 +74,7 @@ def test_tables_and_document_are_those_that_were_written(run: Path) -> None:
     assert list(found.rows("nothing")) == []
 
 
-def test_run_json_names_every_file_with_its_rows(run: Path) -> None:
+def test_run_json_names_every_file_with_its_rows(run):
     document, found = document_of(run, "run.json"), open_run(str(run))
     sizes = {path.name: path.stat().st_size for path in folder_of(run).iterdir()}
     files = {name: stated for own in document["files"].values() for name, stated in own.items()}
@@ -114,17 +114,17 @@ def with_text(text: str) -> Damage:
         (with_text("{}"), "run.json: Object missing required field `run_id`"),
     ],
 )
-def test_what_is_no_finished_run_is_refused(copy: Path, damage: Damage, message: str) -> None:
+def test_what_is_no_finished_run_is_refused(copy, damage, message):
     damage(as_earlier_version(copy))
     assert message in refusal(copy)
 
 
-def test_what_is_no_output_directory_is_refused(run: Path) -> None:
+def test_what_is_no_output_directory_is_refused(run):
     assert "is no output directory of a run" in refusal(Path("/no/such/place"))
     assert "it is a folder of a run; name the output directory" in refusal(folder_of(run))
 
 
-def test_a_run_json_of_another_run_or_format_is_refused(copy: Path) -> None:
+def test_a_run_json_of_another_run_or_format_is_refused(copy):
     document = document_of(copy, "run.json")
     (copy / "run.json").write_text(json.dumps(document | {"folder": "run-20260101T000000Z-00000000"}))
     assert "files that run.json names are missing" in refusal(copy)
@@ -152,7 +152,7 @@ def cut_alike(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("table", [*ROWS, "metrics_by_turn", "aggregated_metrics"])
-def test_a_file_that_was_cut_or_is_gone_is_refused(copy: Path, table: str) -> None:
+def test_a_file_that_was_cut_or_is_gone_is_refused(copy, table):
     path = file_of(copy, table)
     if table != "aggregated_metrics":
         cut(table)(copy)
@@ -200,9 +200,7 @@ def without_columns(table: str, *names: str) -> Damage:
 
 @pytest.mark.parametrize("run", ["jsonl"], indirect=True)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_refuses_part_of_a_run(
-    run: Path, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_each_command_refuses_part_of_a_run(run, copy, tmp_path, capsys, name):
     """A gate over a directory of which all tables were cut alike must not pass."""
     label = {"conversation_id": "c0", "criterion": "verdict", "label": "PASS"}
     for number, damage in enumerate((cut_alike, cut("failures"), cut("metrics_by_turn"))):
@@ -224,7 +222,7 @@ def test_each_command_refuses_part_of_a_run(
         ("metrics_by_app_version", ["repeats"]),
     ],
 )
-def test_a_run_of_another_version_is_refused(copy: Path, table: str, columns: list[str]) -> None:
+def test_a_run_of_another_version_is_refused(copy, table, columns):
     without_columns(table, *columns)(as_earlier_version(copy))
     said = refusal(copy, table)
     assert f"has no column {', '.join(columns)}: the run was written by another version" in said
@@ -233,9 +231,7 @@ def test_a_run_of_another_version_is_refused(copy: Path, table: str, columns: li
 
 @pytest.mark.parametrize("run", ["jsonl"], indirect=True)
 @pytest.mark.parametrize(("table", "line", "place"), [("scores", "null", 0), ("conversations", "[]", -1)])
-def test_a_row_that_is_no_object_or_lacks_a_column_is_refused(
-    copy: Path, table: str, line: str, place: int
-) -> None:
+def test_a_row_that_is_no_object_or_lacks_a_column_is_refused(copy, table, line, place):
     path = file_of(as_earlier_version(copy), table)
     lines = path.read_text().splitlines()
     row = json.loads(lines[place])
@@ -248,7 +244,7 @@ def test_a_row_that_is_no_object_or_lacks_a_column_is_refused(
 
 @pytest.mark.parametrize("run", ["jsonl"], indirect=True)
 @pytest.mark.parametrize("level", ["turn", "conversation"])
-def test_scores_of_each_level_are_held_against_the_metrics(copy: Path, level: str) -> None:
+def test_scores_of_each_level_are_held_against_the_metrics(copy, level):
     """A criterion of whole conversations has no score of a turn whose absence would show."""
     rows = [json.loads(line) for line in file_of(as_earlier_version(copy), "scores").open()]
     gone = next(row for row in rows if (row["turn_index"] is None) == (level == "conversation"))
@@ -259,7 +255,7 @@ def test_scores_of_each_level_are_held_against_the_metrics(copy: Path, level: st
 @pytest.mark.parametrize("run", ["avro"], indirect=True)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.999])
 @pytest.mark.parametrize("table", ["scores", "results", "metrics_by_turn"])
-def test_an_avro_file_that_is_cut_is_refused(copy: Path, table: str, share: float) -> None:
+def test_an_avro_file_that_is_cut_is_refused(copy, table, share):
     path = file_of(as_earlier_version(copy), table)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     refusal(copy, table)
@@ -267,7 +263,7 @@ def test_an_avro_file_that_is_cut_is_refused(copy: Path, table: str, share: floa
 
 @pytest.mark.parametrize("run", ["jsonl"], indirect=True)
 @pytest.mark.parametrize("table", ROWS)
-def test_rows_that_the_run_counts_are_not_missing(copy: Path, table: str) -> None:
+def test_rows_that_the_run_counts_are_not_missing(copy, table):
     """Files of an earlier version cut at a line end look whole."""
     rewritten(as_earlier_version(copy), table, lambda lines: lines[: 3 if table == "scores" else 0])
     said = refusal(copy, table)
@@ -275,13 +271,13 @@ def test_rows_that_the_run_counts_are_not_missing(copy: Path, table: str) -> Non
 
 
 @pytest.mark.parametrize("run", ["jsonl"], indirect=True)
-def test_rows_that_were_edited_can_be_read(copy: Path) -> None:
+def test_rows_that_were_edited_can_be_read(copy):
     """Such as words that were removed from transcripts."""
     rewritten(copy, "conversations", lambda lines: [line.replace("Hello", "[removed]") for line in lines])
     assert len(list(open_run(str(copy)).conversations())) == 4
 
 
-def test_a_run_of_an_earlier_version_is_read_as_before(run: Path, copy: Path) -> None:
+def test_a_run_of_an_earlier_version_is_read_as_before(run, copy):
     then, now = open_run(str(as_earlier_version(copy))), open_run(str(run))
     assert then.document.folder == "." and then.document.files is None
     assert all(list(then.rows(table)) == list(now.rows(table)) for table in TABLES)

@@ -25,7 +25,7 @@ EVENTS = st.builds(
 
 
 @given(st.lists(EVENTS, max_size=12))
-def test_sessions_come_back_in_order_with_all_their_events(events: list[ConversationEvent]) -> None:
+def test_sessions_come_back_in_order_with_all_their_events(events):
     wanted: dict[str, list[ConversationEvent]] = {}
     for event in events:
         wanted.setdefault(event.group or event.session_id, []).append(event)

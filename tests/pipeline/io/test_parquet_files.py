@@ -1,6 +1,5 @@
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +46,7 @@ def as_texts(run: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("spell", [dict, as_texts])
-def test_runs_are_read_as_from_json(tmp_path: Path, spell: Any) -> None:
+def test_runs_are_read_as_from_json(tmp_path, spell):
     (tmp_path / "runs.parquet").write_bytes(written([spell(run) for run in RUNS]).getvalue())
     (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(run)}\n" for run in RUNS))
     (table,) = turnwise.read_conversations(tmp_path / "runs.parquet")
@@ -57,7 +56,7 @@ def test_runs_are_read_as_from_json(tmp_path: Path, spell: Any) -> None:
     assert found == table
 
 
-def test_every_row_is_a_record_however_many_there_are() -> None:
+def test_every_row_is_a_record_however_many_there_are():
     rows = [{"n": number, "map": {"a": number}} for number in range(450)]
     records = list(split_records("t.parquet", written(rows), LIMIT))
     assert [record.position for record in records] == list(range(1, 451))
@@ -65,7 +64,7 @@ def test_every_row_is_a_record_however_many_there_are() -> None:
     assert json.loads(records[-1].data) == {"n": 449, "map": {"a": 449}}  # type: ignore[union-attr]
 
 
-def test_columns_of_other_types_are_values_of_json() -> None:
+def test_columns_of_other_types_are_values_of_json():
     kinds = pa.table({
         "map": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())),
         "time": pa.array([1_760_000_000_000_000], pa.timestamp("us")),
@@ -82,7 +81,7 @@ def test_columns_of_other_types_are_values_of_json() -> None:
     }  # fmt: skip
 
 
-def test_a_broken_file_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_a_broken_file_is_an_error_that_says_so(tmp_path):
     (tmp_path / "broken.parquet").write_bytes(written([{"n": 1}]).getvalue()[:-20])
     rows: list[Any] = []
     assert turnwise.read_conversations(tmp_path, on_failure=rows.append) == []
@@ -106,7 +105,7 @@ def chat_span(**attributes: Any) -> dict[str, Any]:
 TIMES = (1_763_700_000_000_000_000, 1_763_700_005_000_000_000)
 
 
-def test_nested_columns_of_otlp_keep_values_of_every_kind(tmp_path: Path) -> None:
+def test_nested_columns_of_otlp_keep_values_of_every_kind(tmp_path):
     """A table has a column for each kind of value, and all but one are null."""
     values = {**chat_span(), "gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2}
     pairs = [
@@ -125,9 +124,7 @@ def test_nested_columns_of_otlp_keep_values_of_every_kind(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("code", "ended"), [("ERROR", "agent_error"), ("OK", "normally")])
-def test_columns_of_spans_may_hold_status_and_resource_as_json_text(
-    tmp_path: Path, code: str, ended: str
-) -> None:
+def test_columns_of_spans_may_hold_status_and_resource_as_json_text(tmp_path, code, ended):
     row = {"trace_id": "a" * 32, "span_id": "b" * 16, "name": "chat m", "attributes": json.dumps(chat_span())}
     row |= {"status": json.dumps({"status_code": code, "description": "boom"})}
     row |= {"resource": json.dumps({"attributes": {"service.version": "v9"}})}

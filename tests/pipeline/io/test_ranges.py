@@ -74,9 +74,7 @@ def read(part: FileRange, splits: "list[tuple[int, float]]") -> Iterator[Record 
     cuts=st.lists(st.integers(1, 200)),
     splits=st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1))),
 )
-def test_every_line_is_read_once_with_its_number(
-    path: str, text: bytes, cuts: list[int], splits: list[tuple[int, float]]
-) -> None:
+def test_every_line_is_read_once_with_its_number(path, text, cuts, splits):
     Path(path).write_bytes(text)
     whole = [shown(one) for one in read_records(path, LIMIT)]
     parts = divided(path, len(text), cuts) if text else []
@@ -95,19 +93,19 @@ def test_every_line_is_read_once_with_its_number(
         ("a.jsonl", b'{"type": "session_meta", "payload": {"id": "s"}}\n' * 9),
     ],
 )
-def test_what_is_no_json_lines_is_read_as_a_whole(tmp_path: Path, name: str, content: bytes) -> None:
+def test_what_is_no_json_lines_is_read_as_a_whole(tmp_path, name, content):
     place = tmp_path / name
     place.write_bytes(content)
     assert divided(str(place), len(content), [20, 40], 1 << 20) == [FileRange(str(place))]
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.avro"])
-def test_what_is_named_as_a_document_is_not_divided(tmp_path: Path, name: str) -> None:
+def test_what_is_named_as_a_document_is_not_divided(tmp_path, name):
     (tmp_path / name).write_bytes(b"\n" * (1 << 22))
     assert file_ranges([str(tmp_path / name)]) == [FileRange(str(tmp_path / name))]
 
 
-def test_a_file_is_divided_by_how_much_there_is_to_read(tmp_path: Path) -> None:
+def test_a_file_is_divided_by_how_much_there_is_to_read(tmp_path):
     for name, size in (("small", 1 << 20), ("large", 4 << 20)):
         with (tmp_path / f"{name}.jsonl").open("wb") as file:
             file.truncate(size)
@@ -121,7 +119,7 @@ def test_a_file_is_divided_by_how_much_there_is_to_read(tmp_path: Path) -> None:
     assert {one.stop - one.start for one in ranges if one.stop} == {1 << 26}
 
 
-def test_a_file_that_shrinks_or_vanishes_is_a_failure(tmp_path: Path) -> None:
+def test_a_file_that_shrinks_or_vanishes_is_a_failure(tmp_path):
     place = tmp_path / "a.jsonl"
     place.write_bytes(b'{"a":1}\n' * 10)
     parts = divided(str(place), 80, [40])
@@ -157,7 +155,7 @@ def read_by_a_pipeline(limit: int, *inputs: Path) -> "tuple[list[Any], dict[str,
     return [one for one in FOUND if not isinstance(one, dict)], dict(counted)
 
 
-def test_a_distributed_source_reads_ranges_whole_files_and_unreadable_ones(tmp_path: Path) -> None:
+def test_a_distributed_source_reads_ranges_whole_files_and_unreadable_ones(tmp_path):
     large, small, link = tmp_path / "large.jsonl", tmp_path / "small.jsonl", tmp_path / "rejected.jsonl"
     lines = (b'{"a":1' + b" " * 5_000 + b"}\n") * 400
     large.write_bytes(lines + b"y" * 10_000 + b"\n" + lines)
@@ -175,7 +173,7 @@ def test_a_distributed_source_reads_ranges_whole_files_and_unreadable_ones(tmp_p
     assert (counts["rejected"], counts[worker]) == (2, 801)
 
 
-def test_a_named_file_is_unread_if_no_range_gave_a_record(tmp_path: Path) -> None:
+def test_a_named_file_is_unread_if_no_range_gave_a_record(tmp_path):
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     bad.write_bytes((b"y" * 40_000 + b"\n") * 60)
     good.write_bytes(bad.read_bytes() + b'{"a":1}\n')

@@ -65,7 +65,7 @@ def queue(shards: Shards, workers: int) -> Iterator[int]:
         os.close(writing)
 
 
-def test_each_shard_is_taken_once_and_large_files_come_first(folder: Path) -> None:
+def test_each_shard_is_taken_once_and_large_files_come_first(folder):
     shards = find_shards(FileSource([str(folder)], LIMIT, "rejected"), 2)
     with queue(shards, 2) as end:
         first, second = take_shards(end, shards.parts), take_shards(end, shards.parts)
@@ -93,7 +93,7 @@ def keep(one: Any) -> None:
     FOUND.append(one)
 
 
-def test_shards_hold_the_records_of_the_files(folder: Path) -> None:
+def test_shards_hold_the_records_of_the_files(folder):
     source = FileSource([str(folder)], LIMIT, "rejected")
     FOUND.clear()
     with queue(shards := find_shards(source, 1), 1) as end:

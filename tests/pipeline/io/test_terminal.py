@@ -32,7 +32,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "shown"), CASES)
-def test_what_a_text_is_printed_as(text: str, shown: str) -> None:
+def test_what_a_text_is_printed_as(text, shown):
     assert printable(text) == shown
     assert json.loads(f'"{shown}"') == text, "what stands in JSON can be read back"
 
@@ -47,12 +47,12 @@ def test_what_a_text_is_printed_as(text: str, shown: str) -> None:
         ("\x1b" * 9, 14, "\\u001b…\\u001b"),
     ],
 )
-def test_a_width_is_kept_in_columns(text: str, width: int, shown: str) -> None:
+def test_a_width_is_kept_in_columns(text, width, shown):
     assert printable(text, width) == shown
 
 
 @given(st.text(st.characters()), st.integers(1, 40))
-def test_no_text_steers_or_is_too_wide(text: str, width: int) -> None:
+def test_no_text_steers_or_is_too_wide(text, width):
     for shown in (printable(text), printable(text, width), clipped(printable(text), width)):
         assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
     assert columns(printable(text, width)) <= width
@@ -69,7 +69,7 @@ def metric(version: str) -> dict[str, Any]:
     return {**row, **rest, "app_version": version, "criterion": "verdict", "level": "conversation"}
 
 
-def test_versions_that_look_alike_are_told_apart_and_stand_in_columns() -> None:
+def test_versions_that_look_alike_are_told_apart_and_stand_in_columns():
     long = [f"agent-{'x' * 500}-{number}-{'y' * 500}" for number in (1, 2)]
     text = version_table([metric(version) for version in (EVIL, *long, "서울")], [], {})
     lines = text.split("\n")
@@ -78,7 +78,7 @@ def test_versions_that_look_alike_are_told_apart_and_stand_in_columns() -> None:
     assert printable(text.replace("\n", "")) == text.replace("\n", "")
 
 
-def test_many_versions_are_the_last_columns_and_one_line_about_the_others() -> None:
+def test_many_versions_are_the_last_columns_and_one_line_about_the_others():
     rows = [metric(f"v{number}") for number in range(2_000)]
     *table, others = version_table(rows, [], {"v3": 2, "v1999": 1}).split("\n")
     assert table[0].split() == [f"v{number}" for number in range(1_992, 2_000)]
@@ -90,14 +90,14 @@ def test_many_versions_are_the_last_columns_and_one_line_about_the_others() -> N
     assert len(version_table(rows[:8], [], {}).split("\n")) == len(table)
 
 
-def test_the_live_screen_is_printable() -> None:
+def test_the_live_screen_is_printable():
     window = {"window_start": "2026", "window_end": "2027"}
     rows = [{**metric(EVIL), **window}]
     shot = Snapshot(1.0, (1, 1), 1, 1, 0, None, 0, rows, rows, [EVIL], {EVIL: 1}, 1)
     assert all(line == printable(line) for line in view(shot, ["response_match_score"], 80))
 
 
-def test_logs_are_printable() -> None:
+def test_logs_are_printable():
     record = logging.LogRecord("x", logging.WARNING, "f", 1, "rejected: %s", (EVIL,), None)
     assert PrintableFormatter("%(message)s").format(record) == f"rejected: {printable(EVIL)}"
     try:
@@ -108,7 +108,7 @@ def test_logs_are_printable() -> None:
     assert len(lines) > 3 and all(line == printable(line) for line in lines)
 
 
-def test_a_request_that_beam_repeats_is_one_line() -> None:
+def test_a_request_that_beam_repeats_is_one_line():
     said = (
         "waiting for 4 s before retrying list because: OSError: no route\n Traceback for above exception:\n%s"
     )
@@ -148,7 +148,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_prints_no_control_byte_but_line_ends(evil: Path, tmp_path: Path, name: str) -> None:
+def test_a_command_prints_no_control_byte_but_line_ends(evil, tmp_path, name):
     command = list(COMMANDS[name])
     encoding = "ascii" if name in ("stream", "config") else "utf-8"
     if COMMANDS[name][0] == "run":

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -31,7 +31,7 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def test_every_wanted_file_below_a_directory_is_found(tree: Path) -> None:
+def test_every_wanted_file_below_a_directory_is_found(tree):
     assert lines_below(tree) == ["a.jsonl", "x/c.jsonl", "x/y/d.jsonl", "z.jsonl/e.jsonl"]
 
 
@@ -44,16 +44,14 @@ def test_every_wanted_file_below_a_directory_is_found(tree: Path) -> None:
         (["a.jsonl", "b.txt", "*.csv", "gone*"], []),
     ],
 )
-def test_files_whose_names_say_that_they_are_not_read(
-    tree: Path, paths: list[str], found: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_whose_names_say_that_they_are_not_read(tree, paths, found, monkeypatch):
     for name in ("c.csv", "x/d.JSONL"):
         (tree / name).write_text("{}\n")
     monkeypatch.chdir(tree)
     assert other_files(paths) == found
 
 
-def test_links_are_followed_without_cycles(tree: Path, tmp_path: Path) -> None:
+def test_links_are_followed_without_cycles(tree, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/o.jsonl").write_text("{}\n")
     (tree / "1").symlink_to(".")
@@ -65,9 +63,7 @@ def test_links_are_followed_without_cycles(tree: Path, tmp_path: Path) -> None:
     assert lines_below(tree) == found
 
 
-def test_what_cannot_be_read_is_named_with_its_reason(
-    tmp_path: Path, add_odd_files: Callable[[Path], set[str]]
-) -> None:
+def test_what_cannot_be_read_is_named_with_its_reason(tmp_path, add_odd_files):
     odd = add_odd_files(tmp_path)
     seen = list(walk(str(tmp_path), lambda path: path.endswith(".jsonl"), lambda path: True))
     assert {shown_path(os.path.basename(one.path)) for one in seen} == odd
@@ -85,7 +81,7 @@ def test_what_cannot_be_read_is_named_with_its_reason(
         ("*/y/d*", ["x/y/d.jsonl"]),
     ],
 )
-def test_globs(tree: Path, pattern: str, found: list[str]) -> None:
+def test_globs(tree, pattern, found):
     assert names(tree, matches(f"{tree}/{pattern}")) == found
     before = Path.cwd()
     os.chdir(tree)
@@ -95,7 +91,7 @@ def test_globs(tree: Path, pattern: str, found: list[str]) -> None:
         os.chdir(before)
 
 
-def test_a_link_that_cannot_be_followed_may_lead_to_a_directory(tree: Path) -> None:
+def test_a_link_that_cannot_be_followed_may_lead_to_a_directory(tree):
     (tree / "dangling").symlink_to(tree / "gone")
     (tree / "selfloop").symlink_to("selfloop")
     (tree / "x" / "deep").symlink_to("/" + "d" * 300)
@@ -111,7 +107,7 @@ def test_a_link_that_cannot_be_followed_may_lead_to_a_directory(tree: Path) -> N
 
 
 @given(st.text(alphabet="ab/*?[]!^\\-.é\n", max_size=12), st.text(alphabet="ab/[]!^\\-.é\n", max_size=8))
-def test_a_glob_matches_what_it_matches_on_other_filesystems(pattern: str, path: str) -> None:
+def test_a_glob_matches_what_it_matches_on_other_filesystems(pattern, path):
     theirs = FileSystem.translate_pattern(pattern)
     try:
         is_match = re.match(theirs, path) is not None

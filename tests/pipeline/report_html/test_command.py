@@ -1,5 +1,6 @@
 """The command `turnwise report`: directories, options, and what it says about runs that are not whole."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,28 @@ def test_several_runs_are_columns_of_one_report(tmp_path):
     assert [run["run_id"] for run in data["runs"]] == ["run-1", "run-2"]
 
 
+def test_the_share_of_one_version_is_that_of_the_run(tmp_path, capsys):
+    """Also where cases were recorded several times, which are not as many trials."""
+    lines = []
+    for i in range(18):
+        calls = [{"name": "book", "args": {"x": x}} for x in (i % 4 != 0, True)]
+        turn = {
+            "user": "Book",
+            "agent": "Done",
+            "tool_calls": calls[:1],
+            "expected": {"tool_calls": calls[1:]},
+        }
+        log = {"conversation_id": f"c{i}", "eval_id": f"case{i % 5}", "app_version": "v1", "turns": [turn]}
+        lines.append(json.dumps(log))
+    (tmp_path / "logs.jsonl").write_text("\n".join(lines))
+    run = ["run", "--input", str(tmp_path / "logs.jsonl"), "--output", str(tmp_path / "run")]
+    assert main(run) == 0
+    ended = capsys.readouterr().out
+    data = report(tmp_path / "run").data("report")
+    assert isinstance(data, dict)
+    assert data["first_page"]["headline"] in ended and "% pass (" in data["first_page"]["headline"]
+
+
 def test_versions_are_compared_in_one_sentence_a_criterion(tmp_path):
     rows = [
         conversation(f"c{i}-{v}", "FAIL" if v == "v1" and i < 30 else "PASS", app_version=v, eval_id=f"e{i}")
@@ -62,7 +85,7 @@ def test_versions_are_compared_in_one_sentence_a_criterion(tmp_path):
     first = data["sentences"][0]
     assert first["text"].startswith("v2 is better than v1: +75.0 points") and first["tone"] == "better"
     (comparison,) = data["comparisons"]
-    assert (comparison["a"]["name"], comparison["b"]["name"]) == ("v1", "v2")
+    assert (comparison["baseline"]["name"], comparison["candidate"]["name"]) == ("v1", "v2")
     assert comparison["pairing"]["pairs"] == 40
 
 

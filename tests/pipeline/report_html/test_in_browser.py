@@ -90,7 +90,7 @@ def test_axe_finds_nothing_serious(browser, report, view, theme, width):
     assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
-def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path):
+def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path, capsys):
     """Three versions over five nights; the settings changed at the fourth, and the last one has no value."""
     latency = {"criterion": "turn_latency", "outcome": None, "threshold": None}
     for day, versions in ((1, ["v1"]), (2, ["v1"]), (3, ["v1", "v2"]), (5, ["v2"]), (9, ["v3"])):
@@ -108,8 +108,11 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path):
             run_id=f"night-{day}",
             date=f"2026-11-{day:02}",
             criteria={"tool_trajectory_avg_score": {"threshold": threshold}},
+            config={"slices": ["tag"]} if day == 2 else {},  # which change no score
         )
+    (tmp_path / "2026-11-10").mkdir()
     assert main(["report", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.endswith("without a finished run: " + str(tmp_path / "2026-11-10") + "\n")
     browser.emulate(width=390)
     browser.open(tmp_path / "report.html", view="trend")
     assert browser.errors() == [] and browser.accessibility_faults() == []
@@ -120,8 +123,8 @@ def test_nights_are_one_line_a_version_on_a_dated_axis(browser, tmp_path):
     assert browser.texts("main section:first-of-type .key li") == ["v1", "v2", "95 % interval", "× no value"]
     assert len(browser.run("return document.querySelectorAll('main section:first-of-type polyline')")) == 2
     assert browser.texts("main section:first-of-type .hint") == [
-        "▲ 2026-11-03: first run of v2.",
-        "┆ 2026-11-05: the scoring settings changed; figures before and after are not of one measure.",
+        "▲ First runs: v2 on 2026-11-03.",
+        "┆ The scoring settings changed on 2026-11-05: figures before and after are not of one measure.",
     ]
     browser.run("document.querySelector('main details').open = true")
     cells = [row.split() for row in browser.texts("main section:first-of-type tbody tr")]
@@ -176,6 +179,7 @@ def test_verdicts_that_flip_are_shown_where_there_were_several_votes(browser, re
     (table,) = browser.texts("table")
     assert table.startswith("Verdicts that flip between votes") and "safety_v1" in table
     assert "40" in table and "3 (8" in table and "hallucination" not in table
+    assert "0 (no model is asked)" in browser.find("main dl").text
 
 
 def shown(browser: Browser) -> str:
@@ -240,6 +244,58 @@ def test_search_and_the_state_in_the_address(browser, report):
     assert browser.find("#search").get_attribute("value") == "C12-V"
 
 
+def copied(browser: Browser, button: str) -> str:
+    browser.run(
+        "window.copied = null; const own = { writeText: async (text) => { window.copied = text; } };"
+        "Object.defineProperty(navigator, 'clipboard', { value: own, configurable: true });"
+    )
+    browser.click(button)
+    return str(browser.wait(lambda: browser.run("return window.copied")))
+
+
+def test_scores_sort_the_list_which_is_copied_as_csv(browser, tmp_path):
+    """The link of a conversation is its id and version; a copy of both has a number, too."""
+    rows = [conversation(name, app_version=v) for v in ("v1", "v2") for name in ("a", "=b", 'c,"d')]
+    values = [None, 0.5, 1.0, 0.25, 0.125, 0.75]
+    made = [score(row, None, value) for row, value in zip(rows, values, strict=True)]
+    copy = conversation("a", app_version="v1", turns=1)
+    run = write_run(tmp_path / "run", [*rows, copy], own_scores=made)
+    assert main(["report", str(run)]) == 0
+    browser.open(run / "report.html", view="conversations", version="v2")
+    browser.click("tool_trajectory_avg_score")
+    browser.wait(lambda: "sort=score" in browser.state)
+    cells = "tbody tr:not(.space) td.score-cell"
+    assert browser.texts(cells) == ["0.13", "0.25", "0.75"]
+    browser.click("tool_trajectory_avg_score ↑")
+    browser.wait(lambda: browser.texts(cells) == ["0.75", "0.25", "0.13"])
+    lines = copied(browser, "Copy as CSV").split("\r\n")
+    assert lines[0].endswith("turns,latency_seconds,tool_trajectory_avg_score")
+    assert [line.split(",v2,")[0] for line in lines[1:]] == ['"c,""d"', "a", "'=b", ""]
+    assert lines[3].endswith(",2,4,0.125"), "a text is no formula, a number no text"
+    found = []
+    for nth in ("", "2", "3"):
+        browser.open(run / "report.html", view="conversation", id="a", of="v1", nth=nth, beside="nothing")
+        found.append(len(browser.texts(".turn")))
+    assert sorted(found) == [0, 1, 2] and found[2] == 0
+    assert browser.errors() == []
+
+
+def test_slices_of_both_versions_stand_in_one_table(browser, report):
+    browser.open(report, view="where")
+    heads = browser.texts("section[aria-labelledby=slices] thead th")
+    assert heads == ["slice?", "v1", "v2", "v2 − v1?"]
+    rows = browser.texts("section[aria-labelledby=slices] tbody tr")
+    (workshop,) = [row for row in rows if row.startswith("tag workshop")]
+    assert "64% 9/14 +1 no score" in workshop and "100% 14/14 +1 no score" in workshop
+    assert "+35.7 points 14 pairs" in workshop
+    browser.choose("criterion", "turn_latency")
+    browser.wait(lambda: "criterion=turn_latency" in browser.state)
+    assert "4.50\n4.60\n+0.10 15 pairs" in browser.find("section[aria-labelledby=slices] tbody").text
+    browser.click("?")
+    assert "language, tag, tool or number of turns" in browser.find("#about").text
+    assert browser.errors() == []
+
+
 def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
     browser.open(report, view="nothing", id="999", unknown="1", __proto__="x", version="77", change="x")
     assert browser.find("h1").text.startswith("v2 is better than v1: ")
@@ -293,11 +349,11 @@ def test_a_conversation_shows_calls_differences_and_evidence(browser, report):
     assert "other arguments" in made and "error" in made
     assert "date\n2026-07-08 instead of 2026-08-07" in made
     assert "time\n11:00 missing" in made and "note.x\n1 not expected" in made
-    assert "destructive" in wrong and "not expected" in wrong
+    assert "unexpected destructive call" in wrong
     mark = browser.find("#turn-1 mark")
     assert mark.text == "The tyre is free." and "nobody said so" in (mark.get_attribute("title") or "")
     assert "votes: 1 yes, 4 no" in browser.find("#turn-1 .scores").text
-    assert browser.texts("#turn-1 h3") == ["v1", "v2"] and "unexpected" not in browser.find("#turn-1").text
+    assert browser.texts("#turn-1 h3") == ["v1", "v2"]
     assert browser.texts("#turn-1 h2 .badge") == ["✕ fails here", "differs: calls"]
     assert "not as in v2" in made and "not in v2" in wrong
     browser.press("d", "d")
@@ -422,13 +478,7 @@ def of_case(browser: Browser, tmp_path: Path, row: Row, *extra: Row) -> None:
 
 
 def copied_case(browser: Browser) -> JsonObject:
-    browser.run(
-        "window.copied = null; const own = { writeText: async (text) => { window.copied = text; } };"
-        "Object.defineProperty(navigator, 'clipboard', { value: own, configurable: true });"
-    )
-    browser.click("Copy as eval case")
-    text = browser.wait(lambda: browser.run("return window.copied"))
-    found: JsonObject = json.loads(text)
+    found: JsonObject = json.loads(copied(browser, "Copy as eval case"))
     return found
 
 
@@ -515,6 +565,26 @@ def test_calls_are_compared_exactly(browser, tmp_path, expected, made, is_failed
     card = browser.find("#turn-0 .side:first-child .call")
     assert [text for text in texts if text not in card.text] == []
     assert bool(browser.texts("#turn-0 .call .badge.pass")) is ("as expected" in texts)
+    assert browser.errors() == []
+
+
+def test_the_unexpected_change_stands_out_and_matchers_are_words(browser, tmp_path):
+    """Also where calls are expected by the end alone: then no column beside the turns is empty."""
+    row = conversation("a", "FAIL", 2, worst_turn=None)
+    calls = [{"name": name, "args": {"id": 7}, "effect": "destructive"} for name in ("get", "drop")]
+    for made, call in zip(row["transcript"]["turns"], calls, strict=True):
+        made |= {"expected": None, "tool_calls": [call]}
+    contains = {"name": "get", "args": {"id": {"$matchType": "contains", "$matchValue": "remse"}}}
+    row["transcript"]["expected"] = {"tool_calls": [contains]}
+    details = {"missing": [], "extra": ["drop(id: 7)"], "destructive": ["drop(id: 7)"]}
+    wrong = {"parameter": "id", "expected": "8", "actual": "7"}
+    details["wrong_arguments"] = [{"expected": "get(id: 8)", "actual": "get(id: 7)", "arguments": [wrong]}]
+    of_case(browser, tmp_path, row, score(row, None, 0.0, criterion="tool_effects_v1", details=details))
+    assert browser.texts(".call.unexpected") == ["drop\nunexpected destructive call\nid\n7"]
+    assert "id is 7 instead of 8" in browser.find(".call.wrong").text
+    assert browser.texts(".turn.failed h2") == ["turn 1 2.00 s✕ fails here", "turn 2 2.00 s✕ fails here"]
+    assert browser.texts(".beside") == []
+    assert "contains remse" in browser.find(".whole").text
     assert browser.errors() == []
 
 

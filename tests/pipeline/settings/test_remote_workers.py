@@ -294,6 +294,7 @@ def test_runners_are_not_given_passwords():
     places = [
         f"--store={secret}",
         f"--judge_cache={secret}",
+        "--alerts=https://hooks.example/geheim",
         "--eval_cases",
         secret,
         "gs://some-bucket/cases/",

@@ -45,15 +45,13 @@ def places(store: Store) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("conversations", "app"), [([DESK], DESK), ([HOME], HOME), ([DESK, FRONT], HOME), ([], HOME)]
 )
-def test_what_names_no_app_is_where_all_conversations_are(
-    store: Store, conversations: list[str], app: str
-) -> None:
+def test_what_names_no_app_is_where_all_conversations_are(store, conversations, app):
     put(store, *conversations)
     assert places(store) == [(app, f"{app}/evaluationRuns/r1/metrics/m-1"), (app, f"{app}/failures/f-1")]
 
 
 @pytest.mark.parametrize("conversations", [[DESK], [DESK, FRONT]])
-def test_what_a_run_lost_is_seen_in_each_of_its_apps(store: Store, conversations: list[str]) -> None:
+def test_what_a_run_lost_is_seen_in_each_of_its_apps(store, conversations):
     put(store, *conversations)
     for app in conversations:
         found = store.read(lambda c, app=app: rejected_of_runs(c, app, [f"{app}/evaluationRuns/r1"]))

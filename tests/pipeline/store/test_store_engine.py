@@ -1,15 +1,14 @@
 """Stores are made, refused, opened by many at once, and say in one line what is wrong."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, inspect, text
 
 from tests.forked import Fork
-from turnwise.pipeline.store.database import METADATA, SCHEMA_VERSION, Store, open_store, stored_version
+from turnwise.pipeline.store.database import METADATA, SCHEMA_VERSION, open_store, stored_version
 from turnwise.pipeline.store.urls import StoreError, driver_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import shown_url
@@ -17,8 +16,8 @@ from turnwise.schemas.jsonio import shown_url
 
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION + 1])
 def test_a_store_of_another_version_is_refused_and_left_as_it_is(
-    store: Store, store_url: str, turnwise: Callable[..., Any], tmp_path: Path, version: int
-) -> None:
+    store, store_url, turnwise, tmp_path, version
+):
     store.write(lambda c: c.execute(text("UPDATE turnwise_store_version SET version = :n"), {"n": version}))
     for read_only in (True, False):
         with pytest.raises(ConfigError, match=f"version {version}, and this turnwise uses {SCHEMA_VERSION}"):
@@ -37,7 +36,7 @@ def test_a_store_of_another_version_is_refused_and_left_as_it_is(
     assert store.read(stored_version) == version and not (tmp_path / "out").exists()
 
 
-def test_the_tables_are_those_of_their_version() -> None:
+def test_the_tables_are_those_of_their_version():
     """A row has a further column: then stores without it must be refused, by another version."""
     tables = [
         (table.name, sorted(f"{c.name} {c.type} {c.nullable}" for c in table.c))
@@ -47,7 +46,7 @@ def test_the_tables_are_those_of_their_version() -> None:
     assert {SCHEMA_VERSION: digest} == {19: "5a88cd2211278b49"}
 
 
-def test_a_table_of_another_program_is_not_taken_for_one_of_a_store(store_url: str) -> None:
+def test_a_table_of_another_program_is_not_taken_for_one_of_a_store(store_url):
     engine = create_engine(driver_url(store_url))
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE evaluations (name TEXT)"))
@@ -67,7 +66,7 @@ REVISION = (
 @pytest.mark.parametrize(
     "event", ["UPDATE evaluation_history SET actor = 'x'", "DELETE FROM evaluation_history"]
 )
-def test_the_history_cannot_be_changed(store: Store, event: str) -> None:
+def test_the_history_cannot_be_changed(store, event):
     store.write(lambda connection: connection.execute(text(REVISION)))
     with pytest.raises(StoreError, match="append-only"):
         store.write(lambda connection: connection.execute(text(event)))
@@ -76,14 +75,14 @@ def test_the_history_cannot_be_changed(store: Store, event: str) -> None:
     ]
 
 
-def test_a_read_only_store_refuses_every_change(store: Store, store_url: str) -> None:
+def test_a_read_only_store_refuses_every_change(store, store_url):
     reader = open_store(store_url, read_only=True)
     with pytest.raises(StoreError, match=r"(?i)read.?only"):
         reader.write(lambda connection: connection.execute(text("DELETE FROM result_rows")))
     reader.close()
 
 
-def test_an_empty_store_cannot_be_opened_read_only(postgres_url: str, tmp_path: Path) -> None:
+def test_an_empty_store_cannot_be_opened_read_only(postgres_url, tmp_path):
     (tmp_path / "empty.db").touch()
     for url in (postgres_url, f"sqlite:///{tmp_path}/empty.db"):
         with pytest.raises(StoreError, match="run turnwise serve to create its tables"):
@@ -99,7 +98,7 @@ def open_and_close(_: Sequence[int], url: str, told: str) -> None:
     Path(told).write_text(said, encoding="utf-8")
 
 
-def test_eight_processes_may_make_a_store_at_once(store_url: str, tmp_path: Path) -> None:
+def test_eight_processes_may_make_a_store_at_once(store_url, tmp_path):
     told = [tmp_path / f"{number}.told" for number in range(8)]
     processes = [Fork(open_and_close, (store_url, str(path))) for path in told]
     assert [process.join(120) for process in processes] == [0] * 8
@@ -118,20 +117,20 @@ def test_eight_processes_may_make_a_store_at_once(store_url: str, tmp_path: Path
         ("postgresql://u:secret@h:port/d", "no URL"),
     ],
 )
-def test_wrong_addresses(url: str, why: str) -> None:
+def test_wrong_addresses(url, why):
     with pytest.raises(ConfigError, match=why) as caught:
         open_store(url, create=True)
     assert "secret" not in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_file_is_made_only_where_that_is_wanted(tmp_path: Path) -> None:
+def test_a_file_is_made_only_where_that_is_wanted(tmp_path):
     for read_only in (True, False):
         with pytest.raises(ConfigError, match="no such store"):
             open_store(f"sqlite:///{tmp_path}/a.db", read_only=read_only)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_errors_are_one_line_without_the_password(tmp_path: Path) -> None:
+def test_errors_are_one_line_without_the_password(tmp_path):
     pytest.importorskip("psycopg")
     with pytest.raises(StoreError) as caught:
         open_store("postgresql://me:geheim@127.0.0.1:1/d")
@@ -149,11 +148,11 @@ def test_errors_are_one_line_without_the_password(tmp_path: Path) -> None:
         ("postgresql://h/d?user=u&password=p&x=y", "postgresql://h/d?user=u&password=***&x=y"),
     ],
 )
-def test_passwords_are_not_shown(url: str, shown: str) -> None:
+def test_passwords_are_not_shown(url, shown):
     assert shown_url(url) == shown
 
 
-def test_lost_connections_are_replaced(postgres_url: str) -> None:
+def test_lost_connections_are_replaced(postgres_url):
     import psycopg
 
     store = open_store(postgres_url)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -75,7 +74,7 @@ def end(store: Store, execution: Execution) -> None:
     delete_superseded(store, execution)
 
 
-def test_rows_of_an_execution_that_begins_after_the_deletion_stay(store: Store) -> None:
+def test_rows_of_an_execution_that_begins_after_the_deletion_stay(store):
     end(store, started(store, 1, row(1)))
     run, again = f"{APP}/evaluationRuns/nightly", Execution("nightly", 2, APP, "2026-11-01")
     store.write(lambda c: forget_run(c, run))
@@ -85,7 +84,7 @@ def test_rows_of_an_execution_that_begins_after_the_deletion_stay(store: Store) 
     assert read(store, RESULT_ROWS.c.name) == read(store, RESULTS.c.name) == [(row(2)["name"],)]
 
 
-def test_a_repeated_run_is_replaced_at_once_when_it_is_complete(store: Store) -> None:
+def test_a_repeated_run_is_replaced_at_once_when_it_is_complete(store):
     end(store, started(store, 1, row(1), row(2)))
     again = started(store, 2, row(2, status="FAIL"), row(3, status="FAIL"))
     assert shown(store) == ["PASS", "PASS"] and state(store) == [("nightly", "COMPLETED", 2)]
@@ -95,7 +94,7 @@ def test_a_repeated_run_is_replaced_at_once_when_it_is_complete(store: Store) ->
     assert shown(store) == ["FAIL", "FAIL"] and read(store, RESULT_ROWS.c.execution) == [(2,), (2,)]
 
 
-def test_an_execution_that_began_earlier_replaces_no_later_one(store: Store) -> None:
+def test_an_execution_that_began_earlier_replaces_no_later_one(store):
     first, second = started(store, 1, row(1)), started(store, 2, row(2, status="FAIL"))
     end(store, second)
     with pytest.raises(StoreError, match="started again later"):
@@ -104,7 +103,7 @@ def test_an_execution_that_began_earlier_replaces_no_later_one(store: Store) -> 
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["complete", "killed"])
-def test_a_run_is_replaced_in_an_app_that_its_execution_writes_no_row_of(store: Store, ends: bool) -> None:
+def test_a_run_is_replaced_in_an_app_that_its_execution_writes_no_row_of(store, ends):
     other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly", "evaluation": "b/e"}
     first = started(store, 1, row(1), other)
     if ends:
@@ -117,9 +116,7 @@ def test_a_run_is_replaced_in_an_app_that_its_execution_writes_no_row_of(store: 
     assert read(store, *columns) == [("b", 2, "COMPLETED", 0), (APP, 2, "COMPLETED", 1)]
 
 
-def test_a_repeat_that_parses_no_record_leaves_no_earlier_row(
-    turnwise: Callable[..., Any], store: Store, store_url: str, tmp_path: Path
-) -> None:
+def test_a_repeat_that_parses_no_record_leaves_no_earlier_row(turnwise, store, store_url, tmp_path):
     said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
     named = {"conversation_id": "c", "app_version": f"{APP}/versions/v1", "turns": [said]}
     logs = tmp_path / "logs.jsonl"
@@ -133,9 +130,7 @@ def test_a_repeat_that_parses_no_record_leaves_no_earlier_row(
 
 
 @pytest.mark.parametrize("broken", ["RUNNING", "ERROR"])
-def test_figures_and_comparisons_speak_of_runs_that_have_ended(
-    store: Store, store_url: str, broken: str
-) -> None:
+def test_figures_and_comparisons_speak_of_runs_that_have_ended(store, store_url, broken):
     put_rows(store, RESULT_ROWS, [row(1)])
     put_rows(store, RESULT_ROWS, [row(2, "other", "FAIL"), row(3, "other", "FAIL", "v2")], 7, ends=False)
     statement = text("UPDATE run_executions SET state = :state WHERE run_id = 'other'")
@@ -145,7 +140,7 @@ def test_figures_and_comparisons_speak_of_runs_that_have_ended(
     assert figures.runs == [f"{APP}/evaluationRuns/nightly"]
     assert len(store.read(lambda c: newest_results(c, CASE, 10))) == 1
     put_rows(store, RESULT_ROWS, [row(9, "third", "PASS", "v3")])
-    a, b = store.read(lambda c: StoredRuns(c, APP).sides(("v1", "v3"), "s"))
+    a, b, *_ = store.read(lambda c: StoredRuns(c, APP).sides(("v1", "v3"), "s"))
     assert [len(side.conversations) for side in (a, b)] == [1, 1] and not b.notes
     for side in (a, b):
         (problem,) = side.problems
@@ -160,7 +155,7 @@ def test_figures_and_comparisons_speak_of_runs_that_have_ended(
     ("error", "wanted"),
     [(KeyboardInterrupt(), ("CANCELLED", "interrupted")), (OSError("disk full"), ("ERROR", "disk full"))],
 )
-def test_a_run_that_breaks_off_says_so(store: Store, store_url: str, error: Any, wanted: Any) -> None:
+def test_a_run_that_breaks_off_says_so(store, store_url, error, wanted):
     place = SinkPlace(store_url, APP, "nightly", "2026-11-01T00:00:00.000Z", "2026-11-01", "out")
     record = find_service("--store", store_url).record
     assert record
@@ -175,7 +170,7 @@ def test_a_run_that_breaks_off_says_so(store: Store, store_url: str, error: Any,
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_a_run_that_was_complete_stays_so(store: Store, store_url: str, goes_on: bool) -> None:
+def test_a_run_that_was_complete_stays_so(store, store_url, goes_on):
     place = SinkPlace(store_url, APP, "nightly", "2026-11-01T00:00:00.000Z", "2026-11-01", "out")
     record = find_service("--store", store_url).record
     assert record
@@ -185,9 +180,7 @@ def test_a_run_that_was_complete_stays_so(store: Store, store_url: str, goes_on:
     assert read(store, RUNS.c.state, RUNS.c.error) == [("COMPLETED", None)]
 
 
-def test_the_row_of_a_run_says_what_run_json_says(
-    turnwise: Callable[..., Any], sample_arguments: list[str], store_url: str, tmp_path: Path
-) -> None:
+def test_the_row_of_a_run_says_what_run_json_says(turnwise, sample_arguments, store_url, tmp_path):
     options = ("--judge", "none", "--store", store_url, "--run_id", "nightly")
     done = turnwise(
         *sample_arguments, *options, "--fail_on", "tool_trajectory_avg_score", output=tmp_path / "out"
@@ -216,9 +209,7 @@ def test_the_row_of_a_run_says_what_run_json_says(
     store.close()
 
 
-def test_a_result_says_which_revision_it_was_scored_against(
-    turnwise: Callable[..., Any], store: Store, store_url: str, tmp_path: Path
-) -> None:
+def test_a_result_says_which_revision_it_was_scored_against(turnwise, store, store_url, tmp_path):
     service, logs = Service(store, "tester"), tmp_path / "logs.jsonl"
     turns = [
         {
@@ -246,9 +237,7 @@ def test_a_result_says_which_revision_it_was_scored_against(
     assert all(digest for _, digest in digests)
 
 
-def test_views_show_the_last_run_of_each_conversation(
-    turnwise: Callable[..., Any], store_url: str, tmp_path: Path
-) -> None:
+def test_views_show_the_last_run_of_each_conversation(turnwise, store_url, tmp_path):
     said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
     logs = tmp_path / "logs.jsonl"
     for number, names in enumerate(("ab", "bc", "c")):
@@ -273,9 +262,7 @@ def test_views_show_the_last_run_of_each_conversation(
     store.close()
 
 
-def test_all_rows_of_an_earlier_execution_are_deleted(
-    turnwise: Callable[..., Any], sample_arguments: list[str], store_url: str, tmp_path: Path
-) -> None:
+def test_all_rows_of_an_earlier_execution_are_deleted(turnwise, sample_arguments, store_url, tmp_path):
     for number in ("1", "2"):
         options = ("--judge", "none", "--store", store_url, "--run_id", "nightly")
         assert turnwise(*sample_arguments, *options, output=tmp_path / number).status == 0
@@ -285,7 +272,7 @@ def test_all_rows_of_an_earlier_execution_are_deleted(
     store.close()
 
 
-def test_runs_of_one_id_in_two_apps_leave_each_other(store: Store) -> None:
+def test_runs_of_one_id_in_two_apps_leave_each_other(store):
     put_rows(store, RESULT_ROWS, [row(1)])
     other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly"}
     end(store, put_rows(store, RESULT_ROWS, [other], 5))

@@ -56,14 +56,14 @@ def names(store: Store, order_by: OrderBy = "name") -> list[str]:
             return found
 
 
-def test_a_result_comes_back_as_it_was_written(store: Store) -> None:
+def test_a_result_comes_back_as_it_was_written(store):
     odd = result(1, displayName="\0 \u2028 \U0001f600 ü", appVersion="x" * 5000)
     write(store, odd, conversation="\0c\ud800" + "é" * 1000)
     assert store.read(lambda c: find_result(c, odd["name"])) == odd
     assert store.read(lambda c: find_result(c, "nothing")) is None
 
 
-def test_eight_writers_of_the_same_rows_neither_double_nor_lose_any(store: Store) -> None:
+def test_eight_writers_of_the_same_rows_neither_double_nor_lose_any(store):
     errors = []
 
     def work(part: int) -> None:
@@ -92,7 +92,7 @@ def test_eight_writers_of_the_same_rows_neither_double_nor_lose_any(store: Store
 
 
 @pytest.mark.parametrize("order_by", ["create_time", "update_time"])
-def test_pages_hold_every_row_once_in_order(store: Store, order_by: Any) -> None:
+def test_pages_hold_every_row_once_in_order(store, order_by):
     for number in range(20):
         write(store, result(number, createTime=f"2026-11-01T00:00:{number // 4:02}Z"), nanos=number // 3)
     found = names(store, order_by=order_by)
@@ -101,7 +101,7 @@ def test_pages_hold_every_row_once_in_order(store: Store, order_by: Any) -> None
     assert found == [result(number)["name"] for number in wanted]
 
 
-def test_figures_are_those_of_the_results(store: Store) -> None:
+def test_figures_are_those_of_the_results(store):
     done = [result(n, "PASS" if n % 3 else "FAIL", version=f"v{n % 2}") for n in range(12)]
     running = result(50, executionState="RUNNING", evaluationStatus="")
     no_verdict = result(51, evaluationStatus="", version="v1")
@@ -132,7 +132,7 @@ def written(store: Store, *rows: Any) -> list[Any]:
     return [json.loads(text) for text in found]
 
 
-def test_a_failure_replaces_itself_and_no_other(store: Store) -> None:
+def test_a_failure_replaces_itself_and_no_other(store):
     rows = [
         failure(),
         failure(conversation_id="c"),
@@ -151,7 +151,7 @@ def test_a_failure_replaces_itself_and_no_other(store: Store) -> None:
     assert sorted(row["run_id"] for row in both) == ["run-1"] * len(rows) + ["run-2"] * len(rows)
 
 
-def test_figures_count_a_conversation_once_as_its_last_run_has_it(store: Store) -> None:
+def test_figures_count_a_conversation_once_as_its_last_run_has_it(store):
     def put(number: int, run: str, status: str, conversation: str, version: str = "v1") -> None:
         told = result(number, status, version=version, evaluationRun=f"{APP}/evaluationRuns/{run}")
         write(store, told, nanos=number, conversation=conversation)
@@ -176,7 +176,7 @@ def test_figures_count_a_conversation_once_as_its_last_run_has_it(store: Store) 
         ("x" * 500, None),
     ],
 )
-def test_results_get_full_names(eval_id: str | None, parent: str | None) -> None:
+def test_results_get_full_names(eval_id, parent):
     short = {
         "name": f"evaluations/{eval_id or '-'}/results/r-1",
         "evaluationRun": "evaluationRuns/nightly run",
@@ -201,9 +201,7 @@ def test_results_get_full_names(eval_id: str | None, parent: str | None) -> None
         ("one", "c", "v", LOCAL_APP),
     ],
 )
-def test_the_app_is_the_one_that_is_named(
-    eval_id: str | None, conversation: str, version: str | None, app: str
-) -> None:
+def test_the_app_is_the_one_that_is_named(eval_id, conversation, version, app):
     row: Any = {
         "eval_id": eval_id,
         "eval_set_id": None,
@@ -214,7 +212,7 @@ def test_the_app_is_the_one_that_is_named(
     assert full_result(row, LOCAL_APP)["name"].partition("/evaluations/")[0] == app
 
 
-def test_long_keys_stay_apart() -> None:
+def test_long_keys_stay_apart():
     one, other = "x" * 300 + "a", "x" * 300 + "b"
     assert key_text(one) != key_text(other)
     assert len(key_text(one)) <= 200

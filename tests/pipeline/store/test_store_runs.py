@@ -92,7 +92,7 @@ def sample_store_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
     return created(request.getfixturevalue("postgres"), f"sample{next(NUMBERS)}")
 
 
-def test_a_store_gets_what_the_files_get(stored_sample: Callable[[str], Any], sample_store_url: str) -> None:
+def test_a_store_gets_what_the_files_get(stored_sample, sample_store_url):
     done, store_url = stored_sample(sample_store_url), sample_store_url
     assert done.status == 0
     store = open_store(store_url)
@@ -123,9 +123,7 @@ def test_a_store_gets_what_the_files_get(stored_sample: Callable[[str], Any], sa
     store.close()
 
 
-def test_a_store_holds_the_conversations_and_scores_of_the_files(
-    stored_sample: Callable[[str], Any], sample_store_url: str
-) -> None:
+def test_a_store_holds_the_conversations_and_scores_of_the_files(stored_sample, sample_store_url):
     done = stored_sample(sample_store_url)
     store = open_store(sample_store_url)
     conversations, written = stored(store, CONVERSATIONS), done.rows("conversations")
@@ -168,9 +166,7 @@ def unmarked(name: str) -> str:
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-def test_results_that_replace_others_of_their_run_are_counted(
-    turnwise: Callable[..., Any], store_url: str, tmp_path: Path, copies: int
-) -> None:
+def test_results_that_replace_others_of_their_run_are_counted(turnwise, store_url, tmp_path, copies):
     said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
     logs = tmp_path / "logs.jsonl"
     records = [{"conversation_id": name, "turns": [said]} for name in ("c", "d", *["e"] * copies)]
@@ -198,9 +194,7 @@ def fill_with_cases(store: Store, sample: Path) -> int:
     return len(cases)
 
 
-def test_cases_of_a_store_are_those_of_files(
-    turnwise: Callable[..., Any], sample: Path, store: Store, store_url: str, tmp_path: Path
-) -> None:
+def test_cases_of_a_store_are_those_of_files(turnwise, sample, store, store_url, tmp_path):
     count = fill_with_cases(store, sample)
     logs = ("run", "--input", sample / "conversations/ces.jsonl", *PLAIN, "--eval_cases")
     files = turnwise(
@@ -221,9 +215,7 @@ def test_cases_of_a_store_are_those_of_files(
     }
 
 
-def test_metrics_that_are_read_back_are_those_of_the_run(
-    turnwise: Callable[..., Any], sample: Path, store: Store, store_url: str, tmp_path: Path
-) -> None:
+def test_metrics_that_are_read_back_are_those_of_the_run(turnwise, sample, store, store_url, tmp_path):
     fill_with_cases(store, sample)
     logs = ("run", "--input", sample / "conversations/ces.jsonl", "--judge", "local")
     done = turnwise(*logs, "--eval_cases", store_url, "--store", store_url, output=tmp_path / "out")
@@ -257,7 +249,7 @@ def copies(sample: Path, directory: Path, count: int) -> Path:
     return directory
 
 
-def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: Path) -> None:
+def test_many_workers_write_at_once(sample, postgres_url, tmp_path):
     store = open_store(postgres_url)
     fill_with_cases(store, sample)
     logs = copies(sample, tmp_path / "logs", 6)
@@ -286,18 +278,14 @@ def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: P
         (("--store_app", "app"), "--store_app app"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_runs(
-    turnwise: Callable[..., Any], sample: Path, tmp_path: Path, options: Any, why: str
-) -> None:
+def test_what_is_wrong_is_said_before_anything_runs(turnwise, sample, tmp_path, options, why):
     done = turnwise("run", "--input", sample / "conversations", *options, output=tmp_path / "out")
     assert done.status == 2 and why in done.err
     assert done.err.count("\n") == 1 and "secret" not in done.err
     assert not (tmp_path / "out").exists()
 
 
-def test_a_store_that_fails_fails_the_run_in_one_line(
-    turnwise: Callable[..., Any], arguments: list[str], sqlite_url: str, tmp_path: Path
-) -> None:
+def test_a_store_that_fails_fails_the_run_in_one_line(turnwise, arguments, sqlite_url, tmp_path):
     store = open_store(sqlite_url, create=True)
     trigger = "CREATE TRIGGER full BEFORE INSERT ON result_rows BEGIN SELECT RAISE(ABORT, 'it is full'); END"
     store.write(lambda connection: connection.execute(text(trigger)))
@@ -308,7 +296,7 @@ def test_a_store_that_fails_fails_the_run_in_one_line(
     store.close()
 
 
-def test_a_relative_store_is_the_same_everywhere(sample: Path, tmp_path: Path) -> None:
+def test_a_relative_store_is_the_same_everywhere(sample, tmp_path):
     logs = sample.absolute() / "conversations/adk.evalset_result.json"
     run = ["run", "--input", logs, *PLAIN, "--output", "out", "--store", "sqlite:///s.db"]
     assert forked.run(run, tmp_path).returncode == 0
@@ -318,7 +306,7 @@ def test_a_relative_store_is_the_same_everywhere(sample: Path, tmp_path: Path) -
     store.close()
 
 
-def test_a_run_loads_no_database_and_no_messages_that_it_does_not_read(sample: Path, tmp_path: Path) -> None:
+def test_a_run_loads_no_database_and_no_messages_that_it_does_not_read(sample, tmp_path):
     arguments = ["run", "--input", str(sample / "conversations"), "--output", str(tmp_path / "o"), *PLAIN]
     code = (
         f"import sys; from turnwise.pipeline.cli.main import main; main({arguments!r});"
@@ -328,9 +316,7 @@ def test_a_run_loads_no_database_and_no_messages_that_it_does_not_read(sample: P
     assert done.stderr.endswith("[]\n")
 
 
-def test_display_names_are_unique_within_an_evaluation(
-    turnwise: Callable[..., Any], store: Store, store_url: str, tmp_path: Path
-) -> None:
+def test_display_names_are_unique_within_an_evaluation(turnwise, store, store_url, tmp_path):
     said = [{"user": "hi", "agent": "hello"}]
     logs, cases = tmp_path / "log.jsonl", tmp_path / "cases.json"
     records = [

@@ -51,16 +51,17 @@ def breaks_off(store: Store, execution: Execution, state: str) -> None:
 
 def compared(store: Store, *names: str) -> tuple[Any, list[str], Any]:
     """Returns the problems of both sides, those of --fail_on, and the verdict of the tool."""
-    a, b = store.read(lambda c: StoredRuns(c, APP).sides(names, "s"))
-    found = compare(a, b, CompareOptions())
-    return (found.a.problems, found.b.problems), fail_on_problems(found, "worse"), version_verdict(a, b)
+    sides = store.read(lambda c: StoredRuns(c, APP).sides(names, "s"))
+    found = compare(sides.baseline, sides.candidate, CompareOptions())
+    problems = found.baseline.problems, found.candidate.problems
+    return problems, fail_on_problems(found, "worse"), version_verdict(sides)
 
 
 @pytest.mark.parametrize(
     ("of", "state"),
     [("v1", "ERROR"), ("v2", "RUNNING"), ("v3", "CANCELLED"), ("", "ERROR"), ("default app", "RUNNING")],
 )
-def test_a_newer_run_that_was_not_completed_never_passes(store: Store, of: str, state: str) -> None:
+def test_a_newer_run_that_was_not_completed_never_passes(store, of, state):
     put(store, "r1", "v1")
     put(store, "r2", "v2")
     assert compared(store, "v1", "v2")[1] == []
@@ -75,13 +76,11 @@ def test_a_newer_run_that_was_not_completed_never_passes(store: Store, of: str, 
     assert [state in own[0], own[0].endswith("is not compared")] == [True, True]
     assert len(own) == 1 and problems[0] == (own if of == "v1" else [])
     assert any("run r3" in line for line in failing)
-    assert verdict["candidateProblems"] == own and verdict.get("baseProblems", []) == problems[0]
+    assert verdict["candidateProblems"] == own and verdict.get("baselineProblems", []) == problems[0]
     assert any(own[0] in note for note in verdict["notes"])
 
 
-def test_a_run_of_another_version_that_broke_off_earlier_is_a_note_and_a_completed_one_is_not(
-    store: Store,
-) -> None:
+def test_a_run_of_another_version_that_broke_off_earlier_is_a_note_and_a_completed_one_is_not(store):
     put(store, "r1", "v1")
     breaks_off(store, put(store, "r2", "v3", 7, ends=False), "ERROR")
     put(store, "r3", "v3", 8)
@@ -100,7 +99,7 @@ def to_read(store: Store, **fields: Any) -> Any:
     return list_conversations_to_read(Service(store, "tester"), request)
 
 
-def test_the_conversations_to_read_are_not_those_of_the_last_run_in_silence(store: Store) -> None:
+def test_the_conversations_to_read_are_not_those_of_the_last_run_in_silence(store):
     early, whole = (
         turnwise.evaluate({"conversation_id": "c", "turns": [{"user": "hi", "agent": "x"}]}, run_id=run)
         for run in ("r1", "r2")
@@ -121,7 +120,7 @@ def test_the_conversations_to_read_are_not_those_of_the_last_run_in_silence(stor
 
 
 @pytest.mark.parametrize(("state", "names"), [("RUNNING", ("v1", "v2")), ("ERROR", ("r1", "r2"))])
-def test_a_repetition_that_was_not_completed_is_told(store: Store, state: str, names: Any) -> None:
+def test_a_repetition_that_was_not_completed_is_told(store, state, names):
     put(store, "r1", "v1")
     put(store, "r2", "v2")
     breaks_off(store, put(store, "r2", "v2", 7, ends=False), state)
@@ -143,9 +142,7 @@ def test_a_repetition_that_was_not_completed_is_told(store: Store, state: str, n
 
 
 @pytest.mark.parametrize("breaks", [False, True])
-def test_the_rows_of_an_execution_that_a_later_one_replaced_are_deleted(
-    store: Store, store_url: str, breaks: bool
-) -> None:
+def test_the_rows_of_an_execution_that_a_later_one_replaced_are_deleted(store, store_url, breaks):
     place = SinkPlace(store_url, APP, "nightly", "2026-11-01T00:00:00.000Z", "2026-11-01", "out")
     first = Execution("nightly", 1793491200 * 10**9, APP, "2026-11-01")
     store.write(lambda c: begin(c, first, DOCUMENT, time_ns()))

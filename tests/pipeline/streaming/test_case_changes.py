@@ -70,23 +70,21 @@ def scores(stream: Any) -> dict[str, float]:
     return {row["conversation_id"]: row["value"] for row in stream.rows("scores") if row["turn_index"] == 0}
 
 
-def test_conversations_are_scored_against_the_cases_of_their_time(changed: Any) -> None:
+def test_conversations_are_scored_against_the_cases_of_their_time(changed):
     found = scores(changed)
     assert (found["first"], found["second"], found["kept"], found["new"]) == (1.0, 0.0, 1.0, 1.0)
     digests = {row["conversation_id"]: row["case_digest"] for row in changed.rows("conversations")}
     assert digests["first"] != digests["second"]
 
 
-def test_a_broken_case_is_a_failure_once_and_a_removed_one_is_unknown(changed: Any) -> None:
+def test_a_broken_case_is_a_failure_once_and_a_removed_one_is_unknown(changed):
     failures = [(row["stage"], row["error_type"]) for row in changed.rows("failures")]
     assert sorted(failures) == [("match", "UnknownCaseError"), ("parse_case", "ValueError")]
     counts = changed.document("run.json")["counts"]
     assert counts["rejected_cases"] == 1 and counts["rejected_conversations"] == 1
 
 
-def test_a_restart_after_a_change_scores_nothing_again(
-    changed: Any, goes_on: Callable[..., Any], drop: Callable[..., None]
-) -> None:
+def test_a_restart_after_a_change_scores_nothing_again(changed, goes_on, drop):
     before = scores(changed)
     drop(changed.cases, case("one", "all other words") + case("two", "words") + case("three", "words"))
     done = goes_on(changed.directory, *changed.arguments)
@@ -117,6 +115,6 @@ def _arrival(data: bytes) -> Arrival:
     return Arrival("a", 1, data, 0.0)
 
 
-def test_cases_are_not_in_the_graph(tmp_path: Path) -> None:
+def test_cases_are_not_in_the_graph(tmp_path):
     few, many = (size_of_graph(tmp_path / f"{number}.jsonl", number) for number in (1, 20_000))
     assert abs(many - few) < 1_000 and many < LARGEST_GRAPH

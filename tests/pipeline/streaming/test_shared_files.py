@@ -1,11 +1,9 @@
 """Files of a stream on a runner that cannot let lines wait."""
 
-from pathlib import Path
-
 from turnwise.pipeline.streaming.beam import _WriteBundleFn
 
 
-def test_a_bundle_leaves_no_line_behind_and_a_repeated_one_no_other_file(tmp_path: Path) -> None:
+def test_a_bundle_leaves_no_line_behind_and_a_repeated_one_no_other_file(tmp_path):
     writing = _WriteBundleFn(str(tmp_path))
     for _ in range(2):
         writing.start_bundle()

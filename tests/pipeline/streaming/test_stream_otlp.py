@@ -122,7 +122,7 @@ def receiving(stream: Any, tmp_path: Path) -> Callable[..., tuple[Any, str]]:
     return start
 
 
-def test_two_turns_that_an_sdk_exports_over_a_crash(receiving: Any, exporting: Any) -> None:
+def test_two_turns_that_an_sdk_exports_over_a_crash(receiving, exporting):
     first, url = receiving()
     provider = exporting(url, Compression.Gzip)
     speak(provider, 0)
@@ -145,7 +145,7 @@ def test_two_turns_that_an_sdk_exports_over_a_crash(receiving: Any, exporting: A
     assert (counts["conversations"], counts["results"], counts["records"]) == (1, 1, 6)
 
 
-def test_content_in_log_records_over_json_and_refused_spans(receiving: Any) -> None:
+def test_content_in_log_records_over_json_and_refused_spans(receiving):
     one, url = receiving(TURNWISE_TOKEN="token-of-the-tests")
     trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 

@@ -27,7 +27,7 @@ def stream(*arguments: str) -> list[str]:
     return ["run", "--streaming", *arguments]
 
 
-def test_it_translates_for_dataflow(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_translates_for_dataflow(capsys):
     store = "--store=bigquery://some-project/live"
     assert main(stream(*DATAFLOW, "--input", PUBSUB, "--output", "gs://some-bucket/out", store)) == 0
     assert capsys.readouterr().out == "the pipeline was translated; nothing was run\n"
@@ -40,16 +40,14 @@ def test_it_translates_for_dataflow(capsys: pytest.CaptureFixture[str]) -> None:
         (("--fail_on", "verdict"), "--fail_on"),
     ],
 )
-def test_what_only_a_stream_in_this_process_can_do(
-    more: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_only_a_stream_in_this_process_can_do(more, said, capsys):
     assert main(stream(*DATAFLOW, "--input", PUBSUB, "--output", "gs://some-bucket/out", *more)) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and any(part in err for part in said.split("|"))
 
 
 @pytest.mark.skipif(PRISM is None, reason="prism is not installed (go install .../cmd/prism)")
-def test_it_runs_on_prism(tmp_path: Path) -> None:
+def test_it_runs_on_prism(tmp_path):
     logs, cases = tmp_path / "logs", tmp_path / "cases"
     shutil.copytree(SAMPLE / "conversations", logs)
     shutil.copytree(SAMPLE / "cases", cases)

@@ -102,12 +102,12 @@ def updated(mask: str | None, **new: Any) -> Any:
         ),
     ],
 )
-def test_an_update_changes_what_its_mask_names(mask: str, new: Any, change: Any) -> None:
+def test_an_update_changes_what_its_mask_names(mask, new, change):
     assert updated(mask, **new) == change
 
 
 @pytest.mark.parametrize("mask", [None, "", "*", " * "])
-def test_without_a_mask_everything_is_replaced(mask: str | None) -> None:
+def test_without_a_mask_everything_is_replaced(mask):
     new = {"name": "other", "displayName": "new", "scenario": SCENARIO, "etag": "x", "invalid": True}
     after = updated_content(OLD, Evaluation.from_value(new), mask)
     assert after == {"name": NAME, "displayName": "new", "scenario": SCENARIO}
@@ -133,13 +133,13 @@ def test_without_a_mask_everything_is_replaced(mask: str | None) -> None:
         ("x" * 100_000, "no field"),
     ],
 )
-def test_a_wrong_path_is_refused_by_name(mask: str, why: str) -> None:
+def test_a_wrong_path_is_refused_by_name(mask, why):
     with pytest.raises(MaskError, match=re.escape(why)) as caught:
         updated(mask)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
-def test_output_only_fields_are_those_of_the_api() -> None:
+def test_output_only_fields_are_those_of_the_api():
     doc = inspect.getdoc(ces_v1beta.Evaluation) or ""
     found = re.findall(r"^ {4}(\w+) \(.*?\):\n\s+Output only", doc, re.M)
     assert {to_camel(name) for name in found} == Evaluation.OUTPUT_ONLY
@@ -178,13 +178,13 @@ RESULT = {
         ("scenarioResult.task", {}),
     ],
 )
-def test_a_reader_sees_what_the_mask_names(mask: str, seen: Any) -> None:
+def test_a_reader_sees_what_the_mask_names(mask, seen):
     paths = parse_mask(EvaluationResult, mask, through_lists=True)
     assert paths is not None
     assert select_fields(RESULT, paths) == seen
 
 
-def test_all_but_some_fields() -> None:
+def test_all_but_some_fields():
     paths = all_but(EvaluationResult, "goldenResult.turnReplayResults.conversation,scenarioResult,name")
     assert select_fields({**RESULT, "displayName": "d", "scenarioResult": {}}, paths) == {
         "displayName": "d",
@@ -210,16 +210,10 @@ def paths_into(message: Any, depth: int = 3) -> list[tuple[str, ...]]:
 
 
 ALL_PATHS = sorted(paths_into(Evaluation))
-
-
 TEXT = st.text(max_size=3)
-
-
 GOLDENS = st.fixed_dictionaries(
     {}, optional={"turns": st.just(GOLDEN["turns"]), "evaluationExpectations": st.lists(TEXT)}
 )
-
-
 SCENARIOS = st.fixed_dictionaries(
     {},
     optional={
@@ -229,13 +223,9 @@ SCENARIOS = st.fixed_dictionaries(
         "variableOverrides": st.just({}),
     },
 )
-
-
 INPUTS = st.one_of(
     st.just({}), st.fixed_dictionaries({"golden": GOLDENS}), st.fixed_dictionaries({"scenario": SCENARIOS})
 )
-
-
 EVALUATIONS = st.builds(
     lambda inputs, rest: {**rest, **inputs},
     INPUTS,
@@ -251,11 +241,7 @@ EVALUATIONS = st.builds(
         },
     ),
 )
-
-
 MASKS = st.lists(st.sampled_from(ALL_PATHS), min_size=1, max_size=4)
-
-
 SNAKE = {
     to_camel(name): name
     for m in (Evaluation, *(f.message for f in mask_fields(Evaluation).values() if f.message))
@@ -270,7 +256,7 @@ def at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 @given(EVALUATIONS, EVALUATIONS, MASKS, st.booleans())
-def test_laws_of_updates(old: Any, new: Any, paths: Any, in_snake_case: bool) -> None:
+def test_laws_of_updates(old, new, paths, in_snake_case):
     before = {**written_fields(Evaluation.from_value(old)), "name": NAME}
     body = Evaluation.from_value(new)
     spelled = [[SNAKE.get(name, name) if in_snake_case else name for name in path] for path in paths]
@@ -291,7 +277,7 @@ def test_laws_of_updates(old: Any, new: Any, paths: Any, in_snake_case: bool) ->
 
 
 @given(st.text(st.sampled_from("abgolden.scenariotags*,_ N\0é{}[]0"), max_size=30) | st.text(max_size=20))
-def test_any_text_is_a_mask_or_refused(text: str) -> None:
+def test_any_text_is_a_mask_or_refused(text):
     try:
         paths = parse_mask(Evaluation, text)
     except MaskError as error:

@@ -6,7 +6,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide
+from turnwise.transforms.review.row import EvaluatedConversation, decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.selection import Criteria
 
@@ -23,7 +23,7 @@ def names(rows: list) -> list[str]:
     return [row["conversation_id"] for row in plain_rows(rows)]
 
 
-def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle() -> None:
+def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle():
     sums = BundleSums()
     during = [output for i in range(150) for output in sums.give(evaluated(i), None)]
     after = [(output.tag, output.value.value) for output in sums.finish()]
@@ -38,7 +38,7 @@ def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle() -> None:
     assert state.conversations == 150
 
 
-def test_rows_of_large_records_are_not_kept() -> None:
+def test_rows_of_large_records_are_not_kept():
     sums = BundleSums()
     during = [sums.give(evaluated(i, b" " * 600_000), None) for i in range(4)]
     assert [names(o.value[1]) for outputs in during for o in outputs if o.value[0] == RESULTS] == [
@@ -48,7 +48,7 @@ def test_rows_of_large_records_are_not_kept() -> None:
     assert [o.tag for o in sums.finish()] == [STATISTICS]
 
 
-def test_the_rows_of_an_aborted_bundle_are_discarded() -> None:
+def test_the_rows_of_an_aborted_bundle_are_discarded():
     sums = BundleSums()
     sums.give(evaluated(1), None)
     sums.start()
@@ -56,5 +56,5 @@ def test_the_rows_of_an_aborted_bundle_are_discarded() -> None:
     assert [names(o.value.value[1]) for o in sums.finish() if o.value.value[0] == RESULTS] == [["c2"]]
 
 
-def test_a_bundle_without_conversations_gives_nothing() -> None:
+def test_a_bundle_without_conversations_gives_nothing():
     assert BundleSums().finish() == []

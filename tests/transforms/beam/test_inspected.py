@@ -41,7 +41,7 @@ class _TimerFn(_Ending, InspectedDoFn):
 
 
 @pytest.mark.parametrize("kind", [_SideFn, _StateFn, CountingDoFn, InspectedDoFn])
-def test_arguments_are_those_that_beam_finds(kind: type[InspectedDoFn]) -> None:
+def test_arguments_are_those_that_beam_finds(kind):
     fn = pickle.loads(pickle.dumps(kind()))
     methods = [name for name in object.__dir__(fn) if isinstance(getattr(fn, name), MethodType)]
     assert {"process", "start_bundle", "infer_output_type"} <= {*methods}
@@ -52,16 +52,16 @@ def test_arguments_are_those_that_beam_finds(kind: type[InspectedDoFn]) -> None:
         assert get_function_arguments(fn, name) == get_function_args_defaults(getattr(fn, name)), name
 
 
-def test_state_and_timers_are_found_also_in_a_class_beside() -> None:
+def test_state_and_timers_are_found_also_in_a_class_beside():
     assert get_dofn_specs(_TimerFn()) == ({_TOTAL}, {_END})
 
 
-def test_methods_of_beam_that_are_left_out_have_neither_state_nor_timers() -> None:
+def test_methods_of_beam_that_are_left_out_have_neither_state_nor_timers():
     assert get_dofn_specs(beam.DoFn()) == (set(), set())
     assert {*object.__dir__(_TimerFn())} - {*dir(_TimerFn())} <= {*dir(beam.DoFn())}
 
 
-def test_no_method_is_inspected_twice() -> None:
+def test_no_method_is_inspected_twice():
     fn = _SideFn()
     DoFnSignature(fn)
     inspected: list[str] = []

@@ -29,13 +29,13 @@ FACTS = {
         ("severity_score > 1 (turns = 9 OR app_version = v2)", True),
     ],
 )
-def test_what_meets_a_filter(text: str, wanted: bool) -> None:
+def test_what_meets_a_filter(text, wanted):
     condition = parse_filter(text)
     assert condition is not None and meets(condition, FACTS) is wanted
 
 
 @pytest.mark.parametrize("text", ["gone = 1", "app_version > 1", "turns > many", "turns = 3 OR gone = 1"])
-def test_what_no_filter_can_ask(text: str) -> None:
+def test_what_no_filter_can_ask(text):
     condition = parse_filter(text)
     assert condition is not None
     with pytest.raises(FilterError):

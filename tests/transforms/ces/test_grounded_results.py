@@ -1,11 +1,8 @@
 """Results and verdicts of answers, and the judges' evidence about them."""
 
-import json
-
 import pytest
-from google.cloud import ces_v1beta
-from google.protobuf import json_format
 
+from tests.ces_messages import parsed
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Citation,
@@ -21,7 +18,7 @@ from turnwise.transforms.ces.result import evaluation_result, justification, res
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.judges import LocalJudge
 from turnwise.transforms.judging.prompts import MAX_REFERENCES, context_sections, facts
-from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
@@ -43,10 +40,7 @@ def result_of(matched):
         named = [CRITERIA[name](**given) for name, given in fields.items()]
         scored = score_conversation(matched(case, *turns), named)
         verdict = conversation_verdict(scored, RULES)
-        result = evaluation_result(scored, verdict, RUN)
-        real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
-        json_format.Parse(json.dumps(result), real)
-        return result, verdict, scored
+        return parsed(evaluation_result(scored, verdict, RUN)), verdict, scored
 
     return _result_of
 

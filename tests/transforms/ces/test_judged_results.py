@@ -4,11 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from google.cloud import ces_v1beta
-from google.protobuf import json_format
 
 import turnwise
-from tests.ces_messages import MESSAGES
+from tests.ces_messages import parsed
+from tests.scripted_judge import Scripted
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
@@ -26,9 +25,8 @@ from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
-from turnwise.transforms.judging.ask import NotAsked
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import ScoredConversation, conversation_verdict, judge_conversation
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
@@ -44,17 +42,11 @@ CRITERIA = [
 
 
 def result_of(case, turns, ask, criteria=CRITERIA):
-    """Judges and returns the result, which both parsers must take as it stands."""
     conversation = Conversation(conversation_id="c", turns=turns)
     scored = ScoredConversation(Sample(conversation, case, Record("f", 1, b"{}")), [], [])
     asyncio.run(judge_conversation(scored, criteria, ask))
     assert scored.failures == []
-    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
-    real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
-    json_format.Parse(json.dumps(result), real)
-    assert json.loads(json_format.MessageToJson(real)) == result
-    assert MESSAGES["EvaluationResult"].from_value(result).to_value() == result
-    return result
+    return parsed(evaluation_result(scored, conversation_verdict(scored, RULES), RUN))
 
 
 def sample(name, kind):
@@ -246,55 +238,50 @@ def scenario(**fields):
     return EvalCase(**{"eval_id": "e", "kind": "scenario", "dialect": "ces", "task": "get it", **fields})
 
 
+def evaluated(case, turns, answers, **criteria):
+    log = Conversation("c", eval_id="e" if case else None, turns=turns, ended="normally")
+    judge = Scripted(answers)
+    found = turnwise.evaluate(log, cases=case, criteria=criteria or {"turn_latency": {}}, judge=judge)
+    return parsed(found.results[0]["result"])
+
+
 CALLED = Turn(user="q", agent="it is so", tool_calls=[ToolCall(name="a")])
 SAID = Turn(user="r", agent="bye")
-
-
-def plain_answers(**words):
-    """Answers every question by its criterion's name."""
-
-    def _script(question, number):
-        name = question.prompt.version.split("/")[0]
-        word = words.get(name, "429")
-        quotes = dict.fromkeys(("quote", "claim_quote", "context_quote"), "")
-        fields = question.reply_model.model_fields
-        if "verdicts" in fields and not word.isdigit():
-            return {"verdicts": [verdict(i, w, "because", "so") for i, w in enumerate(word.split(), 1)]}
-        reply = {"reason": "because", "verdict": word, **quotes}
-        return {key: value for key, value in reply.items() if key in fields} if word != "429" else word
-
-    return _script
-
-
+DONE = [Expectation("agent_response", text="done", comparison="CONTAINS")]
 COMPOSITES = [
-    # hallucination, goal, expected answer; all expectations satisfied, task completed
-    ("justified", "satisfied", "yes", True, True),
-    ("no_claim", "satisfied", "yes", True, True),
-    ("not_justified", "satisfied", "yes", True, False),
-    ("justified", "not_satisfied", "yes", True, False),
-    ("justified", "unspecified", "yes", True, False),
-    ("justified", "satisfied", "no", False, False),
-    ("429", "satisfied", "yes", True, None),
-    ("429", "not_satisfied", "yes", True, False),
-    ("justified", "429", "yes", True, None),
-    ("justified", "satisfied", "429", None, None),
-    ("429", "429", "no", False, False),
+    # hallucination, goal, expected answer (None: the judge fails); all expectations satisfied, task completed
+    ("justified", "satisfied", 1, True, True),
+    ("no_claim", "satisfied", 1, True, True),
+    ("not_justified", "satisfied", 1, True, False),
+    ("justified", "not_satisfied", 1, True, False),
+    ("justified", "unspecified", 1, True, False),
+    ("justified", "satisfied", 0, False, False),
+    (None, "satisfied", 1, True, None),
+    (None, "not_satisfied", 1, True, False),
+    ("justified", None, 1, True, None),
+    ("justified", "satisfied", None, None, None),
+    (None, None, 0, False, False),
 ]
 
 
 @pytest.mark.parametrize(("claims", "goal", "answer", "satisfied", "completed"), COMPOSITES)
-def test_composites(claims, goal, answer, satisfied, completed, scripted):
-    case = scenario(expectations=[Expectation("agent_response", text="done", comparison="CONTAINS")])
-    ask = scripted(
-        plain_answers(hallucination=claims, user_goal_satisfaction=goal, scenario_expectations=answer)
-    )
-    result = result_of(case, [CALLED, SAID], ask)["scenarioResult"]
+def test_composites(claims, goal, answer, satisfied, completed):
+    answers = {"claims": claims, "goal": goal, "answers": None if answer is None else [answer]}
+    result = evaluated(scenario(expectations=DONE), [CALLED, SAID], answers)["scenarioResult"]
     assert (result.get("allExpectationsSatisfied"), result.get("taskCompleted")) == (satisfied, completed)
 
 
-def test_a_turn_that_was_not_judged_keeps_its_place(scripted):
-    ask = scripted(plain_answers(user_goal_satisfaction="satisfied"))
-    result = result_of(scenario(), [SAID, CALLED], ask)
+@pytest.mark.parametrize(("answer", "shown"), [(1, "hello, all is well"), (0, None)])
+def test_the_message_of_a_met_answer_is_shown(answer, shown):
+    turns = [Turn(user="q", agent="hello, all is well"), SAID]
+    result = evaluated(scenario(expectations=DONE), turns, {"answers": [answer]})["scenarioResult"]
+    (outcome,) = result["expectationOutcomes"]
+    message = outcome.get("observedAgentResponse")
+    assert (message and words_of(message)) == shown
+
+
+def test_a_turn_that_was_not_judged_keeps_its_place():
+    result = evaluated(scenario(), [SAID, CALLED], {"goal": "satisfied"})
     assert result["scenarioResult"]["hallucinationResult"] == [
         {"score": -1, "label": "No Claim To Assess", "explanation": "No tool call in this turn."},
         {"explanation": "not judged: 429"},
@@ -303,12 +290,9 @@ def test_a_turn_that_was_not_judged_keeps_its_place(scripted):
 
 
 def test_what_no_judge_said_is_absent():
-    case = scenario(
-        rubrics=[Rubric(rubric_id="0", text="is brief")],
-        evaluation_expectations=["is polite"],
-        expectations=[Expectation("agent_response", text="done", comparison="CONTAINS")],
-    )
-    result = result_of(case, [SAID], NotAsked())
+    rubrics = [Rubric(rubric_id="0", text="is brief")]
+    case = scenario(rubrics=rubrics, evaluation_expectations=["is polite"], expectations=DONE)
+    result = evaluated(case, [SAID], {})
     found = result["scenarioResult"]
     assert found["rubricOutcomes"] == [{"rubric": "is brief"}]
     assert found["evaluationExpectationResults"] == [{"prompt": "is polite"}]
@@ -316,54 +300,32 @@ def test_what_no_judge_said_is_absent():
     assert found.keys().isdisjoint(
         {"taskCompleted", "allExpectationsSatisfied", "userGoalSatisfactionResult"}
     )
-    assert result["errorInfo"]["errorMessage"] == (
-        "no verdict: expectations need a judge (no judge configured); "
-        "the user goal needs a judge (no judge configured); "
-        "1 evaluation expectations need a judge (no judge configured)"
-    )
 
 
-def test_a_golden_of_another_format(scripted):
+def test_a_golden_of_another_format():
     case = EvalCase(eval_id="e", dialect="adk", turns=[ExpectedTurn(user="q", response="hello")])
-
-    def _script(question, number):
-        return {"expected_quote": "", "actual_quote": "", "reason": "same", "score": 3}
-
-    (turn,) = result_of(case, [Turn(user="q", agent="hi there")], scripted(_script))["goldenResult"][
-        "turnReplayResults"
-    ]
-    assert turn["semanticSimilarityResult"] == {
-        "score": 3,
-        "label": "Mostly Consistent",
-        "explanation": "same",
-        "outcome": "PASS",
-    }
+    result = evaluated(case, [Turn(user="q", agent="hi there")], {"similar": 3}, semantic_similarity={})
+    (turn,) = result["goldenResult"]["turnReplayResults"]
+    wanted = {"score": 3, "label": "Mostly Consistent", "explanation": "hello", "outcome": "PASS"}
+    assert turn["semanticSimilarityResult"] == wanted
     assert [o["outcome"] for o in turn["expectationOutcome"]] == ["PASS"]
 
 
-def test_a_conversation_without_a_case(scripted):
-    result = result_of(None, [CALLED, SAID], scripted(plain_answers(hallucination="not_justified")))
-    assert [h["score"] for h in result["scenarioResult"]["hallucinationResult"]] == [0, -1]
-    assert "taskCompleted" not in result["scenarioResult"]
+def test_a_conversation_without_a_case():
+    result = evaluated(None, [CALLED, SAID], {"claims": "not_justified"}, hallucination={})["scenarioResult"]
+    assert [h["score"] for h in result["hallucinationResult"]] == [0, -1]
+    assert "taskCompleted" not in result
 
 
-def test_judging_changes_no_shared_message(scripted):
+def test_judging_changes_no_shared_message():
     """Messages of equal parts may be shared between results."""
     directive = {"$matchType": "semantic", "$matchValue": "one"}
     expectation = Expectation("tool_call", tool_call=ToolCall(name="a", args={"p": directive}))
     case = EvalCase(eval_id="e", dialect="ces", turns=[ExpectedTurn(user="q", expectations=[expectation])])
     turn = Turn(user="q", tool_calls=[ToolCall(name="a", args={"p": "1"})])
-
-    def first(answer):
-        result = result_of(case, [turn], scripted(plain_answers(semantic_match=answer)))
-        return result["goldenResult"]["turnReplayResults"][0]["expectationOutcome"][0]
-
-    assert [first(word).get("outcome") for word in ("429", "yes", "no", "429")] == [
-        None,
-        "PASS",
-        "FAIL",
-        None,
-    ]
+    for answers, outcome in ({}, None), ({"values": [1]}, "PASS"), ({"values": [0]}, "FAIL"), ({}, None):
+        (replay,) = evaluated(case, [turn], answers)["goldenResult"]["turnReplayResults"]
+        assert replay["expectationOutcome"][0].get("outcome") == outcome
 
 
 @pytest.mark.parametrize(("behaviour", "status"), [("ENABLED", "FAIL"), ("DISABLED", "PASS")])

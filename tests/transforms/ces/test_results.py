@@ -2,10 +2,8 @@ import json
 from pathlib import Path
 
 import pytest
-from google.cloud import ces_v1beta
-from google.protobuf import json_format
 
-from tests.ces_messages import MESSAGES
+from tests.ces_messages import parsed
 from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
@@ -25,7 +23,7 @@ from turnwise.transforms.criteria.figures import TurnLatency
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import score_rows
-from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
@@ -38,34 +36,6 @@ RECORD = Record("f", 1, b"{}")
 def matched(case, *turns, **fields):
     fields = {"conversation_id": "conv-1", "app_version": f"{APP}/versions/v7", **fields}
     return Sample(Conversation(turns=list(turns), **fields), case, RECORD)
-
-
-def printed(result):
-    """What the real class prints of a result, which it parses strictly."""
-    real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
-    json_format.Parse(json.dumps(result), real)
-    return json.loads(json_format.MessageToJson(real))
-
-
-def without_empty_lists(value):
-    """Drops the one thing that a result may hold more than its canonical form."""
-    if isinstance(value, list):
-        return [without_empty_lists(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    kept = {key: item for key, item in value.items() if key not in OUR_LISTS or item != []}
-    return {key: without_empty_lists(item) for key, item in kept.items()}
-
-
-OUR_LISTS = {"expectationOutcome", "toolCallLatencies", "turnReplayResults"}
-
-
-def parsed(result):
-    """Both parsers take the result strictly, and print it as it stands."""
-    wanted = without_empty_lists(result)
-    assert printed(result) == wanted
-    assert MESSAGES["EvaluationResult"].from_value(result).to_value() == wanted
-    return result
 
 
 def result_of(case, *turns, verdict=None, **fields):

@@ -67,7 +67,7 @@ HELD = {"turnwise": set(), "openai_chat": set(), "adk_eval_set": set(), "ces_eva
 @pytest.mark.parametrize("target", HELD)
 @LAW
 @given(conversation=conversations())
-def test_a_plain_conversation_is_held(target: str, conversation: Conversation) -> None:
+def test_a_plain_conversation_is_held(target, conversation):
     done = converted(conversation, TARGETS[target])
     assert set(done.not_held) <= HELD[target] and not done.added
     assert json.loads(json.dumps(done.record)) == done.record
@@ -85,7 +85,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("target", ["turnwise", "adk_eval_set", "ces_evaluation"])
-def test_a_golden_case_is_held_but_for_what_is_named(target: str, case: EvalCase) -> None:
+def test_a_golden_case_is_held_but_for_what_is_named(target, case):
     done = converted(case, TARGETS[target])
     assert not done.not_held
     # Both formats take calls that are not stated for calls that may not happen.
@@ -93,7 +93,7 @@ def test_a_golden_case_is_held_but_for_what_is_named(target: str, case: EvalCase
     assert set(done.added) == ({"turns.tool_calls"} if unstated else set())
 
 
-def test_what_a_target_lacks_is_counted_by_field() -> None:
+def test_what_a_target_lacks_is_counted_by_field():
     turn = Turn(user="a", agent="b", latency_ms=5.0, tool_calls=[CALL, CALL], variables={"x": 1})
     log = Conversation("c", app_version="v1", turns=[turn, msgspec.structs.replace(turn)])
     done = converted(log, TARGETS["openai_chat"])
@@ -102,21 +102,21 @@ def test_what_a_target_lacks_is_counted_by_field() -> None:
     assert lost["app_version"] == 1 and lost["turns.latency_ms"] == 2 and "turns.tool_calls" not in lost
 
 
-def test_expectations_go_before_the_recording() -> None:
+def test_expectations_go_before_the_recording():
     turn = Turn(user="a", agent="wrong", expected=ExpectedTurn(response="right", tool_calls=[]))
     done = converted(Conversation("c", turns=[turn]), TARGETS["adk_eval_set"])
     (case,) = turnwise.read_cases({"eval_set_id": "s", "eval_cases": [done.record]})
     assert case.turns[0].response == "right" and done.not_held == {"turns.agent": 1}
 
 
-def test_calls_and_words_that_may_be_missing_are_not_expected() -> None:
+def test_calls_and_words_that_may_be_missing_are_not_expected():
     turn = Turn(user="a", agent="b", unknown_calls="a part is not read", unknown_words="another")
     (expected,) = recorded_case(Conversation("c", turns=[turn])).turns
     assert (expected.tool_calls, expected.response) == (None, None)
 
 
 @pytest.mark.parametrize("target", ["openai_chat", "adk_eval_set", "ces_evaluation"])
-def test_a_case_without_turns_is_refused(target: str) -> None:
+def test_a_case_without_turns_is_refused(target):
     with pytest.raises(ValueError, match="has no turns"):
         converted(EvalCase(eval_id="e", actions=[CALL]), TARGETS[target])
 
@@ -138,7 +138,7 @@ RICH = Turn(
 
 
 @pytest.mark.skipif(not SCHEMAS.is_file(), reason="the shared schemas are not here")
-def test_eval_sets_are_valid_by_the_schemas_of_google_adk() -> None:
+def test_eval_sets_are_valid_by_the_schemas_of_google_adk():
     case = EvalCase(eval_id="s", kind="scenario", task="Book", rubrics=[Rubric("0", "Polite", "t")])
     case.session_state, case.final_session_state = {"a": 1}, {"b": 2}
     target = TARGETS["adk_eval_set"]
@@ -161,13 +161,13 @@ def camel(value: Any) -> Any:
     return {to_camel(key): item if key in own else camel(item) for key, item in value.items()}
 
 
-def test_evaluations_are_accepted_by_the_client_of_the_api() -> None:
+def test_evaluations_are_accepted_by_the_client_of_the_api():
     for item in (Conversation("c", turns=[RICH], tags=["t"]), *CASES):
         message = converted(item, TARGETS["ces_evaluation"]).record
         assert ces_v1beta.Evaluation.from_json(json.dumps(message)).golden.turns
 
 
-def test_differences_tell_true_from_1_and_none_from_an_empty_list() -> None:
+def test_differences_tell_true_from_1_and_none_from_an_empty_list():
     one, other = (ExpectedTurn(user="a", tool_calls=calls) for calls in (None, []))
     assert Differences().compare(one, other).added == {"tool_calls": 1}
     assert Differences().compare(other, one).not_held == {"tool_calls": 1}

@@ -10,8 +10,8 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.formats.adk_cases import eval_cases, invocation_expected, invocation_turn
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import conversation_verdict, criteria_verdict, score_conversation
 
 FIXTURE = Path(__file__).parents[3] / "../shared/fixtures/adk/edge_cases.json"

@@ -1,17 +1,14 @@
 """What the end of a conversation decides: the criterion, the verdict, the result, the sums."""
 
-import json
-
 import pytest
-from google.cloud import ces_v1beta
-from google.protobuf import json_format
 
+from tests.ces_messages import parsed
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.evaluate import score_conversation
 
 CRITERION = CRITERIA["ended_normally"]()
@@ -33,8 +30,7 @@ def decided(matched):
 
     def _decided(*criteria, case=GOLDEN, turns=(SAID,), **fields):
         found = decide(score_conversation(matched(case, *turns, **fields), criteria), RUN)
-        real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
-        json_format.Parse(json.dumps(found.results[0]["result"]), real)
+        parsed(found.results[0]["result"])
         return found
 
     return _decided

@@ -229,8 +229,6 @@ JUDGED_TURN = turn(
     tool_responses=[DONE],
     grounded=GroundedAnswer(citations=[Citation(0, len(SAID), ["0"])], references=[SOURCE]),
 )
-
-
 PER_TURN = {name for name in JUDGED if CRITERIA[name].judge is not JudgedCriterion.judge}
 FIVE = {
     "final_response_match_v2",
@@ -257,15 +255,15 @@ def outcome(sample: Sample, name: str, threshold: float) -> str | None:
     return None if overall is None or overall.value is None else overall.outcome
 
 
-def test_every_criterion_has_its_cases() -> None:
+def test_every_criterion_has_its_cases():
     judged = {name for name in SHIPPED if issubclass(CRITERIA[name], JudgedCriterion)}
     assert judged == set(JUDGED)
-    others = {"ended_normally", "final_state_v1", "recorded_reward"}
+    others = {"agent_cost", "ended_normally", "final_state_v1", "recorded_reward"}
     assert set(SHIPPED) - judged == {*MEASURED, *others}
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_measured(name: str) -> None:
+def test_measured(name):
     cases = MEASURED[name]
     samples = [sample_of(one, cases.case) for one in (cases.passing, cases.failing)]
     assert [outcome(sample, name, cases.threshold) for sample in samples] == ["PASS", "FAIL"]
@@ -284,19 +282,19 @@ def test_measured(name: str) -> None:
         ({"reward": float("nan")}, None, "the reward of the log is no number from 0 to 1: nan"),
     ],
 )
-def test_the_reward_of_the_log(labels: dict[str, object], value: float | None, reason: str | None) -> None:
+def test_the_reward_of_the_log(labels, value, reason):
     scored = score_conversation(sample_of(PLAIN, None, labels=labels), [CRITERIA["recorded_reward"]()])
     overall = scored.scores[0].overall
     assert overall is not None and (overall.value, overall.reason) == (value, reason)
 
 
 @pytest.mark.parametrize("labels", [None, {"reward": None}, {"success": True}])
-def test_a_log_without_a_reward_gives_no_row(labels: dict[str, object] | None) -> None:
+def test_a_log_without_a_reward_gives_no_row(labels):
     scored = score_conversation(sample_of(PLAIN, None, labels=labels or {}), [CRITERIA["recorded_reward"]()])
     assert [entry.overall for entry in scored.scores] == [None]
 
 
-def test_a_gate_does_not_pass_a_conversation_without_a_reward() -> None:
+def test_a_gate_does_not_pass_a_conversation_without_a_reward():
     for labels in ({}, {"success": True}):
         gate = CRITERIA["recorded_reward"](threshold=0.5)
         overall = score_conversation(sample_of(PLAIN, None, labels=labels), [gate]).scores[0].overall
@@ -304,20 +302,20 @@ def test_a_gate_does_not_pass_a_conversation_without_a_reward() -> None:
         assert overall.reason in ("not in the log (needs a reward in the log)", "the log gives no reward")
 
 
-def test_how_a_conversation_ended() -> None:
+def test_how_a_conversation_ended():
     ends = ("normally", "agent_error", None)
     samples = [sample_of(PLAIN, None, ended=end) for end in ends]
     assert [outcome(sample, "ended_normally", 1.0) for sample in samples] == ["PASS", "FAIL", None]
 
 
-def test_the_final_state() -> None:
+def test_the_final_state():
     samples = [sample_of(PLAIN, STATE, state={"paid": paid}) for paid in (True, False)]
     assert [outcome(sample, "final_state_v1", 1.0) for sample in samples] == ["PASS", "FAIL"]
     assert outcome(sample_of(PLAIN, None, state={"paid": True}), "final_state_v1", 1.0) is None
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_judged(name: str, judged, scripted) -> None:
+def test_judged(name, judged, scripted):
     kind = CRITERIA[name]
     criterion = kind(threshold=kind.scale[1] if kind.scale else 1.0)
     sample = sample_of(JUDGED_TURN, case_of(name))
@@ -339,7 +337,7 @@ def built(name, **fields):
     return criterion
 
 
-def test_conversations_with_a_ces_case_are_judged_by_these() -> None:
+def test_conversations_with_a_ces_case_are_judged_by_these():
     of_turns = {"semantic_similarity", "hallucination", "semantic_match"}
     assert {criterion.name for criterion in CES_CRITERIA} == of_turns | {
         *("evaluation_expectations", "scenario_rubrics", "scenario_expectations", "user_goal_satisfaction")

@@ -4,11 +4,9 @@ import asyncio
 import json
 
 import pytest
-from google.cloud import ces_v1beta
-from google.protobuf import json_format
 
 import turnwise
-from tests.ces_messages import MESSAGES
+from tests.ces_messages import parsed
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Conversation,
@@ -26,8 +24,8 @@ from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation, score_conversation
 from turnwise.transforms.scoring.selection import select
 
@@ -58,12 +56,7 @@ def entry(scored):
 
 
 def result_of(scored):
-    """The result, which both parsers take as it stands."""
-    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
-    real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
-    json_format.Parse(json.dumps(result), real)
-    MESSAGES["EvaluationResult"].from_value(result)
-    return result
+    return parsed(evaluation_result(scored, conversation_verdict(scored, RULES), RUN))
 
 
 PAY5, PAY7, FIND = call("pay", amount=5), call("pay", amount=7), call("find", q="x")
@@ -130,6 +123,7 @@ class Stubborn(MeasuredCriterion):
         (0.0, "PASS", None, "It passes, although 0 does not reach the threshold 0.5."),
         (0.49999999, None, None, "0.49999999 is below the threshold 0.5."),
         (0.0, None, None, "0 is below the threshold 0.5."),
+        (0.5, "PASS", None, None),
         (1.0, None, None, None),
     ],
 )

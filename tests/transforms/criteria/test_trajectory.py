@@ -322,3 +322,35 @@ def test_a_missing_call_that_was_made_once_is_named_plainly():
         ToolTrajectory(match_type="ANY_ORDER"), [calls("a:1 a:1")], [calls("a:1")]
     ).turns
     assert score.explanation == "Missing: a(x: 1). Made: a(x: 1)."
+
+
+ROOTS = [{"name": "order_cake", "args": {"size": 8}}, {"name": "music_agent", "args": {"request": "jazz"}}]
+INNER = {"name": "make_list", "args": {"genre": "jazz"}}
+TIMES = {"order_cake": (1, 3), "music_agent": (4, 7), "make_list": (5, 6), "delete_list": (5, 6)}
+
+
+def timed(name):
+    start, end = (f"2026-01-01T00:00:0{second}Z" for second in TIMES[name])
+    return {"type": "TOOL", "name": name, "start_time": start, "end_time": end}
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected", "wanted"),
+    [
+        ({**INNER, "agent": "music", "inside": "music_agent"}, ROOTS, ("PASS", "PASS")),
+        (INNER, ROOTS, ("PASS", "PASS")),  # known by its time
+        (INNER, [*ROOTS, INNER], ("PASS", "PASS")),  # the case states it
+        (INNER, ROOTS[:1], ("FAIL", None)),
+        ({**INNER, "name": "delete_list"}, ROOTS, ("PASS", "FAIL")),
+        ({**INNER, "agent": "root"}, ROOTS, ("FAIL", "FAIL")),
+    ],
+)
+def test_calls_inside_an_agent_that_is_used_as_a_tool(inner, expected, wanted):
+    turn = {"user": "Plan a party", "agent": "Done.", "tool_calls": [*ROOTS, inner]}
+    turn["spans"] = [timed(call["name"]) for call in turn["tool_calls"]]
+    for stated in ({"turns": [{**turn, "expected": {"tool_calls": expected}}]},
+                   {"turns": [turn], "expected": {"actions": expected}}):  # fmt: skip
+        criteria = {"tool_trajectory_avg_score": 1.0, "tool_effects_v1": 1.0}
+        result = turnwise.evaluate({"conversation_id": "c", **stated}, criteria=criteria)
+        whole = {row["criterion"]: row["outcome"] for row in result.scores if row["turn_index"] is None}
+        assert tuple(whole[name] for name in criteria) == wanted

@@ -12,7 +12,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")

@@ -130,7 +130,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("rule", "outcomes", "lost", "status", "why"), RULES)
-def test_rules(rule: Any, outcomes: list[Any], lost: int, status: str, why: str) -> None:
+def test_rules(rule, outcomes, lost, status, why):
     gated = version(conversations(outcomes, rule["criterion"]))
     found = applied(rule, gated, gone(lost))
     assert found.status == status and why in found.why, found
@@ -143,7 +143,7 @@ def test_rules(rule: Any, outcomes: list[Any], lost: int, status: str, why: str)
         assert len(found.conversations) + found.more == (0 if status == "passed" else misses)
 
 
-def test_a_coverage_rule_allows_for_what_has_no_outcome() -> None:
+def test_a_coverage_rule_allows_for_what_has_no_outcome():
     gated = version(conversations([P] * 18 + [U] * 2))
     assert applied(rate(at_least=0.95), gated).status == "inconclusive"
     assert applied(rate(at_least=0.95), gated, NOTHING_REJECTED, coverage(0.9)).status == "passed"
@@ -177,9 +177,7 @@ CORRECTED = [
 
 
 @pytest.mark.parametrize(("outcomes", "figure", "rule", "lost", "status"), CORRECTED)
-def test_a_bound_on_a_corrected_rate(
-    outcomes: Any, figure: Corrected, rule: dict[str, Any], lost: int, status: str
-) -> None:
+def test_a_bound_on_a_corrected_rate(outcomes, figure, rule, lost, status):
     counts: Any = dict.fromkeys(("scores", "labelled", "cases", "raters", "random"), 5)
     counts |= {"no_score": 0, "hand_picked": 0, "corrected": [figure]}
     one = CriterionCalibration(criterion=STATUS, level="conversation", kind="outcomes", **counts)
@@ -192,7 +190,7 @@ def test_a_bound_on_a_corrected_rate(
     assert what in found.why
 
 
-def test_a_rule_says_what_its_criterion_does_not_apply_to() -> None:
+def test_a_rule_says_what_its_criterion_does_not_apply_to():
     gated = version([*conversations([P, P], "safety_v1"), *conversations([P] * 38)])
     rest = "; n/a for 38 other conversations"
     for rule, seen in (
@@ -203,7 +201,7 @@ def test_a_rule_says_what_its_criterion_does_not_apply_to() -> None:
         assert applied(rule, gated).why == seen + rest
 
 
-def test_every_conversation_of_the_run_passes() -> None:
+def test_every_conversation_of_the_run_passes():
     config = GateConfig.model_validate({"rules": [all_pass("safety_v1")]})
     good, silent = (version(conversations([P], name)) for name in ("safety_v1", STATUS))
     (one,) = apply_rules(config, [good, silent], NOTHING_REJECTED)
@@ -212,7 +210,7 @@ def test_every_conversation_of_the_run_passes() -> None:
     assert [one.status for one in apply_rules(config, [], NOTHING_REJECTED)] == ["inconclusive"]
 
 
-def test_what_is_skipped_does_not_pass() -> None:
+def test_what_is_skipped_does_not_pass():
     found = conversations([P, P])
     found[1].criteria, found[1].skipped = {}, frozenset([STATUS])
     told = applied(all_pass(), version(found))
@@ -225,13 +223,13 @@ def test_what_is_skipped_does_not_pass() -> None:
     assert (told.status, told.why) == ("inconclusive", "0 failed, 1 without an outcome")
 
 
-def test_names_are_bounded() -> None:
+def test_names_are_bounded():
     gone = Rejected(30, "30 rejected", [f"log:{n}" for n in range(30)])
     found = applied(all_pass(), version(conversations([F] * 25)), gone)
     assert (len(found.conversations), found.more, len(found.rejected), found.more_rejected) == (20, 5, 20, 10)
 
 
-def test_what_a_run_allows_to_be_lost_is_not_held_against_it() -> None:
+def test_what_a_run_allows_to_be_lost_is_not_held_against_it():
     counts = {"rejected_records": 3, "rejected_conversations": 1, "unread_ends": 1}
     lost, allowed = (rejected_of(counts, ["log:1"], only_cases=only) for only in (False, True))
     assert (lost.number, lost.names, allowed) == (5, ["log:1"], (0, "", ()))
@@ -242,7 +240,7 @@ def test_what_a_run_allows_to_be_lost_is_not_held_against_it() -> None:
     assert [one.status for one in apply_rules(rules, gated, lost, allowed)] == ["passed", "failed"]
 
 
-def test_turns_that_pass_do_not_hide_that_the_whole_raised() -> None:
+def test_turns_that_pass_do_not_hide_that_the_whole_raised():
     found = conversations([Observed(1.0, P, is_summed=True), Observed(0.0, F, is_summed=True)], "safety_v1")
     gated = version(found)
     errors = {"safety_v1": {ScoredId(f"c{i}", None): "no such key" for i in range(2)}}
@@ -251,7 +249,7 @@ def test_turns_that_pass_do_not_hide_that_the_whole_raised() -> None:
     assert (told.why, told.conversations) == ("1 failed, 1 without an outcome", ["c1", "c0"])
 
 
-def test_a_case_counts_once_however_often_it_was_run() -> None:
+def test_a_case_counts_once_however_often_it_was_run():
     # 50 runs of two cases say as little as two conversations.
     outcomes, cases = [P] * 50, ["a"] * 25 + ["b"] * 25
     alone = applied(rate("lower", at_least=0.9), version(conversations(outcomes)))
@@ -263,7 +261,7 @@ def test_a_case_counts_once_however_often_it_was_run() -> None:
     assert applied(rate(at_least=0.6), uneven).value == 0.5
 
 
-def test_what_raised_an_error_is_not_decided() -> None:
+def test_what_raised_an_error_is_not_decided():
     found = conversations([P, P], "tool_trajectory_avg_score")
     found.append(ComparedConversation("c2", criteria={STATUS: observed(None)}))
     gated = version(found)
@@ -274,7 +272,7 @@ def test_what_raised_an_error_is_not_decided() -> None:
     assert (told.status, told.conversations) == ("inconclusive", ["c2"])
 
 
-def test_everything_that_was_lost_counts() -> None:
+def test_everything_that_was_lost_counts():
     names = ("rejected_records", "rejected_conversations", "unread_ends", "rejected_cases", "unused_cases")
     lost = rejected_of({**{name: i for i, name in enumerate(names, 1)}, "records": 9})
     assert lost.number == 15 and lost.text.startswith(
@@ -295,7 +293,7 @@ OF_UNRECORDED = [
 
 
 @pytest.mark.parametrize(("rule", "status", "why"), OF_UNRECORDED)
-def test_a_case_that_another_version_alone_has_is_not_decided(rule: Any, status: str, why: str) -> None:
+def test_a_case_that_another_version_alone_has_is_not_decided(rule, status, why):
     gated = replace(version(conversations([P, P])), unrecorded=["refund"])
     found = applied(rule, gated)
     assert found.status == status and found.why.endswith(f"{why} ({UNRECORDED})")
@@ -325,15 +323,13 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("rows", "status", "names", "why"), CALLS)
-def test_no_destructive_call_that_was_not_expected(rows: Any, status: str, names: Any, why: str) -> None:
+def test_no_destructive_call_that_was_not_expected(rows, status, names, why):
     found = applied({"rule": "no_destructive_calls"}, version(conversations([P] * len(rows)), rows))
     assert (found.status, found.conversations) == (status, names) and why in found.why
 
 
 @pytest.mark.parametrize(("criterion", "status"), [(STATUS, "passed"), ("safety_v1", "inconclusive")])
-def test_a_coverage_rule_for_the_verdicts_allows_for_calls_that_may_be_missing(
-    criterion: str, status: str
-) -> None:
+def test_a_coverage_rule_for_the_verdicts_allows_for_calls_that_may_be_missing(criterion, status):
     coverage = {"rule": "coverage", "at_least": 0.5, "criterion": criterion}
     gated = version(conversations([P, U]), [row("c1"), GAP])
     assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_REJECTED, coverage).status == status
@@ -350,9 +346,14 @@ def side(name: str) -> Side:
     return Side(name=name, source=name, run_ids=[name], app_versions=[name], **zero)  # type: ignore[arg-type]
 
 
-def comparison(criterion: CriterionComparison, only_a: int = 0) -> Comparison:
-    names: Any = {"only_a_names": [], "only_b_names": [], "unidentified_a": 0, "unidentified_b": 0}
-    pairing = Pairing(by="eval_id", pairs=10, only_a=only_a, only_b=0, **names)
+def comparison(criterion: CriterionComparison, baseline_only: int = 0) -> Comparison:
+    names: Any = {
+        "baseline_only_names": [],
+        "candidate_only_names": [],
+        "baseline_unidentified": 0,
+        "candidate_unidentified": 0,
+    }
+    pairing = Pairing(by="eval_id", pairs=10, baseline_only=baseline_only, candidate_only=0, **names)
     rest: Any = {
         "slices": [],
         "settings_changes": [],
@@ -377,7 +378,12 @@ def comparison(criterion: CriterionComparison, only_a: int = 0) -> Comparison:
 def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComparison:
     interval = None if low is None else Bounds(low, high)
     overall = VersionDifference(
-        pairs=10, count_a=10, count_b=10, value_a=more.pop("value_a", 0.8), difference=0.0, interval=interval
+        pairs=10,
+        baseline_count=10,
+        candidate_count=10,
+        baseline_value=more.pop("baseline_value", 0.8),
+        difference=0.0,
+        interval=interval,
     )
     base: dict[str, Any] = {"criterion": STATUS, "measure": "pass_rate", "unit": "score", "better_is": "more"}
     base |= {"threshold": None, "p_adjusted": 1.0}
@@ -386,12 +392,18 @@ def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComp
 
 def missing(worst: float | None, best: float) -> Missing:
     def reading(low: float) -> MissingReading:
-        values: Any = {"pairs": 10, "value_a": 0.8, "value_b": 0.8, "difference": 0.0, "p": 1.0}
+        values: Any = {
+            "pairs": 10,
+            "baseline_value": 0.8,
+            "candidate_value": 0.8,
+            "difference": 0.0,
+            "p": 1.0,
+        }
         return MissingReading(interval=Bounds(low, low + 0.1), word="inconclusive", **values)
 
-    ends: Any = {"left_out": reading(best), "best_for_b": reading(best)}
-    ends["worst_for_b"] = None if worst is None else reading(worst)
-    return Missing(missing_a=0, missing_b=1, changes_the_word=False, **ends)
+    ends: Any = {"left_out": reading(best), "best_for_candidate": reading(best)}
+    ends["worst_for_candidate"] = None if worst is None else reading(worst)
+    return Missing(baseline_missing=0, candidate_missing=1, changes_the_word=False, **ends)
 
 
 NOT_WORSE = {"rule": "not_worse", "margin": 0.02}
@@ -399,7 +411,7 @@ NOT_WORSE = {"rule": "not_worse", "margin": 0.02}
 
 def slow(low: float, high: float) -> CriterionComparison:
     """A latency: less is better, and the margin is a share of the baseline's mean."""
-    return compared(low, high, criterion=LATENCY, measure="mean", better_is="less", value_a=10.0)
+    return compared(low, high, criterion=LATENCY, measure="mean", better_is="less", baseline_value=10.0)
 
 
 COMPARED = [
@@ -419,7 +431,7 @@ COMPARED = [
 
 
 @pytest.mark.parametrize(("own", "status"), COMPARED)
-def test_not_worse_than_the_baseline(own: CriterionComparison, status: str) -> None:
+def test_not_worse_than_the_baseline(own, status):
     rule = {**NOT_WORSE, "criterion": own.criterion}
     assert applied(rule, version(conversations([P]), comparison=comparison(own))).status == status
 
@@ -428,9 +440,7 @@ def test_not_worse_than_the_baseline(own: CriterionComparison, status: str) -> N
     ("word", "fewest_alike", "status"),
     [("better", 20, "passed"), ("not worse", 20, "inconclusive"), ("not worse", None, "passed")],
 )
-def test_few_cases_show_that_it_is_not_worse_only_where_it_is_better(
-    word: Any, fewest_alike: int | None, status: str
-) -> None:
+def test_few_cases_show_that_it_is_not_worse_only_where_it_is_better(word, fewest_alike, status):
     own = compared(-0.01)
     own = replace(own, overall=replace(own.overall, word=word, fewest_alike=fewest_alike))
     rule = NOT_WORSE
@@ -439,7 +449,7 @@ def test_few_cases_show_that_it_is_not_worse_only_where_it_is_better(
     assert ("fewer than 20 cases" in found.why) is (status == "inconclusive")
 
 
-def test_a_baseline_that_says_nothing_is_no_pass() -> None:
+def test_a_baseline_that_says_nothing_is_no_pass():
     rule = NOT_WORSE
     assert applied(rule, version(conversations([P]))).why == "there is no baseline"
     gated = version(conversations([P]), comparison=comparison(compared(0.0)))
@@ -447,31 +457,40 @@ def test_a_baseline_that_says_nothing_is_no_pass() -> None:
     missing = applied({**rule, "criterion": "safety_v1"}, gated)
     assert (missing.status, missing.why) == ("inconclusive", "it has no value in B")
     # Cases that are no longer run may be those that fail.
-    fewer = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
+    fewer = version(conversations([P]), comparison=comparison(compared(0.0), baseline_only=3))
     told = applied(rule, fewer)
     assert told.status == "inconclusive" and "3 cases of the baseline have no conversation here" in told.why
     allowed = coverage(0.5)
     assert applied(rule, fewer, NOTHING_REJECTED, allowed).status == "passed"
 
 
-@pytest.mark.parametrize(("high", "only_a", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "inconclusive")])
-def test_what_was_not_compared_may_have_been_gained(high: float, only_a: int, status: str) -> None:
-    gated = version(conversations([P]), comparison=comparison(compared(-0.5, high), only_a=only_a))
+@pytest.mark.parametrize(
+    ("high", "baseline_only", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "inconclusive")]
+)
+def test_what_was_not_compared_may_have_been_gained(high, baseline_only, status):
+    gated = version(
+        conversations([P]), comparison=comparison(compared(-0.5, high), baseline_only=baseline_only)
+    )
     assert applied(NOT_WORSE, gated).status == status
 
 
 @pytest.mark.parametrize("shares", [(0.9, 0.5), (0.5, 0.9)])
-def test_of_several_rules_on_coverage_the_strictest_counts(shares: tuple[float, float]) -> None:
-    gated = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
+def test_of_several_rules_on_coverage_the_strictest_counts(shares):
+    gated = version(conversations([P]), comparison=comparison(compared(0.0), baseline_only=3))
     coverage = [{"rule": "coverage", "at_least": share} for share in shares]
     found = applied(NOT_WORSE, gated, NOTHING_REJECTED, *coverage)
     assert (found.status, "90 % asked for" in found.why) == ("inconclusive", True)
 
 
 @pytest.mark.parametrize(("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "inconclusive")])
-def test_labels_that_say_otherwise_leave_a_comparison_open(low: float, high: float, status: str) -> None:
+def test_labels_that_say_otherwise_leave_a_comparison_open(low, high, status):
     corrected = CorrectedDifference(
-        labels_a=50, labels_b=40, value_a=0.8, value_b=0.7, difference=-0.1, interval=Bounds(low, high)
+        baseline_labels=50,
+        candidate_labels=40,
+        baseline_value=0.8,
+        candidate_value=0.7,
+        difference=-0.1,
+        interval=Bounds(low, high),
     )
     gated = version(conversations([P]), comparison=comparison(compared(-0.01, corrected=corrected)))
     found = applied(NOT_WORSE, gated)
@@ -479,7 +498,7 @@ def test_labels_that_say_otherwise_leave_a_comparison_open(low: float, high: flo
     assert "corrected by 50 and 40 labels: -10 points (" in found.why
 
 
-def test_each_primary_criterion_is_held_against_the_baseline() -> None:
+def test_each_primary_criterion_is_held_against_the_baseline():
     gated = version(conversations([P]), comparison=comparison(compared(0.0)))
     config = GateConfig.model_validate(
         {"primary": [STATUS, "safety_v1"], "rules": [{"rule": "not_worse", "margin": 0.0}]}
@@ -490,7 +509,7 @@ def test_each_primary_criterion_is_held_against_the_baseline() -> None:
     ]
 
 
-def test_every_version_is_held_and_none_is_no_pass() -> None:
+def test_every_version_is_held_and_none_is_no_pass():
     good, bad = version(conversations([P])), version(conversations([F]))
     config = GateConfig.model_validate({"rules": [rate(at_least=1.0), {"rule": "no_destructive_calls"}]})
     found = apply_rules(config, [good, bad], NOTHING_REJECTED)
@@ -516,7 +535,7 @@ def left_out(names: int, criterion: str = STATUS) -> list[ComparedConversation]:
     ],
 )
 @pytest.mark.parametrize("criterion", [STATUS, "hallucinations_v1"])
-def test_what_was_sampled_out_is_not_decided_and_in_no_bound(rule: Any, status: str, criterion: str) -> None:
+def test_what_was_sampled_out_is_not_decided_and_in_no_bound(rule, status, criterion):
     gated = version([*conversations([P] * 8, criterion), *left_out(32, criterion)])
     found = applied({**rule, "criterion": criterion}, gated)
     assert found.status == status and "32 sampled out" in found.why and "n/a" not in found.why
@@ -528,7 +547,7 @@ def test_what_was_sampled_out_is_not_decided_and_in_no_bound(rule: Any, status: 
 @pytest.mark.parametrize(
     "rule", [{"rule": "all_pass"}, {"rule": "bound", "measure": "mean", "side": "estimate", "at_most": 1.0}]
 )
-def test_what_is_not_in_the_log_is_undecided(rule: Any, criterion: str, status: str) -> None:
+def test_what_is_not_in_the_log_is_undecided(rule, criterion, status):
     found = conversations([observed(P, 0.5)], criterion)
     gated = version([*found, ComparedConversation("other")])
     assert applied({**rule, "criterion": criterion}, gated).status == status
@@ -544,8 +563,6 @@ def case(
 
 
 BOTH = [case("v1", "a"), case("v2", "a")]
-
-
 UNRECORDED_CASES = [
     ([], (), {}),
     ([*BOTH, case("v1", "b")], (), {"v1": [], "v2": ["b"]}),
@@ -561,5 +578,5 @@ UNRECORDED_CASES = [
 
 
 @pytest.mark.parametrize(("rows", "lost", "found"), UNRECORDED_CASES)
-def test_cases_that_another_version_has(rows: list[Any], lost: Any, found: dict[str, list[str]]) -> None:
+def test_cases_that_another_version_has(rows, lost, found):
     assert unrecorded_cases(rows, lost) == found

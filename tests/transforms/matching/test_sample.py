@@ -27,8 +27,8 @@ from turnwise.transforms.matching.sample import (
     UnknownCaseError,
     inline_case,
 )
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.panels import gap_reasons, record_findings
 from turnwise.transforms.scoring.selection import Criteria
@@ -409,7 +409,7 @@ def test_the_case_says_whether_an_answer_is_due(turn, status):
     assert verdict(record, EvalCase(eval_id="e", turns=[turn])).status == status
 
 
-def test_a_case_is_found_by_its_name_or_the_last_part_of_it() -> None:
+def test_a_case_is_found_by_its_name_or_the_last_part_of_it():
     ids = ("projects/p/evaluations/e1", "x/twice", "y/twice")
     turn = {"user": "hi", "agent": "Hello"}
     logs = [

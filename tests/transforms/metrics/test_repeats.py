@@ -66,26 +66,6 @@ def test_the_order_of_cases_changes_no_bit(cases, random):
     assert repeats(**dict(named)).figures("c") == first
 
 
-RUNS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["PASS", "FAIL", None])), max_size=12)
-
-
-@given(RUNS, RUNS)
-def test_sums_add_up_and_can_be_taken_back(first, second):
-    parts = []
-    for runs in (first, second, first + second):
-        parts.append(Repeats())
-        for eval_id, outcome in runs:
-            parts[-1].add(eval_id, [("c", outcome), ("d", "PASS")])
-    left, right, both = parts
-    left.merge(right)
-    assert left == both
-    left.merge(right, sign=-1)
-    alone = Repeats()
-    for eval_id, outcome in first:
-        alone.add(eval_id, [("c", outcome), ("d", "PASS")])
-    assert left == alone
-
-
 def test_the_intervals_hold_the_value_and_narrow_with_more_cases():
     few, many = (repeats(**{f"c{i}": "PF" for i in range(n)}).figures("c")["pass_hat_k"][0] for n in (4, 40))
     assert 0 <= few["low"] < many["low"] < 0.5 < many["high"] < few["high"] <= 1

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.schemas.conversation import Conversation, GroundedAnswer, Record, Turn
+from turnwise.schemas.conversation import Conversation, GroundedAnswer, Record, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.repeats import slices_of
 from turnwise.transforms.metrics.rows import slice_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
-from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.selection import Criteria
 
@@ -34,7 +34,7 @@ def case_of(*turns, **fields):
 MIXED = case_of(
     turn(classes=["A"]),
     turn(["X", "Y"], ["A", "A"]),
-    Turn(agent="b"),
+    Turn(agent="b", speakers=["root"], tool_calls=[ToolCall("f", agent="music")], transfers=["root"]),
     tags=["vip", "skipped:X", "team:red"],
     language="de",
 )
@@ -49,6 +49,7 @@ MIXED = case_of(
         (("team",), {"team:red": None}),
         (("language",), {"language:de": None}),
         (("vip",), {}),
+        (("agent",), {"agent:root": {2}, "agent:music": {2}}),
         (("tag",), {"vip": None, "skipped:X": {1}, "team:red": None, "query:A": {0, 1}, "skipped:Y": {1}}),
     ],
 )

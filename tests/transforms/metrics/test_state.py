@@ -36,6 +36,7 @@ def states(draw):
         tally = state.tallies.setdefault((criterion, turn), Tally())
         tally.add(value, outcome, is_timed)
         tally.voted += outcome is None
+        tally.errors += turn == 1
         tally.flipped += outcome is value is None
     return state
 

@@ -1,5 +1,3 @@
-from copy import deepcopy
-from functools import reduce
 from math import ceil
 from statistics import stdev
 
@@ -35,34 +33,8 @@ def tally(scores, with_quantiles=True):
     return made
 
 
-def merged(tallies):
-    return reduce(lambda left, right: left.merge(right) or left, deepcopy(tallies), Tally())
-
-
 def counts(made):
     return made.scored, made.no_score, made.errors, made.passes, made.fails
-
-
-def figures(made):
-    shares = [made.quantile(share) for share in (0.0, 0.5, 0.9, 1.0)]
-    return [made.total, made.squares, made.mean, made.stddev, *shares]
-
-
-def assert_same(left, right):
-    assert counts(left) == counts(right)
-    for one, other in zip(figures(left), figures(right), strict=True):
-        assert one == (None if other is None else pytest.approx(other, rel=1e-6, abs=1e-3))
-
-
-@given(st.lists(SCORES, max_size=5), st.randoms())
-def test_neither_order_nor_grouping_of_a_merge_matters(groups, random):
-    whole = tally([score for group in groups for score in group])
-    shuffled = random.sample(groups, len(groups))
-    assert_same(merged([tally(group) for group in groups]), whole)
-    assert_same(merged([tally(group) for group in shuffled]), whole)
-    middle = len(groups) // 2
-    left, right = merged([tally(g) for g in groups[:middle]]), merged([tally(g) for g in groups[middle:]])
-    assert_same(merged([left, right]), whole)
 
 
 def test_merging_leaves_the_other_side_alone():
@@ -120,16 +92,6 @@ def test_quantiles_are_within_two_permille(values, share):
 def test_without_a_sketch_there_is_no_quantile():
     assert tally([(1.0, None)], with_quantiles=False).quantile(0.5) is None
     assert tally([(None, None)]).quantile(0.5) is None
-
-
-@given(SCORES, SCORES)
-def test_what_is_taken_back_leaves_no_trace(scores, others):
-    made = tally(scores)
-    made.merge(tally(others))
-    made.merge(tally(others), -1)
-    assert made == tally(scores)
-    made.merge(tally(scores), -1)
-    assert made.is_empty and made == Tally()
 
 
 @pytest.mark.parametrize("value", [0.1, 0.001, 1 / 3, 1e-9, 1e9, 123456.789, -0.7])

@@ -26,7 +26,7 @@ def collected(*entries: Entry, **units: str) -> CollectedRuns:
     return CollectedRuns([V1], list(entries), [[]], units, [0])
 
 
-def test_a_criterion_without_a_value_has_no_figure() -> None:
+def test_a_criterion_without_a_value_has_no_figure():
     rows = {row.name: row for row in criterion_rows(collected(entry(conversation("a", None))))}
     (figure,) = rows["verdict"].figures
     assert figure is not None
@@ -35,7 +35,7 @@ def test_a_criterion_without_a_value_has_no_figure() -> None:
     assert figure is not None and (figure.no_score, figure.share, figure.low) == (1, None, None)
 
 
-def test_shares_have_intervals_and_turns() -> None:
+def test_shares_have_intervals_and_turns():
     rows = criterion_rows(collected(entry(conversation("a")), entry(conversation("b", "FAIL"))))
     (figure,) = rows[1].figures
     assert rows[1].name == "tool_trajectory_avg_score" and figure is not None
@@ -50,7 +50,7 @@ def latency(name: str, *seconds: float) -> Entry:
     return entry(row, *(score(row, i, value, **names) for i, value in enumerate(seconds)))
 
 
-def test_latencies_are_means_over_turns_with_an_interval_over_conversations() -> None:
+def test_latencies_are_means_over_turns_with_an_interval_over_conversations():
     own = collected(latency("a", 1.0, 1.0), latency("b", 2.0), latency("c", 3.0, 3.0), turn_latency="seconds")
     found = next(one for one in criterion_rows(own) if one.name == "turn_latency")
     (figure,) = found.figures
@@ -60,7 +60,7 @@ def test_latencies_are_means_over_turns_with_an_interval_over_conversations() ->
     assert figure.low == 0.0 and figure.high == pytest.approx(2 + 4.3027 * 0.48**0.5, abs=1e-3)
 
 
-def test_values_that_say_that_nothing_was_claimed_are_in_no_mean() -> None:
+def test_values_that_say_that_nothing_was_claimed_are_in_no_mean():
     row = conversation("a")
     extra = [score(row, i, value, criterion="hallucination", outcome=None) for i, value in enumerate([1, -1])]
     found = next(one for one in criterion_rows(collected(entry(row, *extra))) if one.name == "hallucination")
@@ -83,14 +83,12 @@ BROKEN = {"$matchType": "regexp", "$matchValue": "("}
         ([("a", {"x": BROKEN})], [("a", {"x": "y"})], [(0, 0, ())]),
     ],
 )
-def test_calls_are_paired_by_tool_and_arguments(
-    expected: list[tuple[str, Row]], actual: list[tuple[str, Row]], pairs: list[tuple[object, ...]]
-) -> None:
+def test_calls_are_paired_by_tool_and_arguments(expected, actual, pairs):
     wanted, made = ([{"name": name, "args": args} for name, args in side] for side in (expected, actual))
     assert [tuple(pair) for pair in call_pairs(wanted, made)] == pairs
 
 
-def test_tools_count_errors_and_wrong_arguments() -> None:
+def test_tools_count_errors_and_wrong_arguments():
     call = {"name": "book_slot", "args": {"date": "x"}, "effect": "write", "error": "closed", "seconds": None}
     transcript = {"turns": [turn(0, tool_calls=[call]), turn(1)], "expected": None}
     (found,) = tool_figures(collected(entry(conversation("a", transcript=transcript))))
@@ -98,7 +96,7 @@ def test_tools_count_errors_and_wrong_arguments() -> None:
     assert found.wrong == [("date", 1), ("time", 1)] and found.effects == {"write": 2}
 
 
-def test_failures_are_grouped_and_their_records_cut_with_a_mark() -> None:
+def test_failures_are_grouped_and_their_records_cut_with_a_mark():
     row = {"stage": "parse", "error_type": "ValueError", "record": "x" * 5000, "turn_index": None}
     first, second = failure_groups([[{"stage": "check", "error_type": "odd"}, *[row] * 30]])
     assert (first.stage, first.count, len(first.rows)) == ("parse", 30, 25)
@@ -117,7 +115,7 @@ def test_failures_are_grouped_and_their_records_cut_with_a_mark() -> None:
         (0.0001, "less than 0.1%"),
     ],
 )
-def test_only_all_is_100_percent_and_only_none_is_0(share: float, text: str) -> None:
+def test_only_all_is_100_percent_and_only_none_is_0(share, text):
     assert percent(share) == text
 
 
@@ -135,7 +133,7 @@ def slices_of(entries: list[Entry], versions: list[VersionKey]) -> dict[tuple[st
     return {(one.kind, one.value): one for one in slices(collected)}
 
 
-def test_a_slice_that_is_worse_stands_out_and_so_does_the_rest() -> None:
+def test_a_slice_that_is_worse_stands_out_and_so_does_the_rest():
     entries = [sliced("PASS", language="en") for _ in range(40)]
     entries += [sliced("FAIL" if i < 30 else "PASS", language="de") for i in range(40)]
     rows = slices_of(entries, [V1])
@@ -147,18 +145,18 @@ def test_a_slice_that_is_worse_stands_out_and_so_does_the_rest() -> None:
     assert english is not None and english.stands_out and english.difference == pytest.approx(0.75)
 
 
-def test_chance_does_not_stand_out_and_what_would_is_stated() -> None:
+def test_chance_does_not_stand_out_and_what_would_is_stated():
     entries = [sliced("FAIL" if i % 3 == 0 else "PASS", language="de" if i < 6 else "en") for i in range(30)]
     (figure,) = slices_of(entries, [V1])["language", "de"].figures[STATUS]
     assert figure is not None and not figure.stands_out
     assert figure.detectable == pytest.approx(0.614, abs=0.001)
 
 
-def test_a_slice_of_everything_says_nothing() -> None:
+def test_a_slice_of_everything_says_nothing():
     assert ("language", "en") not in slices_of([sliced("PASS"), sliced("FAIL")], [V1])
 
 
-def test_what_is_not_decided_is_no_failure_and_no_pass() -> None:
+def test_what_is_not_decided_is_no_failure_and_no_pass():
     entries = [sliced(None, tags=["x"]), sliced("PASS", tags=["x"]), sliced("PASS")]
     (figure,) = slices_of(entries, [V1])["tag", "x"].figures[STATUS]
     assert figure is not None
@@ -168,7 +166,7 @@ def test_what_is_not_decided_is_no_failure_and_no_pass() -> None:
 
 
 @pytest.mark.parametrize(("turns", "name"), [(1, "1"), (6, "4 to 6"), (11, "over 10")])
-def test_lengths(turns: int, name: str) -> None:
+def test_lengths(turns, name):
     other = sliced("PASS", turns=20 if turns < 11 else 1)
     assert ("turns", name) in slices_of([sliced("PASS", turns=turns), other], [V1])
 
@@ -187,12 +185,12 @@ PASSED, FAILED = {"value": 1.0, "outcome": "PASS"}, {"value": 0.0, "outcome": "F
         ([{"reason": "no answer"}], {"x": None}),
     ],
 )
-def test_outcomes_of_a_conversation(own: list[Row], expected: dict[str, str | None]) -> None:
+def test_outcomes_of_a_conversation(own, expected):
     made = Entry(V1, conversation("c"), [{"criterion": "x", **score} for score in own])
     assert outcomes(made) == {STATUS: "PASS", **expected}
 
 
-def test_shrinking_moves_uncertain_differences_most() -> None:
+def test_shrinking_moves_uncertain_differences_most():
     drawn = shrink([0.5, -0.5, 0.4], [0.001, 0.001, 0.5])
     assert drawn[0] == pytest.approx(0.5, abs=0.01) and drawn[1] == pytest.approx(-0.5, abs=0.01)
     assert abs(drawn[2]) < 0.3

@@ -54,26 +54,26 @@ def names(rows: list[ConversationRow]) -> str:
         ([row(n, 9.0, n) for n in "lkjihgfedcba"], "abcdefghij"),
     ],
 )
-def test_the_order_of_reading(rows: list[ConversationRow], read: str) -> None:
+def test_the_order_of_reading(rows, read):
     for seed in range(5):
         random.Random(seed).shuffle(rows)
         assert names(to_read(rows)) == read
 
 
-def test_all_rows_are_ordered_by_severity() -> None:
+def test_all_rows_are_ordered_by_severity():
     assert (
         names(sorted([row("p", 0.0), row("a", 1.0), row("b", 2.0), row("c", 2.0)], key=reading_key)) == "bcap"
     )
 
 
-def test_the_bounds_can_be_chosen() -> None:
+def test_the_bounds_can_be_chosen():
     rows = [row(n) for n in "abc"] + [row(n, 0.5, "other") for n in "xyz"]
     assert names(to_read(rows, most=3, of_a_type=1)) == "ax"
     assert names(to_read(rows, most=2)) == "ax"
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0, 3.0]), st.sampled_from("stuvw")), max_size=60))
-def test_parts_can_be_chosen_first(made: list[tuple[float, str]]) -> None:
+def test_parts_can_be_chosen_first(made):
     rows = [
         row(f"{i:02}", severity_score, problem_type) for i, (severity_score, problem_type) in enumerate(made)
     ]
@@ -81,7 +81,7 @@ def test_parts_can_be_chosen_first(made: list[tuple[float, str]]) -> None:
     assert to_read([each for part in parts for each in to_read(part)]) == to_read(rows)
 
 
-def test_problem_types_are_counted() -> None:
+def test_problem_types_are_counted():
     rows = [
         row("a"),
         row("b", problem_type="z"),

@@ -16,9 +16,8 @@ from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample, TurnPair, inline_case
 from turnwise.transforms.review.problems import ReviewProblem, gap_of, severity_of
-from turnwise.transforms.review.row import Reviewer
+from turnwise.transforms.review.row import Reviewer, decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import score_conversation
 
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
@@ -118,16 +117,14 @@ def reviewed(
         ),
     ],
 )
-def test_the_worst_problem_is_told_in_one_line(
-    turns: list[Any], criteria: dict[str, Any], why: str, term: str, problem_type: str
-) -> None:
+def test_the_worst_problem_is_told_in_one_line(turns, criteria, why, term, problem_type):
     row = reviewed(turns, criteria)
     assert (row["why"], row["severity_reason"], row["problem_type"]) == (why, term, problem_type)
     weight = SEVERITY_WEIGHTS[term]  # type: ignore[index]
     assert weight / 2 <= row["severity_score"] < weight * 1.5
 
 
-def test_a_conversation_without_a_problem_has_no_severity() -> None:
+def test_a_conversation_without_a_problem_has_no_severity():
     row = reviewed([turn(["find"], ["find"])], TRAJECTORY)
     names = (
         "worst_criterion",
@@ -150,7 +147,7 @@ def test_a_conversation_without_a_problem_has_no_severity() -> None:
         ("update_user", None, False),
     ],
 )
-def test_only_successful_destructive_calls_count(made: str, response: Any, harmful: bool) -> None:
+def test_only_successful_destructive_calls_count(made, response, harmful):
     responses = [{"name": made, "response": response}] if response else []
     row = reviewed([turn([made], [], tool_responses=responses)], {"turn_latency": {}})
     assert (row["severity_reason"] == "destructive") is harmful
@@ -158,14 +155,14 @@ def test_only_successful_destructive_calls_count(made: str, response: Any, harmf
     assert row["verdict"] is None and row["severity_score"] > 0
 
 
-def test_a_destructive_call_is_not_unexpected_where_nothing_is_stated_of_calls() -> None:
+def test_a_destructive_call_is_not_unexpected_where_nothing_is_stated_of_calls():
     row = reviewed([turn(["delete_user"], expected={"response": "Hello"})], {"response_match_score": 0.5})
     assert (row["severity_score"], row["verdict"], row["destructive_calls"]) == (0, "PASS", 1)
     allowed = reviewed([turn(["delete_user"], ["delete_user"])], {"turn_latency": {}})
     assert allowed["severity_reason"] == "no_verdict"
 
 
-def test_the_config_decides_what_is_destructive() -> None:
+def test_the_config_decides_what_is_destructive():
     config = parse_config(json.dumps({"criteria": TRAJECTORY, "tools": {"ship": {"destructive": True}}}))
     run = RunInfo("run-1", RUN.create_time, tools=config.tools)
     assert reviewed([turn(["ship"], [])], TRAJECTORY, run=run)["severity_reason"] == "destructive"
@@ -186,15 +183,13 @@ def test_the_config_decides_what_is_destructive() -> None:
         ({"ended_detail": "zonk"}, None, "the log says 'zonk'", "no_verdict"),
     ],
 )
-def test_a_conversation_that_broke_off_is_visible(
-    fields: dict[str, Any], verdict: str | None, reason: str, term: str
-) -> None:
+def test_a_conversation_that_broke_off_is_visible(fields, verdict, reason, term):
     row = reviewed([turn(["find"], ["find"])], TRAJECTORY, **fields)
     assert (row["verdict"], row["severity_reason"], row["ended"]) == (verdict, term, fields.get("ended"))
     assert row["severity_score"] > 0 and reason in (row["why"] or "") and reason in (row["reason"] or "")
 
 
-def test_a_missing_turn_is_told_with_what_it_should_have_held() -> None:
+def test_a_missing_turn_is_told_with_what_it_should_have_held():
     case = {
         "eval_id": "e",
         "turns": [{"user": "Hi", "tool_calls": []}, {"user": "Book", "tool_calls": [called("book")]}],
@@ -204,7 +199,7 @@ def test_a_missing_turn_is_told_with_what_it_should_have_held() -> None:
     assert (row["why"] or "").startswith("turn 2 is missing. Expected: user “Book”, calls book().")
 
 
-def test_figures_are_null_where_a_turn_lacks_them() -> None:
+def test_figures_are_null_where_a_turn_lacks_them():
     usage = {"input_tokens": 10, "output_tokens": 2}
     logged = turn(latency_ms=500, usage=usage)
     whole = reviewed([logged, logged], TRAJECTORY)
@@ -219,7 +214,7 @@ def test_figures_are_null_where_a_turn_lacks_them() -> None:
     assert reviewed([turn(timestamp=1.5)], TRAJECTORY)["event_time"] == "1970-01-01T00:00:01.500Z"
 
 
-def test_transcripts_can_be_left_out() -> None:
+def test_transcripts_can_be_left_out():
     bare = RunInfo("run-1", RUN.create_time, transcripts=False)
     row = reviewed([turn([], ["find"])], TRAJECTORY, run=bare)
     assert row["transcript"] is None and row["why"] == "turn 1: missing find()"
@@ -236,7 +231,7 @@ class Failing(MeasuredCriterion):
         return turnwise.Score(self.value, explanation="a\nlong " + "text " * 100)
 
 
-def test_a_line_is_short_and_one_line() -> None:
+def test_a_line_is_short_and_one_line():
     why = reviewed([turn()], [Failing()])["why"] or ""
     assert why.startswith("turn 1: failing_example: a long text") and len(why) <= 200 and why.endswith("…")
     assert "\n" not in why
@@ -255,9 +250,7 @@ def test_a_line_is_short_and_one_line() -> None:
         ((0.0, 1.0), "at_least", None, 1.0, 1.0),
     ],
 )
-def test_the_gap_is_a_share_of_the_range(
-    scale: Any, gate: Any, value: float | None, threshold: float, gap: float
-) -> None:
+def test_the_gap_is_a_share_of_the_range(scale, gate, value, threshold, gap):
     kind = type("Measured", (Failing,), {"scale": scale, "gate": gate, "__annotations__": {}})
     score = turnwise.Score(value, threshold=threshold, outcome="FAIL")
     assert gap_of(kind.model_construct(threshold=threshold), score) == gap
@@ -272,7 +265,7 @@ problems = st.lists(problem, max_size=6).map(
 
 
 @given(problems, problems)
-def test_a_worse_kind_always_comes_first(left: list[ReviewProblem], right: list[ReviewProblem]) -> None:
+def test_a_worse_kind_always_comes_first(left, right):
     kinds = [[SEVERITY_REASONS.index(p.term) for p in found] or [99] for found in (left, right)]
     if min(kinds[0]) < min(kinds[1]):
         assert severity_of(left) > severity_of(right)
@@ -280,13 +273,13 @@ def test_a_worse_kind_always_comes_first(left: list[ReviewProblem], right: list[
 
 
 @given(problems, problem)
-def test_one_more_problem_is_never_less_severe(found: list[ReviewProblem], more: ReviewProblem) -> None:
+def test_one_more_problem_is_never_less_severe(found, more):
     both = sorted([*found, more], key=lambda p: SEVERITY_REASONS.index(p.term))
     assert severity_of(both) >= severity_of(found)
 
 
 @pytest.mark.parametrize(("number", "share"), [(1, 0.75), (2, 0.875), (3, 0.9375)])
-def test_more_failures_of_a_kind_are_more_severe(number: int, share: float) -> None:
+def test_more_failures_of_a_kind_are_more_severe(number, share):
     names = ("tool_trajectory_avg_score", "tool_invocation_score", "recorded_reward")[:number]
     log = {"conversation_id": "c", "turns": [turn(wanted=["a"])], "labels": {"reward": 0}}
     criteria = dict.fromkeys(names, 1.0)
@@ -297,7 +290,7 @@ def test_more_failures_of_a_kind_are_more_severe(number: int, share: float) -> N
     )
 
 
-def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
+def test_every_kind_that_a_criterion_can_state_is_weighed():
     assert set(get_args(CriterionSeverityReason)) == set(SEVERITY_REASONS) - {"destructive", "no_verdict"}
 
 
@@ -321,7 +314,7 @@ def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
         ("", None, 'a is "" instead of null'),
     ],
 )
-def test_arguments_that_mean_the_same_are_told_apart(made: Any, wanted: Any, why: str) -> None:
+def test_arguments_that_mean_the_same_are_told_apart(made, wanted, why):
     row = reviewed([turn([("set", {"a": made})], [("set", {"a": wanted})])], TRAJECTORY)
     assert row["why"] == f"turn 1: set: {why}"
 
@@ -349,15 +342,13 @@ def test_arguments_that_mean_the_same_are_told_apart(made: Any, wanted: Any, why
         ([turn([], []), turn(["delete_user"], expected={"response": "Hello"})], {}, ["delete_user"]),
     ],
 )
-def test_what_may_have_destroyed_something_is_named(turns: Any, config: Any, unclear: list[str]) -> None:
+def test_what_may_have_destroyed_something_is_named(turns, config, unclear):
     assert reviewed(turns, {"turn_latency": {}}, **config)["unclear_tools"] == unclear
 
 
 @pytest.mark.parametrize(("number", "unclear"), [(20, []), (800, ["transfer_money"])])
 @pytest.mark.parametrize("at", [0, -1])
-def test_of_very_many_writes_the_last_are_expected_only_where_they_are_equal(
-    number: int, unclear: list[str], at: int
-) -> None:
+def test_of_very_many_writes_the_last_are_expected_only_where_they_are_equal(number, unclear, at):
     wanted = [("transfer_money", {"to": f"account-{place}"}) for place in range(number)]
     made = [*wanted]
     made[at] = ("transfer_money", {"to": wanted[at][1]["to"].upper()})

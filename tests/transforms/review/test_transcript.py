@@ -33,7 +33,7 @@ def shown(sample: Sample, kept: int | None = None) -> dict[str, Any]:
     return found
 
 
-def test_a_turn_has_its_words_its_calls_and_what_was_expected() -> None:
+def test_a_turn_has_its_words_its_calls_and_what_was_expected():
     turn = {
         "user": "Cancel it",
         "agent": "Done",
@@ -92,7 +92,7 @@ def call(
     }
 
 
-def test_a_missing_turn_is_there_with_what_was_expected() -> None:
+def test_a_missing_turn_is_there_with_what_was_expected():
     case = {
         "eval_id": "e",
         "turns": [{"user": "Hi", "response": "Hello"}, {"user": "Book it", "response": "Booked"}],
@@ -106,7 +106,7 @@ def test_a_missing_turn_is_there_with_what_was_expected() -> None:
     assert found["turns"][1]["expected"] == {"user": "Book it", "response": "Booked"}
 
 
-def test_what_is_expected_of_the_whole_stands_beside_the_turns() -> None:
+def test_what_is_expected_of_the_whole_stands_beside_the_turns():
     expected = {"actions": [{"name": "send_mail", "args": {}}], "outputs": ["42"], "rubric": ["polite"]}
     found = shown(sample_of([{"user": "Hi", "agent": "Hello"}], expected=expected))
     assert found["turns"][0]["expected"] is None
@@ -117,7 +117,7 @@ def test_what_is_expected_of_the_whole_stands_beside_the_turns() -> None:
     }
 
 
-def test_only_what_is_there_is_shown() -> None:
+def test_only_what_is_there_is_shown():
     turn = {
         "user": "Hi",
         "agent": "Bye",
@@ -152,9 +152,7 @@ MANY = [{"user": f"question {i}", "agent": "a" * 700} for i in range(3000)]
         ),
     ],
 )
-def test_a_long_transcript_is_cut_with_a_mark_and_counts(
-    turns: list[dict[str, Any]], left_out: dict[str, int]
-) -> None:
+def test_a_long_transcript_is_cut_with_a_mark_and_counts(turns, left_out):
     found = shown(sample_of(turns))
     assert len(dump_json(found)) <= MOST_BYTES
     assert found["cut"] is True and found["left_out"] == left_out
@@ -162,7 +160,7 @@ def test_a_long_transcript_is_cut_with_a_mark_and_counts(
     assert not left_out["characters"] or mark in dump_json(found).decode()
 
 
-def test_turns_are_left_out_last_and_the_worst_one_stays() -> None:
+def test_turns_are_left_out_last_and_the_worst_one_stays():
     found = shown(sample_of(MANY), kept=1500)
     indices = [turn["index"] for turn in found["turns"]]
     assert len(dump_json(found)) <= MOST_BYTES and found["cut"]
@@ -171,7 +169,7 @@ def test_turns_are_left_out_last_and_the_worst_one_stays() -> None:
     assert found["left_out"]["characters"] == 600 * 3000
 
 
-def test_one_huge_turn_does_not_empty_the_transcript() -> None:
+def test_one_huge_turn_does_not_empty_the_transcript():
     names = {f"k{i}": "x" for i in range(9)}
     turns = [
         {"user": "Hi", "agent": "\u0001" * 9000, "tool_calls": [{"name": "f" * 9000, "args": names}] * 300}
@@ -180,7 +178,7 @@ def test_one_huge_turn_does_not_empty_the_transcript() -> None:
     assert len(found["turns"]) > 0 and len(dump_json(found)) <= MOST_BYTES
 
 
-def test_lone_surrogates_are_replaced() -> None:
+def test_lone_surrogates_are_replaced():
     turn = turnwise.Turn(user="a\ud800b", agent="\udfff")
     sample = Sample(turnwise.Conversation("c1", turns=[turn]), None, Record("python", 1, b""))
     (found,) = shown(sample)["turns"]
@@ -198,7 +196,7 @@ def of_calls(made: Any, result: Any, expected: Any, said: str = "null") -> dict[
     return told
 
 
-def test_numbers_that_json_cannot_hold_are_texts() -> None:
+def test_numbers_that_json_cannot_hold_are_texts():
     inf = float("inf")
     turn = of_calls({"error": inf, "b": [1.5, -inf]}, {"x": float("nan")}, {"error": 1.0, "user": inf})
     (call,) = turn["tool_calls"]
@@ -211,7 +209,7 @@ plain = st.dictionaries(st.sampled_from(["error", "user", "k"]), finite | st.jus
 
 
 @given(plain, plain, plain, st.text(st.characters(codec="utf-8"), max_size=9))
-def test_other_values_stay_as_they_are(made: Any, result: Any, expected: Any, said: str) -> None:
+def test_other_values_stay_as_they_are(made, result, expected, said):
     turn = of_calls(made, result, expected, said)
     (call,) = turn["tool_calls"]
     assert (call["args"], call["result"]) == (made, result)
@@ -230,7 +228,7 @@ turns = st.fixed_dictionaries({"user": texts, "agent": texts, "tool_calls": st.l
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(turns, max_size=12), st.sampled_from([4096, 16_384, MOST_BYTES]))
-def test_any_transcript_is_utf_8_and_within_the_limit(made: list[dict[str, Any]], most: int) -> None:
+def test_any_transcript_is_utf_8_and_within_the_limit(made, most):
     whole = (
         shown(sample_of(made)) if made else {"turns": [], "expected": None, "cut": False, "left_out": None}
     )

@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTur
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.selection import Criteria
 

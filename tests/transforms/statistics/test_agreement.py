@@ -1,7 +1,6 @@
 """Shares, means, agreement and corrected figures of scores that depend on each other."""
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -193,7 +192,7 @@ def groups(*values: list[float]) -> list[GroupSum]:
 
 
 @given(st.lists(st.integers(-50, 50), min_size=2, max_size=30).filter(lambda own: len(set(own)) > 1))
-def test_single_values_give_students_interval(stats: Any, values: list[int]) -> None:
+def test_single_values_give_students_interval(stats, values):
     wanted = stats.t.interval(
         0.95, len(values) - 1, np.mean(values), np.std(values, ddof=1) / len(values) ** 0.5
     )
@@ -201,13 +200,13 @@ def test_single_values_give_students_interval(stats: Any, values: list[int]) -> 
     assert (*found,) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
 
 
-def test_repeated_values_tell_no_more() -> None:
+def test_repeated_values_tell_no_more():
     once, often = (groups([0.2] * n, [0.4] * n, [0.9] * n) for n in (1, 10))
     ends = [grouped_mean_interval(own, SCALE) or () for own in (often, once)]
     assert [*ends[0]] == pytest.approx([*ends[1]])
 
 
-def test_an_open_scale_starts_at_0_unless_values_are_below() -> None:
+def test_an_open_scale_starts_at_0_unless_values_are_below():
     ends = [grouped_mean_interval(groups([first], [9.0]), None) for first in (1.0, -1.0)]
     assert ends[0] is not None and ends[0].low == 0.0
     assert ends[1] is not None and ends[1].low < -1.0
@@ -224,9 +223,7 @@ def test_an_open_scale_starts_at_0_unless_values_are_below() -> None:
         ([[0.5] * 3, [0.5]], SCALE, (0.5 - 0.5 * 3.8415 / 5.8415, 0.5 + 0.5 * 3.8415 / 5.8415)),
     ],
 )
-def test_without_spread_nothing_is_certain(
-    values: list[list[float]], scale: tuple[float, float] | None, interval: tuple[float, float] | None
-) -> None:
+def test_without_spread_nothing_is_certain(values, scale, interval):
     found = grouped_mean_interval(groups(*values), scale)
     assert (found and (*found,)) == (None if interval is None else pytest.approx(interval, abs=1e-4))
 
@@ -234,9 +231,7 @@ def test_without_spread_nothing_is_certain(
 @pytest.mark.parametrize(
     ("values", "trials"), [([[1, 1, 1, 1], [0, 0, 0, 0]], (1, 2)), ([[1, 0, 1], [1], [0]], (3, 5))]
 )
-def test_trials_of_a_group_are_not_independent(
-    values: list[list[float]], trials: tuple[float, float]
-) -> None:
+def test_trials_of_a_group_are_not_independent(values, trials):
     found = grouped_share_interval(groups(*values))
     wanted = wilson_interval(*trials)
     assert found is not None and wanted is not None

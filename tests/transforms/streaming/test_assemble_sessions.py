@@ -126,7 +126,7 @@ def check(
     assert sorted(found["ignored"]) == sorted(ignored or [])
 
 
-def test_sessions_close_at_the_gap_each_by_itself() -> None:
+def test_sessions_close_at_the_gap_each_by_itself():
     log = Log().bundle(("a", 1, T), ("b", 0, T + 5), ("a", 0, T + 5)).watermark(T + 100)
     log.bundle(("b", 1, T + 600)).watermark(T + 700).bundle(("a", 2, T + 6)).watermark(T + 5000)
     rules = StreamRules(session_gap=GAP, allowed_lateness=10_000)
@@ -138,7 +138,7 @@ def test_sessions_close_at_the_gap_each_by_itself() -> None:
     check(log, wanted, rules=rules)
 
 
-def test_an_explicit_end_does_not_wait() -> None:
+def test_an_explicit_end_does_not_wait():
     log = Log().watermark(T).bundle(("a", 0, T), ("b", 0, T)).bundle(("a", 2, T + 1), end=True)
     log.bundle(("a", 1, T + 2), ("a", 3, T + 3))
     wanted = [
@@ -149,7 +149,7 @@ def test_an_explicit_end_does_not_wait() -> None:
     check(log, wanted)
 
 
-def test_events_that_wait_are_told() -> None:
+def test_events_that_wait_are_told():
     held = PROGRESS.held
     found = run(
         Log().watermark(T).bundle(("a", 0, T), ("a", 1, T), ("a", 1, T)).bundle(("b", 0, T), end=True)
@@ -158,7 +158,7 @@ def test_events_that_wait_are_told() -> None:
     assert max(found["held"]) - held == 3, "a repetition waits as well"
 
 
-def test_a_jump_of_the_watermark_closes_what_it_passes() -> None:
+def test_a_jump_of_the_watermark_closes_what_it_passes():
     log = Log().watermark(T).bundle(("a", 0, T), ("b", 0, T + 300), ("c", 0, T + 9000)).watermark(T + 5000)
     log.bundle(("a", 1, T + 1), ("b", 1, T + 1), ("c", 1, T + 1))
     wanted = [
@@ -171,19 +171,19 @@ def test_a_jump_of_the_watermark_closes_what_it_passes() -> None:
     check(log, wanted)
 
 
-def test_an_old_log_is_not_torn_apart_by_a_watermark_far_ahead() -> None:
+def test_an_old_log_is_not_torn_apart_by_a_watermark_far_ahead():
     log = Log().watermark(T + 50_000).bundle(("a", 0, T), watermark=T + 50_000).watermark(T + 50_100)
     log.bundle(("a", 1, T + 1), watermark=T + 50_100)
     check(log, [("a", 0, ["a0", "a1"], [1, 2], T + 1)])
 
 
-def test_a_watermark_at_the_end_of_time_is_no_time() -> None:
+def test_a_watermark_at_the_end_of_time_is_no_time():
     log = Log().bundle(("a", 0, T), ("a", 1, T), watermark=9e12).watermark(T + GAP + 20)
     log.bundle(("a", 2, T), watermark=float("inf"))
     check(log, [("a", 0, ["a0", "a1"], [1, 2], T), ("a", 1, ["a0", "a1", "a2"], [3], T)])
 
 
-def test_an_event_after_the_allowed_lateness_is_a_failure() -> None:
+def test_an_event_after_the_allowed_lateness_is_a_failure():
     log = Log().bundle(("a", 0, T)).watermark(T + 5000).bundle(("a", 1, T)).watermark(T + 20_000)
     log.bundle(("b", 0, T + 20_000), watermark=T + 20_000).watermark(T + 40_000)
     log.bundle(("a", 2, T), watermark=T + 40_000)
@@ -192,14 +192,14 @@ def test_an_event_after_the_allowed_lateness_is_a_failure() -> None:
     check(log, wanted, [("assemble", "LateEventError", "a", [4])], rules=rules)
 
 
-def test_events_that_cannot_be_taken_are_failures() -> None:
+def test_events_that_cannot_be_taken_are_failures():
     log = Log().bundle(*(("a", i, T) for i in range(MAX_EVENTS)), end=True).bundle(("a", 5000, T))
     said = [f"a{i}" for i in range(MAX_EVENTS)]
     wanted = [("a", 0, said, list(range(1, MAX_EVENTS + 1)), T)]
     check(log, wanted, [("assemble", "SessionFullError", "a", [MAX_EVENTS + 1])])
 
 
-def test_events_that_make_no_conversation_are_failures() -> None:
+def test_events_that_make_no_conversation_are_failures():
     stream = TestStream().add_elements(
         [
             arrival(1, text("a", 0), T),
@@ -218,7 +218,7 @@ def test_events_that_make_no_conversation_are_failures() -> None:
     check(log, [("c", 0, ["c0"], [5], T)], [*rejected, ("parse", "ValueError", None, [6])])
 
 
-def test_arrivals_that_hold_whole_conversations_have_a_receipt_each() -> None:
+def test_arrivals_that_hold_whole_conversations_have_a_receipt_each():
     said = {"user_content": {"parts": [{"text": "hi"}]}}
     result = {
         "eval_id": "e",
@@ -254,7 +254,7 @@ def content(found: LoggedConversation) -> tuple[str, list[str | None]]:
     return found.conversation.conversation_id, [turn.agent for turn in found.conversation.turns]
 
 
-def test_a_batch_run_over_a_log_of_events_equals_the_stream() -> None:
+def test_a_batch_run_over_a_log_of_events_equals_the_stream():
     session = [
         {
             "session_id": "adk",
@@ -295,7 +295,7 @@ def test_a_batch_run_over_a_log_of_events_equals_the_stream() -> None:
     assert found["failures"] == []
 
 
-def test_assembly_on_an_engine_that_keeps_bytes() -> None:
+def test_assembly_on_an_engine_that_keeps_bytes():
     FOUND.update(conversations=[], failures=[], ignored=[], held=[])
     arrivals = [arrival(i, text("ab"[i % 2], i // 2), T + i) for i in range(6)]
     with beam.Pipeline(runner="FnApiRunner") as root:
@@ -311,5 +311,5 @@ def test_assembly_on_an_engine_that_keeps_bytes() -> None:
 
 
 @pytest.mark.parametrize("visit", [0.0, T + 0.7 / 64, 1767323045.2499998, 1767323045.0109375])
-def test_a_timer_is_not_before_its_visit(visit: float) -> None:
+def test_a_timer_is_not_before_its_visit(visit):
     assert visit <= firing_time(visit).micros / 1e6 < visit + 1e-5

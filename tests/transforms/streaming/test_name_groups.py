@@ -104,12 +104,12 @@ def whole(*positions: int) -> list[tuple[int, int, int]]:
     return [(position, 0, 1) for position in positions]
 
 
-def test_the_time_of_an_export_is_the_end_of_its_last_span() -> None:
+def test_the_time_of_an_export_is_the_end_of_its_last_span():
     assert record_time(exported(*FIRST, *SECOND)) == T + 21
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 1, 0]])
-def test_spans_of_two_traces_are_one_conversation_in_any_order(order: list[int]) -> None:
+def test_spans_of_two_traces_are_one_conversation_in_any_order(order):
     records = [exported(one) for one in (*FIRST, *SECOND)]
     rules = StreamRules(session_gap=640, allowed_lateness=10_000)
     stream([(place, records[place]) for place in order], rules=rules)
@@ -117,7 +117,7 @@ def test_spans_of_two_traces_are_one_conversation_in_any_order(order: list[int])
     assert FAILED == []
 
 
-def test_a_record_of_two_conversations_is_settled_by_both() -> None:
+def test_a_record_of_two_conversations_is_settled_by_both():
     other = turn("3", 5, "Three?", "Third.", session__id="other")
     stream([(0, exported(*FIRST, *other))])
     assert sorted(FOUND) == [
@@ -126,7 +126,7 @@ def test_a_record_of_two_conversations_is_settled_by_both() -> None:
     ]
 
 
-def test_a_late_turn_and_a_late_span_without_the_id_reopen_the_conversation() -> None:
+def test_a_late_turn_and_a_late_span_without_the_id_reopen_the_conversation():
     tool = span(
         "1", "c", "a", "execute_tool f", 0, gen_ai__operation__name="execute_tool", gen_ai__tool__name="f"
     )
@@ -145,7 +145,7 @@ def of_an_earlier_process(name: str) -> ClosedSession | None:
     return ClosedSession(0, b"[" + event.record.data + b"]", T + 1, b'[["log",0]]') if known else None
 
 
-def test_a_late_span_without_the_id_belongs_to_the_conversation_of_an_earlier_process() -> None:
+def test_a_late_span_without_the_id_belongs_to_the_conversation_of_an_earlier_process():
     tool = span(
         "1", "c", "a", "execute_tool f", 0, gen_ai__operation__name="execute_tool", gen_ai__tool__name="f"
     )
@@ -165,7 +165,7 @@ def test_a_late_span_without_the_id_belongs_to_the_conversation_of_an_earlier_pr
     assert [receipt.position for receipt in content.record.settles()] == [2]
 
 
-def test_a_record_of_a_trace_that_two_conversations_share_is_settled_by_both() -> None:
+def test_a_record_of_a_trace_that_two_conversations_share_is_settled_by_both():
     one, root = FIRST
     other = span(
         "1", "d", "a", "invoke_agent", 5, gen_ai__operation__name="invoke_agent", session__id="other"
@@ -180,12 +180,12 @@ def test_a_record_of_a_trace_that_two_conversations_share_is_settled_by_both() -
     assert sorted(PIECES) == [(0, 0, 2), (0, 1, 2)]
 
 
-def test_a_trace_without_a_session_is_its_own_conversation_after_the_gap() -> None:
+def test_a_trace_without_a_session_is_its_own_conversation_after_the_gap():
     stream([(0, exported(turn("4", 0, "Who?", "Me.")[0]))])
     assert [("4" * 32, 0, [("Who?", "Me.")], whole(0))] == FOUND
 
 
-def test_spans_of_no_agent_are_a_finding_that_settles_their_records() -> None:
+def test_spans_of_no_agent_are_a_finding_that_settles_their_records():
     web, database = {"http__request__method": "GET"}, {"db__system__name": "postgresql"}
     spans = span("5", "a", "", "GET /", 0, **web), span("5", "b", "a", "SQL", 0, **database)
     stream([(place, exported(one)) for place, one in enumerate(spans)])
@@ -193,6 +193,6 @@ def test_spans_of_no_agent_are_a_finding_that_settles_their_records() -> None:
     assert FAILED == [("check", "NoConversation", [0, 1])]
 
 
-def test_the_closing_of_a_conversation_names_its_groups() -> None:
+def test_the_closing_of_a_conversation_names_its_groups():
     stream([(0, exported(*FIRST)), (1, exported(*SECOND))])
     assert GROUPS == {"talk": ("1" * 32, "2" * 32)}

@@ -29,29 +29,29 @@ ENDLESS = ["(a+)+$", "(.*a){20}$", "^(([a-z])+.)+[A-Z]([a-z])+$", "(x+x+)+y"]
 
 
 @pytest.mark.parametrize("pattern", ENDLESS)
-def test_a_pattern_that_never_ends_in_other_engines_ends(pattern: str) -> None:
+def test_a_pattern_that_never_ends_in_other_engines_ends(pattern):
     assert pattern_found(pattern, "a" * 100_000 + "!") is (pattern == r"(\w+\s?)*$")
 
 
 @pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "a{1,2000}", r"((\pL{100}){100}){10}"])
-def test_what_the_engine_cannot_do_is_refused_in_one_line(pattern: str) -> None:
+def test_what_the_engine_cannot_do_is_refused_in_one_line(pattern):
     with pytest.raises(ValueError, match="not a regular expression of RE2") as error:
         check_pattern(pattern)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("text", ["K-123456", "no: K-12\udc80", "Straße é 日本"])
-def test_a_pattern_is_looked_for_anywhere(text: str) -> None:
+def test_a_pattern_is_looked_for_anywhere(text):
     assert pattern_found("K-[0-9]{6}", text) == ("123456" in text)
     assert pattern_found(r"\pL", text)
 
 
 @given(st.text("ab*?[]!^.\\é\n", max_size=8), st.text("ab[]!^.\\é\n", max_size=5))
-def test_a_glob_of_names_matches_as_in_a_shell(glob: str, name: str) -> None:
+def test_a_glob_of_names_matches_as_in_a_shell(glob, name):
     assert glob_matches(glob, name) == fnmatchcase(name, glob)
 
 
-def test_stars_of_paths_and_many_stars() -> None:
+def test_stars_of_paths_and_many_stars():
     assert path_glob_matches("a/*.jsonl", "a/b.jsonl") and not path_glob_matches("a/*.jsonl", "a/b/c.jsonl")
     assert path_glob_matches("a/**.jsonl", "a/b/c.jsonl")
     assert not glob_matches("*a" * 200 + "b", "a" * 10_000)
@@ -74,7 +74,7 @@ def log(expected: dict[str, object]) -> dict[str, object]:
     return {"conversation_id": "c1", "turns": [turn | expected]}
 
 
-def test_patterns_of_cases_and_of_the_config_decide() -> None:
+def test_patterns_of_cases_and_of_the_config_decide():
     for pattern, status in (("(a+)+$", "FAIL"), ("(a+)+!$", "PASS")):
         assert turnwise.evaluate(log({}) | {"eval_id": "e1"}, cases=golden(pattern)).status == status
         expected = {"expected": {"tool_calls": [{"name": "pay", "args": {"memo": pattern}}]}}
@@ -83,7 +83,7 @@ def test_patterns_of_cases_and_of_the_config_decide() -> None:
         assert turnwise.evaluate(log(expected), criteria=criteria).status == status
 
 
-def test_a_pattern_that_is_refused_is_no_pass_and_names_its_place() -> None:
+def test_a_pattern_that_is_refused_is_no_pass_and_names_its_place():
     result = turnwise.evaluate(log({}) | {"eval_id": "e1"}, cases=golden("(?=a)"))
     assert result.status is None
     assert any("(?=a)" in failure["message"] for failure in result.failures)

@@ -98,7 +98,7 @@ PIECES = st.lists(
 
 
 @given(PIECES, st.integers(1, 40))
-def test_a_line_holds_the_words_of_a_text_or_more_than_enough_of_them(pieces: list[str], enough: int) -> None:
+def test_a_line_holds_the_words_of_a_text_or_more_than_enough_of_them(pieces, enough):
     text = "".join(pieces)
     whole, line = " ".join(text.split()), single_spaced(text, enough)
     assert whole.startswith(line)

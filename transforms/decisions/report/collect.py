@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError
+from turnwise.schemas.comparison import Bounds
+from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
 from turnwise.transforms.decisions.comparison.collect import version_order
@@ -62,6 +63,8 @@ class CollectedRuns(Struct, frozen=True):
         versions: The columns, in display order.
         sampled_out: Run -> conversations about which the judge was not asked.
         idle: Run -> criteria with a threshold that applied to no conversation.
+        bounds: Interval of the share of a version that passes, as its metrics have it; of a stream, there are
+            only those of its windows.
     """
 
     versions: list[VersionKey]
@@ -70,6 +73,7 @@ class CollectedRuns(Struct, frozen=True):
     units: dict[str, str]
     sampled_out: list[int]
     idle: list[list[str]] = field(default_factory=list)
+    bounds: dict[VersionKey, Bounds] = field(default_factory=dict)
 
 
 def collect(runs: Sequence[Run]) -> CollectedRuns:
@@ -78,19 +82,25 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
     units: dict[str, str] = {}
     sampled_out: list[int] = []
     idle: list[list[str]] = []
+    bounds: dict[VersionKey, Bounds] = {}
     for place, run in enumerate(runs):
         own = _joined(place, run)
         entries += own
         rows = run.metrics()
         units |= {row["criterion"]: row["unit"] for row in rows}
         sampled_out.append(_sampled_out(rows))
+        for row in rows:
+            low, high = row["pass_rate_low"], row["pass_rate_high"]
+            is_whole = row["window_start"] is None and row["level"] == "conversation"
+            if row["criterion"] == STATUS and is_whole and low is not None and high is not None:
+                bounds[VersionKey(place, row["app_version"] or "")] = Bounds(low, high)
         idle.append(_idle(run, {row["criterion"] for row in rows}, own))
     first_times: list[dict[str | None, str | None]] = [{} for _ in runs]
     for entry in entries:
         add_first_time(first_times[entry.version.run], entry.row)
     versions = in_display_order({entry.version for entry in entries}, first_times)
     failures = [[dict(row) for row in run.failures()] for run in runs]
-    return CollectedRuns(versions, entries, failures, units, sampled_out, idle)
+    return CollectedRuns(versions, entries, failures, units, sampled_out, idle, bounds)
 
 
 def _sampled_out(rows: Iterable[MetricsByAppVersionRow]) -> int:

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from hashlib import sha256
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.comparison import Comparison, FirstPage
+from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.report import (
     CriterionFigure,
@@ -22,16 +21,14 @@ from turnwise.schemas.report import (
     WithoutScore,
 )
 from turnwise.schemas.rows import ConversationRow
-from turnwise.schemas.run import RunDocument
+from turnwise.schemas.run import RunDocument, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import own_cases
-from turnwise.transforms.decisions.comparison.words import scoring_settings
 from turnwise.transforms.decisions.report.collect import (
     AnyRow,
     CollectedRuns,
     Entry,
     VersionKey,
-    exact_json,
     tools_of,
 )
 from turnwise.transforms.decisions.run import Run, unnamed_case
@@ -168,7 +165,7 @@ def report_run(
         run_id=document.run_id,
         directory=run.directory,
         date=document.date,
-        settings=sha256(exact_json(scoring_settings(document)).encode()).hexdigest()[:16],
+        settings=settings_digest(document.scoring_settings),
         create_time=document.create_time,
         exit_status=document.exit_status,
         problems=document.problems,
@@ -526,7 +523,14 @@ def _row(
     figures = [
         None
         if one is None
-        else _figure(one, has_outcomes, scale, turns.get((name, version), {}), errors[name, version])
+        else _figure(
+            one,
+            has_outcomes,
+            scale,
+            turns.get((name, version), {}),
+            errors[name, version],
+            collected.bounds.get(version) if name == STATUS else None,
+        )
         for one, version in zip(own, collected.versions, strict=True)
     ]
     low, high = scale or (None, None)
@@ -546,11 +550,16 @@ def _scale(name: str) -> tuple[float, float] | None:
 
 
 def _figure(
-    own: _Sum, has_outcomes: bool, scale: tuple[float, float] | None, turns: dict[int, _Sum], errors: int
+    own: _Sum,
+    has_outcomes: bool,
+    scale: tuple[float, float] | None,
+    turns: dict[int, _Sum],
+    errors: int,
+    bounds: Bounds | None,
 ) -> CriterionFigure:
     groups = list((own.outcomes if has_outcomes else own.values).values())
     interval = grouped_share_interval(groups) if has_outcomes else grouped_mean_interval(groups, scale)
-    low, high = interval or (None, None)
+    low, high = bounds or interval or (None, None)
     by_turn = [
         (one.shown, one.scored + one.no_score)
         for one in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))

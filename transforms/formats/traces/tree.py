@@ -262,11 +262,27 @@ def agent_of(node: SpanNode) -> str | None:
     """Returns the name of the agent that made a step; None: no span says it."""
     nodes = (node, *node.above())
     row = text_at(node.span.attributes, AGENT_COLUMN)
-    names = (each.step.name for each in nodes if each.step.kind == "agent")
     stated = (text_at(each.span.attributes, "gen_ai.agent.name") for each in nodes)
+    names = (_agent_name(each) for each in nodes if each.step.kind == "agent")
     return row or next(filter(None, names), None) or next(filter(None, stated), None)
 
 
+def _agent_name(node: SpanNode) -> str | None:
+    """Returns the name of an agent's span; some writers state that of its model instead."""
+    name = node.step.name
+    if name in (text_at(node.span.attributes, key) for key in _MODEL_NAMES):
+        return None
+    match = _RUN_OF.fullmatch(name or "")
+    return match[1] or match[2] if match else name
+
+
+_MODEL_NAMES = (
+    "gen_ai.request.model",
+    "gen_ai.response.model",
+    "ai.model.id",
+    "langfuse.observation.model.name",
+)
+_RUN_OF = re.compile(r"agent_run \[(.+)\]|invoke_agent (.+)")
 _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 """How such an agent begins the message, and the line of the reply before it."""

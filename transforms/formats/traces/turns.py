@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 
 from msgspec.structs import replace
 
-from turnwise.schemas.conversation import RAW, Conversation, TimedSpan, Turn, Usage
+from turnwise.schemas.conversation import RAW, TOKEN_COUNTS, Conversation, TimedSpan, Turn, Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps
-from turnwise.transforms.formats.identity import SPANS, stated_identity
+from turnwise.transforms.formats.identity import OF_SPANS, stated_identity
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.parts import (
@@ -42,6 +43,7 @@ from turnwise.transforms.formats.traces.span import CUT, TraceSpan, is_cut
 from turnwise.transforms.formats.traces.tree import (
     SpanNode,
     TurnLine,
+    agent_of,
     span_tree,
     tries_again,
     turn_lines,
@@ -56,16 +58,16 @@ _ARGS_OFF = "the trace records no arguments or results of calls"
 _WHICH_OFF = "the trace records that calls were asked for, and not which"
 _STEPS_OFF = "the trace records no call of a model or a tool; what the agent called is unknown"
 _WHICH_ANSWER = "models answered apart from each other; which answer the user got is unknown"
-_FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
-_TOTALS = _FIELDS[:2]
+_TOTALS = TOKEN_COUNTS[:2]
 _FAILED = "AgentError"
+_ADK_EVENTS = "adk_events"
 _USAGE_OFF = "UsageNotRecorded"
 _SEVERAL = "SeveralAnswers"
 
 
 def _line_turn(line: TurnLine, index: int) -> Turn:
     calls = turn_calls(line)
-    texts, answer = _agent_words(line)
+    texts, speakers, answer = _agent_words(line)
     models = line.models
     steps = sorted([*models, *line.tools], key=lambda node: node.order)
     responses = [response for each in calls if (response := each.response()) is not None]
@@ -77,6 +79,7 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
         tool_calls=[each.call for each in calls],
         tool_responses=responses,
         agent_messages=texts,
+        speakers=speakers,
         transfers=transfers(line, calls),
         spans=list(map(_timed, filter(_is_timed, steps))),
         model_ms=_total_ms(models),
@@ -92,13 +95,14 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
 
 def _usage(models: Sequence[SpanNode]) -> Usage | None:
     """Returns the tokens of all model calls; None: not all that ended well report them."""
-    reports = [node.step.usage for node in models if node.step.usage is not None]
+    reports = [
+        replace(node.step.usage, model=node.step.name) for node in models if node.step.usage is not None
+    ]
     if not reports or _unreported(models):
         return None
-    sums = {name: [n for each in reports if (n := getattr(each, name)) is not None] for name in _FIELDS}
-    for name in _TOTALS:
-        sums[name] = sums[name] if len(sums[name]) == len(reports) else []
-    return Usage(**{name: sum(numbers) if numbers else None for name, numbers in sums.items()})
+    usage = reduce(Usage.plus, reports)
+    lacking = (name for name in _TOTALS if any(getattr(each, name) is None for each in reports))
+    return replace(usage, **dict.fromkeys(lacking))
 
 
 def _unreported(models: Sequence[SpanNode]) -> int:
@@ -190,9 +194,9 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")
     steps = [node for node in nodes if node.step.kind in STEPS]
     turns = [_line_turn(line, index) for index, line in enumerate(lines)]
-    end = _end(lines[-1])
+    end = _crash(lines[:-1]) or _end(lines[-1])
     resources = [node.span.resource for node in steps]
-    stated = stated_identity(SPANS, _labelled(nodes, resources))
+    stated = stated_identity(OF_SPANS, _labelled(nodes, resources))
     tags = [tag for node in nodes for tag in node.step.tags]
     tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
     conversation = Conversation(
@@ -242,6 +246,18 @@ def _meta(nodes: Sequence[SpanNode]) -> dict[str, object]:
     return {"trace_ids": list(dict.fromkeys(node.span.trace for node in nodes)), "spans": counts}
 
 
+def _crash(lines: Sequence[TurnLine]) -> End | None:
+    """Returns the error of an earlier invocation of google-adk that crashed; None: none did.
+
+    Its records say so of whole invocations. The user may have asked again, and the agent failed all the same.
+    """
+    for place, line in enumerate(lines, 1):
+        is_adk = any(_ADK_EVENTS in top.step.dialects for top in line.tops)
+        if is_adk and line.failure is not None and not any(node.step.output for node in line.main):
+            return error_end(f"turn {place}: {line.failure}")
+    return None
+
+
 def _end(line: TurnLine) -> End:
     """Returns the end: an error of the last agent or model, or else the last finish reason.
 
@@ -262,17 +278,20 @@ _SHORT = 20
 """Length of a reply that may stand in a prompt by chance."""
 
 
-def _agent_words(line: TurnLine) -> tuple[list[str], str | None]:
-    """Returns what the agent said, and its answer: the last words of the main line that call nothing."""
+def _agent_words(line: TurnLine) -> tuple[list[str], list[str], str | None]:
+    """Returns what the agent said, who said it, and the answer: the main line's last words without calls."""
     texts: list[str] = []
+    speakers: list[str] = []
     answer: str | None = None
     if line.main:
         before = after_user(line.main[0].step.input or ())
         texts = [text for message in before if message.role == AGENT for text in message.texts]
+        speakers = [agent_of(line.main[0]) or ""] * len(texts)
     for node in line.main:
         output = node.step.output or []
         said, calls = _said(output)
         texts += said
+        speakers += [agent_of(node) or ""] * len(said)
         if said and not (calls or asks(node)):
             # What a reply says after the last call that the model's service ran, if anything.
             last = output[-1]
@@ -281,7 +300,9 @@ def _agent_words(line: TurnLine) -> tuple[list[str], str | None]:
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
         texts += [text for text in final if text not in texts]
-    return texts, answer
+        top = line.tops[-1:]
+        speakers += [(agent_of(top[0]) if top else None) or ""] * (len(texts) - len(speakers))
+    return texts, speakers if any(speakers) else [], answer
 
 
 def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> bool:

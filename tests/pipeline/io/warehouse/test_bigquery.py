@@ -25,9 +25,7 @@ DAY = date(2026, 11, 21)
 JOBS = r"POST /bigquery/.*/jobs\b"
 
 
-def test_a_run_is_written_into_tables_by_day(
-    bigquery: BigQuery, score: Callable[..., Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_run_is_written_into_tables_by_day(bigquery, score, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     records = [conversation("c1", tags=["skipped:NONE"]), conversation("c2", None, "Bye"), {"turns": "none"}]
     done = score(tmp_path, URL, *records, run_id="night-{date}", date="2026-11-20")
@@ -79,7 +77,7 @@ OTHER = ("night-2", "other", "2026-11-20")
 OLD = ("night", "old", "2026-11-20")
 
 
-def test_a_run_replaces_its_rows_by_its_id_on_whatever_day(tables: BigQuery, tmp_path: Path) -> None:
+def test_a_run_replaces_its_rows_by_its_id_on_whatever_day(tables, tmp_path):
     for names in (["a", "b"], ["a", "b"], ["c"]):
         assert complete(tmp_path, *names) == []
         found = [("night", name, "2026-11-21") for name in names]
@@ -89,12 +87,12 @@ def test_a_run_replaces_its_rows_by_its_id_on_whatever_day(tables: BigQuery, tmp
     assert sorted(row["conversation_id"] for row in listed) == ["c", "other"]
 
 
-def test_a_run_without_rows_of_a_table_has_none_afterwards(tables: BigQuery, tmp_path: Path) -> None:
+def test_a_run_without_rows_of_a_table_has_none_afterwards(tables, tmp_path):
     assert complete(tmp_path, "f", table="failures") == []
     assert scores(tables) == [OTHER] and len(tables.rows("failures")) == 1
 
 
-def test_files_in_cloud_storage_are_loaded_by_their_addresses(tables: BigQuery, tmp_path: Path) -> None:
+def test_files_in_cloud_storage_are_loaded_by_their_addresses(tables, tmp_path):
     parts = [
         staged(tables.bucket / "b/s", "scores", {"run_id": "night", "conversation_id": name}, day=DAY)
         for name in "ab"
@@ -109,9 +107,7 @@ def test_files_in_cloud_storage_are_loaded_by_their_addresses(tables: BigQuery, 
     ("request_", "how"),
     [("PUT /upload", "lost"), (JOBS, "lost"), (JOBS, "refused"), ("POST /upload", "refused")],
 )
-def test_a_request_that_is_repeated_writes_nothing_twice(
-    tables: BigQuery, tmp_path: Path, request_: str, how: str
-) -> None:
+def test_a_request_that_is_repeated_writes_nothing_twice(tables, tmp_path, request_, how):
     if how == "lost":
         tables.lose_answer(request_)
     else:
@@ -121,7 +117,7 @@ def test_a_request_that_is_repeated_writes_nothing_twice(
     assert set(tables.tables) == set(WAREHOUSE_TABLES)
 
 
-def test_a_transaction_that_met_another_one_is_repeated(tables: BigQuery, tmp_path: Path) -> None:
+def test_a_transaction_that_met_another_one_is_repeated(tables, tmp_path):
     conflict = "Transaction is aborted due to concurrent update against table our-project:nightly.scores"
     tables.failing_sql = ("INSERT INTO", conflict, 1)
     assert complete(tmp_path, "a") == []
@@ -135,20 +131,18 @@ def assert_untouched(tables: BigQuery, problems: list[str], said: str) -> None:
     assert scores(tables) == [OLD, OTHER] and set(tables.tables) == set(WAREHOUSE_TABLES)
 
 
-def test_an_error_between_two_tables_leaves_all_tables_as_they_were(tables: BigQuery, tmp_path: Path) -> None:
+def test_an_error_between_two_tables_leaves_all_tables_as_they_were(tables, tmp_path):
     tables.failing_sql = ('DELETE FROM "nightly"."failures"', "Resources exceeded", 9)
     assert_untouched(tables, complete(tmp_path, "a", "b"), "Resources exceeded")
 
 
-def test_a_number_of_rows_that_differs_is_an_error(tables: BigQuery, tmp_path: Path) -> None:
+def test_a_number_of_rows_that_differs_is_an_error(tables, tmp_path):
     part = staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": "a"}, day=DAY)
     problems = complete_service(place(URL, tmp_path), [part._replace(rows=2)])
     assert_untouched(tables, problems, "1 instead of 2 rows of scores were loaded")
 
 
-def test_an_error_at_the_end_is_a_problem_of_the_run(
-    bigquery: BigQuery, score: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_an_error_at_the_end_is_a_problem_of_the_run(bigquery, score, tmp_path):
     bigquery.failing_sql = ("INSERT INTO", "Quota exceeded", 9)
     done = score(tmp_path, URL, conversation("c1"))
     [problem] = done.document("run.json")["problems"]
@@ -213,9 +207,7 @@ REFUSALS: dict[str, tuple[Callable[[BigQuery], None], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_what_cannot_be_written_is_refused_before_the_run(
-    bigquery: BigQuery, tmp_path: Path, name: str
-) -> None:
+def test_what_cannot_be_written_is_refused_before_the_run(bigquery, tmp_path, name):
     cause, said = REFUSALS[name]
     cause(bigquery)
     with pytest.raises(ConfigError) as caught:
@@ -228,7 +220,7 @@ def test_what_cannot_be_written_is_refused_before_the_run(
     assert not [table for table in bigquery.tables if "staging" in table]
 
 
-def test_tables_of_others_with_more_columns_are_written(bigquery: BigQuery, tmp_path: Path) -> None:
+def test_tables_of_others_with_more_columns_are_written(bigquery, tmp_path):
     other_columns({"name": "team", "type": "STRING", "mode": "NULLABLE"})(bigquery)
     bigquery.tables["scores"]["schema"]["fields"][0]["mode"] = "REQUIRED"
     prepare_service(place(URL, tmp_path))
@@ -237,9 +229,7 @@ def test_tables_of_others_with_more_columns_are_written(bigquery: BigQuery, tmp_
 
 
 @pytest.mark.parametrize("account", ["broken", "refused"])
-def test_credentials_that_cannot_be_used_are_one_line(
-    bigquery: BigQuery, tmp_path: Path, account: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_credentials_that_cannot_be_used_are_one_line(bigquery, tmp_path, account, capsys):
     file = Path(os.environ["GOOGLE_APPLICATION_CREDENTIALS"])
     if account == "broken":
         file.write_text("{}")
@@ -256,16 +246,14 @@ def test_credentials_that_cannot_be_used_are_one_line(
 
 
 @pytest.mark.parametrize("url", ["bigquery://project", "bigquery://our-project/a-b"])
-def test_an_address_of_another_form_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str
-) -> None:
+def test_an_address_of_another_form_is_refused(tmp_path, capsys, url):
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps(conversation("c1")) + "\n")
     assert main(["run", "--input", str(log), "--output", str(tmp_path / "out"), "--store", url]) == 2
     assert "its form is bigquery://PROJECT/DATASET" in capsys.readouterr().err
 
 
-def test_rows_that_bigquery_refuses_leave_all_tables_as_they_were(tables: BigQuery, tmp_path: Path) -> None:
+def test_rows_that_bigquery_refuses_leave_all_tables_as_they_were(tables, tmp_path):
     tables.refused_rows["scores_staging"] = "Error while reading data: bad row\nat 3"
     assert_untouched(
         tables, complete(tmp_path, "a", "b"), "Error while reading data: bad row at 3; more of it"

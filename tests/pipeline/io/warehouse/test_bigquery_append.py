@@ -61,7 +61,7 @@ def appended(bigquery: BigQuery, table: str = "scores") -> int:
 ONE = [("a", "c0", 0), ("a", "c1", 0)]
 
 
-def test_views_show_the_latest_revision_once(bigquery: BigQuery, writer: BigQueryChanges) -> None:
+def test_views_show_the_latest_revision_once(bigquery, writer):
     writer.write([change("a"), change("b", scores=1)])
     writer.write([change("a", 1, scores=1), change("a")])
     assert seen(bigquery) == [("a", "c0", 1), ("b", "c0", 0)]
@@ -74,9 +74,7 @@ def test_views_show_the_latest_revision_once(bigquery: BigQuery, writer: BigQuer
         assert bigquery.tables[f"stream_{table}"]["timePartitioning"] == {"type": "DAY", "field": "date"}
 
 
-def test_of_one_revision_the_change_that_was_first_written_later_counts(
-    bigquery: BigQuery, writer: BigQueryChanges
-) -> None:
+def test_of_one_revision_the_change_that_was_first_written_later_counts(bigquery, writer):
     for scores in (2, 1, 2):
         writer.write([change("a", scores=scores)])
     assert seen(bigquery) == [("a", "c0", 0)]
@@ -91,9 +89,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_requests_that_are_repeated_double_nothing(
-    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges, name: str
-) -> None:
+def test_requests_that_are_repeated_double_nothing(bigquery, appends, writer, name):
     appends.faults.append(FAULTS[name])
     assert writer.write([change("a")]) == []
     assert seen(bigquery) == ONE and len(bigquery.select("SELECT * FROM conversations")) == 1
@@ -109,9 +105,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_what_is_refused_is_one_line_and_no_part_is_seen(
-    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges, name: str
-) -> None:
+def test_what_is_refused_is_one_line_and_no_part_is_seen(bigquery, appends, writer, name):
     fault, said = REFUSALS[name]
     writer.write([change("a")])
     appends.faults.append(fault)
@@ -125,9 +119,7 @@ def test_what_is_refused_is_one_line_and_no_part_is_seen(
     assert [each[0] for each in seen(bigquery)] == ["a", "a", "b", "b"]
 
 
-def test_rows_that_are_refused_are_failures_and_the_others_are_written(
-    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges
-) -> None:
+def test_rows_that_are_refused_are_failures_and_the_others_are_written(bigquery, appends, writer):
     appends.refused_values["'criterion': 'c1', 'value'"] = "value c1 is\nnot allowed"
     own = row("failures", stage="check", conversation_id="a", message="its own")
     wide = row("conversations", conversation_id="a", turns=2**70)
@@ -146,9 +138,7 @@ def test_rows_that_are_refused_are_failures_and_the_others_are_written(
 
 
 @pytest.mark.parametrize("column", ["criterion", "message"])
-def test_a_value_that_no_table_takes_stops_nothing(
-    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges, column: str
-) -> None:
+def test_a_value_that_no_table_takes_stops_nothing(bigquery, appends, writer, column):
     appends.refused_values["poison"] = "the value poison is not allowed"
     own = row("failures", stage="check", message="poison" if column == "message" else "its own")
     scores = [row("scores", criterion="c") | {column: "poison"}] if column != "message" else []
@@ -163,9 +153,7 @@ def test_a_value_that_no_table_takes_stops_nothing(
     assert [each["message"] for each in found[1:]] == ["its own"] * (column != "message")
 
 
-def test_an_id_of_another_stream_is_refused_where_a_stream_begins(
-    bigquery: BigQuery, writer: BigQueryChanges, there: SinkPlace
-) -> None:
+def test_an_id_of_another_stream_is_refused_where_a_stream_begins(bigquery, writer, there):
     new = there._replace(is_new=True)
     prepare_service(new)
     writer.write([change("a")])
@@ -175,9 +163,7 @@ def test_an_id_of_another_stream_is_refused_where_a_stream_begins(
         prepare_service(new)
 
 
-def test_large_changes_are_divided(
-    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges
-) -> None:
+def test_large_changes_are_divided(bigquery, appends, writer):
     scores = [
         row("scores", conversation_id="a", criterion=f"{i:02}", explanation="x" * 3_000_000) for i in range(5)
     ]
@@ -208,9 +194,7 @@ CAUSES: dict[str, tuple[Callable[[BigQuery], None], str]] = {
 
 
 @pytest.mark.parametrize("name", CAUSES)
-def test_what_cannot_be_appended_is_refused_before_the_stream(
-    bigquery: BigQuery, appends: AppendService, there: SinkPlace, name: str
-) -> None:
+def test_what_cannot_be_appended_is_refused_before_the_stream(bigquery, appends, there, name):
     cause, said = CAUSES[name]
     cause(bigquery)
     with pytest.raises(ConfigError) as caught:
@@ -218,9 +202,7 @@ def test_what_cannot_be_appended_is_refused_before_the_stream(
     assert said in str(caught.value) and str(caught.value).startswith(f"--store {URL}: ")
 
 
-def test_a_service_that_refuses_to_append_is_found_before_the_stream(
-    bigquery: BigQuery, appends: AppendService, there: SinkPlace
-) -> None:
+def test_a_service_that_refuses_to_append_is_found_before_the_stream(bigquery, appends, there):
     appends.faults.append(AppendFault("changes", Status.PERMISSION_DENIED, message="no appending", times=9))
     with pytest.raises(ConfigError, match="no permission: no appending"):
         prepare_service(there)
@@ -229,8 +211,6 @@ def test_a_service_that_refuses_to_append_is_found_before_the_stream(
     prepare_service(there)
 
 
-def test_a_batch_into_the_dataset_of_a_stream_is_refused(
-    bigquery: BigQuery, writer: BigQueryChanges, there: SinkPlace
-) -> None:
+def test_a_batch_into_the_dataset_of_a_stream_is_refused(bigquery, writer, there):
     with pytest.raises(ConfigError, match="is a view"):
         prepare_service(there._replace(is_streaming=False))

@@ -2,13 +2,11 @@
 
 import json
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
 from google.cloud.bigquery import Table
 
-from tests.bigquery.service import BigQuery
 from turnwise.pipeline.io.bigquery_source import day_condition, part_records, prepare_query, result_parts
 from turnwise.pipeline.settings.options import parse_address, with_query_text
 from turnwise.schemas.config import ConfigError
@@ -30,7 +28,7 @@ def numbers(found: list[Record | Failure]) -> list[tuple[int | None, Any]]:
     return [(each.position, json.loads(each.data)["n"]) for each in found if isinstance(each, Record)]
 
 
-def test_every_kind_of_column_comes_as_the_readers_expect(rows: BigQuery) -> None:
+def test_every_kind_of_column_comes_as_the_readers_expect(rows):
     schema: list[dict[str, Any]] = [
         {"name": "text", "type": "STRING"},
         {"name": "number", "type": "INTEGER"},
@@ -89,13 +87,13 @@ def test_every_kind_of_column_comes_as_the_readers_expect(rows: BigQuery) -> Non
 
 
 @pytest.mark.parametrize(("page", "part"), [(7, 20), (1, 30)])
-def test_pages_and_parts_give_every_row_once(rows: BigQuery, page: int, part: int) -> None:
+def test_pages_and_parts_give_every_row_once(rows, page, part):
     rows.page = page
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(45)))
     assert numbers(records(URL, part)) == [(i + 1, i) for i in range(45)]
 
 
-def test_a_page_token_that_expired_is_no_loss_and_no_repetition(rows: BigQuery) -> None:
+def test_a_page_token_that_expired_is_no_loss_and_no_repetition(rows):
     rows.page = 10
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(45)))
     [part] = result_parts(prepare_query(URL))
@@ -107,7 +105,7 @@ def test_a_page_token_that_expired_is_no_loss_and_no_repetition(rows: BigQuery) 
     assert numbers(found) == [(i + 1, i) for i in range(45)]
 
 
-def test_a_service_that_is_away_is_asked_again(rows: BigQuery) -> None:
+def test_a_service_that_is_away_is_asked_again(rows):
     rows.page = 10
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(25)))
     rows.fail("pageToken=10", 503, "try later", "backendError", times=2)
@@ -123,9 +121,7 @@ def test_a_service_that_is_away_is_asked_again(rows: BigQuery) -> None:
         (403, "accessDenied", "Access Denied: Table", "no permission: Access Denied: Table (needed: "),
     ],
 )
-def test_a_page_that_fails_for_good_is_an_error(
-    rows: BigQuery, status: int, reason: str, message: str, said: str
-) -> None:
+def test_a_page_that_fails_for_good_is_an_error(rows, status, reason, message, said):
     rows.page = 10
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(25)))
     rows.fail("pageToken|startIndex=[1-9]", status, message, reason, times=1000)
@@ -135,14 +131,14 @@ def test_a_page_that_fails_for_good_is_an_error(
     assert "\n" not in str(raised.value)
 
 
-def test_a_result_that_ends_early_is_an_error(rows: BigQuery) -> None:
+def test_a_result_that_ends_early_is_an_error(rows):
     rows.answer("SELECT", NUMBERS, *([str(i)] for i in range(5)))
     [part] = result_parts(prepare_query(URL))
     with pytest.raises(OSError, match="rows 1 to 8: only 5 of 8 rows came"):
         list(part_records(part._replace(number=8), LIMIT))
 
 
-def test_a_row_that_is_too_large_is_a_failure_with_its_number(rows: BigQuery) -> None:
+def test_a_row_that_is_too_large_is_a_failure_with_its_number(rows):
     rows.answer("SELECT", [("text", "STRING")], ["short"], ["x" * 2000], ["short"])
     [part] = result_parts(prepare_query(URL))
     first, large, last = part_records(part, 1000)
@@ -151,7 +147,7 @@ def test_a_row_that_is_too_large_is_a_failure_with_its_number(rows: BigQuery) ->
     assert (large.source, large.position, large.error_type) == (URL, 2, "OversizedRecordError")
 
 
-def test_a_query_that_fails_midway_is_one_line(rows: BigQuery) -> None:
+def test_a_query_that_fails_midway_is_one_line(rows):
     rows.answer("SELECT", NUMBERS, error="Division by zero: 1 / 0")
     with pytest.raises(OSError, match=f"^{URL}: Division by zero: 1 / 0$"):
         records(URL)
@@ -164,9 +160,7 @@ def test_a_query_that_fails_midway_is_one_line(rows: BigQuery) -> None:
         (400, "invalidQuery", "Unrecognized name: turn\nat [1:8]", "Unrecognized name: turn at [1:8]"),
     ],
 )
-def test_what_a_dry_run_finds_is_said_before_the_run(
-    rows: BigQuery, status: int, reason: str, message: str, said: str
-) -> None:
+def test_what_a_dry_run_finds_is_said_before_the_run(rows, status, reason, message, said):
     rows.fail("POST .*/jobs", status, message, reason, times=1000)
     with pytest.raises(ConfigError) as raised:
         prepare_query(URL, patience=2.0)
@@ -174,7 +168,7 @@ def test_what_a_dry_run_finds_is_said_before_the_run(
     assert "\n" not in str(raised.value)
 
 
-def test_statements_that_change_something_are_refused(rows: BigQuery) -> None:
+def test_statements_that_change_something_are_refused(rows):
     rows.answer("DROP", [], kind="DROP_TABLE")
     with pytest.raises(ConfigError, match="is a statement DROP_TABLE, not one SELECT"):
         prepare_query("bigquery://our-project?query=DROP TABLE logs.turns")
@@ -205,14 +199,14 @@ def table(kind: str | None, column: str | None = None, type_: str = "DAY") -> di
         ),
     ],
 )
-def test_a_partition_is_a_day_in_utc(rows: BigQuery, resource: dict[str, Any], where: str) -> None:
+def test_a_partition_is_a_day_in_utc(rows, resource, where):
     rows.tables["turns"] = resource
     rows.answer("SELECT", NUMBERS)
     query = prepare_query(f"{URL}?partition=2026-11-21")
     assert query.sql == f"SELECT * FROM `our-project.logs.turns` WHERE {where}"
 
 
-def test_a_table_without_partitions_has_none_of_a_day() -> None:
+def test_a_table_without_partitions_has_none_of_a_day():
     found = Table("our-project.logs.turns")
     with pytest.raises(ConfigError, match=r"logs\.turns: is not partitioned by time"):
         day_condition(found, date(2026, 11, 21))
@@ -227,14 +221,14 @@ def test_a_table_without_partitions_has_none_of_a_day() -> None:
         ("bigquery://our-project?file=/no/such.sql", "No such file"),
     ],
 )
-def test_a_wrong_address_is_one_line(text: str, said: str) -> None:
+def test_a_wrong_address_is_one_line(text, said):
     with pytest.raises(ConfigError) as raised:
         parse_address(text)
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_sql_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_sql_is_taken_as_it_is(tmp_path):
     sql = "SELECT a + b AS c, '%?&#' AS d\nFROM `p.d.t` WHERE text LIKE '100%';\n"
     file = tmp_path / "logs.sql"
     file.write_text(sql)

@@ -3,13 +3,10 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.bigquery.service import BigQuery
 from tests.pipeline.io.warehouse.conftest import PROJECT
 from turnwise.pipeline.runs.directory import RunDirectory, open_run
 from turnwise.schemas.run import InputFile
@@ -60,9 +57,7 @@ def scored(run: RunDirectory) -> list[tuple[str, str]]:
     return sorted((row["conversation_id"], str(row["transcript"])) for row in run.conversations())
 
 
-def test_agent_events_read_as_from_a_file(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_agent_events_read_as_from_a_file(rows, turnwise, tmp_path):
     rows.page = 4
     rows.answer("SELECT", COLUMNS, *AGENT_EVENTS)
     done = turnwise("run", "--input", EVENTS, output=tmp_path / "rows")
@@ -83,9 +78,7 @@ def test_agent_events_read_as_from_a_file(
     assert all(text in transcript for text in ("Book two seats", "Done.", "seats")), transcript
 
 
-def test_rows_and_files_are_read_together_and_bad_rows_have_their_place(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_rows_and_files_are_read_together_and_bad_rows_have_their_place(rows, turnwise, tmp_path):
     rows.answer("SELECT", CONVERSATION, *conversations("a", "b"), ["c", json.dumps({"no": "turns"})])
     turn = {"user": "x", "agent": "y", "expected": {"response": "y"}}
     (tmp_path / "log.jsonl").write_text(json.dumps({"conversation_id": "file", "turns": [turn]}))
@@ -103,9 +96,7 @@ def partitioned(**more: Any) -> dict[str, Any]:
     return {"schema": {"fields": fields}, "timePartitioning": {"type": "DAY", "field": "timestamp"}, **more}
 
 
-def test_a_date_is_a_partition_and_a_changed_one_runs_again(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_date_is_a_partition_and_a_changed_one_runs_again(rows, turnwise, tmp_path):
     state = [("bytes", "INTEGER"), ("changed", "TIMESTAMP")]
     rows.tables["turns"] = partitioned()
     rows.answer("PARTITIONS.*20261120", state, ["10", "1763719200000000"])
@@ -135,9 +126,7 @@ def test_a_date_is_a_partition_and_a_changed_one_runs_again(
     assert "2026-11-22: there is no input of 2026-11-22" in again.out
 
 
-def test_a_date_is_a_table_or_a_word_of_a_file_of_sql(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_date_is_a_table_or_a_word_of_a_file_of_sql(rows, turnwise, tmp_path):
     rows.tables["turns_20261121"] = {"numBytes": "7", "lastModifiedTime": "1763719200000"}
     rows.answer("turns_20261121", CONVERSATION, *conversations("of-the-table"))
     rows.answer("day = '2026-11-21'", CONVERSATION, *conversations("of-the-query"))
@@ -151,9 +140,7 @@ def test_a_date_is_a_table_or_a_word_of_a_file_of_sql(
     assert [name for name, _ in scored(open_run(str(tmp_path / "1-2026-11-21")))] == ["of-the-query"]
 
 
-def test_a_page_that_fails_for_good_leaves_no_run(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_page_that_fails_for_good_leaves_no_run(rows, turnwise, tmp_path):
     rows.page = 2
     rows.answer("SELECT", CONVERSATION, *conversations(*"abcdef"))
     rows.fail("pageToken|startIndex=[1-9]", 404, "the result is gone", times=1000)
@@ -171,9 +158,7 @@ def test_a_page_that_fails_for_good_leaves_no_run(
         (400, "Unrecognized name: turn at [1:8]", "Unrecognized name: turn at [1:8]"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_runs(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path, status: int, message: str, said: str
-) -> None:
+def test_what_is_wrong_is_said_before_anything_runs(rows, turnwise, tmp_path, status, message, said):
     rows.fail("POST .*/jobs", status, message)
     done = turnwise("run", "--input", EVENTS, output=tmp_path / "out")
     assert done.status == 2
@@ -182,15 +167,13 @@ def test_what_is_wrong_is_said_before_anything_runs(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_result_without_rows_is_a_problem(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_result_without_rows_is_a_problem(rows, turnwise, tmp_path):
     rows.answer("SELECT", CONVERSATION)
     done = turnwise("run", "--input", EVENTS, output=tmp_path / "out")
     assert (done.status, "the input holds no record" in done.err) == (1, True)
 
 
-def test_a_wrong_address_and_a_stream_are_refused(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_wrong_address_and_a_stream_are_refused(turnwise, tmp_path):
     done = turnwise("run", "--input", "bigquery://our-project/logs", output=tmp_path / "out")
     assert (done.status, done.err.count("\n")) == (2, 1)
     assert "--input bigquery://our-project/logs: its form is one of bigquery://PROJECT/" in done.err
@@ -200,16 +183,14 @@ def test_a_wrong_address_and_a_stream_are_refused(turnwise: Callable[..., Any], 
     assert (done.status, "--output bigquery://our-project/logs/turns: unknown file" in done.err) == (2, True)
 
 
-def test_other_commands_and_eval_cases_read_rows(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_other_commands_and_eval_cases_read_rows(rows, turnwise, tmp_path):
     rows.answer("SELECT", CONVERSATION, *conversations("a", "b"))
     done = turnwise("inspect", EVENTS)
     assert done.status == 0, done.err
     assert EVENTS in done.out and "2 conversations" in done.out
 
 
-def test_a_missing_package_is_named(tmp_path: Path) -> None:
+def test_a_missing_package_is_named(tmp_path):
     code = (
         "import sys, importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda n, *a: None if n == 'google.cloud.bigquery' else find(n, *a)\n"
@@ -222,7 +203,7 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith(said)
 
 
-def test_no_row_is_read_before_the_pipeline_runs(rows: BigQuery) -> None:
+def test_no_row_is_read_before_the_pipeline_runs(rows):
     import apache_beam as beam
 
     from turnwise.pipeline.io.bigquery_source import prepare_query

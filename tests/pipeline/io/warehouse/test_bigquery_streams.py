@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_pipeline import TestPipeline as Pipeline
 
-from tests.bigquery.append import AppendFault, AppendService
+from tests.bigquery.append import AppendFault
 from tests.bigquery.service import BigQuery
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place
 from tests.pipeline.io.warehouse.test_documented_queries import QUERIES
@@ -70,9 +70,7 @@ def assert_same(bigquery: BigQuery, directory: Path) -> None:
         assert sorted_rows(found) == sorted_rows(wanted), table
 
 
-def test_the_views_hold_the_rows_of_the_files(
-    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_the_views_hold_the_rows_of_the_files(bigquery, appends, logs, goes_on, tmp_path):
     first = [conversation("c1", said="Bye"), conversation("c2", "v2"), {"turns": "none"}]
     write(logs, "a", *first, event("s1", 0, app_version="v1"), event("s1", 1, end=True), event("s2", 1))
     out = tmp_path / "out"
@@ -105,9 +103,7 @@ def assert_queries(answers: list[list[dict[str, Any]]]) -> None:
     assert scores == 2 + 2 + 4 + 3
 
 
-def test_a_killed_stream_goes_on_without_loss_or_double(
-    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_killed_stream_goes_on_without_loss_or_double(bigquery, appends, logs, goes_on, tmp_path):
     write(logs, "a", *(conversation(f"c{i}") for i in range(20)))
     appends.faults.append(AppendFault("changes", error=Status.INTERNAL, times=10**6))
     out = tmp_path / "out"
@@ -127,8 +123,8 @@ def test_a_killed_stream_goes_on_without_loss_or_double(
 
 
 def test_rows_that_are_not_taken_stay_problems_until_they_are_replaced(
-    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
-) -> None:
+    bigquery, appends, logs, goes_on, tmp_path
+):
     write(logs, "a", conversation("c1"), conversation("c2", "v2"))
     appends.refused_values["'app_version': 'v2'"] = "no such version"
 
@@ -154,9 +150,7 @@ def test_rows_that_are_not_taken_stay_problems_until_they_are_replaced(
     assert_same(bigquery, tmp_path / "out")
 
 
-def test_a_stream_is_bound_to_its_store(
-    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_stream_is_bound_to_its_store(bigquery, appends, logs, goes_on, tmp_path):
     write(logs, "a", conversation("c1"))
     out, without = tmp_path / "out", arguments(logs)[:-2]
 
@@ -173,13 +167,8 @@ def test_a_stream_is_bound_to_its_store(
 
 
 def test_a_new_stream_never_meets_the_rows_of_an_earlier_one_of_its_id(
-    bigquery: BigQuery,
-    appends: AppendService,
-    logs: Path,
-    goes_on: Callable[..., Any],
-    turnwise: Callable[..., Any],
-    tmp_path: Path,
-) -> None:
+    bigquery, appends, logs, goes_on, turnwise, tmp_path
+):
     out, live = tmp_path / "out", ("--run_id", "live")
     write(logs, "a", conversation("c1", said="Bye"), conversation("c2"))
     assert goes_on(out, *arguments(logs), *live).status == 0
@@ -199,9 +188,7 @@ def test_a_new_stream_never_meets_the_rows_of_an_earlier_one_of_its_id(
     assert [row["conversation_id"] for row in rows] == ["c1", "c3"]
 
 
-def test_a_signal_ends_a_stream_whose_service_does_not_answer(
-    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_signal_ends_a_stream_whose_service_does_not_answer(bigquery, appends, logs, goes_on, tmp_path):
     write(logs, "a", conversation("c1"))
     fault = AppendFault("scores", Status.UNAVAILABLE, message="no service", times=10**6)
     appends.faults.append(fault)
@@ -218,9 +205,7 @@ def test_a_signal_ends_a_stream_whose_service_does_not_answer(
     assert_same(bigquery, tmp_path / "out")
 
 
-def test_a_stream_on_another_runner_writes_changes_in_batches(
-    bigquery: BigQuery, appends: AppendService, tmp_path: Path
-) -> None:
+def test_a_stream_on_another_runner_writes_changes_in_batches(bigquery, appends, tmp_path):
     there = place(URL, tmp_path, "live")._replace(is_streaming=True)
     prepare_service(there)
     rows = [
@@ -240,7 +225,7 @@ def failure(number: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("store", ["parquet:/tmp/lake", "sqlite:///store.db"])
-def test_stores_that_take_no_stream(logs: Path, goes_on: Callable[..., Any], store: str) -> None:
+def test_stores_that_take_no_stream(logs, goes_on, store):
     given = [*arguments(logs)[:-1], store]
     done = goes_on(logs.parent / "out", *given)
     assert done.status == 2 and not (logs.parent / "out").exists()
@@ -265,9 +250,7 @@ def on_prism(logs: Path, tmp_path: Path) -> Iterator[Stream]:
     log.close()
 
 
-def test_a_stream_on_prism(
-    bigquery: BigQuery, appends: AppendService, logs: Path, on_prism: Stream, tmp_path: Path
-) -> None:
+def test_a_stream_on_prism(bigquery, appends, logs, on_prism, tmp_path):
     write(logs, "a", conversation("c1"), conversation("c2"), {"turns": "none"})
     deadline = time.monotonic() + 240
     wanted = {"conversations": 2, "failures": 1, "scores": 8, "metrics_by_app_version": 5}

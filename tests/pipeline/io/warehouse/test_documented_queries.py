@@ -14,8 +14,6 @@ from turnwise.pipeline.io.staging import StagedRows
 TEXT = page("warehouse").split("## BigQuery")
 VIEWS = TEXT[0].split("```sql\n")[1].split("```")[0]
 QUERIES = [part.split("```")[0] for part in TEXT[1].split("```sql\n")[1:]]
-
-
 Rows = list[dict[str, Any]]
 
 
@@ -52,11 +50,11 @@ def _fetched(done: duckdb.DuckDBPyConnection) -> Rows:
     return [dict(zip(names, row, strict=True)) for row in done.fetchall()]
 
 
-def test_there_are_five() -> None:
+def test_there_are_five():
     assert len(QUERIES) == 5
 
 
-def test_metrics_of_versions_by_day(found: list[Rows]) -> None:
+def test_metrics_of_versions_by_day(found):
     rows = {(row["app_version"], row["criterion"]): row for row in found[0]}
     assert rows["v1", "response_match_score"]["mean"] == 1 and rows["v2", "response_match_score"]["mean"] == 0
     assert rows["v1", "response_match_score"]["pass_rate"] == 1
@@ -71,7 +69,7 @@ def test_metrics_of_versions_by_day(found: list[Rows]) -> None:
     }
 
 
-def test_what_fell(found: list[Rows]) -> None:
+def test_what_fell(found):
     rows = {row["criterion"]: row for row in found[1]}
     assert set(rows) == {"response_match_score"}
     fell = rows["response_match_score"]
@@ -79,17 +77,17 @@ def test_what_fell(found: list[Rows]) -> None:
     assert (fell["passed_after"], fell["decided_after"], fell["change"]) == (0, 3, -1)
 
 
-def test_worst_conversations(found: list[Rows]) -> None:
+def test_worst_conversations(found):
     names = [row["conversation_id"] for row in found[2]]
     assert names[:3] == ["v2-0", "v2-1", "v2-2"] and found[2][0]["verdict"] == "FAIL"
 
 
-def test_failures_by_stage_and_day(found: list[Rows]) -> None:
+def test_failures_by_stage_and_day(found):
     [row] = [row for row in found[3] if row["stage"] == "parse"]
     assert (row["error_type"], row["number"]) == ("UnknownFormatError", 2) and "turns" in row["example"]
 
 
-def test_what_has_no_score_and_what_judges_read(found: list[Rows]) -> None:
+def test_what_has_no_score_and_what_judges_read(found):
     rows = {row["criterion"]: row for row in found[4]}
     assert rows["hallucinations_v1"]["no_score_share"] == 1
     assert rows["response_match_score"]["no_score_share"] == 0

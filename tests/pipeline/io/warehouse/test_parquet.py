@@ -84,7 +84,7 @@ def twice(score: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -
     return Twice(lake, written, rows, days, score(folder, f"parquet:{lake}", conversation("c9", "008")))
 
 
-def test_rows_are_those_of_the_output(twice: Twice) -> None:
+def test_rows_are_those_of_the_output(twice):
     [day] = twice.days
     for table in WAREHOUSE_TABLES:
         found, wanted = (sorted(map(json.dumps, rows[table])) for rows in (twice.rows, twice.written))
@@ -98,7 +98,7 @@ def test_rows_are_those_of_the_output(twice: Twice) -> None:
     assert transcripts["c4"]["turns"][0]["tool_calls"][0]["args"] == {"a": 1}
 
 
-def test_a_run_replaces_its_rows_by_its_id(twice: Twice) -> None:
+def test_a_run_replaces_its_rows_by_its_id(twice):
     for table in WAREHOUSE_TABLES:
         wanted = sorted(twice.second.rows(table), key=json.dumps)
         if wanted:
@@ -114,7 +114,7 @@ def scores(lake: Path) -> list[tuple[Any, ...]]:
     return read(lake, "scores", "run_id, conversation_id, date::VARCHAR, app_version")
 
 
-def test_only_files_of_the_same_run_are_replaced_on_whatever_day(tmp_path: Path) -> None:
+def test_only_files_of_the_same_run_are_replaced_on_whatever_day(tmp_path):
     lake, stage = tmp_path / "lake", tmp_path / "stage"
 
     def complete(run_id: str, name: str, day: str = "2026-11-21") -> None:
@@ -133,7 +133,7 @@ def test_only_files_of_the_same_run_are_replaced_on_whatever_day(tmp_path: Path)
     ]
 
 
-def test_an_end_that_is_repeated_keeps_what_has_arrived(tmp_path: Path) -> None:
+def test_an_end_that_is_repeated_keeps_what_has_arrived(tmp_path):
     lake, there = tmp_path / "lake", place(f"parquet:{tmp_path / 'lake'}", tmp_path)
     complete_dataset(
         there, [staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": "old"})] * 1
@@ -151,7 +151,7 @@ def test_an_end_that_is_repeated_keeps_what_has_arrived(tmp_path: Path) -> None:
     assert [name for _, name, *_ in scores(lake)] == ["a", "b", "c"]
 
 
-def test_rows_that_do_not_arrive_are_a_problem_of_the_run(tmp_path: Path) -> None:
+def test_rows_that_do_not_arrive_are_a_problem_of_the_run(tmp_path):
     there = place(f"parquet:{tmp_path / 'lake'}", tmp_path)
     part = staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": "a"})
     Path(part.path).unlink()
@@ -160,7 +160,7 @@ def test_rows_that_do_not_arrive_are_a_problem_of_the_run(tmp_path: Path) -> Non
     assert "\n" not in problem
 
 
-def test_a_row_that_arrow_cannot_hold_is_named_and_the_others_are_written(tmp_path: Path) -> None:
+def test_a_row_that_arrow_cannot_hold_is_named_and_the_others_are_written(tmp_path):
     there = place(f"parquet:{tmp_path / 'lake'}", tmp_path)
     rows: list[dict[str, Any]] = [
         {"run_id": "night", "conversation_id": f"c{i}", "app_version": "v1"} for i in range(7)
@@ -211,7 +211,7 @@ def run_into(there: SinkPlace, *names: str) -> list[str]:
         return complete_service(there, GATHERED)
 
 
-def test_a_bucket_holds_the_same_objects(bucket: dict[str, StoredObject], tmp_path: Path) -> None:
+def test_a_bucket_holds_the_same_objects(bucket, tmp_path):
     there = place("parquet:objects://b/lake", tmp_path)
     prepare_service(place("parquet:objects://b/lake", tmp_path, start="0"))
     for names in (("a", "b"), ("c",)):
@@ -222,9 +222,7 @@ def test_a_bucket_holds_the_same_objects(bucket: dict[str, StoredObject], tmp_pa
         assert sorted(name.as_py() for each in tables for name in each["conversation_id"]) == list(names)
 
 
-def test_a_bucket_that_refuses_is_told_before_or_after_the_run(
-    bucket: dict[str, StoredObject], tmp_path: Path
-) -> None:
+def test_a_bucket_that_refuses_is_told_before_or_after_the_run(bucket, tmp_path):
     FAULTS.fails = lambda operation, path, number: operation == "create" and "_staging" in path
     with pytest.raises(ConfigError, match=r"^--store parquet:objects://b/lake: cannot be written: "):
         prepare_service(place("parquet:objects://b/lake", tmp_path))
@@ -239,8 +237,8 @@ def test_a_bucket_that_refuses_is_told_before_or_after_the_run(
     [(KeyboardInterrupt, True, 1), (KeyboardInterrupt, False, 0), (OSError, True, 0)],
 )
 def test_the_rows_of_a_failed_attempt_are_discarded_unless_it_goes_on_elsewhere(
-    tmp_path: Path, error: type[BaseException], goes_on: bool, left: int
-) -> None:
+    tmp_path, error, goes_on, left
+):
     there = place(f"parquet:{tmp_path}", tmp_path)
     with pytest.raises(error), discarding(there, goes_on):
         prepare_service(there)
@@ -250,7 +248,7 @@ def test_the_rows_of_a_failed_attempt_are_discarded_unless_it_goes_on_elsewhere(
     assert len(list(tmp_path.iterdir())) == left
 
 
-def test_what_a_killed_attempt_left_goes_with_the_next_one(tmp_path: Path) -> None:
+def test_what_a_killed_attempt_left_goes_with_the_next_one(tmp_path):
     lake = tmp_path / "lake"
     other = place(f"parquet:{lake}", tmp_path, "night-2")
     prepare_service(other)
@@ -265,7 +263,7 @@ def test_what_a_killed_attempt_left_goes_with_the_next_one(tmp_path: Path) -> No
     assert [path.name for path in lake.iterdir()] == ["_staging.night-2.20261122T010000001Z"]
 
 
-def test_of_two_runs_of_one_id_at_a_time_the_rows_of_the_first_to_end_stay(tmp_path: Path) -> None:
+def test_of_two_runs_of_one_id_at_a_time_the_rows_of_the_first_to_end_stay(tmp_path):
     lake = tmp_path / "lake"
     late, early = (place(f"parquet:{lake}", tmp_path, start=start) for start in "12")
     parts = {}
@@ -292,9 +290,7 @@ def test_of_two_runs_of_one_id_at_a_time_the_rows_of_the_first_to_end_stay(tmp_p
         ("parquet:{}/a*b", "must not contain the characters"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str, said: str
-) -> None:
+def test_an_address_that_cannot_be_used_is_one_line(tmp_path, capsys, store, said):
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps(conversation("c1")) + "\n")
     argv = ["run", "--input", str(log), "--output", str(tmp_path / "out"), "--store", store.format(tmp_path)]
@@ -303,9 +299,7 @@ def test_an_address_that_cannot_be_used_is_one_line(
     assert said in line and not (tmp_path / "out").exists()
 
 
-def test_a_run_that_is_refused_later_leaves_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_is_refused_later_leaves_nothing(tmp_path, capsys):
     log, out, lake = tmp_path / "log.jsonl", tmp_path / "out", tmp_path / "lake"
     log.write_text(json.dumps(conversation("c1")) + "\n")
     out.mkdir()
@@ -315,7 +309,7 @@ def test_a_run_that_is_refused_later_leaves_nothing(
     assert "holds an earlier run" in capsys.readouterr().err and not lake.exists()
 
 
-def test_a_file_that_is_alone_is_replaced_while_it_is_read(tmp_path: Path) -> None:
+def test_a_file_that_is_alone_is_replaced_while_it_is_read(tmp_path):
     lake, stage = tmp_path / "lake", tmp_path / "stage"
     seen, ended = set(), threading.Event()
 

@@ -1,10 +1,8 @@
 """A store that is not sound is not called sound; a copy of it is not kept."""
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from turnwise.pipeline.store.database import open_store
 RUN = f"{APP}/evaluationRuns/old"
 
 
-def test_a_sound_store_is_sound(filled: str, tend: Callable[..., Any]) -> None:
+def test_a_sound_store_is_sound(filled, tend):
     done = tend("check")
     assert (done.status, done.err) == (0, "") and "counts of runs: sound" in done.out
     assert ("pages of the file: sound" in done.out) == filled.startswith("sqlite")
@@ -34,7 +32,7 @@ def test_a_sound_store_is_sound(filled: str, tend: Callable[..., Any]) -> None:
         ("UPDATE run_executions SET content = '[' WHERE run_id = 'old'", "its run.json cannot be read"),
     ],
 )
-def test_what_is_wrong_is_told(filled: str, tend: Callable[..., Any], change: str, why: str) -> None:
+def test_what_is_wrong_is_told(filled, tend, change, why):
     with closing(open_store(filled)) as store:
         run_sql(store, change)
     done = tend("check")
@@ -42,7 +40,7 @@ def test_what_is_wrong_is_told(filled: str, tend: Callable[..., Any], change: st
 
 
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
-def test_damaged_pages_are_told_and_not_copied(filled: str, tend: Callable[..., Any], tmp_path: Path) -> None:
+def test_damaged_pages_are_told_and_not_copied(filled, tend, tmp_path):
     path = Path(filled.removeprefix("sqlite:///"))
     with closing(sqlite3.connect(path)) as connection:
         page = "SELECT rootpage FROM sqlite_master WHERE name = 'score_rows_by_day'"
@@ -59,9 +57,7 @@ def test_damaged_pages_are_told_and_not_copied(filled: str, tend: Callable[..., 
     assert copied.status == 1 and copied.err.count("\n") == 1 and not list(tmp_path.glob("copy.db*"))
 
 
-def test_a_backup_is_a_store(
-    filled: str, tend: Callable[..., Any], turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_backup_is_a_store(filled, tend, turnwise, tmp_path):
     copy = tmp_path / "copy.db"
     done = tend("backup", str(copy))
     if filled.startswith("postgresql"):

@@ -1,11 +1,8 @@
 """What is deleted is in no table and no file of the store; what is left is told."""
 
 import json
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from time import time_ns
-from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -42,7 +39,7 @@ def holds(url: str, words: str) -> bool:
 
 
 @pytest.mark.parametrize("by", ["id", "name"])
-def test_a_conversation_is_deleted_from_all_runs(filled: str, tend: Callable[..., Any], by: str) -> None:
+def test_a_conversation_is_deleted_from_all_runs(filled, tend, by):
     query = text("SELECT name FROM conversations WHERE conversation_id = 'c-1' ORDER BY name")
     with closing(open_store(filled)) as store:
         before = rows_of(store)
@@ -64,7 +61,7 @@ def test_a_conversation_is_deleted_from_all_runs(filled: str, tend: Callable[...
     assert tend("delete", "conversation", given).status == 1 and tend("check").status == 0
 
 
-def test_a_user_is_deleted_with_all_conversations(filled: str, tend: Callable[..., Any]) -> None:
+def test_a_user_is_deleted_with_all_conversations(filled, tend):
     with closing(open_store(filled)) as store:
         put_run(store, "other", NEW, {"c-3": "u-1"}, app=OTHER)
     assert tend("delete", "user", "u-1").status == 0
@@ -95,9 +92,7 @@ def logs() -> str:
     )
 
 
-def test_nothing_of_a_user_is_left_of_a_run(
-    store_url: str, turnwise: Callable[..., Any], tend: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_nothing_of_a_user_is_left_of_a_run(store_url, turnwise, tend, tmp_path):
     (tmp_path / "logs.jsonl").write_text(logs(), encoding="utf-8")
     arguments = ("run", "--input", str(tmp_path / "logs.jsonl"), "--judge", "none", "--store", store_url)
     assert turnwise(*arguments, output=tmp_path / "out").status == 1
@@ -110,7 +105,7 @@ def test_nothing_of_a_user_is_left_of_a_run(
     assert not holds(store_url, "acme") and not holds(store_url, "dź")
 
 
-def test_a_run_is_deleted_in_all_apps(filled: str, tend: Callable[..., Any]) -> None:
+def test_a_run_is_deleted_in_all_apps(filled, tend):
     with closing(open_store(filled)) as store:
         before = rows_of(store)
         put_run(store, "more", NEW, app=APP)
@@ -133,9 +128,7 @@ def test_a_run_is_deleted_in_all_apps(filled: str, tend: Callable[..., Any]) -> 
         assert run_ids(store) == ["new", "old"]
 
 
-def test_an_evaluation_that_names_it_is_told_and_deleted_with_its_history(
-    filled: str, tend: Callable[..., Any]
-) -> None:
+def test_an_evaluation_that_names_it_is_told_and_deleted_with_its_history(filled, tend):
     with closing(open_store(filled)) as store:
         made, kept = (put_evaluation(store, *one) for one in (("made", "as in c-1."), ("kept", "c-12")))
     done = tend("delete", "conversation", "c-1")
@@ -150,7 +143,7 @@ def test_an_evaluation_that_names_it_is_told_and_deleted_with_its_history(
     assert tend("delete", "conversation", "c-1").status == 1 and tend("check").status == 0
 
 
-def test_an_id_in_several_apps_must_say_which(filled: str, tend: Callable[..., Any]) -> None:
+def test_an_id_in_several_apps_must_say_which(filled, tend):
     with closing(open_store(filled)) as store:
         put_run(store, "other", OLD, {"c-1": "u-7"}, app=OTHER)
     done = tend("delete", "conversation", "c-1")
@@ -163,7 +156,7 @@ def test_an_id_in_several_apps_must_say_which(filled: str, tend: Callable[..., A
 
 
 @pytest.mark.parametrize("by", ["id", "user"])
-def test_ids_of_over_200_characters(store_url: str, tend: Callable[..., Any], by: str) -> None:
+def test_ids_of_over_200_characters(store_url, tend, by):
     user = LONG.replace("c-", "u-")
     with closing(open_store(store_url, create=True)) as store:
         put_run(store, "run", NEW, {LONG: user, "c-2": "u-2"})
@@ -183,9 +176,7 @@ def test_ids_of_over_200_characters(store_url: str, tend: Callable[..., Any], by
         (["user", "u-1", "--app", APP], 2, "in all apps"),
     ],
 )
-def test_what_cannot_be_deleted_changes_nothing(
-    filled: str, tend: Callable[..., Any], arguments: list[str], status: int, why: str
-) -> None:
+def test_what_cannot_be_deleted_changes_nothing(filled, tend, arguments, status, why):
     with closing(open_store(filled)) as store:
         before = rows_of(store)
         done = tend("delete", *arguments)
@@ -194,9 +185,7 @@ def test_what_cannot_be_deleted_changes_nothing(
 
 
 @pytest.mark.parametrize("content", ["[", '{"to_read": 1}'])
-def test_rows_that_cannot_be_read_do_not_end_a_deletion(
-    filled: str, tend: Callable[..., Any], content: str
-) -> None:
+def test_rows_that_cannot_be_read_do_not_end_a_deletion(filled, tend, content):
     with closing(open_store(filled)) as store:
         for table in ("run_executions", "failure_rows"):
             row = f"name IN (SELECT min(name) FROM {table})"

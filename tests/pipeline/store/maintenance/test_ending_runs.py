@@ -31,7 +31,7 @@ def end_run(url: str, run: str) -> None:
 
 @pytest.mark.parametrize("is_read", [False, True])
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
-def test_the_file_alone_holds_a_run_that_ended(filled: str, tmp_path: Path, is_read: bool) -> None:
+def test_the_file_alone_holds_a_run_that_ended(filled, tmp_path, is_read):
     file, copy = filled.removeprefix("sqlite:///"), tmp_path / "copy.db"
     with closing(open_store(filled, read_only=True)) if is_read else nullcontext() as other:
         if other is not None:

@@ -1,9 +1,7 @@
 """Old runs are deleted with their rows, and no others."""
 
-from collections.abc import Callable
 from contextlib import closing
 from time import time_ns
-from typing import Any
 
 import pytest
 from sqlalchemy import delete, text
@@ -18,7 +16,7 @@ ROWS = ("result_rows", "conversation_rows", "score_rows", "failure_rows", "metri
 COUNTS = {**dict.fromkeys(ROWS, 3), "metric_rows": 1}
 
 
-def test_a_run_goes_with_its_rows_and_nothing_else_does(filled: str, tend: Callable[..., Any]) -> None:
+def test_a_run_goes_with_its_rows_and_nothing_else_does(filled, tend):
     with closing(open_store(filled)) as store:
         before = rows_of(store)
         dry = tend("prune", "--older_than", AGE, "--dry_run")
@@ -34,7 +32,7 @@ def test_a_run_goes_with_its_rows_and_nothing_else_does(filled: str, tend: Calla
 
 
 @pytest.mark.parametrize("wrote", [0, 2])
-def test_a_run_that_may_still_be_written_stays(store_url: str, tend: Callable[..., Any], wrote: int) -> None:
+def test_a_run_that_may_still_be_written_stays(store_url, tend, wrote):
     with closing(open_store(store_url, create=True)) as store:
         put_run(store, "old", OLD)
         again = Execution("old", OLD + 5, APP, "2026-11-01")
@@ -44,9 +42,7 @@ def test_a_run_that_may_still_be_written_stays(store_url: str, tend: Callable[..
         assert run_ids(store) == ([] if wrote else ["old"])
 
 
-def test_a_killed_deletion_leaves_nothing_that_is_read_and_the_next_one_ends_it(
-    filled: str, tend: Callable[..., Any]
-) -> None:
+def test_a_killed_deletion_leaves_nothing_that_is_read_and_the_next_one_ends_it(filled, tend):
     with closing(open_store(filled)) as store:
         store.write(lambda c: c.execute(delete(EXECUTIONS).where(EXECUTIONS.c.run_id == "old")))
         store.write(lambda c: c.execute(text("DELETE FROM current_runs WHERE name LIKE '%/old'")))
@@ -66,8 +62,6 @@ def test_a_killed_deletion_leaves_nothing_that_is_read_and_the_next_one_ends_it(
         (["prune", "--older_than", "0d"], "no number of days"),
     ],
 )
-def test_what_is_no_age_is_refused(
-    filled: str, tend: Callable[..., Any], arguments: list[str], why: str
-) -> None:
+def test_what_is_no_age_is_refused(filled, tend, arguments, why):
     done = tend(*arguments)
     assert done.status == 2 and why in done.err and done.err.count("\n") == 1

@@ -106,7 +106,7 @@ def receive(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> Iterator[Callab
         source.close()
 
 
-def test_a_request_of_json_is_a_record_as_it_was_sent(receive: Any) -> None:
+def test_a_request_of_json_is_a_record_as_it_was_sent(receive):
     source, body = receive(), exported(span())
     answer = post(source.url, "/v1/traces", body, "application/json; charset=utf-8")
     assert answer[:2] == (200, b"{}")
@@ -125,9 +125,7 @@ def test_a_request_of_json_is_a_record_as_it_was_sent(receive: Any) -> None:
         ("deflate", zlib.compress),
     ],
 )
-def test_a_request_of_protobuf_is_read_as_the_same_in_json(
-    receive: Any, encoding: str, compress: Any
-) -> None:
+def test_a_request_of_protobuf_is_read_as_the_same_in_json(receive, encoding, compress):
     source, body = receive(), compress(messages().SerializeToString())
     answer = post(source.url, "/v1/traces", body, PROTOBUF, Content_Encoding=encoding)
     assert (answer.status, answer.headers["content-type"]) == (200, PROTOBUF)
@@ -144,7 +142,7 @@ def test_a_request_of_protobuf_is_read_as_the_same_in_json(
     }
 
 
-def test_log_records_are_received_and_those_without_a_trace_refused(receive: Any) -> None:
+def test_log_records_are_received_and_those_without_a_trace_refused(receive):
     source = receive()
     request = ExportLogsServiceRequest()
     scoped = request.resource_logs.add().scope_logs.add()
@@ -163,7 +161,7 @@ def test_log_records_are_received_and_those_without_a_trace_refused(receive: Any
     assert source.refused() == []
 
 
-def test_spans_without_ids_are_refused_and_named(receive: Any) -> None:
+def test_spans_without_ids_are_refused_and_named(receive):
     source = receive()
     spans = [span(), span(spanId=""), span(traceId="0" * 32), span(traceId=None)]
     answer = post(source.url, "/v1/traces", exported(*spans))
@@ -178,9 +176,7 @@ def test_spans_without_ids_are_refused_and_named(receive: Any) -> None:
     assert source.refused() == ["otlp: 4 spans were refused: they lack ids"]
 
 
-def test_a_stream_without_a_receiver_is_refused_where_requests_wait(
-    tmp_path: Path, checkpoints: InMemoryCheckpoints, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stream_without_a_receiver_is_refused_where_requests_wait(tmp_path, checkpoints, capsys):
     Spool(tmp_path, "otlp", checkpoints).add(Export(b"{}", None))
     (tmp_path / "in").mkdir()
     StreamStorage(tmp_path, StreamRules()).close()
@@ -190,7 +186,7 @@ def test_a_stream_without_a_receiver_is_refused_where_requests_wait(
 
 
 @pytest.mark.parametrize("body", [b"{}", exported(), b'{"resourceSpans": null}'])
-def test_nothing_sent_is_nothing_received(receive: Any, body: bytes) -> None:
+def test_nothing_sent_is_nothing_received(receive, body):
     source = receive()
     assert post(source.url, "/v1/traces", body)[:2] == (200, b"{}")
     assert source.poll(9) == []
@@ -213,7 +209,7 @@ WRONG: list[tuple[int, int, bytes, dict[str, Any]]] = [
 ]
 
 
-def test_what_is_wrong_is_answered_with_a_status_and_not_stored(receive: Any) -> None:
+def test_what_is_wrong_is_answered_with_a_status_and_not_stored(receive):
     source = receive()
     for status, code, body, how in WRONG:
         given = {"path": "/v1/traces", "kind": JSON, **how}
@@ -230,7 +226,7 @@ def test_what_is_wrong_is_answered_with_a_status_and_not_stored(receive: Any) ->
     assert source.poll(9) == []
 
 
-def test_a_full_spool_asks_to_try_again(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+def test_a_full_spool_asks_to_try_again(tmp_path, checkpoints):
     body = exported(span())
     spool = Spool(tmp_path, "otlp", checkpoints, most=len(body) + 1)
     source = OtlpSource("otlp://...", LOCAL, spool, LIMIT)
@@ -247,7 +243,7 @@ def test_a_full_spool_asks_to_try_again(tmp_path: Path, checkpoints: InMemoryChe
         source.close()
 
 
-def test_a_token_is_required_where_one_is_set(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+def test_a_token_is_required_where_one_is_set(tmp_path, checkpoints):
     spool = Spool(tmp_path, "otlp", checkpoints)
     source = OtlpSource("otlp://...", LOCAL._replace(token="t" * 16, allowed_hosts=("desk",)), spool, LIMIT)
     bearer = {"Authorization": f"Bearer {'t' * 16}"}
@@ -262,9 +258,7 @@ def test_a_token_is_required_where_one_is_set(tmp_path: Path, checkpoints: InMem
         source.close()
 
 
-def test_what_was_received_is_read_at_the_end_and_by_the_next_process(
-    receive: Any, checkpoints: InMemoryCheckpoints, tmp_path: Path
-) -> None:
+def test_what_was_received_is_read_at_the_end_and_by_the_next_process(receive, checkpoints, tmp_path):
     source = receive()
     for number in range(3):
         assert post(source.url, "/v1/traces", exported(span(name=f"n{number}"))).status == 200
@@ -288,9 +282,7 @@ def test_what_was_received_is_read_at_the_end_and_by_the_next_process(
     assert item.position == 4, "no number occurs twice"
 
 
-def test_a_new_stream_in_the_directory_removes_what_was_received(
-    tmp_path: Path, checkpoints: InMemoryCheckpoints
-) -> None:
+def test_a_new_stream_in_the_directory_removes_what_was_received(tmp_path, checkpoints):
     spool = Spool(tmp_path, "otlp", checkpoints)
     spool.add(Export(b"{}", None))
     assert {path.name for path in tmp_path.iterdir()} > {"received.sqlite"}
@@ -299,7 +291,7 @@ def test_a_new_stream_in_the_directory_removes_what_was_received(
     spool.close()
 
 
-def test_a_spool_with_damaged_pages_is_named(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+def test_a_spool_with_damaged_pages_is_named(tmp_path, checkpoints):
     spool = Spool(tmp_path, "otlp", checkpoints)
     for number in range(50):
         spool.add(Export(b"%d" % number * 3000, None))
@@ -313,7 +305,7 @@ def test_a_spool_with_damaged_pages_is_named(tmp_path: Path, checkpoints: InMemo
             open_source(*given) if kind != "-" else left_before(*given)
 
 
-def test_a_port_in_use_is_named(receive: Any) -> None:
+def test_a_port_in_use_is_named(receive):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         uri = f"otlp://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ConfigError, match=f"--input {uri}: Address already in use"):
@@ -333,7 +325,7 @@ def test_a_port_in_use_is_named(receive: Any) -> None:
         ),
     ],
 )
-def test_addresses(uri: str, environ: dict[str, str], found: OtlpAddress) -> None:
+def test_addresses(uri, environ, found):
     assert parse_address(uri, environ) == found
 
 
@@ -348,20 +340,20 @@ def test_addresses(uri: str, environ: dict[str, str], found: OtlpAddress) -> Non
         ("otlp://0.0.0.0:4318", "set TURNWISE_TOKEN"),
     ],
 )
-def test_wrong_addresses(uri: str, said: str) -> None:
+def test_wrong_addresses(uri, said):
     with pytest.raises(ConfigError, match=said) as caught:
         parse_address(uri, {})
     assert "secret" not in str(caught.value)
 
 
-def test_a_format_that_is_not_received_is_refused(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+def test_a_format_that_is_not_received_is_refused(tmp_path, checkpoints):
     options = SourceOptions(LIMIT, None, tmp_path, "openai_chat")
     open_source(["otlp://127.0.0.1:0"], options._replace(input_format="otlp_export"), checkpoints).close()
     with pytest.raises(ConfigError, match=r"openai_chat: .* is of another format"):
         open_source(["otlp://127.0.0.1:0"], options, checkpoints)
 
 
-def test_refused_spans_are_counted_over_a_crash(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+def test_refused_spans_are_counted_over_a_crash(tmp_path, checkpoints):
     Spool(tmp_path, "otlp", checkpoints).add(Export(b"{}", None), refused=2)
     Spool(tmp_path, "otlp", checkpoints).add(None, refused=1)
     assert Spool(tmp_path, "otlp", checkpoints).refused == 3
