@@ -206,7 +206,11 @@ def check_options(
 
 
 def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
-    """Returns a config that redacts these kinds, or all (`default`), beside what it states; ConfigError."""
+    """Returns a config that redacts these kinds, or all (`default`), beside what it states.
+
+    Raises:
+        ConfigError: A kind is unknown.
+    """
     known = config.redact or RedactConfig()
     named = REDACTED_KINDS if list(kinds) == ["default"] else kinds
     try:

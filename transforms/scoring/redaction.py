@@ -9,7 +9,7 @@ join tables, have markers that are the same in all conversations.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain
 from math import isfinite
@@ -37,6 +37,7 @@ _CUT = re.compile(r"\.\.\.|…|\[")
 _PHONE_KEY = r"(?i)phone|mobile|\bfax|whats_?app|\btel\b|telef|handy|msisdn"
 _ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
 _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
+_SHORTEST, _SHORT = 6, 60
 _LEFT_OF_CUT = 200
 _MEMORY = 64 << 20
 """Bytes for the pattern of all kinds; with less, RE2 takes a hundred times as long."""
@@ -83,6 +84,7 @@ class Redactor:
         self._spelled: dict[str, str] = {}
         self._literals: dict[str, str] = {}
         self._kept: set[str] = set()
+        self._shortest = 1 if config.patterns or config.backend != "builtin" else _SHORTEST
         self._texts: dict[tuple[str, bool | None], str] = {}
 
     def learn(self, values: Iterable[JsonValue]) -> None:
@@ -175,7 +177,9 @@ class Redactor:
 
     def text(self, text: str, key: str = "", is_number: bool = False) -> str:
         """Returns a text with markers, of a value under a key."""
-        hint: bool | None = bool(key) and compiled(_PHONE_KEY).search(key) is not None
+        if len(text) < self._shortest:
+            return self._literals.get(text, text)
+        hint: bool | None = bool(key) and _says_phone(key)
         if is_number and not hint:
             hint = None
         done = self._texts.get((text, hint))
@@ -219,12 +223,15 @@ class Redactor:
                 taken.append((at, at + len(kept)))
                 at = text.find(kept, at + len(kept))
         plain = folded(text)
+        is_candidate = (
+            _may_hold(plain) if len(plain) <= _SHORT else _candidates((), ()).search(plain) is not None
+        )
         for name, pattern in self._config.patterns.items():
             for found in compiled(pattern).finditer(text):
                 if found.end() > found.start():
                     add(found.start(), found.end(), mark(name, found[0], found[0]))
         findings = service_findings(self._config, text)
-        if _candidates((), ()).search(plain) is not None:
+        if is_candidate:
             findings = chain(find(plain, self._config.kinds, self._config.regions, hint), findings)
         for one in findings:
             raw = text[one.start : one.end]
@@ -243,7 +250,7 @@ class Redactor:
 
     def _cut(self, text: str) -> str:
         """Replaces what is left of values where a text was cut."""
-        if not self._spelled or not _CUT.search(text):
+        if not self._spelled or not ("…" in text or "..." in text or "[" in text):
             return text
         for found in reversed(list(_CUT.finditer(text))[:20]):
             before, after = text[: found.start()], text[found.end() :]
@@ -336,6 +343,16 @@ def _mapped(value: JsonValue, marker: Callable[[JsonValue], JsonValue]) -> JsonV
     if isinstance(value, list):
         return [_mapped(item, marker) for item in value]
     return next(map(marker, _leaves(value)), value)
+
+
+@lru_cache(maxsize=4096)
+def _says_phone(key: str) -> bool:
+    return compiled(_PHONE_KEY).search(key) is not None
+
+
+@lru_cache(maxsize=16384)
+def _may_hold(text: str) -> bool:
+    return _candidates((), ()).search(text) is not None
 
 
 @cache

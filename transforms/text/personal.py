@@ -69,6 +69,7 @@ _IP6 = re.compile(
     r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:(?<=:)\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])"
 )
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/+=-]{19,}")
+_LONG = re.compile(r"[\w/+=.:@-]{12}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ASSIGNED = re.compile(
     rf"(?i)\b(?:\w*(?:{_SECRET_WORD})\w*)[\"']?\s*(?:=>|[:=]|\b(?:is|ist|lautet|est|es|war|was)\b)\s*[\"'«“]?"
@@ -93,6 +94,7 @@ _NATIONAL = (
 """Formats of python-stdnum whose check digits tell them from other numbers."""
 
 
+@lru_cache(maxsize=4096)
 def is_secret_key(key: str) -> bool:
     """Returns whether a key of an object says that its value is a secret."""
     return _SECRET_KEY.search(key) is not None
@@ -169,7 +171,8 @@ def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
-    for pattern in (_SECRETS, *_secret_patterns()):
+    is_long = _LONG.search(text) is not None or "PRIVATE KEY" in text
+    for pattern in (_SECRETS, *_secret_patterns()) if is_long else ():
         for found in pattern.finditer(text):
             group = 1 if pattern.groups and pattern is not _SECRETS and found[1] and len(found[1]) > 8 else 0
             yield *found.span(group), found[group]

@@ -66,12 +66,19 @@ def test_what_is_none(text: str) -> None:
 
 
 def test_presidio() -> None:
-    """Asks its AnalyzerEngine, where it is installed, by recognisers that need no model."""
+    """Asks its AnalyzerEngine, where it is installed, by a recogniser that needs no trained model."""
     presidio = pytest.importorskip("presidio_analyzer")
-    registry = presidio.RecognizerRegistry()
+    spacy = pytest.importorskip("spacy")
+
+    class Blank(presidio.nlp_engine.SpacyNlpEngine):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.nlp = {"en": spacy.blank("en")}
+
+    registry = presidio.RecognizerRegistry(supported_languages=["en"])
     registry.add_recognizer(presidio.PatternRecognizer("TICKET", deny_list=["T-77"]))
-    engine = presidio.AnalyzerEngine(registry=registry, nlp_engine=presidio.nlp_engine.NlpEngine)
-    assert [one.kind for one in presidio_detector(engine)("see T-77")] == ["TICKET"]
+    engine = presidio.AnalyzerEngine(registry=registry, nlp_engine=Blank(), supported_languages=["en"])
+    assert [(one.kind, one.key) for one in presidio_detector(engine)("see T-77")] == [("TICKET", "T-77")]
 
 
 def test_google() -> None:
