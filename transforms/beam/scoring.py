@@ -25,7 +25,7 @@ from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import ReadingList
 from turnwise.transforms.review.row import EvaluatedConversation, decide
 from turnwise.transforms.scoring.config import judged_counts
-from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, evaluate
+from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, evaluate, redacted_counts
 from turnwise.transforms.scoring.selection import Criteria, Selection
 
 STATISTICS = "statistics"
@@ -149,6 +149,8 @@ class ScoringDoFn(CountingDoFn):
         PROGRESS.turns += len(scored.sample.conversation.turns)
         if self._may_guess:
             self._guesses.add(scored)
+        if scored.redactor is not None:
+            self.counts.update(redacted_counts(scored))
         return self._emission.give(evaluated, timestamp)
 
     def rejected(self, sample: Sample, error: BaseException) -> Any:
