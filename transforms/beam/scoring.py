@@ -38,7 +38,7 @@ TO_READ = "to_read"
 ROW_TABLES = (SCORES, RESULTS, CONVERSATIONS)
 """Tables with rows of single conversations."""
 
-_BATCH = 8  # what so few conversations made is still in the caches of the processor when it is written
+_BATCH = 16  # what so few conversations made is still in the caches of the processor when it is written
 _BATCH_BYTES = 1024 * 1024
 
 
@@ -59,7 +59,7 @@ class Emitter(Protocol):
 
 
 class BundleSums:
-    """Emits the rows of up to 8 conversations, or of 1 MiB of records, in one list; sums at a bundle's end.
+    """Emits the rows of up to 16 conversations, or of 1 MiB of records, in one list; sums at a bundle's end.
 
     For the global window: a row may leave with a later conversation of its bundle.
     """

@@ -30,7 +30,7 @@ def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle():
     given = [(output.tag, output.value) for output in during] + after
     tables = [rows for tag, rows in given if tag == ROWS]
     results = [rows for table, rows in tables if table == RESULTS]
-    assert [len(rows) for rows in results] == [8, 8, 6]
+    assert [len(rows) for rows in results] == [16, 6]
     assert names([row for rows in results for row in rows]) == [f"c{i}" for i in range(22)]
     scores = [row for table, rows in tables if table == SCORES for row in rows]
     assert names(scores) == [f"c{i}" for i in range(22) for _ in ("turn", "whole")]
