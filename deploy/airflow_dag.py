@@ -36,6 +36,8 @@ with DAG(
         pipeline_options={
             "date": DAY,
             "lookback": "2",
+            # The first nights, and those after a day without traffic, pass.
+            "empty_dates": "warn",
             "input": f"{BUCKET}/logs/dt={{date}}/",
             "eval_cases": f"{BUCKET}/cases/",
             "config": f"{BUCKET}/turnwise/config.json",

@@ -29,7 +29,7 @@ from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.run import RUN_FILE, RunDocument, files_changed
+from turnwise.schemas.run import RUN_FILE, InputFiles, RunDocument, files_changed
 from turnwise.transforms.beam.scoring import JUDGE_USAGE, UNUSABLE
 from turnwise.transforms.beam.steps import NAMESPACE
 from turnwise.transforms.judging.backends.base import AuthenticationError
@@ -149,12 +149,14 @@ def replaces_earlier(settings: RunSettings) -> bool:
         return not any(name.startswith(_OF_STREAMS) for name in names)
     run_id, date = _run(settings.output)
     if run_id != settings.run.run_id:
-        what = f"holds the run {run_id}, not {settings.run.run_id}: inputs or config are others"
+        what = f"holds the run {run_id}, not {settings.run.run_id}: inputs, eval cases or config are others"
     elif date != settings.date:
         what = f"holds the run {run_id} of {date}, not of {settings.date}"
     else:
         return True
-    raise ConfigError(f"--output {settings.output}: {what}; --overwrite replaces it")
+    raise ConfigError(
+        f"--output {settings.output}: {what}; --overwrite replaces it, and another --output keeps both"
+    )
 
 
 def _run(directory: str) -> tuple[object, object]:
@@ -191,6 +193,9 @@ def log_source(settings: RunSettings) -> Source:
     return BigQuerySource(queries, files if patterns else None, limit, _REJECTED, spread)
 
 
+NOTHING_DUE = "there is no input, and no run: nothing was due"
+
+
 class Again(NamedTuple):
     """Whether a date runs again, and why.
 
@@ -205,23 +210,22 @@ class Again(NamedTuple):
     status: int = 0
 
 
-def why_again(settings: RunSettings) -> Again:
+def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     """Compares the input files with those of the finished run in the output directory.
 
-    A date whose input is gone keeps its run: to repeat it would lose it.
+    A date whose input is gone keeps its run: to repeat it would lose it. `may_be_empty`: nothing was due of
+    a date without input and run.
 
     Raises:
         ConfigError: The input files cannot be listed, so that it is not known whether they changed.
         OSError: A filesystem does not answer.
     """
-    now = list_inputs([path for path in settings.input if not names_nothing(path)])
+    now = _inputs_now(settings)
     if now is None:
         raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
     before = _earlier(settings.output)
     if not now.count:
-        if isinstance(before, ConfigError):
-            return Again(False, f"there is no input, and no run: {before}", 2)
-        return _stays("there is no input; its run stays", before)
+        return _stays_without_input(settings, before, may_be_empty)
     if isinstance(before, ConfigError):
         return Again(True, f"there is no run: {before}")
     if before.input_files is None:
@@ -230,6 +234,28 @@ def why_again(settings: RunSettings) -> Again:
     return (
         Again(True, changes) if changes else _stays(f"{counted(now.count, 'input file')} as before", before)
     )
+
+
+def why_empty(settings: RunSettings) -> Again | None:
+    """Returns why a date without input, of which nothing was due, does not run; None: there is input."""
+    now = _inputs_now(settings)
+    if now is None or now.count:
+        return None
+    return _stays_without_input(settings, _earlier(settings.output), may_be_empty=True)
+
+
+def _inputs_now(settings: RunSettings) -> InputFiles | None:
+    return list_inputs([path for path in settings.input if not names_nothing(path)])
+
+
+def _stays_without_input(
+    settings: RunSettings, before: RunDocument | ConfigError, may_be_empty: bool
+) -> Again:
+    if not isinstance(before, ConfigError):
+        return _stays("there is no input; its run stays", before)
+    if may_be_empty and not earlier_files(settings.output):
+        return Again(False, NOTHING_DUE)
+    return Again(False, f"there is no input, and no run: {before}", 2)
 
 
 def _stays(why: str, run: RunDocument) -> Again:

@@ -4,7 +4,14 @@ import argparse
 from typing import get_args
 
 from turnwise.pipeline.io.sinks.base import file_formats, services
-from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, FLAG, STORE, OptionRows, add_options
+from turnwise.pipeline.settings.options import (
+    DEFAULT_OUTPUT_FORMAT,
+    FLAG,
+    STORE,
+    EmptyDates,
+    OptionRows,
+    add_options,
+)
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL, REDACTED_KINDS, MatchCasesBy
 from turnwise.transforms.formats.registry import AUTO, log_formats
@@ -84,6 +91,9 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
          "--input, --eval_cases, --output, --store, --run_id, and in --baseline with an earlier date"),
         ("--lookback", {"type": int, "metavar": "N"},
          "with --date: run those of the N dates before again whose input files changed since their run"),
+        ("--empty_dates", {"choices": get_args(EmptyDates), "default": "fail"},
+         "with --date: what a date is that has neither input nor a run: exit status 2 (fail, the default), "
+         "or 0 with a warning (warn) or without (ok)"),
         PLUGIN,
         ("--config", {"metavar": "FILE"},
          f"criteria and thresholds: ADK's EvalConfig JSON (default: {defaults}; the first two inform only "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from apache_beam.options.pipeline_options import (
     DirectOptions,
@@ -20,17 +20,24 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 from msgspec.structs import replace
 
-from turnwise.pipeline.batch.execution import Again, BeamOptions, why_again
+from turnwise.pipeline.batch.execution import NOTHING_DUE, Again, BeamOptions, why_again, why_empty
 from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.pipeline.io.files import agent_inputs, other_files
+from turnwise.pipeline.io.files import agent_inputs, content_digest, other_files
 from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
-from turnwise.pipeline.settings.dates import check_range, dated, earlier_dates, parse_dates
+from turnwise.pipeline.settings.dates import check_range, dated, earlier_dates, names_date, parse_dates
 from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
-from turnwise.pipeline.settings.options import Ending, OptionParser, RawOptions, RawStreamOptions, ending_of
+from turnwise.pipeline.settings.options import (
+    EmptyDates,
+    Ending,
+    OptionParser,
+    RawOptions,
+    RawStreamOptions,
+    ending_of,
+)
 from turnwise.pipeline.settings.remote_workers import (
     are_elsewhere,
     check_runner_access,
@@ -41,7 +48,7 @@ from turnwise.pipeline.settings.run import RunSettings, check_options
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_store_url
+from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.registry import error_text, is_file, load_plugins
 
 # Beam's DirectRunner would first try to download another engine.
@@ -78,7 +85,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
     load_plugins(stated["plugin"])
     raw, stream = raw_options(stated)
-    raw = dated(raw)
+    raw = dated(raw, content_digest)
     SINKS.find(raw.output_format, "--output_format ", file_formats())
     if raw.store is not None:
         raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
@@ -185,10 +192,11 @@ def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
 
 
 class Dates(NamedTuple):
-    """The dates of `--date` and of `--lookback`, each in order."""
+    """The dates of `--date` and of `--lookback`, each in order, and what those without input are."""
 
     named: Sequence[date]
     before: Sequence[date]
+    empty: EmptyDates = "fail"
 
 
 Command = Callable[[Sequence[str]], int]
@@ -200,12 +208,24 @@ def dates_of(argv: Sequence[str]) -> Dates | None:
     if raw.date is None:
         if raw.lookback is not None:
             raise ConfigError("--lookback needs --date")
+        if raw.empty_dates != "fail":
+            raise ConfigError("--empty_dates needs --date")
         return None
     named = parse_dates(raw.date)
     before = earlier_dates(named, raw.lookback or 0)
     if len(named) + len(before) > 1:
         check_range(raw, [*before, *named])
-    return Dates(named, before)
+    if raw.empty_dates != "fail":
+        _check_folders(raw.input or ())
+    return Dates(named, before, raw.empty_dates)
+
+
+def _check_folders(places: Sequence[str]) -> None:
+    """Raises ConfigError if no date can have input, because the folder of all of them does not exist."""
+    for place in filter(names_date, places):
+        folder = os.path.dirname(place.partition("{date")[0]) or "."
+        if is_local(place) and not os.path.isdir(folder):
+            raise ConfigError(f"--input {place}: no date has input: there is no directory {folder}")
 
 
 def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
@@ -218,15 +238,21 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     others = parser.parse_known_args(list(argv))[1]
     lines = {day: [*others, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
     if len(lines) == 1:
-        return run(lines[dates.named[0]])
+        [(day, argv)] = lines.items()
+        ending = _ending_if_empty(day, argv, dates.empty)
+        if ending is None:
+            return run(argv)
+        say(f"{day}  exit status {ending.status}  {printable(ending.problem)}")
+        return ending.status
     _check_options(lines[dates.named[0]], lines[dates.named[-1]])
     endings: dict[date, Ending] = {}
     try:
         for day in dates.named:
             say(f"\n{day}:")
-            endings[day] = _ended(lines[day], partial(run, lines[day]))
+            empty = _ending_if_empty(day, lines[day], dates.empty)
+            endings[day] = empty or _ended(lines[day], partial(run, lines[day]))
         for day in dates.before:
-            endings[day] = _ended_again(day, lines[day], run)
+            endings[day] = _ended_again(day, lines[day], run, dates.empty)
     finally:  # also when a signal ends the command
         say("")
         for day in sorted(lines):
@@ -271,20 +297,44 @@ def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
     return ending._replace(problem="; ".join((f"{conversations} in {settings.output}", *document.problems)))
 
 
-def _ended_again(day: date, argv: Sequence[str], run: Command) -> Ending:
-    reasons: list[Again] = []
+LookedAt = TypeVar("LookedAt", Again, "Again | None")
 
-    def look() -> int:
-        reasons.append(why_again(parse_options(argv)[0]))
+
+def _looked(day: date, look: Callable[[], LookedAt]) -> LookedAt | Ending:
+    """Returns what is to be done with a date, or how it ends because that cannot be known."""
+    reasons: list[LookedAt] = []
+
+    def command() -> int:
+        reasons.append(look())
         return 0
 
-    ending = ending_of(look)
+    ending = ending_of(command)
     if ending.problem:
         complain(f"{day}: {ending.problem}")
         return ending
-    [again] = reasons
+    return reasons[0]
+
+
+def _stayed(day: date, again: Again, empty: EmptyDates, what: str) -> Ending:
+    if again.why == NOTHING_DUE and empty == "warn":
+        complain(f"{day}: {again.why}")
+    return Ending(again.status, f"{what}: {again.why}")
+
+
+def _ending_if_empty(day: date, argv: Sequence[str], empty: EmptyDates) -> Ending | None:
+    """Returns how a date without input ends that is no failure; None: it is to run."""
+    if empty == "fail":
+        return None
+    looked = _looked(day, lambda: why_empty(parse_options(argv)[0]))
+    return _stayed(day, looked, empty, "not run") if isinstance(looked, Again) else looked
+
+
+def _ended_again(day: date, argv: Sequence[str], run: Command, empty: EmptyDates) -> Ending:
+    again = _looked(day, lambda: why_again(parse_options(argv)[0], empty != "fail"))
+    if not isinstance(again, Again):
+        return again
     if not again.runs:
-        return Ending(again.status, f"not run again: {again.why}")
+        return _stayed(day, again, empty, "not run again")
     say(f"\n{day}: run again: {printable(again.why)}")
     ending = _ended(argv, partial(run, argv))
     return Ending(ending.status, f"run again: {again.why}: {ending.problem}")

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
@@ -265,6 +266,22 @@ def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | N
     for file in remote_files([pattern for pattern in patterns if not is_local(pattern)]):
         listed.append(InputFile(file.path, file.size_in_bytes, _time(file.last_updated_in_seconds)))
     return input_files(listed)
+
+
+def content_digest(path: str) -> str:
+    """Returns a digest of what the files of a path hold, wherever they lie; for a store, the path."""
+    if is_store_url(path) or is_bigquery(path) or names_nothing(path):
+        return shown_place(path)
+    digests: list[str] = []
+    for name in matched_files(file_patterns("--eval_cases", [path])):
+        digest = blake2b(digest_size=16)
+        if isinstance(name, Failure):  # the run says why
+            continue
+        with opened(name) as file:
+            while block := file.read(_BUFFER):
+                digest.update(block)
+        digests.append(digest.hexdigest())
+    return " ".join(sorted(digests))
 
 
 def _time(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from typing import TypeVar
@@ -88,9 +88,10 @@ def filled(option: str, place: Filled, day: date) -> Filled:
     return place if place is None else _FIELD.sub(text, place)
 
 
-def dated(options: RawOptions) -> RawOptions:
+def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
     """Returns the options of a run with its date in place of `{date}`, and with an id made of the date.
 
+    `content` returns the digest of what a place of eval cases holds: changed ones make another run.
     Options without `--date` are returned as they are. Of a range, its first date counts. Raises ConfigError
     if `{date}` stands without `--date`, or `--date` without `{date}`.
     """
@@ -111,7 +112,7 @@ def dated(options: RawOptions) -> RawOptions:
         store=filled("--store", options.store, day),
         run_id=filled("--run_id", options.run_id, day),
     )
-    return replace(found, run_id=found.run_id or _run_id(found, day))
+    return replace(found, run_id=found.run_id or _run_id(found, day, content))
 
 
 def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
@@ -148,12 +149,12 @@ def _check_distinct(option: str, text: str, days: Sequence[date], what: str) -> 
             raise ConfigError(f"{option} {shown}: {other} and {day} {what}: put the whole {{date}} into it")
 
 
-def _run_id(options: RawOptions, day: date) -> str:
-    """Returns an id made of the date and a digest of inputs and config: the same for the same command."""
+def _run_id(options: RawOptions, day: date, content: Callable[[str], str]) -> str:
+    """Returns an id made of the date and a digest of inputs, eval cases and config: the same for the same."""
     stated = {
         "input": sorted(map(shown_place, options.input or ())),
         "input_format": options.input_format,
-        "eval_cases": sorted(map(shown_place, options.eval_cases or ())),
+        "eval_cases": sorted(map(content, options.eval_cases or ())),
         "config": read_config(options.config).model_dump(mode="json"),
         "judge": [options.judge, options.judge_model, options.sample_rate],
     }

@@ -9,7 +9,7 @@ from itertools import takewhile
 from math import inf
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -157,6 +157,10 @@ class RawJudgeOptions(Struct, frozen=True, kw_only=True):
     estimate: bool = False
 
 
+EmptyDates: TypeAlias = Literal["fail", "warn", "ok"]
+"""What a date is that has neither input nor a run."""
+
+
 class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     """turnwise's own options as the command line gave them."""
 
@@ -180,6 +184,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     verbose: bool = False
     date: str | None = None
     lookback: int | None = None
+    empty_dates: EmptyDates = "fail"
     plugin: Sequence[str] = ()
     workers: int | None = None
     redact: list[str] | None = None

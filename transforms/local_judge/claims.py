@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence, Set
 from functools import cache
 from itertools import dropwhile
+from math import fsum
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.meanings import words
@@ -60,7 +61,7 @@ def is_half_known(word: Word, known: Set[str]) -> bool:
     """Returns whether half of the features of a word, by weight, are known, or it is no content word."""
     if not word.is_content or known.isdisjoint(word.keys):
         return not word.is_content
-    return sum([weight if key in known else -weight for key, weight in word.features]) >= 0
+    return fsum([weight if key in known else -weight for key, weight in word.features]) >= 0
 
 
 def quoted_names(names: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from functools import cache
 from itertools import takewhile
+from math import fsum
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
@@ -71,7 +72,7 @@ _MARGIN = 40
 
 def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str) -> str | None:
     """Returns one sentence on how a span of a source contradicts a claim; None: no clear contradiction."""
-    if together < _WORTH_A_LOOK * sum(claim.content.values()):
+    if together < _WORTH_A_LOOK * fsum(claim.content.values()):
         return None
     clause = _without_answer(claim.text).strip(" .!。！\n*")
     claimed, held = None if _BREAK.search(clause) else clause, _clause_around(span)
@@ -154,8 +155,8 @@ def _numbers_missing(claimed: Iterable[Word], others: Iterable[Word]) -> list[Wo
 
 def _is_same_content(claimed: Iterable[Word], known: Iterable[Word]) -> bool:
     ours, theirs = (weigh(word for word in side if word.is_content) for side in (claimed, known))
-    shared = sum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
-    return shared > 0 and shared >= _SAME * sum(ours.values()) and shared >= _ALIKE * sum(theirs.values())
+    shared = fsum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
+    return shared > 0 and shared >= _SAME * fsum(ours.values()) and shared >= _ALIKE * fsum(theirs.values())
 
 
 NOT, BREAK, END, COLON, NUMBER = "zqnot", "zqbreak", "zqend", "zqcolon", "#"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise
+from math import fsum
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -172,7 +173,7 @@ class _Piece:
 
     def _weight(self, places: Iterable[int], content: Mapping[str, float]) -> float:
         keys = dict.fromkeys(chain.from_iterable([self.words[position].keys for position in places]))
-        return sum([content.get(key, 0.0) for key in keys])
+        return fsum([content.get(key, 0.0) for key in keys])
 
     def _stretch(self, first: int, last: int) -> EvidenceSpan:
         text, starts = self.text, self._starts

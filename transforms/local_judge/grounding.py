@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Container, Sequence
 from itertools import chain, takewhile
-from math import exp
+from math import exp, fsum
 from typing import Literal, NamedTuple
 
 from turnwise.transforms.local_judge.claims import (
@@ -109,7 +109,7 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence) -> Grounding
         reason = f"The evidence says “{most}” of several."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
     covered = coverage(claim, known, passages, mentioned)
-    weight = min(1.0, sum(claim.content.values()) / _FULL_WEIGHT)
+    weight = min(1.0, fsum(claim.content.values()) / _FULL_WEIGHT)
     if probability([(covered, weight)]) >= PROBABLE:
         held = f"The evidence holds {covered:.0%} of it."
         return GroundingVerdict("supported", quote, held, covered, weight)
@@ -178,7 +178,7 @@ _CAPITALIZED = re.compile(r"(?<=[\w,;] )[A-ZÀ-ÖØ-ÞΑ-ΩА-Я]\w+")
 
 def probability(parts: Sequence[tuple[float, float]]) -> float:
     """Returns how probably people call a text supported, 0..1, by coverage and weight of its claims."""
-    share = sum(covered * weight for covered, weight in parts) / sum(weight for _, weight in parts)
+    share = fsum(covered * weight for covered, weight in parts) / fsum(weight for _, weight in parts)
     return 1 / (1 + exp(-LOG_ODDS_OF_NOTHING * (1 - share) - LOG_ODDS_OF_ALL * share))
 
 
@@ -201,7 +201,7 @@ class _Compared:
     """A claim and evidence, with the share of the claim that it holds."""
 
     def __init__(self, claim: Claim, known: Evidence, mentioned: Evidence) -> None:
-        self._content = sum(claim.content.values())
+        self._content = fsum(claim.content.values())
         self._grammar = [
             (key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight)
             for word in claim.words
@@ -210,13 +210,13 @@ class _Compared:
         ]
         strange = _strange_names(claim, known.keys | mentioned.keys)
         strange += any(word.is_negation for word in claim.words) and not known.is_negated
-        self._all = self._content + sum([weight for _, weight in self._grammar]) + _STRANGE * strange
-        self._anywhere = sum([weight for key, weight in claim.content.items() if key in known.keys])
+        self._all = self._content + fsum([weight for _, weight in self._grammar]) + _STRANGE * strange
+        self._anywhere = fsum([weight for key, weight in claim.content.items() if key in known.keys])
         # What words of alphabets weigh that are not known: those of little meaning, and others.
         light = other = 0.0
         for word in claim.words:
             if word.is_content and not is_run_of_characters(word.lower):
-                unknown = sum([weight for key, weight in word.features if key not in known.keys])
+                unknown = fsum([weight for key, weight in word.features if key not in known.keys])
                 light, other = (light + unknown, other) if word.lower in LIGHT else (light, other + unknown)
         if other:
             self._all += _MISSING.get(guessed_language(claim.text), _MISSING_ELSEWHERE) * other
@@ -233,7 +233,7 @@ class _Compared:
         return self.held / 2 + (close + self._grammar_in(passage.keys())) / self._all / 2
 
     def _grammar_in(self, keys: Container[str]) -> float:
-        return sum([weight for key, weight in self._grammar if key in keys])
+        return fsum([weight for key, weight in self._grammar if key in keys])
 
 
 def _strange_names(claim: Claim, known: Container[str]) -> int:
@@ -427,10 +427,10 @@ def _normal(text: str) -> str:
 
 def _overlap(wanted: Claim, answer: Claim) -> float:
     ours, theirs = wanted.weights, answer.weights
-    common = sum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
+    common = fsum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
     if not common:
         return 0.0
-    both = _RECALL_FACTOR * sum(ours.values()) + sum(theirs.values())
+    both = _RECALL_FACTOR * fsum(ours.values()) + fsum(theirs.values())
     return min(1.0, (1 + _RECALL_FACTOR) * common / both)
 
 

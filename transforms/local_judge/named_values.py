@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Set
 from itertools import takewhile
+from math import fsum
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import is_half_known
@@ -164,7 +165,7 @@ def denies(text: str, known: Set[str]) -> bool:
     if denied and not is_half_known(denied[0], known):
         return False
     shared = weigh(word for word in denied if is_half_known(word, known))
-    return sum(shared.values()) >= _MOST_DENIED * sum(weigh(denied).values())
+    return fsum(shared.values()) >= _MOST_DENIED * fsum(weigh(denied).values())
 
 
 def _denied(text: str) -> Iterator[Word]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache
 from itertools import chain
+from math import fsum
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim
@@ -127,7 +128,7 @@ class FlagIndex:
         for flag in chain.from_iterable(self._flags.get(key, ()) for key in claim.content):
             if not flag.content.keys() <= claim.content.keys():
                 continue
-            share = sum(flag.content.values()) / sum((rest | flag.content).values())
+            share = fsum(flag.content.values()) / fsum((rest | flag.content).values())
             if flag.value == "true":
                 is_denying = negated
             else:
@@ -229,7 +230,7 @@ def _contradicts(claim: Claim, status: RecordStatus, known: Set[str]) -> bool:
     about = status.content | status.about | neutral_words | names
     denies_only = {word for word in claim.words if word.is_negation and status.content.isdisjoint(word.keys)}
     weights = weigh(word for word in claim.words if word.is_content and word not in denies_only)
-    if sum([weight for key, weight in weights.items() if key not in about]) >= _LITTLE:
+    if fsum([weight for key, weight in weights.items() if key not in about]) >= _LITTLE:
         return False
     if status.is_negated:
         return not says_less(claim)

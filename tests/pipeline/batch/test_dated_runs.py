@@ -240,6 +240,60 @@ def test_late_files_run_a_date_again_and_nothing_else_does(nights):
     assert nights.document("2026-11-18").run_id == before[18].run_id
 
 
+@pytest.mark.parametrize("empty", ["warn", "ok"])
+def test_a_day_without_traffic_turns_no_night_red(nights, empty):
+    option = f"--empty_dates={empty}"
+    nights.log("2026-11-21", "a")
+    first = nights.run("2026-11-21", "--lookback", "1", option)
+    assert first.status == 0
+    assert ends(first)[0] == (
+        "2026-11-20  exit status 0  not run again: there is no input, and no run: nothing was due"
+    )
+    assert ("2026-11-20: there is no input" in first.err) is (empty == "warn")
+    quiet = nights.run("2026-11-22", option)
+    assert quiet.status == 0 and ends(quiet)[-1].startswith("2026-11-22  exit status 0  not run: ")
+    assert not (nights.folder / "out/2026-11-22").exists()
+    nights.log("2026-11-22", "late")
+    assert nights.run("2026-11-23", "--lookback", "2", option).status == 0
+    assert nights.conversations("2026-11-22") == ["late"]
+
+
+def test_what_is_missing_for_another_reason_stays_red_without_empty_dates(nights):
+    nights.log("2026-11-21", "bad", agent="entirely different words")
+    gate = ("--fail_on", "response_match_score", "--empty_dates", "ok")
+    assert nights.run("2026-11-21", *gate).status == 1
+    (nights.folder / "logs/dt=2026-11-21/a.jsonl").unlink()
+    gone = nights.run("2026-11-21", *gate)
+    assert gone.status == 1 and "there is no input; its run stays" in gone.out
+    (nights.folder / "out/2026-11-22").mkdir()
+    (nights.folder / f"out/2026-11-22/scores.{'0' * 32}.partial").touch()
+    assert nights.run("2026-11-22", *gate).status == 2
+    misspelt = nights.run("2026-11-22", *gate, input="lgos/dt={date}/")
+    assert misspelt.status == 2 and "no date has input: there is no directory" in misspelt.err
+
+
+def test_changed_eval_cases_are_another_run(nights):
+    def cases(words, file="cases.json"):
+        turn = {
+            "user_content": {"role": "user", "parts": [{"text": "Hi"}]},
+            "final_response": {"role": "model", "parts": [{"text": words}]},
+        }
+        case = {"eval_id": "a", "conversation": [turn]}
+        write(nights.folder / file, {"eval_set_id": "s", "eval_cases": [case]})
+
+    nights.log("2026-11-21", "a")
+    cases("Hello")
+    places = {"eval_cases": "cases.json"}
+    assert nights.run("2026-11-21", **places).status == 0
+    cases("Hello", "moved.json")
+    assert nights.run("2026-11-21", eval_cases="moved.json").status == 0
+    cases("Goodbye")
+    changed = nights.run("2026-11-21", **places)
+    assert changed.status == 2
+    assert "inputs, eval cases or config are others; --overwrite replaces it" in changed.err
+    assert nights.run("2026-11-21", "--overwrite", **places).status == 0
+
+
 def test_a_date_that_was_missed_runs(nights):
     nights.log("2026-11-20", "missed")
     nights.log("2026-11-21", "new")
