@@ -28,7 +28,7 @@ from turnwise.transforms.criteria.base import (
 )
 from turnwise.transforms.decisions.comparison.sentences import decimals
 from turnwise.transforms.decisions.first_page import counts_text, listed
-from turnwise.transforms.formats.identity import NO_VERSION, no_version_text
+from turnwise.transforms.formats.registry import NO_VERSION, no_version_text
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits

@@ -35,6 +35,7 @@ from turnwise.transforms.formats.fields import (
     known_fields,
     unknown_fields,
 )
+from turnwise.transforms.formats.identity import Paths
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.problems import canonical, check_keys
 from turnwise.transforms.formats.registry import (
@@ -428,6 +429,7 @@ def _is_turn_event(record: JsonObject) -> bool:
 register_format(
     Format(
         name="turnwise",
+        places=(("", Paths(app_version=("app_version",))),),
         help="turnwise's own canonical JSON",
         keys=("conversation_id", "turns"),
         rank=10,

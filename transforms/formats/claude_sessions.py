@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import End, as_text, length, text_of, token_counts
+from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.anthropic import (
     as_blocks,
     is_block,
@@ -128,6 +129,7 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
 register_format(
     Format(
         name="claude_code",
+        places=(("", Paths(app_version=(*ANY.app_version, "version"))),),
         keys=("uuid", "parentUuid", "sessionId", "message"),
         help="session logs of Claude Code, one file a session",
         rank=24,
@@ -247,6 +249,10 @@ class _StreamReader:
 register_format(
     Format(
         name="claude_stream",
+        places=(
+            ("", Paths(app_version=("claude_code_version",))),
+            ("messages.message", Paths(app_version=("claude_code_version",))),
+        ),
         keys=("type", "session_id", "message"),
         other_keys=(("type", "subtype", "session_id", "duration_ms"),),
         help="message streams of the Claude Agent SDK, one file a session",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, error_end, failure_mark, length
+from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import (
@@ -114,6 +115,7 @@ def _add(message: JsonObject, log: Dialogue, attached: JsonObject) -> None:
 register_format(
     Format(
         name="inspect_log",
+        places=(("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", ANY)),
         keys=("eval", "samples", "version"),
         help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
         rank=22,

@@ -96,7 +96,7 @@ function sentence(one) {
 
 function criteriaTable() {
   const head = (name) => versionHead(report.versions.findIndex((one) => one.name === name));
-  const compared = report.comparisons.map((one) => [head(one.b.name), " − ", head(one.a.name), explained("", "difference")]);
+  const compared = report.comparisons.map((one) => [head(one.candidate.name), " − ", head(one.baseline.name), explained("", "difference")]);
   const columns = ["criterion", ...report.versions.map((_, i) => versionHead(i)), ...compared, explained("by turn"), explained("no score")];
   return table("Criteria by version, with 95 % intervals", columns, report.criteria.map(criterionRow),
     { class: "criteria stack" });

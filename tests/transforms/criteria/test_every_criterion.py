@@ -229,8 +229,6 @@ JUDGED_TURN = turn(
     tool_responses=[DONE],
     grounded=GroundedAnswer(citations=[Citation(0, len(SAID), ["0"])], references=[SOURCE]),
 )
-
-
 PER_TURN = {name for name in JUDGED if CRITERIA[name].judge is not JudgedCriterion.judge}
 FIVE = {
     "final_response_match_v2",

@@ -7,6 +7,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.chat import call_results, message_calls
 from turnwise.transforms.formats.endings import as_text, failure_mark, own_result
+from turnwise.transforms.formats.identity import ANY
 from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.anthropic import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
@@ -313,6 +314,7 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 registry.register_format(
     registry.Format(
         name="langgraph_thread",
+        places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
         keys=("values", "next", "config"),
         help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
         "the newest of a thread counts",

@@ -11,7 +11,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps
-from turnwise.transforms.formats.identity import SPANS, stated_identity
+from turnwise.transforms.formats.identity import OF_SPANS, stated_identity
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.parts import (
@@ -196,7 +196,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     turns = [_line_turn(line, index) for index, line in enumerate(lines)]
     end = _crash(lines[:-1]) or _end(lines[-1])
     resources = [node.span.resource for node in steps]
-    stated = stated_identity(SPANS, _labelled(nodes, resources))
+    stated = stated_identity(OF_SPANS, _labelled(nodes, resources))
     tags = [tag for node in nodes for tag in node.step.tags]
     tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
     conversation = Conversation(
