@@ -689,6 +689,7 @@ class Figures(NamedTuple):
         workers: How many records each worker read; empty: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
+        redacted: Kind -> values that left as markers.
     """
 
     counts: RunCounts
@@ -702,6 +703,7 @@ class Figures(NamedTuple):
     workers: Mapping[str, int] = MappingProxyType({})
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
+    redacted: Mapping[str, int] = MappingProxyType({})
 
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:

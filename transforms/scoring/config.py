@@ -26,6 +26,7 @@ from turnwise.transforms.criteria.base import (
 )
 from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.scoring.evaluate import ScoredConversation
+from turnwise.transforms.scoring.redaction import check_redaction
 from turnwise.transforms.scoring.selection import CASCADE, PANEL
 from turnwise.transforms.statistics.agreement import nominal_alpha
 from turnwise.transforms.text.patterns import check_glob
@@ -83,6 +84,10 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
     """
     if not config.criteria:
         raise ConfigError("config: criteria: names no criterion")
+    try:
+        check_redaction(config.redact)
+    except ValueError as error:
+        raise ConfigError(f"config: {error}") from None
     for name, globs in (("tools", config.tools), ("prices", config.prices)):
         for glob in globs:
             try:
