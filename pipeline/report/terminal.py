@@ -488,8 +488,9 @@ def versions_of(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
 def _row_of(
     by_key: dict[tuple[str, str, str], MetricsByAppVersionRow], version: str, name: str
 ) -> MetricsByAppVersionRow | None:
-    """Returns the row to show: by turn for latencies and counts, by conversation for scores."""
-    levels = ("conversation", "turn") if _has_scale(name) else ("turn", "conversation")
+    """Returns the row to show: by turn for latencies and counts, by conversation for scores and costs."""
+    is_whole = _has_scale(name) or CRITERIA[name].unit == "money"
+    levels = ("conversation", "turn") if is_whole else ("turn", "conversation")
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 

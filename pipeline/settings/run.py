@@ -319,7 +319,8 @@ def judge_settings(
         check_several(kind, judge, criteria)
     renews = judge.per != "run" and kind.connect is not None
     if renews and judge.cache is None:
-        raise ConfigError(f"judge.per: the cache counts the budget of the {judge.per}, and there is none")
+        where = "name one: --judge_cache FILE, or postgresql://HOST/DB for workers elsewhere"
+        raise ConfigError(f"judge.per: the cache counts the budget of the {judge.per}; {where}")
     is_named = bool(options.judge or options.judge_model or _NAMING & stated_fields)
     return JudgeSettings(
         judge,

@@ -247,8 +247,8 @@ class Ask(Protocol):
 class Rationed(Protocol):
     """Protocol of a judge that leaves out conversations, so that its budget lasts."""
 
-    async def left_out(self, place: float) -> str | None:
-        """Returns why a conversation at a place in [0, 1) is not judged; None: it is."""
+    async def within_budget(self, place: float) -> Ask:
+        """Returns who is asked about a conversation at a place in [0, 1)."""
 
 
 class NotAsked:

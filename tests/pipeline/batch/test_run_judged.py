@@ -199,6 +199,10 @@ def test_a_budget_of_a_day_holds_for_all_runs_with_one_cache(run, server, tmp_pa
               if (row["criterion"], row["level"]) == (MATCH, "conversation"))  # fmt: skip
     assert row["no_score"] == counts["short_of_budget"]
     assert f"{row['no_score']} conversations with no score, because the judge's budget is" in first.out
+    again = run(30, *TWO, *cache, files=8, name="again", max_calls=20, per="day")
+    kept = [{row["conversation_id"] for row in turn_scores(done) if row["value"] is not None}
+            for done in (first, again)]  # fmt: skip
+    assert kept[0] and kept[0] <= kept[1]  # what was paid for is not left out
     other = run(60, *cache, criteria={MATCH: {}}, name="other", max_calls=20, per="day")
     assert server.stats()["requests"] <= 20
     reasons = {row["reason"] for row in turn_scores(other) if row["value"] is None}
