@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import End, as_text, failure_mark, length
+from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.openai_responses import read_items
-from turnwise.transforms.formats.messages.streams import as_object, key_set, kind_of, objects
+from turnwise.transforms.formats.messages.streams import as_object, key_set, kind_of, objects, objects_in
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 
 _ROLLOUT = key_set("session_meta turn_context response_item event_msg compacted world_state")
@@ -51,6 +52,9 @@ class _RolloutReader:
         self.log, self.about = Dialogue(), dict[str, JsonValue]()
         payloads = [as_object(line.get("payload")) for line in lines]
         self.typed = [str(p.get("message")).strip() for p in payloads if p.get("type") == "user_message"]
+        items = [p for p in payloads if p.get("type") == "message" and p.get("role") == "user"]
+        said = ["\n".join(_texts(item)).strip() for item in items]
+        self.only_typed = {text for text in self.typed if not any(each.startswith(text) for each in said)}
         self.end: End | None = None
         self.is_running = False
         self.started: dict[str, str] = {}
@@ -65,6 +69,10 @@ class _RolloutReader:
                 read_items([{"timestamp": line.get("timestamp"), **marked(payload)}], log)
                 self.end = None
         elif kind == "event_msg":
+            text = str(payload.get("message")).strip()
+            if payload.get("type") == "user_message" and text in self.only_typed:
+                log.user(text, line.get("timestamp"))
+                self.end = None
             self._event(payload)
         elif kind not in _ROLLOUT:
             log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
@@ -130,6 +138,7 @@ class _RolloutReader:
 register_format(
     Format(
         name="codex",
+        places=(("", ANY), ("payload", Paths(app_version=("cli_version",)))),
         keys=("timestamp", "type", "payload"),
         help="session logs of Codex, one file a session",
         rank=28,
@@ -190,10 +199,13 @@ def marked(payload: JsonObject) -> JsonObject:
 
 def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
     """Returns whether the user wrote a message, given what the log says was typed ([]: it does not say)."""
-    content = payload.get("content")
-    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    texts = [content] if isinstance(content, str) else [str(part.get("text") or "") for part in parts]
+    texts = _texts(payload)
     if typed:
         text = "\n".join(texts).strip()
         return text.startswith(tuple(typed))
     return not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))
+
+
+def _texts(payload: JsonObject) -> list[str]:
+    content = payload.get("content")
+    return [content] if isinstance(content, str) else [str(p.get("text") or "") for p in objects_in(content)]

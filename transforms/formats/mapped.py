@@ -385,7 +385,9 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
 
 
 SHOWN_KEYS = 8
-_SUGGEST = "`turnwise inspect --suggest` proposes a mapping"
+_SUGGEST = (
+    "read it by a `mapping` in the config, which `turnwise inspect --suggest` proposes, or by a --plugin"
+)
 
 
 def recognise(value: JsonValue) -> str:

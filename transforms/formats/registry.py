@@ -1,6 +1,6 @@
 """Input formats and their registry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import RAISED
-from turnwise.transforms.formats.identity import Paths
+from turnwise.transforms.formats.identity import KEYS, OF_ANY, OF_KEPT, OF_SPANS, Paths, Places
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
 
@@ -25,7 +25,7 @@ _SIMILAR = 0.8
 
 
 def nearest_format(record: JsonObject) -> str | None:
-    """Returns which format a record is nearest to and what is missing, one line; None: it is near to none."""
+    """Returns which two formats a record is nearest to and what is missing; None: it is near to none."""
     return _nearest(tuple(islice(record, _TRIED)), FORMATS.changes)
 
 
@@ -36,13 +36,22 @@ def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
     ]
     compared = [(*_nearness(keys, wanted), kind) for kind, wanted in kinds]
     # A record that misses no key of a format that it is not in is rather one that misses a few of another's.
-    score, missing, kind = max(compared, key=lambda near: (near[0], bool(near[1]), -len(near[1])))
+    order = sorted(compared, key=lambda near: (near[0], bool(near[1]), -len(near[1])), reverse=True)
+    score, missing, kind = order[0]
     if score < 0:
         return None
+    others = (each for each in order if each[2] is not kind and each[1] and each[0] >= 0)
+    _, lacks, second = next(others, (0, (), kind))
+    further = f"; {_lacking(lacks)} missing for {second.name} ({second.help})" if lacks else ""
     if not missing:
-        return f"its keys do not hold what they hold in the nearest format, {kind.name} ({kind.help})"
-    is_or_are = "is" if len(missing) == 1 else "are"
-    return f"{', '.join(missing)} {is_or_are} missing for the nearest format, {kind.name} ({kind.help})"
+        return (
+            f"its keys do not hold what they hold in the nearest format, {kind.name} ({kind.help}){further}"
+        )
+    return f"{_lacking(missing)} missing for the nearest format, {kind.name} ({kind.help}){further}"
+
+
+def _lacking(missing: Sequence[str]) -> str:
+    return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
 
 
 def _nearness(keys: Sequence[str], wanted: Sequence[str]) -> tuple[int, list[str]]:
@@ -202,6 +211,8 @@ class Format(Struct, frozen=True, kw_only=True):
         time: Returns when a record happened, in seconds since the epoch; None: by its time keys.
         has_rubrics: Whether its records may bring rubrics along.
         rank: Formats of a low rank are asked first; those that are added have 0.
+        places: Where its records state app version, eval case and set.
+        source: Start of the sources of its conversations; "": its name.
         recognises_last: Recognises a record that no other format does.
         looks_right: Returns, before parsing, whether `read_text` is to be tried.
         read_text: Reads a record's text without general parsing; what it returns needs no check.
@@ -233,6 +244,8 @@ class Format(Struct, frozen=True, kw_only=True):
     is_lines: Test | None = None
     has_rubrics: bool = True
     rank: int = 0
+    places: Places = OF_ANY
+    source: str = ""
     recognises_last: Test | None = None
     looks_right: Callable[[bytes], bool] | None = None
     read_text: Callable[[bytes], Conversation] | None = None
@@ -341,3 +354,45 @@ def foreign_format(record: JsonValue) -> str | None:
     if "spans" in record:
         return "an incomplete export of spans"
     return "an incomplete OpenTelemetry span" if any(keys <= record.keys() for keys in _SPAN_KEYS) else None
+
+
+NO_VERSION = "no version "
+"""Start of the names of counters of conversations that state no app version, by their source."""
+
+
+@lru_cache(maxsize=256)
+def no_version_counter(source: str | None) -> str:
+    """Returns the counter of conversations of a source that state no version."""
+    return f"{NO_VERSION}{source or 'turnwise'}"
+
+
+def no_version_text(sources: Iterable[str], paths: Sequence[str]) -> str:
+    """Returns, in one sentence, that no conversation states an app version, and where it was looked for.
+
+    Args:
+        sources: Sources of the conversations.
+        paths: What the config names.
+    """
+    holders: dict[tuple[str, ...], list[str]] = {}
+    for place, names in (each for source in dict.fromkeys(sources) for each in (*_places(source), *OF_KEPT)):
+        if names.app_version:
+            keys = tuple(key for key in names.app_version if key != KEYS[0])
+            where = holders.setdefault(keys, [])
+            where += [place] if place not in where else []
+    texts = [
+        f"{', '.join(keys)} ({', '.join(p or 'at the top' for p in where)})"
+        for keys, where in holders.items()
+    ]
+    looked = "; ".join([*paths, KEYS[0], *texts])
+    return (
+        f"no conversation states an app version; looked at: {looked}; app_version_from of the config names "
+        "other fields"
+    )
+
+
+def _places(source: str) -> Places:
+    """Returns the places of the formats that make conversations of a source."""
+    kinds = [kind for kind in FORMATS.values() if source.startswith(kind.source or kind.name)]
+    return tuple(dict.fromkeys(place for kind in kinds for place in kind.places)) or (
+        OF_SPANS if source.startswith("spans") else OF_ANY
+    )

@@ -140,7 +140,7 @@ async def a_whole_session(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize(("transport", "mode"), [("http", "legacy"), ("stdio", "auto")])
-def test_a_client_of_the_sdk(start: Any, sqlite_url: str, transport: str, mode: str) -> None:
+def test_a_client_of_the_sdk(start, sqlite_url, transport, mode):
     server = start(store_url=sqlite_url)
     fill(server.store, 3)
     arguments = ["-m", "turnwise", "serve", "--stdio", "--store", sqlite_url]
@@ -214,7 +214,7 @@ def fields_of(schema: Any) -> Iterator[tuple[str, Any]]:
         yield from kind.get("properties", {}).items()
 
 
-def test_every_tool_says_in_few_words_what_it_and_each_of_its_fields_does(service: Service) -> None:
+def test_every_tool_says_in_few_words_what_it_and_each_of_its_fields_does(service):
     for name, tool in listed(service).items():
         hints = tool.annotations
         found = hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint
@@ -240,7 +240,7 @@ def test_every_tool_says_in_few_words_what_it_and_each_of_its_fields_does(servic
     assert "Always pass updateMask" in listed(service)["update_evaluation"].description
 
 
-def test_a_read_only_server_offers_no_changes(store: Any) -> None:
+def test_a_read_only_server_offers_no_changes(store):
     service = Service(store, "tester", read_only=True)
     assert not {"update_evaluation", "create_evaluation", "restore_evaluation"} & listed(service).keys()
     evaluation = {"displayName": "x", "golden": GOLDEN}
@@ -254,7 +254,7 @@ def test_a_read_only_server_offers_no_changes(store: Any) -> None:
     assert inside(service, work) == [("PERMISSION_DENIED", "")] * 2
 
 
-def test_summaries_come_first_and_parts_on_request(service: Service, create: Any) -> None:
+def test_summaries_come_first_and_parts_on_request(service, create):
     create("one", golden=GOLDEN)
     fill(service.store)
     parent = f"{APP}/evaluations/one"
@@ -316,11 +316,11 @@ def test_summaries_come_first_and_parts_on_request(service: Service, create: Any
         ("get_failures", {"parent": APP, "filter": "x"}, ("INVALID_ARGUMENT", "filter")),
     ],
 )
-def test_wrong_arguments(service: Service, tool: str, arguments: Any, refusal: Any) -> None:
+def test_wrong_arguments(service, tool, arguments, refusal):
     assert inside(service, lambda tools: tools.refused(tool, **arguments)) == refusal
 
 
-def test_the_call_as_it_is_documented(server: Any, sample: Any) -> None:
+def test_the_call_as_it_is_documented(server, sample):
     document = sample("golden_rebooking__Evaluation")
     parent, _, last = document["name"].rpartition("/evaluations/")
     server.call("POST", f"/v1beta/{parent}/evaluations?evaluationId={last}", document)
@@ -337,12 +337,12 @@ def test_the_call_as_it_is_documented(server: Any, sample: Any) -> None:
 
 
 @pytest.mark.parametrize(("body", "code"), [(b"[" * 100_000, 400), (b'{"jsonrpc": "2.0", "id": 1}', 400)])
-def test_malformed_messages(server: Any, body: bytes, code: int) -> None:
+def test_malformed_messages(server, body, code):
     found, answer = server.call("POST", "/mcp", body, Accept="application/json, text/event-stream")
     assert found == code and "Traceback" not in str(answer)
 
 
-def test_large_messages_are_not_even_read(server: Any) -> None:
+def test_large_messages_are_not_even_read(server):
     host, port = server.url.removeprefix("http://").split(":")
     connection = http.client.HTTPConnection(host, int(port))
     connection.putrequest("POST", "/mcp")

@@ -13,6 +13,8 @@ _EVENT = {"author": "user", "content": {"parts": []}}
 _TRANSCRIPT = {"transcriptSegments": [{"segmentParticipant": {}}]}
 _USED = {"inputTokens": 1}
 
+_AZURES = {"role": "tool", "content": [{"type": "tool_result", "tool_result": "x"}]}
+_PYDANTICS = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
 RECORDS = [
     ("turnwise", "conversation_id", {"conversation_id": "c", "turns": []}),
     ("turn_event", "conversation_id", {"conversation_id": "c", "turn_index": 0, "turn": {}}),
@@ -177,6 +179,52 @@ RECORDS = [
         "attributes",
         {"name": "n", "context": {"trace_id": "1", "span_id": "2"}, "span_kind": "LLM", "attributes": {}},
     ),
+    ("azure_messages", "messages", {"messages": [_AZURES], "tool_definitions": []}),
+    ("azure_evaluation", "response", {"query": "Hi", "response": "Hello", "tool_definitions": []}),
+    (
+        "pydantic_messages",
+        "messages",
+        {"messages": [_PYDANTICS], "run_id": "r", "conversation_id": "c"},
+    ),
+    (
+        "litellm_log",
+        "spend",
+        {
+            "request_id": "r",
+            "call_type": "completion",
+            "spend": 0.1,
+            "session_id": "s",
+            "messages": [],
+            "response": {},
+        },
+    ),
+    ("posthog_generations", "event", {"event": "$ai_generation", "timestamp": "t", "properties": {}}),
+    ("tau2_results", "simulations", {"timestamp": "t", "info": {}, "tasks": [], "simulations": []}),
+    (
+        "openai_run_state",
+        "original_input",
+        {"$schemaVersion": "1.0", "original_input": "Hi", "generated_items": []},
+    ),
+    ("chatgpt_export", "current_node", {"title": "t", "mapping": {}, "current_node": "1"}),
+    ("gemini_cli", "projectHash", {"sessionId": "s", "projectHash": "p", "messages": []}),
+    ("swe_agent", "trajectory", {"history": [], "trajectory": [], "info": {}}),
+    (
+        "openhands",
+        "history",
+        {
+            "instance_id": "i",
+            "history": [[{"source": "user", "action": "message", "args": {}}]],
+            "metadata": {},
+        },
+    ),
+    ("atif", "schema_version", {"schema_version": "ATIF-v1.4", "session_id": "s", "agent": {}, "steps": []}),
+    (
+        "deepeval",
+        "turns",
+        {"turns": [{"role": "user", "content": "Hi"}], "scenario": "s", "chatbot_role": "r"},
+    ),
+    ("rasa_tracker", "events", {"sender_id": "s", "slots": {}, "events": [{"event": "user"}]}),
+    ("contact_lens", "Transcript", {"Participants": [], "Transcript": [], "CustomerMetadata": {}}),
     ("adk_legacy_case", "name", {"name": "n", "data": [], "initial_session": {}}),
     ("adk_legacy_rows", "query", {"query": "q", "expected_tool_use": [], "reference": "r"}),
 ]

@@ -48,8 +48,8 @@ def test_recognise(value, name):
         ({"criteria": {"safety_v1": 0.5}}, "a config of criteria, no log; give it with --config"),
         (
             {"a": 1, "b": 2},
-            r"^unrecognised record: keys a, b; near to none of the formats; `turnwise inspect "
-            r"--suggest` proposes a mapping, or convert .* first$",
+            r"^unrecognised record: keys a, b; near to none of the formats; read it by a `mapping` in the "
+            r"config, which `turnwise inspect --suggest` proposes, or by a --plugin, or convert .* first$",
         ),
         (
             {"turns": [{"user": "a"}]},

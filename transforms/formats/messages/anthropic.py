@@ -34,7 +34,9 @@ _CALLS = kinds.part_types(kinds.ANTHROPIC_PARTS, kinds.CALL, kinds.HOSTED)
 
 
 def _fits(message: JsonObject) -> bool:
-    return "role" in message and any(map(is_block, objects_in(message.get("content"))))
+    # Azure's results stand under the key `tool_result`.
+    parts = [part for part in objects_in(message.get("content")) if "tool_result" not in part]
+    return "role" in message and any(map(is_block, parts))
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
@@ -105,7 +107,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
         log.failure = reply.get("error") or "error"
         return
     read_messages([{"role": "assistant", **stated(reply)}], log)
-    log.usage(reply.get("usage"))
+    log.usage(reply.get("usage"), reply.get("model"))
     log.finish = reply.get("stop_reason")
 
 

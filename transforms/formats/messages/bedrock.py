@@ -9,13 +9,14 @@ from turnwise.transforms.formats.messages.streams import as_object, block_stream
 
 _EVENTS = ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
            "metadata")  # fmt: skip
-_FLAT = frozenset(("contentBlockIndex", "stopReason", "metrics"))
+_FLAT = frozenset(("contentBlockIndex", "stopReason"))
 _NO_EVENT = frozenset(("output", "messages", "contents", "turns", "content", "parts"))
 """Keys of replies, of records and of messages, which may state a `stopReason`, too."""
 
 
 def _is_event(value: JsonObject) -> bool:
-    return bool(value.keys() & {*_FLAT, *_EVENTS[:-1]}) and _NO_EVENT.isdisjoint(value)
+    is_event = bool(value.keys() & {*_FLAT, *_EVENTS[:-1]}) or value.keys() >= {"usage", "metrics"}
+    return is_event and _NO_EVENT.isdisjoint(value)
 
 
 def _joined_events(events: list[JsonObject]) -> JsonObject:

@@ -1,8 +1,8 @@
 """Requests to models with their replies, as a proxy logs them; those of a conversation are joined."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pydantic_core import from_json
 
@@ -10,7 +10,8 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length
-from turnwise.transforms.formats.messages.dialogue import Dialogue, added
+from turnwise.transforms.formats.identity import ANY
+from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
     IDS,
@@ -23,7 +24,13 @@ from turnwise.transforms.formats.messages.messages_base import (
     messages_in,
     read_half,
 )
-from turnwise.transforms.formats.messages.streams import as_object, events_of, key_set
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
+    decoded,
+    events_of,
+    key_set,
+    objects_in,
+)
 from turnwise.transforms.text.dates import time_seconds
 
 _NAMES = IDS[:-1]
@@ -32,6 +39,9 @@ _KEYS = key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
 ).union(_NAMES)
+
+
+_Exchanged: TypeAlias = Callable[[JsonObject], JsonObject]
 
 
 class _Exchange(NamedTuple):
@@ -127,7 +137,9 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
             # The tokens and the time of earlier replies are of their turns.
             log.uncounted |= other.log.uncounted
             for turn, its in zip(log.turns, other.log.turns, strict=False):
-                turn.usage = added(turn.usage, its.usage)
+                turn.usage = (
+                    turn.usage.plus(its.usage) if turn.usage and its.usage else turn.usage or its.usage
+                )
                 if its.model_ms is not None:
                     turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
     return conversation(dialect, log, {**request, "id": session_id}, session_id)
@@ -161,6 +173,63 @@ def _of_vertex(row: JsonObject) -> JsonObject:
     labels = as_object(as_object(halves["request"]).get("labels"))
     latency = as_object(_body(row.get("metadata"))).get("request_latency")
     return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
+
+
+def _of_litellm(row: JsonObject) -> JsonObject:
+    """Returns a row of LiteLLM's table of spending, whose columns may be JSON texts, as an exchange.
+
+    Words are there only if the proxy stores prompts; else the columns hold empty objects.
+    """
+    sent = as_object(decoded(row.get("proxy_server_request")))
+    messages, reply = decoded(row.get("messages")), decoded(row.get("response"))
+    request = {**as_object(sent.get("body")), "model": row.get("model")}
+    times = [time_seconds(row.get(key)) for key in ("startTime", "endTime")]
+    spent = None if None in times else (times[1] - times[0]) * 1000  # type: ignore[operator]
+    failed = row.get("status") == "failure"
+    kind = str(row.get("call_type"))
+    if "embed" in kind or "moderation" in kind:
+        raise registry.NoConversation(f"a call of the type {kind} is no part of a conversation")
+    holder = "input" if "responses" in kind else "messages"
+    request |= {holder: messages} if messages else {}
+    if not messages_in(request)[0]:
+        raise ValueError("LiteLLM stored no words of this call; set store_prompts_in_spend_logs: true")
+    return {
+        "request": request,
+        "response": {"error": "failure"} if failed and not reply else reply,
+        "metadata": decoded(row.get("metadata")),
+        "session_id": row.get("session_id"),
+        "user_id": row.get("end_user") or None,
+        "source": "litellm_log",
+        _LATENCY: spent,
+    }
+
+
+def _of_posthog(event: JsonObject) -> JsonObject:
+    """Returns an event of a generation as an exchange."""
+    held = as_object(decoded(event.get("properties")))
+    replies = decoded(held.get("$ai_output_choices"))
+    usage = {
+        "input_tokens": held.get("$ai_input_tokens"),
+        "output_tokens": held.get("$ai_output_tokens"),
+    }
+    message = {"role": "assistant", **replies[0]} if isinstance(replies, list) and replies else {}
+    calls = [p for p in objects_in(message.get("content")) if p.get("type") == "function"]
+    if calls:
+        message["content"] = [p for p in objects_in(message["content"]) if p not in calls]
+        message["tool_calls"] = calls
+    reply: JsonObject = {"choices": [{"message": message}] if message else [], "usage": usage}
+    seconds = held.get("$ai_latency")
+    return {
+        "request": {
+            "model": held.get("$ai_model"),
+            "messages": decoded(held.get("$ai_input")),
+            "tools": decoded(held.get("$ai_tools")),
+        },
+        "response": {**reply, **({"error": held["$ai_error"]} if held.get("$ai_is_error") else {})},
+        "session_id": held.get("$ai_session_id") or held.get("$ai_trace_id"),
+        "source": "posthog_generations",
+        _LATENCY: seconds * 1000 if isinstance(seconds, int | float) else None,
+    }
 
 
 def _lend_vertex(group: str, events: Sequence[bytes]) -> list[registry.Lent]:
@@ -217,6 +286,7 @@ def _join_vertex(session_id: str, values: Sequence[JsonObject]) -> Conversation:
 registry.register_format(
     registry.Format(
         name="vertex_log",
+        places=(("", ANY), ("full_request.labels", ANY)),
         keys=("endpoint", "logging_time", "full_request", "full_response"),
         help="Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
         rank=118,
@@ -232,6 +302,51 @@ registry.register_format(
         time_keys=("logging_time",),
         has_rubrics=False,
     )
+)
+
+
+def _register_log(
+    name: str, help: str, keys: tuple[str, ...], recognises: registry.Test, exchange: _Exchanged, time: str
+) -> None:
+    """Adds a format of rows that hold a request with its reply; those of one conversation are joined."""
+
+    def join(session_id: str, rows: Sequence[JsonObject]) -> Conversation:
+        ordered = sorted(rows, key=lambda row: time_seconds(row.get(time)) or 0.0)
+        made = _join(session_id, list(map(exchange, ordered)))
+        made.start_time = as_text(ordered[0].get(time))
+        return made
+
+    registry.register_format(
+        registry.Format(
+            name=name,
+            help=help,
+            keys=keys,
+            rank=117,
+            recognises=recognises,
+            events=registry.EventReader(place=lambda row: _place(exchange(row)), join=join),
+            time_keys=(time,),
+            has_rubrics=False,
+        )
+    )
+
+
+# For example {"call_type": "acompletion", "spend": 0.1, "messages": [...], "response": {"choices": [...]}}
+_register_log(
+    "litellm_log",
+    "LiteLLM's spend logs; those of one session are joined",
+    ("request_id", "call_type", "spend", "session_id", "messages", "response"),
+    lambda row: row.keys() >= {"call_type", "spend", "messages", "response"},
+    _of_litellm,
+    "startTime",
+)
+# For example {"event": "$ai_generation", "properties": {"$ai_session_id": "s", "$ai_input": [...], ...}}
+_register_log(
+    "posthog_generations",
+    "PostHog's events of generations; those of one session or trace are joined",
+    ("event", "timestamp", "properties"),
+    lambda event: event.get("event") == "$ai_generation" and "properties" in event,
+    _of_posthog,
+    "timestamp",
 )
 
 

@@ -29,7 +29,7 @@ RESPONSES_PARTS: PartKinds = {
     HOSTED: "mcp_call",
     RESULT: "function_call_output custom_tool_call_output",
     THOUGHT: "reasoning mcp_list_tools additional_tools compaction compaction_trigger context_compaction "
-    "compaction_summary mcp_approval_request mcp_approval_response",
+    "compaction_summary mcp_approval_request mcp_approval_response agent_config_update",
     MEDIA: "input_image input_file input_audio",
 }
 ANTHROPIC_PARTS: PartKinds = {
@@ -117,7 +117,7 @@ def _role_named(name: str) -> str | None:
 
 
 _WORK = re.compile(
-    r"(^|_)(call|use|result|output|invocation|response|tool|function|action|transfer)s?$|(^|_)code$"
+    r"(^|_)(call|use|result|output|invocation|response|tool|function|action|transfer)s?$|^((executable|generated|source|python)_)?code$"
 )
 
 

@@ -11,6 +11,7 @@ from turnwise.transforms.formats.messages.streams import (
     first_of,
     joined_texts,
     key_set,
+    listed,
     objects,
     objects_in,
     text_at,
@@ -91,7 +92,8 @@ def _fits(item: JsonObject) -> bool:
     kind, content = item.get("type"), item.get("content")
     if kind != "message":
         return isinstance(kind, str) and kind in _ITEMS and "role" not in item
-    return any(part.get("type") in _OWN_PARTS for part in objects_in(content))
+    is_livekits = isinstance(content, list) and any(isinstance(part, str) for part in content)
+    return is_livekits or any(part.get("type") in _OWN_PARTS for part in objects_in(content))
 
 
 def read_items(items: list[JsonValue], log: Dialogue) -> None:
@@ -106,6 +108,8 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
             _output(item, log)
         elif kind == "item_reference":
             log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
+        elif kind == "agent_handoff":
+            log.transfer(str(item.get("new_agent_id")))
         elif kind in HOSTED or kind in (*_CALLS, "mcp_call"):
             _read_call(item, kind, log)
         else:
@@ -134,7 +138,12 @@ def _content(content: JsonValue) -> tuple[str, list[str]]:
     if isinstance(content, str) or content is None:
         return content or "", []
     texts, unread = [], []
-    for part in objects(content, "content"):
+    # LiveKit's contents are lists of texts.
+    held = [
+        {"type": "text", "text": part} if isinstance(part, str) else part
+        for part in listed(content, "content")
+    ]
+    for part in objects(held, "content"):
         kind = str(part.get("type"))
         if kind in _TEXTS:
             texts.append(text_at(part, "refusal" if kind == "refusal" else "text"))
@@ -164,7 +173,7 @@ def _output(item: JsonObject, log: Dialogue) -> None:
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:
     read_items(reply.get("output") or [], log)
-    log.usage(reply.get("usage"))
+    log.usage(reply.get("usage"), reply.get("model"))
     status, reason = reply.get("status"), as_object(reply.get("incomplete_details")).get("reason")
     log.failure = reply.get("error") or (status if status in ("failed", "cancelled") else None)
     log.finish = reason or {"completed": "stop", "incomplete": "max_tokens"}.get(str(status), status)
@@ -181,6 +190,7 @@ def _join(events: list[JsonObject]) -> JsonObject:
 
 
 # For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
+# and of LiveKit {"items": [{"type": "message", "role": "user", "content": ["Hi"]}]}
 register_dialect(
     Dialect(
         name="openai_responses",

@@ -559,3 +559,35 @@ messages_base.register_dialect(
         is_reply=lambda record: _outputs(record) is not None,
     )
 )
+
+
+def _is_azures(message: JsonObject) -> bool:
+    parts = objects_in(message.get("content"))
+    return any("tool_result" in p or (p.get("type") == "tool_call" and "role" in message) for p in parts)
+
+
+def _is_pydantics(message: JsonObject) -> bool:
+    parts = objects_in(message.get("parts"))
+    return message.get("kind") in ("request", "response") and any("part_kind" in part for part in parts)
+
+
+# For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
+messages_base.register_dialect(
+    messages_base.Dialect(
+        name="azure_messages",
+        keys=(("messages", "tool_definitions"),),
+        help="messages of Azure AI's agents and evaluations",
+        fits=_is_azures,
+        read=read_dialogue,
+    )
+)
+# For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
+messages_base.register_dialect(
+    messages_base.Dialect(
+        name="pydantic_messages",
+        keys=(("messages", "run_id", "conversation_id"),),
+        help="messages of Pydantic AI (all_messages_json)",
+        fits=_is_pydantics,
+        read=read_dialogue,
+    )
+)

@@ -1,0 +1,632 @@
+"""Conversations in layouts of other programs, each turned into chat messages, or into items of Responses."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.endings import as_text, split_actions
+from turnwise.transforms.formats.fields import gaps
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.messages_base import DIALECTS, conversation
+from turnwise.transforms.formats.messages.streams import as_object, decoded, first_of, key_set, objects_in
+from turnwise.transforms.formats.problems import canonical, read_each
+from turnwise.transforms.formats.registry import (
+    CaseFunction,
+    Format,
+    ReadSettings,
+    Test,
+    record_place,
+    register_format,
+)
+
+_IDENTITY = ("app_version", "eval_id", "eval_set_id")
+Chats = Callable[[JsonValue], Iterable[JsonObject]]
+
+
+def _register(
+    name: str,
+    help: str,
+    keys: tuple[str, ...],
+    recognises: Test,
+    chats: Chats,
+    known: str = "",
+    dialect: str = "openai_chat",
+    is_list: Test | None = None,
+    is_lines: Test | None = None,
+    read_cases: CaseFunction | None = None,
+    has_calls: bool = True,
+) -> None:
+    """Adds a format whose records are turned into records of a dialect of messages.
+
+    Args:
+        name: Its name.
+        help: What it is, in one line.
+        keys: Keys of a typical record.
+        recognises: Whether a record is one.
+        chats: Returns chats, in which other keys of the record stay, so that what is not read is reported.
+        known: Further keys of the record, which hold neither words nor calls.
+        dialect: What the chats are.
+        is_list: Whether an array is one record, by an element.
+        is_lines: Whether the lines of a file are one record, by a line.
+        read_cases: Reads eval cases from it.
+        has_calls: Whether it holds what the agent called.
+    """
+    left_out = key_set(known) | set(keys)
+
+    def read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
+        beside = {k: v for k, v in value.items() if k not in left_out} if isinstance(value, dict) else {}
+        place = record_place(record)
+
+        def one(chat: JsonObject) -> Conversation:
+            held = {**beside, "source": name, **{key: item for key, item in chat.items() if item is not None}}
+            log = Dialogue()
+            DIALECTS[dialect].read(held.pop("messages"), log)
+            made = conversation(DIALECTS[dialect], log, held, place)
+            made.labels = as_object(held.get("labels"))
+            made.app_version, made.eval_id, made.eval_set_id = (as_text(held.get(key)) for key in _IDENTITY)
+            missing = [] if has_calls else [f"{help} hold words only; what the agent called is unknown"]
+            gaps("ContentNotRecorded", missing, words=False).add_to_all(made.turns)
+            return made
+
+        return read_each(chats(value), one)
+
+    register_format(
+        Format(
+            name=name,
+            help=help,
+            keys=keys,
+            rank=60,
+            recognises=recognises,
+            read_log=read,
+            read_cases=read_cases,
+            is_list=is_list,
+            is_lines=is_lines,
+            has_rubrics=False,
+        )
+    )
+
+
+def _call(name: JsonValue, args: JsonValue, call_id: JsonValue = None) -> JsonObject:
+    return {"id": as_text(call_id), "name": as_text(name), "arguments": args}
+
+
+def _agent(text: JsonValue, *calls: JsonObject, **more: JsonValue) -> JsonObject:
+    return {"role": "assistant", "content": text, "tool_calls": [*calls], **more}
+
+
+def _result(content: JsonValue, call_id: JsonValue, error: JsonValue = None) -> JsonObject:
+    return {"role": "tool", "content": content, "tool_call_id": as_text(call_id) or "?", "error": error}
+
+
+def _first(value: JsonObject, key: str) -> JsonObject:
+    """Returns the first element of a list, if it is an object."""
+    held = value.get(key)
+    return as_object(held[0]) if isinstance(held, list) and held else {}
+
+
+# tau2's results: runs of tasks, and the tasks that they are held against.
+
+
+def _of_tau2(value: JsonValue) -> Iterator[JsonObject]:
+    info = as_object(as_object(value).get("info"))
+    domain = as_object(info.get("environment_info")).get("domain_name")
+    for run in objects_in(as_object(value).get("simulations")):
+        reward = as_object(run.get("reward_info"))
+        yield {
+            "id": run.get("id"),
+            "eval_id": run.get("task_id"),
+            "eval_set_id": domain,
+            "app_version": as_object(info.get("agent_info")).get("llm"),
+            "start_time": run.get("start_time"),
+            "termination_reason": run.get("termination_reason"),
+            "tags": [f"trial {run['trial']}"] if "trial" in run else [],
+            "labels": {"reward": reward["reward"]} if "reward" in reward else {},
+            # The model's own reply repeats what a message holds.
+            "messages": [
+                {key: item for key, item in message.items() if key not in ("raw_data", "turn_idx", "cost")}
+                for held in objects_in(run.get("messages"))
+                for message in (objects_in(held.get("tool_messages")) or [held])
+                if message.get("content") != "###STOP###"
+            ],
+        }
+
+
+def _cases_of_tau2(
+    value: JsonValue, record: Record, settings: ReadSettings
+) -> Sequence[EvalCase | ValueError]:
+    held = as_object(value)
+    domain = as_object(as_object(held.get("info")).get("environment_info")).get("domain_name")
+
+    def case(task: JsonObject) -> EvalCase:
+        wanted = as_object(task.get("evaluation_criteria"))
+        by_agent, by_user = split_actions(wanted.get("actions") or [])
+        fields = {
+            "eval_id": as_text(task.get("id")),
+            "eval_set_id": as_text(domain),
+            "actions": by_agent,
+            "user_actions": by_user,
+            "outputs": wanted.get("communicate_info") or [],
+            "evaluation_expectations": wanted.get("nl_assertions") or [],
+            "unread": "env_assertions of tau2, which need its environment"
+            if wanted.get("env_assertions")
+            else None,
+        }
+        return canonical(EvalCase, fields, "not a task of tau2")
+
+    return read_each(objects_in(held.get("tasks")), case)
+
+
+# For example {"info": {}, "tasks": [{"id": "7"}], "simulations": [{"task_id": "7", "messages": [...]}]}
+_register(
+    "tau2_results",
+    "results of tau2: the runs as logs, the tasks as eval cases",
+    ("timestamp", "info", "tasks", "simulations"),
+    lambda record: "simulations" in record and "tasks" in record,
+    _of_tau2,
+    read_cases=_cases_of_tau2,
+)
+
+
+# The state of a run of the OpenAI Agents SDK, which is kept while somebody approves a call.
+
+
+def _of_run_state(value: JsonValue) -> Iterator[JsonObject]:
+    state = as_object(value)
+    given = first_of(state, ("original_input", "originalInput"))
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else objects_in(given)
+    for item in objects_in(first_of(state, ("generated_items", "generatedItems"))):
+        raw = as_object(first_of(item, ("raw_item", "rawItem")))
+        raw.pop("providerData", None)
+        # Of an item that waits for approval the call stands before it.
+        if not str(item.get("type")).startswith("tool_approval"):
+            items.append(_snake_item(raw))
+    yield {"messages": items, "conversation_id": first_of(state, ("conversation_id", "conversationId"))}
+
+
+def _snake_item(item: JsonObject) -> JsonObject:
+    """Returns an item of the SDK for JavaScript as one of the API: `callId`, `function_call_result`."""
+    if item.get("type") == "function_call_result":
+        output = item.get("output")
+        text = as_object(output).get("text") if as_object(output).get("type") == "text" else output
+        return {"type": "function_call_output", "call_id": item.get("callId"), "output": text}
+    return {"call_id" if key == "callId" else key: held for key, held in item.items()}
+
+
+# For example {"$schemaVersion": "1.0", "original_input": "Hi", "generated_items": [{"raw_item": {...}}]}
+_register(
+    "openai_run_state",
+    "states of runs of the OpenAI Agents SDK (RunState)",
+    ("$schemaVersion", "original_input", "generated_items"),
+    lambda record: "$schemaVersion" in record and bool(record.keys() & {"original_input", "originalInput"}),
+    _of_run_state,
+    "originalInput generatedItems model_responses modelResponses current_agent currentAgent current_step "
+    "currentStep context last_agent lastModelResponse last_model_response last_processed_response "
+    "lastProcessedResponse trace currentAgentSpan current_agent_span tool_use_tracker toolUseTracker "
+    "input_guardrail_results inputGuardrailResults output_guardrail_results outputGuardrailResults "
+    "tool_input_guardrail_results tool_output_guardrail_results toolInputGuardrailResults "
+    "toolOutputGuardrailResults session_items conversationId previousResponseId",
+    dialect="openai_responses",
+)
+
+
+# ChatGPT's export: a tree of messages, of which the branch that ends in `current_node` counts.
+
+
+def _of_chatgpt(value: JsonValue) -> Iterator[JsonObject]:
+    export = as_object(value)
+    nodes = as_object(export.get("mapping"))
+    branch: list[JsonObject] = []
+    at, seen = as_text(export.get("current_node")), set[str]()
+    while at in nodes and at not in seen:
+        seen.add(at)
+        branch.append(as_object(as_object(nodes[at]).get("message")))
+        at = as_text(as_object(nodes[at]).get("parent"))
+    messages: list[JsonObject] = []
+    call_id: JsonValue = None
+    for message in reversed(branch):
+        role, own = as_object(message.get("author")).get("role"), message.get("id")
+        is_hidden = as_object(message.get("metadata")).get("is_visually_hidden_from_conversation")
+        content, tool = as_object(message.get("content")), message.get("recipient") or "all"
+        kind, text = content.get("content_type"), _chatgpt_text(content)
+        if role == "tool":
+            messages.append(_result(text, call_id))
+        elif role == "assistant" and tool != "all":
+            call_id = own
+            args = decoded(text) if isinstance(text, str) else None
+            messages.append(
+                _agent(None, _call(tool, args if isinstance(args, dict) else {"input": text}, own))
+            )
+        elif message and not is_hidden and role != "system" and kind not in _CHATGPT_THOUGHTS:
+            messages.append({"role": role, "content": text})
+    yield {
+        "conversation_id": first_of(export, ("conversation_id", "id")),
+        "messages": messages,
+        "start_time": as_text(export.get("create_time")),
+        "other_branches": [
+            name for name in nodes if name not in seen and as_object(nodes[name]).get("message")
+        ],
+    }
+
+
+_CHATGPT_THOUGHTS = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
+
+
+def _chatgpt_text(content: JsonObject) -> JsonValue:
+    """Returns a content as one text, or as a list if it holds more than texts."""
+    parts = content.get("parts")
+    if not isinstance(parts, list):
+        return first_of(content, ("text", "result"))
+    if all(isinstance(part, str) for part in parts):
+        return "\n".join(parts)
+    kinds = (
+        p if isinstance(p, str) else {"type": str(as_object(p).get("content_type")).partition("_")[0]}
+        for p in parts
+    )
+    return list(kinds)
+
+
+# For example {"title": "t", "mapping": {"1": {"message": {...}, "parent": null}}, "current_node": "1"}
+_register(
+    "chatgpt_export",
+    "ChatGPT's export (conversations.json)",
+    ("title", "mapping", "current_node"),
+    lambda record: isinstance(record.get("mapping"), dict) and "current_node" in record,
+    _of_chatgpt,
+    "id conversation_id plugin_ids moderation_results safe_urls blocked_urls disabled_tool_ids",
+)
+
+
+# Chats of the Gemini CLI.
+
+_OF_THE_CLI = ("info", "warning", "error")
+
+
+def _of_gemini_cli(value: JsonValue) -> Iterator[JsonObject]:
+    session = as_object(value)
+    messages: list[JsonObject] = []
+    for message in objects_in(session.get("messages")):
+        kind, content = message.get("type"), message.get("content")
+        if kind in _OF_THE_CLI:
+            continue
+        if kind != "gemini":
+            messages.append({"role": kind, "content": content, "timestamp": message.get("timestamp")})
+            continue
+        made = objects_in(message.get("toolCalls"))
+        calls = [_call(call.get("name"), call.get("args"), call.get("id")) for call in made]
+        tokens = as_object(message.get("tokens"))
+        usage = {
+            "input_tokens": tokens.get("input"),
+            "output_tokens": tokens.get("output"),
+            "cached_tokens": tokens.get("cached"),
+        }
+        messages.append(_agent(content, *calls, usage=usage if tokens else None))
+        for call in made:
+            results = objects_in(call.get("result"))
+            answers = [as_object(as_object(r.get("functionResponse")).get("response")) for r in results]
+            if answers or call.get("status") not in (None, "success"):
+                answer = answers[0] if answers else {}
+                output = answer.get("output", answer or None)
+                failed = call.get("status") if call.get("status") in ("error", "cancelled") else None
+                messages.append(_result(output, call.get("id"), answer.get("error") or failed))
+    yield {
+        "conversation_id": session.get("sessionId"),
+        "messages": messages,
+        "start_time": session.get("startTime"),
+    }
+
+
+# For example {"sessionId": "s", "projectHash": "p", "messages": [{"type": "gemini", "content": "Hi"}]}
+_register(
+    "gemini_cli",
+    "chats of the Gemini CLI",
+    ("sessionId", "projectHash", "messages"),
+    lambda record: record.keys() >= {"sessionId", "projectHash"} and isinstance(record.get("messages"), list),
+    _of_gemini_cli,
+    "directories",
+)
+
+
+# SWE-agent's trajectories: what the model was sent, in order.
+
+
+def _of_swe_agent(value: JsonValue) -> Iterator[JsonObject]:
+    held = as_object(value)
+    messages: list[JsonObject] = []
+    waiting: list[str] = []
+    for place, message in enumerate(objects_in(held.get("history"))):
+        kind, role, content = message.get("message_type"), message.get("role"), message.get("content")
+        if kind == "demonstration" or message.get("is_demo") or role == "system":
+            continue
+        if role == "assistant":
+            calls = objects_in(message.get("tool_calls"))
+            action = message.get("action")
+            if not calls and isinstance(action, str) and action.strip():
+                calls = [_call("bash", {"command": action.strip()}, f"step-{place}")]
+            waiting = [str(call.get("id")) for call in calls]
+            messages.append(_agent(first_of(message, ("thought", "content")), *calls))
+        elif waiting and (kind == "observation" or role == "tool"):
+            ids = message.get("tool_call_ids")
+            messages.append(_result(content, ids[0] if isinstance(ids, list) and ids else waiting.pop(0)))
+        else:
+            messages.append({"role": role, "content": content})
+    info = as_object(held.get("info"))
+    yield {"messages": messages, "ended_detail": info.get("exit_status"), **_swe_end(info.get("exit_status"))}
+
+
+def _swe_end(status: JsonValue) -> JsonObject:
+    """Returns how a run ended, by its exit status, such as `submitted (exit_cost)`."""
+    text = str(status or "")
+    if "exit_cost" in text or "exit_context" in text or "exit_total_execution_time" in text:
+        return {"ended": "limit"}
+    return {"ended": "normally" if text == "submitted" else "agent_error" if text else None}
+
+
+# For example {"history": [{"role": "assistant", "thought": "t", "action": "ls"}], "trajectory": []}
+_register(
+    "swe_agent",
+    "SWE-agent's trajectories (.traj)",
+    ("history", "trajectory", "info"),
+    lambda record: isinstance(record.get("trajectory"), list) and isinstance(record.get("history"), list),
+    _of_swe_agent,
+    "replay_config environment",
+)
+
+
+# OpenHands: events of a session, in the layout of its first versions and in that of its SDK.
+
+
+def _of_openhands(value: JsonValue) -> Iterator[JsonObject]:
+    record = as_object(value)
+    messages: list[JsonObject] = []
+    for event in _events_of(value):
+        messages += _of_sdk_event(event) if "kind" in event else _of_event(event)
+    yield {
+        "conversation_id": first_of(record, ("instance_id", "session_id", "id")),
+        "messages": messages,
+        "error": record.get("error"),
+    }
+
+
+def _events_of(value: JsonValue) -> list[JsonObject]:
+    """Returns the events of a record; older results pair an action with its observation."""
+    events = value if isinstance(value, list) else first_of(as_object(value), _OF_EVENTS)
+    held = events if isinstance(events, list) else []
+    return objects_in([event for each in held for event in (each if isinstance(each, list) else [each])])
+
+
+_OF_EVENTS = ("history", "trajectory", "events")
+_SILENT = key_set(
+    "system recall change_agent_state agent_state_changed null condensation condensation_request "
+    "task_tracking_state"
+)
+
+
+def _of_event(event: JsonObject) -> Iterator[JsonObject]:
+    action, seen = event.get("action"), event.get("observation")
+    args, source = as_object(event.get("args")), event.get("source")
+    by_model = as_object(event.get("tool_call_metadata"))
+    call_id = as_text(by_model.get("tool_call_id"))
+    if action in _SILENT or seen in _SILENT or (source == "environment" and action is not None):
+        return
+    if action in ("message", "finish"):
+        text = first_of(args, ("content", "final_thought", "thought")) or event.get("message")
+        yield {"role": "user" if source == "user" else "assistant", "content": text}
+    elif action == "think":
+        return
+    elif isinstance(action, str):
+        given = {key: item for key, item in args.items() if key not in _OF_ACTIONS}
+        reply = _first(as_object(by_model.get("model_response")), "choices")
+        calls = objects_in(as_object(reply.get("message")).get("tool_calls"))
+        asked = next((call for call in calls if call.get("id") == call_id), None)
+        own = call_id or as_text(event.get("id"))
+        name = by_model.get("function_name") or action
+        yield _agent(args.get("thought") or None, asked or _call(name, given, own))
+    elif isinstance(seen, str):
+        extras = as_object(event.get("extras"))
+        code = first_of(extras, ("exit_code",)) or as_object(extras.get("metadata")).get("exit_code")
+        error = "error" if seen == "error" else f"exit code {code}" if code not in (None, 0, -1) else None
+        yield _result(event.get("content"), call_id or event.get("cause"), error)
+    elif event:
+        yield {"role": str(event.get("type") or "event"), **event}
+
+
+_OF_ACTIONS = key_set("thought blocking confirmation_state is_confirmed hidden security_risk")
+
+
+def _of_sdk_event(event: JsonObject) -> Iterator[JsonObject]:
+    kind, call_id = str(event.get("kind")), event.get("tool_call_id")
+    if kind == "MessageEvent":
+        message = as_object(event.get("llm_message"))
+        yield {"role": message.get("role"), "content": message.get("content")}
+    elif kind == "ActionEvent":
+        action = {k: v for k, v in as_object(event.get("action")).items() if k != "kind"}
+        asked = as_object(event.get("tool_call"))
+        said = "\n".join(str(part.get("text") or "") for part in objects_in(event.get("thought")))
+        name = event.get("tool_name")
+        if name == "finish":
+            yield _agent(first_of(action, ("message",)) or said)
+        elif name != "think":
+            args = first_of(as_object(asked.get("function")) or asked, ("arguments",)) or action
+            yield _agent(said or None, _call(name, args, call_id))
+    elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
+        if event.get("tool_name") in ("finish", "think"):
+            return
+        seen = as_object(event.get("observation"))
+        error = first_of(event, ("error", "rejection_reason")) or (seen.get("is_error") or None)
+        content = first_of(seen, ("content", "output")) or first_of(event, ("error", "rejection_reason"))
+        yield _result(content, call_id, error)
+    elif kind not in ("SystemPromptEvent", "ConversationStateUpdateEvent", "PauseEvent", "Condensation",
+                      "CondensationRequest", "TokenEvent", "LLMCompletionLogEvent"):  # fmt: skip
+        yield {"role": kind, "content": None}
+
+
+def _is_openhands(event: JsonObject) -> bool:
+    if event.get("source") not in ("user", "agent", "environment"):
+        return False
+    is_first = bool(event.keys() & {"action", "observation"}) and bool(
+        event.keys() & {"args", "extras", "cause"}
+    )
+    return is_first or str(event.get("kind")).endswith(("Event", "Observation"))
+
+
+# For example [{"source": "user", "action": "message", "args": {"content": "Hi"}}, {"source": "agent", ...}]
+_register(
+    "openhands",
+    "events of OpenHands, and results of its evaluations (output.jsonl)",
+    ("instance_id", "history", "metadata"),
+    lambda record: _is_openhands(record) or any(map(_is_openhands, _events_of(record)[:3])),
+    _of_openhands,
+    "trajectory events messages instruction instance test_result git_patch metrics error llm_completions",
+    is_list=_is_openhands,
+    is_lines=_is_openhands,
+)
+
+
+# ATIF, the format of trajectories of Harbor.
+
+
+def _of_atif(value: JsonValue) -> Iterator[JsonObject]:
+    held = as_object(value)
+    agent = as_object(held.get("agent"))
+    messages: list[JsonObject] = []
+    for step in objects_in(held.get("steps")):
+        source, metrics = step.get("source"), as_object(step.get("metrics"))
+        if source != "agent":
+            messages.append(
+                {"role": source, "content": step.get("message"), "timestamp": step.get("timestamp")}
+            )
+        else:
+            calls = [
+                _call(call.get("function_name"), call.get("arguments"), call.get("tool_call_id"))
+                for call in objects_in(step.get("tool_calls"))
+            ]
+            messages.append(_agent(step.get("message") or None, *calls, usage=metrics or None))
+        for seen in objects_in(as_object(step.get("observation")).get("results")):
+            if source == "agent" and step.get("tool_calls"):
+                messages.append(_result(seen.get("content"), seen.get("source_call_id")))
+    yield {
+        "conversation_id": first_of(held, ("session_id", "trajectory_id")),
+        "app_version": agent.get("version"),
+        "messages": messages,
+        "tools": agent.get("tool_definitions"),
+    }
+
+
+# For example {"schema_version": "ATIF-v1.4", "agent": {...}, "steps": [{"source": "user", "message": "Hi"}]}
+_register(
+    "atif",
+    "trajectories of Harbor (ATIF)",
+    ("schema_version", "session_id", "agent", "steps"),
+    lambda record: str(record.get("schema_version")).startswith("ATIF"),
+    _of_atif,
+    "trajectory_id notes final_metrics extra continued_trajectory_ref subagent_trajectories",
+)
+
+
+# Azure's evaluations of agents: what was asked and what was answered, as texts or lists of messages.
+
+
+def _of_azure(value: JsonValue) -> Iterator[JsonObject]:
+    row, messages = as_object(value), list[JsonObject]()
+    for key, role in (("query", "user"), ("response", "assistant")):
+        held = decoded(row.get(key))
+        messages += [{"role": role, "content": held}] if isinstance(held, str) else objects_in(held)
+    yield {"messages": messages, "tools": row.get("tool_definitions")}
+
+
+# For example {"query": [{"role": "user", "content": "Hi"}], "response": "Hello", "tool_definitions": []}
+_register(
+    "azure_evaluation",
+    "rows of Azure AI's evaluations of agents",
+    ("query", "response", "tool_definitions"),
+    lambda record: (
+        record.keys() >= {"query", "response"}
+        and any(key == "tool_definitions" or "role" in _first(record, key) for key in record)
+    ),
+    _of_azure,
+    "tool_calls ground_truth",
+    dialect="azure_messages",
+)
+
+
+# DeepEval's conversational test cases.
+
+
+def _of_deepeval(value: JsonValue) -> Iterator[JsonObject]:
+    record, messages = as_object(value), list[JsonObject]()
+    for turn in objects_in(record.get("turns")):
+        calls = [
+            {**_call(call.get("name"), call.get("input_parameters")), "output": call.get("output")}
+            for call in objects_in(turn.get("tools_called"))
+        ]
+        messages.append({"role": turn.get("role"), "content": turn.get("content"), "tool_calls": calls})
+    yield {"messages": messages, "id": record.get("name"), "user_id": first_of(record, ("user_id",))}
+
+
+# For example {"turns": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+_register(
+    "deepeval",
+    "conversational test cases of DeepEval, as logs",
+    ("turns", "scenario", "chatbot_role"),
+    lambda record: _first(record, "turns").keys() >= {"role", "content"},
+    _of_deepeval,
+    "name expected_outcome user_description context additional_metadata retrieval_context",
+)
+
+
+# Rasa's trackers: what was said is the conversation, and actions beside answers are calls.
+
+
+def _of_rasa(value: JsonValue) -> Iterator[JsonObject]:
+    tracker, messages = as_object(value), list[JsonObject]()
+    for event in objects_in(tracker.get("events")):
+        kind, name = event.get("event"), str(event.get("name"))
+        if kind in ("user", "bot"):
+            messages.append({"role": kind, "content": event.get("text"), "timestamp": event.get("timestamp")})
+        elif kind == "action" and not name.startswith(_RASA_TALK):
+            messages.append(_agent(None, _call(name, {})))
+    yield {"conversation_id": tracker.get("sender_id"), "messages": messages}
+
+
+_RASA_TALK = ("utter_", "action_listen", "action_session_start", "action_restart", "action_unlikely_intent")
+# For example {"sender_id": "u", "events": [{"event": "user", "text": "Hi"}, {"event": "bot", ...}]}
+_register(
+    "rasa_tracker",
+    "trackers of Rasa",
+    ("sender_id", "slots", "events"),
+    lambda record: record.keys() >= {"sender_id", "events"} and "event" in _first(record, "events"),
+    _of_rasa,
+    "latest_message active_loop latest_action",
+)
+
+
+# Amazon Connect's Contact Lens.
+
+
+def _of_contact_lens(value: JsonValue) -> Iterator[JsonObject]:
+    held = as_object(value)
+    roles = {p.get("ParticipantId"): p.get("ParticipantRole") for p in objects_in(held.get("Participants"))}
+    named = {"CUSTOMER": "user", "AGENT": "assistant", "CUSTOM_BOT": "assistant", "SYSTEM": "system"}
+    yield {
+        "conversation_id": as_object(held.get("CustomerMetadata")).get("ContactId"),
+        "language": held.get("LanguageCode"),
+        "messages": [
+            {"role": named.get(role, role) if isinstance(role, str) else None, "content": said.get("Content")}
+            for said in objects_in(held.get("Transcript"))
+            if said.get("Type", "MESSAGE") == "MESSAGE"
+            for role in (roles.get(said.get("ParticipantId"), said.get("ParticipantId")),)
+        ],
+    }
+
+
+# For example {"Participants": [{"ParticipantRole": "CUSTOMER", ...}], "Transcript": [{"Content": "Hi", ...}]}
+_register(
+    "contact_lens",
+    "transcripts of Amazon Connect's Contact Lens",
+    ("Participants", "Transcript", "CustomerMetadata"),
+    lambda record: record.keys() >= {"Participants", "Transcript"},
+    _of_contact_lens,
+    "Categories ContentMetadata ConversationCharacteristics ContactSummary Sentiment JobDetails",
+    has_calls=False,
+)
