@@ -35,7 +35,7 @@ _SPAN = re.compile(r"([0-9a-f]{32})(?:/([0-9a-f]{16}))?")
 
 def _address(url: str) -> str:
     """Returns where the events of otlp://HOST:PORT[/PATH] go, of otlps:// with TLS."""
-    return f"{url.rstrip('/').replace('otlp', 'http', 1)}/v1/logs"
+    return f"http{url.rstrip('/')[4:]}/v1/logs"
 
 
 class _Exporter:
@@ -110,7 +110,7 @@ def _context(span: str) -> Any:
     return set_span_in_context(NonRecordingSpan(SpanContext(trace_id, span_id, True, flags)))
 
 
-class _SendFn(beam.DoFn):
+class _SendEventsFn(beam.DoFn):
     """Sends the scores of a bundle; yields what was not delivered, one line an export."""
 
     def __init__(self, url: str) -> None:
@@ -146,7 +146,7 @@ class OtlpSink:
         """Adds the step that sends lists of rows."""
         if table != "scores":
             return None
-        lost: PCollection[str] = rows | f"Otlp_{table}{part}" >> beam.ParDo(_SendFn(self._url))
+        lost: PCollection[str] = rows | f"Otlp_{table}{part}" >> beam.ParDo(_SendEventsFn(self._url))
         return lost
 
 

@@ -94,7 +94,7 @@ def _check_receiver(option: str, url: str) -> None:
 
 register_sink(
     SinkKind(
-        name="otlp",
+        name="otlplogs",
         help="otlp://HOST:PORT",
         schemes=("otlp", "otlps"),
         open=_otlp("OtlpSink"),
