@@ -211,7 +211,7 @@ def _speakers(role: str, items: Sequence[JsonObject]) -> tuple[dict[str, list[st
         name for item in items if isinstance(name := item.get(role), str) and "\\" not in name
     )
     found: dict[str, list[str]] = {who: [] for who in _SPEAKERS}
-    others = []
+    others: list[str] = []
     for name in list(said)[:_MOST_SPEAKERS]:
         who = _BY_SPEAKER.get(snake(name)) or role_of(name)
         (found[who] if who else others).append(name)
