@@ -1,7 +1,7 @@
 """The result of comparing two versions: what `compare.json` holds.
 
-A is the base, B the candidate; what is said of one side (`value_a`) holds of the other. Every difference is B
-minus A. Shares and differences of shares are 0..1 and -1..1; other values are in the unit of their criterion.
+What is said of the baseline (`baseline_value`) holds of the candidate. Every difference is candidate minus
+baseline. Shares and differences of shares are 0..1 and -1..1; other values have the unit of their criterion.
 None: not known, or not defined.
 """
 
@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 ComparisonWord = Literal["better", "worse", "not worse", "same", "inconclusive", "differs"]
-"""What may be said of B against A; `differs`: a difference of a criterion that has no better side."""
+"""What may be said of the candidate; `differs`: a difference of a criterion that has no better side."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -30,15 +30,16 @@ class VersionDifference(msgspec.Struct, frozen=True):
 
     Attributes:
         pairs: Cases with a value on both sides; for unpaired groups 0.
-        count_a: Conversations of A with a value behind it.
-        value_a: Share or mean of A: over the pairs, or over all of A if unpaired.
+        baseline_count: Conversations of the baseline with a value behind it.
+        baseline_value: Share or mean of the baseline: over the pairs, or over all if unpaired.
         word: What may be said, whatever is missing would have been.
         detectable: Smallest difference that would have been seen with a power of 80 %; None: not known, or
             more than the whole scale.
         pairs_needed: Cases (if unpaired: of each side) that this difference needs to be seen
             with a power of 80 %.
-        cases_a: Unpaired cases of A with a value, where some have several; None: every conversation is one.
-        cases_b: The same of B.
+        baseline_cases: Unpaired cases of the baseline with a value, where some have several; None: every
+            conversation is one.
+        candidate_cases: The same of the candidate.
         fewest: Fewest cases (if unpaired: of each side) from which a word is given; None: there are enough.
         fewest_alike: Fewest cases (if unpaired: of each side) from which outcomes may be called the same or
             not worse; None: there are enough.
@@ -46,18 +47,18 @@ class VersionDifference(msgspec.Struct, frozen=True):
     """
 
     pairs: int
-    count_a: int
-    count_b: int
-    value_a: float | None = None
-    value_b: float | None = None
+    baseline_count: int
+    candidate_count: int
+    baseline_value: float | None = None
+    candidate_value: float | None = None
     difference: float | None = None
     interval: Bounds | None = None
     p: float | None = None
     word: ComparisonWord = "inconclusive"
     detectable: float | None = None
     pairs_needed: int | None = None
-    cases_a: int | None = None
-    cases_b: int | None = None
+    baseline_cases: int | None = None
+    candidate_cases: int | None = None
     fewest: int | None = None
     fewest_alike: int | None = None
     method: str = ""
@@ -67,8 +68,8 @@ class MissingReading(msgspec.Struct, frozen=True, kw_only=True):
     """The difference under one reading of what has no score; `p` is adjusted as that of the criterion."""
 
     pairs: int
-    value_a: float | None
-    value_b: float | None
+    baseline_value: float | None
+    candidate_value: float | None
     difference: float | None
     interval: Bounds | None
     p: float | None
@@ -79,34 +80,34 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """What has no score on either side, counted in three ways.
 
     Attributes:
-        missing_a: Conversations of A without a value: the criterion gave no score or raised an error,
-            or only the other side of their case has a score of it.
+        baseline_missing: Conversations of the baseline without a value: the criterion gave no score or raised
+            an error, or only the other side of their case has a score of it.
         left_out: They do not count.
-        worst_for_b: What has no score passes in A and fails in B.
-        best_for_b: What has no score fails in A and passes in B.
+        worst_for_candidate: What has no score passes in the baseline and fails in the candidate.
+        best_for_candidate: What has no score fails in the baseline and passes in the candidate.
         changes_the_word: The three do not agree on the word, or it is not known how far the missing ones may
             lie (open scale). The word of the criterion is then what all three bear out.
     """
 
-    missing_a: int
-    missing_b: int
+    baseline_missing: int
+    candidate_missing: int
     left_out: MissingReading
-    worst_for_b: MissingReading | None
-    best_for_b: MissingReading | None
+    worst_for_candidate: MissingReading | None
+    best_for_candidate: MissingReading | None
     changes_the_word: bool
 
 
 class QuantileRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """One quantile of a latency or count, B's divided by A's.
+    """One quantile of a latency or count, the candidate's divided by the baseline's.
 
     Attributes:
         quantile: 0.5, 0.9 or 0.99.
-        ratio: B's divided by A's; None: A's is 0.
+        ratio: the candidate's divided by the baseline's; None: the baseline's is 0.
     """
 
     quantile: float
-    value_a: float
-    value_b: float
+    baseline_value: float
+    candidate_value: float
     ratio: float | None
     interval: Bounds | None
 
@@ -118,10 +119,10 @@ class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
     """
 
-    labels_a: int
-    labels_b: int
-    value_a: float
-    value_b: float
+    baseline_labels: int
+    candidate_labels: int
+    baseline_value: float
+    candidate_value: float
     difference: float
     interval: Bounds
 
@@ -193,25 +194,25 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pairing(msgspec.Struct, frozen=True, kw_only=True):
-    """How the conversations of A and B were brought together.
+    """How the conversations of baseline and candidate were brought together.
 
     Attributes:
         by: What identifies a case in both.
-        only_a: Cases of A alone.
-        changed: Cases on both sides that do not expect the same in A and in B; they are not compared.
-        unidentified_a: Conversations of A without an id to pair them by.
-        only_a_names: The first names of the cases of A alone.
+        baseline_only: Cases of the baseline alone.
+        changed: Cases on both sides that do not expect the same in both; they are not compared.
+        baseline_unidentified: Conversations of the baseline without an id to pair them by.
+        baseline_only_names: The first names of the cases of the baseline alone.
         changed_names: The first names of the cases that changed.
     """
 
     by: PairedBy
     pairs: int
-    only_a: int
-    only_b: int
-    unidentified_a: int
-    unidentified_b: int
-    only_a_names: list[str]
-    only_b_names: list[str]
+    baseline_only: int
+    candidate_only: int
+    baseline_unidentified: int
+    candidate_unidentified: int
+    baseline_only_names: list[str]
+    candidate_only_names: list[str]
     changed: int = 0
     changed_names: list[str] = []
 
@@ -226,11 +227,11 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
         threshold: Threshold of the outcomes; None: none, or not the same everywhere.
         p_adjusted: p-value adjusted by Holm over the criteria that decide; the word rests on it.
         mid_p: McNemar's mid-p; None: another test.
-        effect: Size of the effect, of B against A: Cohen's h of shares; of means, the mean difference divided
+        effect: Size of the effect: Cohen's h of shares; of means, the mean difference divided
             by the standard deviation of the differences (paired) or the pooled one (Cohen's d).
         effect_kind: `h`, `d_z` (paired) or `d`.
-        fixed: Paired cases that failed in A and pass in B.
-        only_a: Cases with a value in A alone.
+        fixed: Paired cases that failed in the baseline and pass in the candidate.
+        baseline_only: Cases with a value in the baseline alone.
         unpaired: The same criterion over all conversations, pairs or not; None: it is the overall difference.
         mean: VersionDifference of the mean values beside that of the outcomes; None: the values say no more.
         missing: What has no score, in three ways; None: nothing is.
@@ -253,8 +254,8 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
     regressed: int | None = None
     still_passing: int | None = None
     still_failing: int | None = None
-    only_a: int = 0
-    only_b: int = 0
+    baseline_only: int = 0
+    candidate_only: int = 0
     unpaired: VersionDifference | None = None
     mean: VersionDifference | None = None
     missing: Missing | None = None
@@ -284,14 +285,14 @@ class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flip(msgspec.Struct, frozen=True, kw_only=True):
-    """A case whose outcome differs between A and B.
+    """A case whose outcome differs between the sides.
 
     Attributes:
-        kind: `fixed`: fails in A, passes in B; `regressed`: the reverse; `newly_missing`: measured in A, not
-            in B; `newly_measured`: the reverse.
+        kind: `fixed`: fails in the baseline, passes in the candidate; `regressed`: the reverse;
+            `newly_missing`: measured in the baseline, not in the candidate; `newly_measured`: the reverse.
         case: What pairs the two.
-        conversations_a: Ids of the conversations in A.
-        share_a: Share of A's runs that pass; None: no score.
+        baseline_conversations: Ids of the conversations in the baseline.
+        baseline_share: Share of the baseline's runs that pass; None: no score.
         turn_index: First turn that fails or has no score (0-based), of the side that the reason is of; None:
             the conversation as a whole.
         reason: Why it fails, or has no score, on the side that is worse.
@@ -302,10 +303,10 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     criterion: str
     kind: FlipKind
     case: str
-    conversations_a: list[str]
-    conversations_b: list[str]
-    share_a: float | None
-    share_b: float | None
+    baseline_conversations: list[str]
+    candidate_conversations: list[str]
+    baseline_share: float | None
+    candidate_share: float | None
     turn_index: int | None
     reason: str | None
     tags: list[str]
@@ -313,15 +314,15 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that measured A and B differently.
+    """Something that measured the sides differently.
 
     Attributes:
         what: Path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
     """
 
     what: str
-    a: str
-    b: str
+    baseline: str
+    candidate: str
     criteria: list[str]
 
 
@@ -370,7 +371,7 @@ class FirstPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The baseline (A) compared with the candidate (B).
+    """The baseline compared with the candidate.
 
     Attributes:
         margin: Largest difference of shares and scores (0..1 of their scale) that does not matter.
@@ -380,14 +381,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         not_compared: Criterion -> why it is not compared.
         slices: Slice by criterion; those that stand out first.
         flips: Cases whose outcome differs, regressed ones first.
-        settings_changes: What measured A and B differently; empty: nothing that is known.
+        settings_changes: What measured the sides differently; empty: nothing that is known.
         notes: What a reader must know before believing the figures, one line each.
         word: The word for the verdicts; None: no verdicts.
         page: What it means for the decision; None: of a store.
     """
 
-    a: Side
-    b: Side
+    baseline: Side
+    candidate: Side
     pairing: Pairing
     margin: float
     alpha: float

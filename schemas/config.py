@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -197,14 +198,26 @@ _SECRET_FORM = r"^projects/[^/\s]+(/locations/[^/\s]+)?/secrets/[^/\s]+/versions
 
 
 class TokenPrices(Settings):
-    """Prices of a model, in any currency.
+    """Prices of a model, in any currency; `in`, `out` and `cached` are short names.
 
     Attributes:
         output_per_million: Price of a million answer tokens, including thoughts.
+        cached_per_million: Price of a million prompt tokens read from a cache; None: that of others.
     """
 
-    input_per_million: float = Field(ge=0)
-    output_per_million: float = Field(ge=0)
+    model_config = ConfigDict(populate_by_name=True)
+
+    input_per_million: float = Field(ge=0, validation_alias=AliasChoices("input_per_million", "in"))
+    output_per_million: float = Field(ge=0, validation_alias=AliasChoices("output_per_million", "out"))
+    cached_per_million: float | None = Field(
+        default=None, ge=0, validation_alias=AliasChoices("cached_per_million", "cached")
+    )
+
+    def cost(self, tokens_in: int, tokens_out: int, cached: int = 0) -> float:
+        """Returns the cost of tokens; `cached` are those of `tokens_in` that were read from a cache."""
+        cached_price = self.input_per_million if self.cached_per_million is None else self.cached_per_million
+        prompt = (tokens_in - cached) * self.input_per_million + cached * cached_price
+        return (prompt + tokens_out * self.output_per_million) / 1e6
 
 
 ModelName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -600,6 +613,9 @@ class EvalConfig(Settings):
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag), `language` or `agent`.
         gate: Rules by which a run passes or fails.
+        prices: Prices of models, for `agent_cost` and, beside `judge.prices`, the judge: name as the log says
+            it, or glob. The name itself counts, else the first glob that matches; `*` matches any model, and
+            one that the log does not name.
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
 
@@ -625,6 +641,7 @@ class EvalConfig(Settings):
     mapping: MappingConfig | None = None
     slices: tuple[str, ...] = ("skipped", "query")
     gate: GateConfig = GateConfig()
+    prices: dict[str, TokenPrices] = Field(default_factory=dict)
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
 
@@ -644,6 +661,13 @@ class EvalConfig(Settings):
         if isinstance(value, dict) and value.get("adk_compat") is True and "criteria" not in value:
             return value | {"criteria": DEFAULT_CRITERIA | {"tool_effects_v1": {"threshold": None}}}
         return value
+
+    @model_validator(mode="after")
+    def _prices_of_the_judge(self) -> "EvalConfig":
+        if self.prices and not self.prices.keys() <= self.judge.prices.keys():
+            judge = self.judge.model_copy(update={"prices": {**self.prices, **self.judge.prices}})
+            object.__setattr__(self, "judge", judge)
+        return self
 
 
 def load_json_object(text: str, name: str) -> JsonObject:

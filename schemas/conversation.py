@@ -1,7 +1,7 @@
 """The canonical conversation, to which every log format is converted."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -415,6 +415,10 @@ class TimedSpan(CanonicalModel):
 class Usage(CanonicalModel):
     """Tokens of a turn's model calls, in google-adk's terms; None: not reported.
 
+    Attributes:
+        model: The model that was called; None: not stated, or several.
+        parts: Tokens by model, where several were called, or one report lacks a count; empty: see `model`.
+
     >>> import turnwise
     >>> turnwise.Usage(input_tokens=512, output_tokens=40).cached_tokens is None
     True
@@ -424,6 +428,34 @@ class Usage(CanonicalModel):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    model: str | None = None
+    parts: "list[Usage]" = []
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Returns the sum of two reports; what neither states stays unknown.
+
+        Reports of one model that state the same counts are one part.
+        """
+        parts: dict[tuple[str | None, bool, bool], Usage] = {}
+        for part in (*(self.parts or [self]), *(other.parts or [other])):
+            key = (part.model, part.input_tokens is None, part.output_tokens is None)
+            held = parts.get(key)
+            parts[key] = Usage(**_counts(held, part), model=part.model) if held else part
+        if len(parts) == 1:
+            return next(iter(parts.values()))
+        models = {model for model, *_ in parts}
+        model = models.pop() if len(models) == 1 else None
+        return Usage(**_counts(self, other), model=model, parts=list(parts.values()))
+
+
+TOKEN_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+"""The fields of `Usage` that are counts."""
+
+
+def _counts(one: Usage, other: Usage) -> dict[str, Any]:
+    pairs = {name: (getattr(one, name), getattr(other, name)) for name in TOKEN_COUNTS}
+    known = {name: [count for count in pair if count is not None] for name, pair in pairs.items()}
+    return {name: sum(counts) if counts else None for name, counts in known.items()}
 
 
 class Rubric(CanonicalModel, forbid_unknown_fields=True):

@@ -335,7 +335,9 @@ class MetricRow(TypedDict):
         str, "Name of the criterion. `verdict` counts the verdicts; its PASS is 1, its FAIL 0."
     ]
     level: Annotated[str, "`turn`, or `conversation`: scores of whole conversations."]
-    unit: Annotated[str, "Unit of the values: `score`, `seconds` or `count`."]
+    unit: Annotated[
+        str, "Unit of the values: `score`, `seconds`, `count`, or `money` in the currency of the prices."
+    ]
     count: Annotated[int, "Number of scores, those without a value included."]
     scored: Annotated[int, "Scores with a value."]
     no_score: Annotated[int, "Scores without a value."]

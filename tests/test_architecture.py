@@ -64,7 +64,7 @@ def counted(records: int, place: Path) -> tuple[Counter[str], int]:
     return Counter(calls), changes
 
 
-def test_the_way_of_a_record_is_bounded(tmp_path: Path) -> None:
+def test_the_way_of_a_record_is_bounded(tmp_path):
     (few, few_changes), (many, many_changes) = counted(2, tmp_path), counted(6, tmp_path)
     files = [name for name, calls in many.items() if calls - few[name] >= 4]
     changes, calls = (many_changes - few_changes) / 4, (many.total() - few.total()) / 4
@@ -82,13 +82,13 @@ def named_rooms() -> dict[str, list[str]]:
     }
 
 
-def test_every_room_has_its_row() -> None:
+def test_every_room_has_its_row():
     for layer, named in named_rooms().items():
         assert sorted(named) == sorted(path.parent.name for path in (ROOT / layer).glob("*/__init__.py")), (
             layer
         )
 
 
-def test_every_module_of_a_layer_lies_in_a_folder() -> None:
+def test_every_module_of_a_layer_lies_in_a_folder():
     loose = [str(path) for layer in ("transforms", "pipeline") for path in (ROOT / layer).glob("*.py")]
     assert [name for name in loose if not name.endswith("__init__.py")] == []

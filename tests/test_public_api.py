@@ -5,7 +5,6 @@ import html
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,11 +32,11 @@ def run_python(code: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_an_evaluation_loads_no_beam() -> None:
+def test_an_evaluation_loads_no_beam():
     assert run_python(EVALUATE, str(SAMPLE)) == "[]\n"
 
 
-def test_the_public_names_and_only_they_are_there() -> None:
+def test_the_public_names_and_only_they_are_there():
     found = run_python("import turnwise; print(*(n for n in vars(turnwise) if n[0] != '_'))")
     assert found.split() == ["import_module", "TYPE_CHECKING"]
     assert turnwise.__all__ == sorted(set(turnwise.__all__))
@@ -47,11 +46,11 @@ def test_the_public_names_and_only_they_are_there() -> None:
         turnwise.evaluat  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_the_package_is_typed() -> None:
+def test_the_package_is_typed():
     assert (ROOT / "turnwise/py.typed").is_file()
 
 
-def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path: Path) -> None:
+def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path):
     log = {"conversation_id": "c1", "app_version": "<v1>", "turns": [{"user": "Hi", "agent": "Hello"}]}
     result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
     shown = result._repr_html_()
@@ -63,7 +62,7 @@ def test_a_result_shows_itself_in_a_notebook_and_writes_its_report(tmp_path: Pat
         result.report(tmp_path / "mine.html")
 
 
-def test_a_result_is_drawn_with_units_and_nothing_for_what_has_no_value() -> None:
+def test_a_result_is_drawn_with_units_and_nothing_for_what_has_no_value():
     turns = [{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}, "latency_ms": 2500}]
     log = [{"conversation_id": f"c{v}", "app_version": v, "turns": turns} for v in ("v1", "v2")]
     log[1] = {**log[1], "turns": [{"user": "Hi", "agent": "Hello"}]}
@@ -77,7 +76,7 @@ def test_a_result_is_drawn_with_units_and_nothing_for_what_has_no_value() -> Non
     assert [len(bars.lines[0].get_xdata()) for bars in figure.axes[0].containers] == [2, 0]
 
 
-def test_a_result_is_compared_with_an_earlier_one() -> None:
+def test_a_result_is_compared_with_an_earlier_one():
     def result(answer: str, threshold: float = 0.5) -> turnwise.RunResult:
         turns = [{"user": f"Hi {i}", "agent": answer, "expected": {"response": "Hello"}} for i in range(30)]
         log = [{"conversation_id": f"c{i}", "turns": [turn]} for i, turn in enumerate(turns)]
@@ -93,7 +92,7 @@ def test_a_result_is_compared_with_an_earlier_one() -> None:
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("name", ["", *turnwise.__all__])
-def test_every_name_has_an_example_that_works(name: str) -> None:
+def test_every_name_has_an_example_that_works(name):
     thing: Any = getattr(turnwise, name) if name else turnwise
     example = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name or "turnwise", None, None)
     assert example.examples, "no example"

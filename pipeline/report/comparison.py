@@ -45,8 +45,8 @@ def comparison_text(found: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
     lines = [
         *(first_page_lines(found.page, width) if found.page else ()),
-        *wrapped(printable(f"baseline {side_text(found.a)}"), width),
-        *wrapped(printable(f"candidate {side_text(found.b)}"), width),
+        *wrapped(printable(f"baseline {side_text(found.baseline)}"), width),
+        *wrapped(printable(f"candidate {side_text(found.candidate)}"), width),
         *wrapped(printable(pairing_text(found)), width),
         "",
         *criteria_table(found, width),
@@ -86,10 +86,15 @@ def pairing_text(found: Comparison) -> str:
     pairing = found.pairing
     if pairing.by == "nothing":
         return "not paired: two groups"
-    counts = ((pairing.only_a, "in the baseline alone"), (pairing.only_b, "in the candidate alone"))
+    counts = (
+        (pairing.baseline_only, "in the baseline alone"),
+        (pairing.candidate_only, "in the candidate alone"),
+    )
     alone = "".join(f"; {number} {where}" for number, where in counts if number)
-    if pairing.unidentified_a or pairing.unidentified_b:
-        alone += f"; {pairing.unidentified_a + pairing.unidentified_b} conversations without one"
+    if pairing.baseline_unidentified or pairing.candidate_unidentified:
+        alone += (
+            f"; {pairing.baseline_unidentified + pairing.candidate_unidentified} conversations without one"
+        )
     if pairing.changed:
         alone += f"; {counted(pairing.changed, 'case')} left out, whose expectation differs"
     return f"{counted(pairing.pairs, 'pair')} by {pairing.by}{alone}"
@@ -116,13 +121,13 @@ def criteria_table(found: Comparison, width: int) -> list[str]:
 
 def criteria_lines(found: Comparison) -> list[list[str]]:
     """Returns the cells of the table of criteria, the head first."""
-    head = ["", short_name(found.a.name), short_name(found.b.name), "difference", "p", ""]
+    head = ["", short_name(found.baseline.name), short_name(found.candidate.name), "difference", "p", ""]
     return [head, *map(_line, found.criteria)]
 
 
 def _line(own: CriterionComparison) -> list[str]:
     overall = own.overall
-    values = [value_text(value, own) for value in (overall.value_a, overall.value_b)]
+    values = [value_text(value, own) for value in (overall.baseline_value, overall.candidate_value)]
     return [own.criterion, *values, difference_cell(overall, own), shown_p(own.p_adjusted), overall.word]
 
 
@@ -137,7 +142,7 @@ def value_text(value: float | None, own: CriterionComparison) -> str:
     shown = (
         f"{value:.1%}" if own.measure == "pass_rate" else amount(value, own.measure, own.unit, digits=digits)
     )
-    is_part = bool(overall.pairs) and (own.missing is not None or own.only_a or own.only_b)
+    is_part = bool(overall.pairs) and (own.missing is not None or own.baseline_only or own.candidate_only)
     return f"{shown} of {overall.pairs}" if is_part else shown
 
 
@@ -175,7 +180,7 @@ def _slices(found: Comparison) -> list[str]:
     lines = [
         f"slice {own.slice}: {own.criterion} "
         f"{difference_cell(own.difference, units[own.criterion])}, "
-        f"q {shown_p(own.q)}, {counted(own.difference.pairs or own.difference.count_a, 'case')}"
+        f"q {shown_p(own.q)}, {counted(own.difference.pairs or own.difference.baseline_count, 'case')}"
         for own in shown[:_SLICES_SHOWN]
     ]
     if len(shown) > _SLICES_SHOWN:
@@ -214,9 +219,9 @@ def _flip_text(flips: Sequence[Flip]) -> str:
 MOST_CONVERSATIONS = 2_000
 """Conversations of both sides that are compared: more would take a large part of the time of the run."""
 
-Named = tuple[str | None, str | None]
+NamedSides = tuple[str | None, str | None]
 """Baseline and candidate as options name them; None: not stated."""
-NOT_NAMED: Named = (None, None)
+NOT_NAMED: NamedSides = (None, None)
 
 
 class EndComparison(NamedTuple):
@@ -236,7 +241,7 @@ class EndComparison(NamedTuple):
 def end_comparison(
     run: Run,
     versions: Sequence[str],
-    named: Named,
+    named: NamedSides,
     width: int,
     most: int = MOST_CONVERSATIONS,
 ) -> EndComparison:
@@ -283,7 +288,7 @@ def _options(named: Sequence[str | None]) -> list[str]:
     return [word for option, name in given if name is not None for word in (option, name)]
 
 
-def _ended(runs: Sequence[Run], named: Named, command: str, width: int, most: int) -> EndComparison:
+def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, most: int) -> EndComparison:
     size = sum(run.document.counts.get("results", 0) for run in runs)
     if size > most:
         why = f"{size:,} conversations are more than the {most:,} that the end of a run compares: {command}"
@@ -297,7 +302,7 @@ def _ended(runs: Sequence[Run], named: Named, command: str, width: int, most: in
     why = f"{problem}: {command} --allow_different_judges" if found is None else nothing_common(found)
     if found is None or why:
         return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
-    difference = f"difference: {found.b.name} less {found.a.name}; {pairing_text(found)}"
+    difference = f"difference: {found.candidate.name} less {found.baseline.name}; {pairing_text(found)}"
     missing = (printable(f"{name}: not compared: {why}", width) for name, why in found.not_compared.items())
     lines = [printable(difference, width), *criteria_table(found, width), *missing]
     more = [printable(f"more: {command}")] if runs[-1].directory else []
@@ -337,25 +342,26 @@ def fail_on_problems(found: Comparison, fail_on: FailOn) -> list[str]:
 def _may_be_worse(missing: Missing | None) -> bool:
     if missing is None:
         return False
-    readings = (missing.left_out, missing.worst_for_b, missing.best_for_b)
-    is_unknown = missing.changes_the_word and missing.worst_for_b is None
+    readings = (missing.left_out, missing.worst_for_candidate, missing.best_for_candidate)
+    is_unknown = missing.changes_the_word and missing.worst_for_candidate is None
     return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
 
 
 def _not_measured(found: Comparison) -> Iterator[str]:
     """Yields what is in no figure and may have been worse."""
-    a, b, pairing = found.a, found.b, found.pairing
+    a, b, pairing = found.baseline, found.candidate, found.pairing
     for side, place in zip((a, b), run_places(a, b), strict=False):
         if side.rejected:
             yield f"{place}: {side.rejected} records or conversations were rejected"
         for problem in side.problems:
             if not problem.startswith(GATE_PROBLEM):
                 yield f"{place}: {failed_text(side)}{problem}"
-    if pairing.only_a:
-        names = _first(pairing.only_a_names, _NAMES_SHOWN, pairing.only_a)
-        yield f"{counted(pairing.only_a, 'case')} of {a.name} without a conversation of {b.name}: {names}"
-    if pairing.unidentified_a:
-        number = counted(pairing.unidentified_a, "conversation")
+    if pairing.baseline_only:
+        names = _first(pairing.baseline_only_names, _NAMES_SHOWN, pairing.baseline_only)
+        count = counted(pairing.baseline_only, "case")
+        yield f"{count} of {a.name} without a conversation of {b.name}: {names}"
+    if pairing.baseline_unidentified:
+        number = counted(pairing.baseline_unidentified, "conversation")
         yield f"{number} of {a.name} without {pairing.by}: compared with nothing"
     if pairing.changed:
         names = _first(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
@@ -393,7 +399,7 @@ def names_version(name: str, stated: Iterable[str]) -> bool:
     return any(name in (version, version.rsplit("/", 1)[-1]) for version in stated)
 
 
-def compared_runs(run: Run, stated: Sequence[str], named: Named) -> tuple[list[Run], Named]:
+def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[list[Run], NamedSides]:
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
     Args:
@@ -428,7 +434,7 @@ def open_baseline(baseline: str) -> tuple[Run, str | None]:
     return open_stored_run(*baseline.rsplit("#", 1)), None
 
 
-def sides_of_runs(directories: Sequence[Run], named: Named = NOT_NAMED) -> Sides:
+def sides_of_runs(directories: Sequence[Run], named: NamedSides = NOT_NAMED) -> Sides:
     """Returns baseline and candidate.
 
     Args:
@@ -477,7 +483,7 @@ def _find(run: RunVersions, option: str, wanted: str) -> _Version:
     raise ConfigError(f"{option} {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
 
 
-def _find_other(runs: Sequence[RunVersions], place: int, named: Named, given: _Version) -> _Version:
+def _find_other(runs: Sequence[RunVersions], place: int, named: NamedSides, given: _Version) -> _Version:
     """Returns the only version that a side can be: of its own run, or beside the one that is named."""
     run, option = runs[place if len(runs) > 1 else 0], ("--baseline", "--candidate")[place]
     is_beside = len(runs) == 1 and named != NOT_NAMED
@@ -515,7 +521,7 @@ _SHOWN = 5
 def settings_problem(found: Sequence[SettingsChange]) -> str:
     """Returns what measured two sides differently, in one sentence; "": nothing."""
     changes = [
-        f"{change.what} ({change.a} in the baseline, {change.b} in the candidate)"
+        f"{change.what} ({change.baseline} in the baseline, {change.candidate} in the candidate)"
         for change in beyond_verdicts(found)
     ]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""

@@ -13,7 +13,7 @@ from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.terminal import LONGEST_LINE, LONGEST_PLACE, complain, names_text, printable, say
 from turnwise.pipeline.report.comparison import (
     NOT_NAMED,
-    Named,
+    NamedSides,
     compared_runs,
     end_comparison,
     may_name_version,
@@ -61,7 +61,7 @@ from turnwise.transforms.text.cleaning import natural_order
 def gate_report(
     run: Run,
     rules: GateConfig,
-    named: Named = NOT_NAMED,
+    named: NamedSides = NOT_NAMED,
     unused: Iterable[str] = (),
 ) -> GateReport:
     """Applies the rules to a finished run.
@@ -79,7 +79,7 @@ def gate_report(
     run.check_results()
     failures = list(run.failures())
     comparison, state, chosen = _against(run, rules, named)
-    compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
+    compared = {} if comparison is None else {comparison.candidate.app_versions[0]: comparison}
     gated = gated_versions(run, failures, compared, state)
     counts, names = run.document.counts, list(unused)
     rejected = rejected_of_run(counts, failures, gated, names)
@@ -162,7 +162,7 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     return rules
 
 
-def _against(run: Run, rules: GateConfig, named: Named) -> tuple[Comparison | None, BaselineState, str]:
+def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison | None, BaselineState, str]:
     """Returns the comparison with the baseline, if there is one, the baseline itself, and how it was chosen.
 
     Raises ConfigError if a criterion that a rule compares was measured differently in it.
@@ -192,8 +192,8 @@ def _against(run: Run, rules: GateConfig, named: Named) -> tuple[Comparison | No
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
             raise ConfigError(
-                f"the baseline was measured differently: {change.what}: {change.a} there, {change.b} here; "
-                "score the logs of the baseline again with this config"
+                f"the baseline was measured differently: {change.what}: {change.baseline} there, "
+                f"{change.candidate} here; score the logs of the baseline again with this config"
             )
     return comparison, state, sides.how
 

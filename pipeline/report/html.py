@@ -287,7 +287,7 @@ def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     from turnwise.transforms.decisions.comparison.words import beyond_verdicts, settings_changes
 
     found = beyond_verdicts(settings_changes(a, b))
-    changes = [f"{c.what} ({c.a} for {a.name}, {c.b} for {b.name})" for c in found]
+    changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in found]
     if changes:
         more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""
         return (

@@ -14,6 +14,7 @@ from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.io.terminal import aligned, complain, counted, printable
 from turnwise.pipeline.python.evaluate import Collected
 from turnwise.pipeline.python.inputs import sort_inputs
+from turnwise.pipeline.report.terminal import money_text
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.schemas.calibration import CheckCost, CheckedCriterion, CheckFigure, JudgeCheck
 from turnwise.schemas.case import EvalCase
@@ -49,7 +50,7 @@ def _cost(cost: CheckCost) -> str:
         tokens = f"{cost.tokens_in:,} + {cost.tokens_out:,} tokens"
     money = "cost unknown (a model has no price, or did not state its tokens)"
     if cost.cost is not None:
-        money = f"{cost.cost:,.2f} at the prices of the config"
+        money = f"{money_text(cost.cost)} at the prices of the config"
     return f"{cost.calls:,} calls, {tokens}, {money}"
 
 

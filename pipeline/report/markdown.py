@@ -121,7 +121,9 @@ def _answer(page: FirstPage) -> Iterator[str]:
 
 def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that is to be read first."""
-    kinds = {name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.conversations_b}
+    kinds = {
+        name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.candidate_conversations
+    }
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
     for one in listed:
         kind = kinds.get(one.conversation_id)
@@ -140,18 +142,22 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         yield from _table(head[:width], [row[:width] for row in cells])
         shown_ids = {one.conversation_id for one in listed}
         lost = [flip for flip in flips if flip.criterion == STATUS and flip.kind in _LOST]
-        left = sum(shown_ids.isdisjoint(flip.conversations_b) for flip in lost)
+        left = sum(shown_ids.isdisjoint(flip.candidate_conversations) for flip in lost)
         if left:
             yield from (f"{counted(left, 'more case')} that passed before: see the details.", "")
 
 
 def _comparison(found: Comparison) -> Iterator[str]:
-    yield from (f"## {shown(found.b.name)} against {shown(found.a.name)}", "")
+    yield from (f"## {shown(found.candidate.name)} against {shown(found.baseline.name)}", "")
     if found.page is not None:
         yield from (*_answer(found.page), *_cases(found.page.read_first, found.flips))
     yield from _criteria(found)
     lines = [
-        *(f"baseline {side_text(found.a)}", f"candidate {side_text(found.b)}", pairing_text(found)),
+        *(
+            f"baseline {side_text(found.baseline)}",
+            f"candidate {side_text(found.candidate)}",
+            pairing_text(found),
+        ),
         *(f"{own.criterion}: {own.sentence}" for own in found.criteria),
         families_text(found),
     ]

@@ -19,10 +19,16 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS
 from turnwise.schemas.score import IncompleteReadError
-from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
+from turnwise.transforms.criteria.base import (
+    CRITERIA,
+    QUANTILE_UNITS,
+    Criterion,
+    CustomMetric,
+    JudgedCriterion,
+)
 from turnwise.transforms.decisions.comparison.sentences import decimals
 from turnwise.transforms.decisions.first_page import counts_text, listed
-from turnwise.transforms.formats.identity import NO_VERSION, no_version_text
+from turnwise.transforms.formats.registry import NO_VERSION, no_version_text
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
@@ -159,13 +165,18 @@ def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
     return "\n".join([*lines, *_money_lines("about", usage, config)]) if lines else "no model would be asked"
 
 
+def money_text(cost: float) -> str:
+    """Returns a cost with so many decimals that it is not shown as 0."""
+    return f"{cost:,.{decimals(cost, 'mean', 'money')}f}"
+
+
 def _money_lines(word: str, usage: UsageByModel, config: JudgeConfig) -> list[str]:
     if not usage or not config.prices:
         return []
     cost = total_cost(usage, config.prices)
     if cost is None:
         return ["cost unknown: a model has no price in the config, or did not state its tokens"]
-    return [f"{word} {cost:,.2f} at the prices of the config"]
+    return [f"{word} {money_text(cost)} at the prices of the config"]
 
 
 _SHOWN = 3
@@ -515,14 +526,15 @@ def _repeats(row: MetricsByAppVersionRow | None) -> str:
 def _mean(row: MetricsByAppVersionRow | None) -> str:
     if row is None or row["mean"] is None:
         return "-"
-    if row["unit"] == "seconds":
-        mean, *quantiles = (_seconds(row[name]) for name in ("mean", "p50", "p90", "p99"))
-        return "{} s (p50 {}, p90 {}, p99 {})".format(mean, *quantiles)
+    if row["unit"] in QUANTILE_UNITS:
+        unit = " s" if row["unit"] == "seconds" else ""
+        mean, *quantiles = (_rounded(row[name], row["unit"]) for name in ("mean", "p50", "p90", "p99"))
+        return "{}{} (p50 {}, p90 {}, p99 {})".format(mean, unit, *quantiles)
     return f"{row['mean']:.3f}" if _has_scale(row["criterion"]) else f"{row['mean']:.1f}"
 
 
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.{decimals(value, 'mean', 'seconds')}f}"
+def _rounded(value: float | None, unit: str) -> str:
+    return "-" if value is None else f"{value:.{decimals(value, 'mean', unit)}f}"
 
 
 def _has_scale(name: str) -> bool:

@@ -219,10 +219,10 @@ def version_verdict(sides: StoredSides) -> JsonObject:
             "pairedBy": pairing.by,
             "changedCaseCount": pairing.changed,
             "changedCases": pairing.changed_names,
-            "baselineOnlyCaseCount": pairing.only_a,
-            "candidateOnlyCaseCount": pairing.only_b,
-            **_side("baseline", comparison.a),
-            **_side("candidate", comparison.b),
+            "baselineOnlyCaseCount": pairing.baseline_only,
+            "candidateOnlyCaseCount": pairing.candidate_only,
+            **_side("baseline", comparison.baseline),
+            **_side("candidate", comparison.candidate),
             "criteria": [
                 {"criterion": own.criterion, **_difference(own)}
                 for own in comparison.criteria
@@ -250,7 +250,7 @@ def _side(name: str, side: Side) -> JsonObject:
 def _difference(criterion: CriterionComparison) -> JsonObject:
     overall, bounds, missing = criterion.overall, criterion.overall.interval, criterion.missing
     needed = overall.pairs_needed
-    worst, best = (missing.worst_for_b, missing.best_for_b) if missing else (None, None)
+    worst, best = (missing.worst_for_candidate, missing.best_for_candidate) if missing else (None, None)
     return _stated(
         {
             "word": overall.word,
@@ -258,8 +258,8 @@ def _difference(criterion: CriterionComparison) -> JsonObject:
             "measure": criterion.measure,
             "unit": criterion.unit,
             "pairCount": overall.pairs,
-            "baselineValue": overall.value_a,
-            "candidateValue": overall.value_b,
+            "baselineValue": overall.baseline_value,
+            "candidateValue": overall.candidate_value,
             "difference": overall.difference,
             "differenceLow": bounds.low if bounds else None,
             "differenceHigh": bounds.high if bounds else None,

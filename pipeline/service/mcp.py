@@ -17,7 +17,18 @@ from turnwise.pipeline.service.computed_fields import check_lists
 from turnwise.pipeline.service.http import Workers, may_write
 from turnwise.pipeline.service.serve import ServiceError, message_error
 from turnwise.schemas.ces import resources, tools
-from turnwise.schemas.ces.result import AggregatedMetrics, Evaluation, EvaluationResult
+from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
+from turnwise.schemas.ces.result import (
+    AggregatedMetrics,
+    Evaluation,
+    EvaluationConfig,
+    EvaluationErrorInfo,
+    EvaluationPersona,
+    EvaluationResult,
+    GoldenResult,
+    ScenarioResult,
+    Status,
+)
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.message import Message, WireError
 from turnwise.schemas.proto.schema import SchemaUse, message_schema
@@ -57,7 +68,14 @@ _INSTRUCTIONS = (
 _DESCRIBED: dict[type[Message], str] = {
     AggregatedMetrics: "get_evaluation",
     Evaluation: "get_evaluation",
-    EvaluationResult: "get_evaluation_result",
+    EvaluationMetricsConfig: "get_evaluation",
+    EvaluationMetricsThresholds: "get_evaluation_result",
+    EvaluationErrorInfo: "get_evaluation_result",
+    EvaluationConfig: "get_evaluation_result",
+    EvaluationPersona: "get_evaluation_result",
+    GoldenResult: "get_evaluation_result",
+    ScenarioResult: "get_evaluation_result",
+    Status: "get_evaluation_result",
 }
 """Messages that many answers hold, and the tool whose schema describes them."""
 

@@ -19,26 +19,25 @@ SchemaUse = Literal["answer", "request", "update"]
 With a mask, an update may leave out every field that the mask can name, thus all but those inside lists.
 """
 
-_NON_FINITE: JsonObject = {"enum": ["NaN", "Infinity", "-Infinity"]}
-_FLOATS: JsonObject = {
-    "Float": {"anyOf": [{"type": "number", "format": "float"}, _NON_FINITE]},
-    "Double": {"anyOf": [{"type": "number", "format": "double"}, _NON_FINITE]},
-}
+_NUMBER: JsonObject = {"anyOf": [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]}
+# Validators of clients warn of formats that JSON Schema does not have, such as int32 and google-duration.
 _SCALARS: list[tuple[Any, JsonObject]] = [
     (proto_fields.Text, {"type": "string"}),
     (proto_fields.Bool, {"type": "boolean"}),
-    (proto_fields.Int32, {"type": "integer", "format": "int32"}),
-    (proto_fields.Int64, {"type": "string", "format": "int64"}),
-    (proto_fields.Float32, {"$ref": "#/$defs/Float"}),
-    (proto_fields.Double, {"$ref": "#/$defs/Double"}),
-    (proto_fields.Bytes, {"type": "string", "format": "byte"}),
+    (proto_fields.Int32, {"type": "integer"}),
+    (proto_fields.Int64, {"type": "string", "pattern": "^-?[0-9]+$"}),
+    (proto_fields.Float32, {"$ref": "#/$defs/Number"}),
+    (proto_fields.Double, {"$ref": "#/$defs/Number"}),
+    (proto_fields.Bytes, {"type": "string", "contentEncoding": "base64"}),
     (proto_fields.Timestamp, {"type": "string", "format": "date-time"}),
-    (proto_fields.Duration, {"type": "string", "format": "google-duration"}),
-    (proto_fields.FieldMask, {"type": "string", "format": "google-fieldmask"}),
+    (proto_fields.Duration, {"type": "string", "pattern": "^-?[0-9]+(\\.[0-9]{1,9})?s$"}),
+    (proto_fields.FieldMask, {"type": "string"}),
     (proto_fields.Struct, {"type": "object"}),
     (AnyMessage, {"type": "object"}),
 ]
 _OBJECT: JsonObject = {"type": "object"}
+_NOTHING: JsonObject = {"not": {}}
+"""A field that must not be there; several clients read no `false` in place of a schema."""
 
 
 def message_schema(
@@ -75,8 +74,8 @@ class _SchemaWriter:
             if current.PROTO not in self._defs:
                 self._defs[current.PROTO] = self._object(current, is_partial, is_partial)
         text = dump_json([root, *self._defs.values()]).decode()
-        floats = {name: schema for name, schema in _FLOATS.items() if f'"#/$defs/{name}"' in text}
-        parts = dict(sorted({**floats, **self._defs}.items()))
+        numbers = {"Number": _NUMBER} if '"#/$defs/Number"' in text else {}
+        parts = dict(sorted({**numbers, **self._defs}.items()))
         return {**root, "$defs": parts} if parts else root
 
     def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
@@ -133,7 +132,8 @@ class _SchemaWriter:
             return _OBJECT
         # A message that is also reached through a list is described as what a mask can name.
         (self._waiting.appendleft if place.is_partial else self._waiting.append)((kind, place.is_partial))
-        return {"$ref": f"#/$defs/{kind.PROTO}"}
+        # Clients that follow no references read by the type what an argument must be.
+        return {**_OBJECT, "$ref": f"#/$defs/{kind.PROTO}"}
 
 
 @cache
@@ -153,7 +153,7 @@ def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
 def _one_of(group: tuple[str, ...], is_needed: bool) -> JsonObject:
     names = list(map(to_camel, group))
     options: list[JsonObject] = [{"required": [name]} for name in names]
-    return {"oneOf": options if is_needed else [*options, {"properties": dict.fromkeys(names, False)}]}
+    return {"oneOf": options if is_needed else [*options, {"properties": dict.fromkeys(names, _NOTHING)}]}
 
 
 def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObject:
@@ -162,5 +162,5 @@ def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObjec
     if bounds is None:
         return schema
     names = ("minItems", "maxItems") if schema.get("type") == "array" else ("minimum", "maximum")
-    whole = _FLOATS[schema["$ref"].rpartition("/")[2]]["anyOf"][0] if "$ref" in schema else schema
+    whole = {"type": "number"} if "$ref" in schema else schema
     return {**whole, **{key: bound for key, bound in zip(names, bounds, strict=True) if bound is not None}}

@@ -610,8 +610,10 @@ def result_parts(result: JsonObject) -> list[SumPart]:
     if result.get("executionState") != "COMPLETED":
         return []
     if "goldenResult" in result:
-        turns = result["goldenResult"].get("turnReplayResults", ())
-        return [part for index, turn in enumerate(turns) for part in _turn_parts(index, turn)]
+        parts: list[SumPart] = []
+        for index, turn in enumerate(result["goldenResult"].get("turnReplayResults", ())):
+            parts += _turn_parts(index, turn)
+        return parts
     return list(_scenario_parts(result.get("scenarioResult", {})))
 
 

@@ -98,7 +98,7 @@ class Criterion(BaseModel, ABC):
     name: ClassVar[str]
     scale: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     special_values: ClassVar[tuple[float, ...]] = ()
-    unit: ClassVar[Literal["score", "seconds", "count"]] = "score"
+    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "score"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
     severity_reason: ClassVar[CriterionSeverityReason] = "expectations"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
@@ -262,11 +262,16 @@ class MeasuredCriterion(Criterion):
         A gate leaves a turn in which the agent answered the user, or a search engine did, without a score.
         Without a threshold, and for other turns, there is nothing to measure.
         """
-        if self.threshold is None or turn is None or not (turn.agent or turn.tool_calls):
-            return None
-        if not turn.user and turn.grounded is None:
+        if self.threshold is None or not is_answered(turn):
             return None
         return Score(None, reason=f"not in the log (needs {self.needs})")
+
+
+def is_answered(turn: Turn | None) -> bool:
+    """Returns whether the agent, or a search engine, answered the user in a turn."""
+    if turn is None or not (turn.agent or turn.tool_calls):
+        return False
+    return bool(turn.user) or turn.grounded is not None
 
 
 class ComparesTurns(MeasuredCriterion):
@@ -353,6 +358,10 @@ class JudgedCriterion(Criterion):
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Scores the conversation as a whole; None if there is nothing to judge in it."""
         return None
+
+
+QUANTILE_UNITS = ("seconds", "money")
+"""Units of which metrics hold quantiles."""
 
 
 def turn_mismatch(pair: TurnPair) -> Score | None:
@@ -620,7 +629,7 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
 
 # Checks the class attributes of a criterion when it is added.
 
-UNITS = ("score", "seconds", "count")
+UNITS = ("score", "seconds", "count", "money")
 GATES = ("at_least", "at_most")
 PARTS = ("calls", "words")
 _FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")

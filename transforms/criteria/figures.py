@@ -4,13 +4,15 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from pydantic import StrictBool
+from pydantic import Field, StrictBool
 
+from turnwise.schemas.config import TokenPrices
 from turnwise.schemas.conversation import Turn, Usage
 from turnwise.schemas.jsonio import short_repr
 from turnwise.schemas.score import CriterionSeverityReason, Score
-from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, is_answered
 from turnwise.transforms.matching.sample import Sample, TurnPair, end_text, end_unclear
+from turnwise.transforms.text.patterns import glob_matches
 
 
 class OfWhole(MeasuredCriterion):
@@ -80,7 +82,7 @@ class Figure(MeasuredCriterion):
     """A figure that informs: open-ended, lower is better."""
 
     scale: ClassVar[tuple[float, float] | None] = None
-    unit: ClassVar[Literal["score", "seconds", "count"]] = "count"
+    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "count"
     gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
     severity_reason: ClassVar[CriterionSeverityReason] = "other"
     rests_on: ClassVar[RestsOn] = ()
@@ -166,13 +168,71 @@ def _total(usage: Usage) -> float:
     return float((usage.input_tokens or 0) + (usage.output_tokens or 0))
 
 
+class AgentCost(Figure):
+    """Cost of the agent's model calls: tokens of the log at the prices of the config, in their currency.
+
+    The conversation's is the sum over its turns; a threshold holds for turns and for the sum. Cached input
+    has a price of its own where the config gives one. No score for a turn that states no tokens, or a model
+    that has no price, and for its conversation.
+
+    When to use: Limit or compare what conversations cost.
+    """
+
+    name: ClassVar[str] = "agent_cost"
+    needs: ClassVar[str] = "logged tokens, and prices in the config"
+    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "money"
+    applies_always: ClassVar[bool] = True
+
+    prices: dict[str, TokenPrices] = Field(default_factory=dict)
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Returns the cost of a recorded turn; n/a without tokens for one that answers nobody."""
+        turn = pair.actual
+        if turn is None or turn.usage is None:
+            needed = f"not in the log (needs {self.needs})"
+            return Score(None, reason=needed) if is_answered(turn) else None
+        costs: dict[str, float] = {}
+        for part in turn.usage.parts or [turn.usage]:
+            cost = self._cost(part)
+            if isinstance(cost, str):
+                return Score(None, reason=cost)
+            costs[part.model or ""] = cost
+        return Score(sum(costs.values()), details={"by_model": costs})
+
+    def _cost(self, usage: Usage) -> float | str:
+        """Returns the cost of one model's tokens, or why it is not known."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            lacking = "input" if usage.input_tokens is None else "output"
+            return f"the log states no {lacking} tokens of {usage.model or 'a model'}"
+        name = usage.model or ""
+        keys = [name] if name in self.prices else [key for key in self.prices if glob_matches(key, name)]
+        if not keys:
+            return f"no price of {short_repr(name)}" if name else "the log does not name the model"
+        cached = usage.cached_tokens or 0
+        if not 0 <= cached <= usage.input_tokens or usage.output_tokens < 0:
+            counts = f"{usage.input_tokens} in, {cached} of them cached, {usage.output_tokens} out"
+            return f"the log's tokens cannot be: {counts}"
+        return self.prices[keys[0]].cost(usage.input_tokens, usage.output_tokens, cached)
+
+    def overall(self, turns: Sequence[Score]) -> Score | None:
+        """Returns the sum over the turns; no score while one has none."""
+        lacking = [score.reason for score in turns if score.value is None]
+        if lacking:
+            return Score(None, reason=f"{len(lacking)} of {len(turns)} turns without a cost: {lacking[0]}")
+        return super().overall(turns)
+
+    def mean(self, values: Sequence[float]) -> float:
+        """Returns the sum, which stands for the conversation."""
+        return sum(values)
+
+
 _DECIMALS = 3
 
 
 class Latency(Figure):
     """A figure in seconds."""
 
-    unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
+    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "seconds"
     applies_always: ClassVar[bool] = True
 
     def unmeasured(self, turn: Turn | None) -> Score | None:
@@ -240,7 +300,7 @@ class ToolCallLatency(Figure):
 
     name: ClassVar[str] = "tool_call_latency"
     needs: ClassVar[str] = "logged times of tool calls"
-    unit: ClassVar[Literal["score", "seconds", "count"]] = "seconds"
+    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "seconds"
 
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | None:
         """Returns the lengths of a recorded turn's tool spans, in order."""

@@ -91,22 +91,24 @@ def two_versions(
         conversation
         for flip in found.flips
         if flip.criterion == STATUS and flip.kind == "regressed"
-        for conversation in flip.conversations_b
+        for conversation in flip.candidate_conversations
     }
     return FirstPage(
-        headline=headline(own, short_name(found.a.name), short_name(found.b.name), found.margin)
+        headline=headline(
+            own, short_name(found.baseline.name), short_name(found.candidate.name), found.margin
+        )
         if own
         else _nothing(found),
         detail=" ".join(details),
         criterion=lead.name,
         chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
-        baseline=found.a.name,
-        candidate=found.b.name,
+        baseline=found.baseline.name,
+        candidate=found.candidate.name,
         regressed=verdicts.regressed if verdicts else None,
         fixed=verdicts.fixed if verdicts else None,
         still_failing=verdicts.still_failing if verdicts else None,
-        no_verdict=found.b.no_verdict,
-        rejected=found.b.rejected,
+        no_verdict=found.candidate.no_verdict,
+        rejected=found.candidate.rejected,
         destructive=None if rows is None else count_destructive(rows),
         read_first=listed(read_first(rows or (), regressed)),
     )
@@ -187,14 +189,18 @@ def headline(own: CriterionComparison, a: str, b: str, margin: float) -> str:
 
 def _numbers(own: CriterionComparison) -> str:
     overall = own.overall
-    assert overall.value_a is not None and overall.value_b is not None and overall.difference is not None
+    assert (
+        overall.baseline_value is not None
+        and overall.candidate_value is not None
+        and overall.difference is not None
+    )
     digits = decimals(overall.difference, own.measure, own.unit)
     if own.measure == "pass_rate":
-        values = f"{overall.value_b:.1%} pass against {overall.value_a:.1%}"
+        values = f"{overall.candidate_value:.1%} pass against {overall.baseline_value:.1%}"
     else:
         one, other = (
             amount(value, own.measure, own.unit, digits=digits)
-            for value in (overall.value_b, overall.value_a)
+            for value in (overall.candidate_value, overall.baseline_value)
         )
         values = f"{one} against {other}"
     change = amount(overall.difference, own.measure, own.unit, signed=True, digits=digits)
@@ -213,9 +219,11 @@ def _cases(own: CriterionComparison) -> str:
     overall = own.overall
     if overall.pairs:
         return counted(overall.pairs, "case")
-    noun = "conversation" if overall.cases_a is None else "case"
+    noun = "conversation" if overall.baseline_cases is None else "case"
     sizes = (
-        (overall.count_a, overall.count_b) if overall.cases_a is None else (overall.cases_a, overall.cases_b)
+        (overall.baseline_count, overall.candidate_count)
+        if overall.baseline_cases is None
+        else (overall.baseline_cases, overall.candidate_cases)
     )
     return f"{sizes[0]} and {sizes[1]} {noun}s"
 
@@ -253,32 +261,34 @@ def _needed(own: CriterionComparison) -> str:
 
 def _details(own: CriterionComparison, found: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
-    a, b = short_name(found.a.name), short_name(found.b.name)
+    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
     missing, details = own.missing, []
     if missing is not None and missing.changes_the_word:
-        text = f"{missing.missing_a} of {a} and {missing.missing_b} of {b} have no {outcome_noun(own)}"
-        worst, best = missing.worst_for_b, missing.best_for_b
+        counts = f"{missing.baseline_missing} of {a} and {missing.candidate_missing} of {b}"
+        text = f"{counts} have no {outcome_noun(own)}"
+        worst, best = missing.worst_for_candidate, missing.best_for_candidate
         if worst is None or best is None:
             details.append(f"{text}, and nothing bounds what they would be.")
         else:
             details.append(f"{text}: counted against {b} it would be “{worst.word}”, for it “{best.word}”.")
-    alone = own.only_a + own.only_b
+    alone = own.baseline_only + own.candidate_only
     if alone:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
     if found.pairing.changed:
         details.append(
             f"Left out, because the expectation differs: {counted(found.pairing.changed, 'case')}."
         )
-    if found.b.rejected:
-        details.append(f"Records and conversations that were rejected, in no figure: {found.b.rejected:,}.")
+    if found.candidate.rejected:
+        details.append(
+            f"Records and conversations that were rejected, in no figure: {found.candidate.rejected:,}."
+        )
     return details
 
 
 def _nothing(found: Comparison) -> str:
     why = "; ".join(f"{name}: {why}" for name, why in found.not_compared.items())
-    return (
-        f"{found.b.name} and {found.a.name} cannot be compared: {why or 'no case has a value on both sides'}."
-    )
+    names = f"{found.candidate.name} and {found.baseline.name}"
+    return f"{names} cannot be compared: {why or 'no case has a value on both sides'}."
 
 
 def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> list[ConversationRow]:

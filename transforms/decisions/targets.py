@@ -45,7 +45,7 @@ from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.formats.ces_conversations import tool_response as read_response
 from turnwise.transforms.formats.chat import chat_conversation
 from turnwise.transforms.formats.endings import context_tools
-from turnwise.transforms.formats.identity import identify
+from turnwise.transforms.formats.identity import OF_ANY, identify
 from turnwise.transforms.formats.problems import checked, one_line_problems
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.text.dates import time_seconds
@@ -440,7 +440,7 @@ def _write_chat(conversation: Conversation) -> JsonObject:
 
 def _read_chat(record: JsonObject) -> Conversation:
     conversation = checked(chat_conversation(record, ""))
-    identify(conversation, "openai_chat", record)
+    identify(conversation, OF_ANY, record)
     conversation.turns = with_texts(conversation.turns)
     return conversation
 
@@ -500,6 +500,7 @@ def _usage(usage: Usage) -> JsonObject:
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
+        **_stated(model=usage.model),
         **_stated(prompt_tokens_details=cached or None, completion_tokens_details=reasoning or None),
     }
 

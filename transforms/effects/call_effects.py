@@ -97,14 +97,15 @@ def may_state_effect(name: str, args: JsonObject) -> bool:
     """Returns whether the arguments of a call may state its effect: at a glance, which most do not."""
     if _reads_arguments(name):
         return True
-    for key, value in args.items():
+    left = list(args.items())
+    for key, value in left:  # what is inside of a value comes after the others
         if isinstance(value, str):
             if _may_be_action(key) or _may_be_query(value.lower()):
                 return True
-        elif value and isinstance(value, dict | list):
-            inside = _texts({key: value})
-            if any(_may_be_action(name) or _may_be_query(text.lower()) for name, text, _ in inside):
-                return True
+        elif isinstance(value, dict):
+            left += value.items()
+        elif isinstance(value, list):
+            left += [(key, item) for item in value]
     return False
 
 

@@ -1,6 +1,7 @@
 """Converts google-adk's eval sets and invocations."""
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from pydantic import BaseModel, Field
 
@@ -196,11 +197,19 @@ def _usage(events: Sequence[adk.InvocationEvent]) -> Usage | None:
     reports = [event.usage_metadata for event in events if event.usage_metadata]
     if not reports or any(wrong_tokens(vars(report)) for report in reports):
         return None
-    return Usage(
-        input_tokens=_sum(n for r in reports for n in (r.prompt_token_count, r.tool_use_prompt_token_count)),
-        output_tokens=_sum(n for r in reports for n in (r.candidates_token_count, r.thoughts_token_count)),
-        cached_tokens=_sum(r.cached_content_token_count for r in reports),
-        reasoning_tokens=_sum(r.thoughts_token_count for r in reports),
+    return reduce(
+        Usage.plus,
+        (
+            Usage(
+                input_tokens=_sum((own.prompt_token_count, own.tool_use_prompt_token_count)),
+                output_tokens=_sum((own.candidates_token_count, own.thoughts_token_count)),
+                cached_tokens=own.cached_content_token_count,
+                reasoning_tokens=own.thoughts_token_count,
+                model=event.model_version or None,
+            )
+            for event in events
+            if (own := event.usage_metadata)
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from turnwise.transforms.formats import adk_sessions as event
 from turnwise.transforms.formats.adk_sessions import case_end, session_conversation
 from turnwise.transforms.formats.endings import context_tools, spelt
 from turnwise.transforms.formats.fields import check_calls
-from turnwise.transforms.formats.identity import stated_identity
+from turnwise.transforms.formats.identity import ANY, OF_ANY, stated_identity
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.sample import broke_off
@@ -73,7 +73,7 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
     made = Conversation(
         conversation_id=conversation_id,
         source="adk",
-        app_version=stated_identity("", state).app_version,
+        app_version=stated_identity(OF_ANY, state).app_version,
         eval_id=result.eval_id or None,
         eval_set_id=result.eval_set_id or None,
         user_id=result.user_id or None,
@@ -228,6 +228,8 @@ register_format(
 register_format(
     Format(
         name="adk_session",
+        source="adk",
+        places=(("", ANY), ("labels", ANY), ("events.custom_metadata", ANY)),
         help="ADK stored session",
         keys=("id", "app_name", "user_id", "state", "events"),
         rank=70,
@@ -240,6 +242,8 @@ register_format(
 register_format(
     Format(
         name="adk_event",
+        source="adk",
+        places=(("", ANY), ("labels", ANY), ("event.custom_metadata", ANY), ("custom_metadata", ANY)),
         help="ADK events as they happen",
         keys=("session_id", "event"),
         rank=80,

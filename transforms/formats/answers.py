@@ -15,6 +15,7 @@ from turnwise.schemas.proto.message import OpenEnum, ReadProblems, read_lenient
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.transforms.formats.endings import UNKNOWN, End, name_of, spelt
 from turnwise.transforms.formats.fields import Unread
+from turnwise.transforms.formats.identity import OF_CES
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import as_object, stated
 from turnwise.transforms.formats.registry import Format, register_format
@@ -205,6 +206,7 @@ def _is_session(record: JsonObject) -> bool:
 register_format(
     Format(
         name="discovery_engine",
+        places=(("", OF_CES),),
         help="Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
         keys=("answerText", "citations", "references"),
         rank=90,

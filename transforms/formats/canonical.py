@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     APP_DETAILS,
+    TOKEN_COUNTS,
     Conversation,
     ExpectedOutcome,
     ExpectedTurn,
@@ -34,6 +35,7 @@ from turnwise.transforms.formats.fields import (
     known_fields,
     unknown_fields,
 )
+from turnwise.transforms.formats.identity import Paths
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.problems import canonical, check_keys
 from turnwise.transforms.formats.registry import (
@@ -212,7 +214,7 @@ def _dropped_something(conversation: Conversation) -> bool:
     for usage in (turn.usage for turn in conversation.turns if turn.usage is not None):
         if usage.input_tokens is None and usage.output_tokens is None:
             return True
-        if any((getattr(usage, name) or 0) < 0 for name in usage.__struct_fields__):
+        if any((getattr(usage, name) or 0) < 0 for name in TOKEN_COUNTS):
             return True
     return False
 
@@ -427,6 +429,7 @@ def _is_turn_event(record: JsonObject) -> bool:
 register_format(
     Format(
         name="turnwise",
+        places=(("", Paths(app_version=("app_version",))),),
         help="turnwise's own canonical JSON",
         keys=("conversation_id", "turns"),
         rank=10,

@@ -27,6 +27,7 @@ from turnwise.transforms.formats.ces_conversations import (
     without_underscores,
 )
 from turnwise.transforms.formats.endings import as_text, name_of, spelt
+from turnwise.transforms.formats.identity import OF_CES
 from turnwise.transforms.formats.messages.streams import as_object, key_set, listed, objects
 from turnwise.transforms.formats.problems import read_each
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
@@ -349,6 +350,8 @@ register_format(
 register_format(
     Format(
         name="ces_session_output",
+        source="ces",
+        places=(("labels", OF_CES), ("", OF_CES)),
         help="CES session log entries, as Cloud Logging stores them",
         keys=("jsonPayload", "labels"),
         other_keys=(("turnIndex", "diagnosticInfo"),),
@@ -367,6 +370,8 @@ register_format(
 register_format(
     Format(
         name="ces_conversation",
+        source="ces",
+        places=(("", OF_CES), ("labels", OF_CES)),
         help="CES Conversation (proto3 JSON)",
         keys=("name", "startTime", "turns"),
         rank=130,

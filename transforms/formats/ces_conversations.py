@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Literal
 
 from turnwise.schemas import conversation as canonical
@@ -15,6 +16,7 @@ from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,
+    as_text,
     declared_tools,
     error_end,
     length,
@@ -236,12 +238,21 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     turn.tool_ms = length(sum(_nanos(span) or 0 for span in spans if span.name == "Tool") / _MS)
     models = [span.attributes or {} for span in spans if span.name == "LLM"]
     turn.inference_calls = len(models)
-    asked_for, written = (
-        [int(model[key]) for model in models if isinstance(model.get(key), int | float)]
-        for key in ("input token count", "output token count")
-    )
-    if (asked_for or written) and min((*asked_for, *written)) >= 0:
-        turn.usage = canonical.Usage(input_tokens=sum(asked_for), output_tokens=sum(written))
+    reports = [
+        canonical.Usage(
+            input_tokens=_tokens(model.get("input token count")),
+            output_tokens=_tokens(model.get("output token count")),
+            model=as_text(model.get("model")),
+        )
+        for model in models
+    ]
+    counts = [n for own in reports for n in (own.input_tokens, own.output_tokens) if n is not None]
+    if counts and min(counts) >= 0:
+        turn.usage = reduce(canonical.Usage.plus, reports)
+
+
+def _tokens(value: JsonValue) -> int | None:
+    return int(value) if isinstance(value, int | float) else None
 
 
 def _descendants(span: ces.Span) -> Iterator[ces.Span]:

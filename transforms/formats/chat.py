@@ -221,7 +221,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             for call, held in zip(message_calls(message), call_results(message), strict=True):
                 log.made(call, held)
             log.said(message)
-            log.usage(message.get("usage"))
+            log.usage(message.get("usage"), message.get("model"))
         _unread_of(message, log.unread)
 
 
@@ -233,7 +233,7 @@ def read_reply(reply: JsonObject, log: Dialogue) -> None:
     log.alternatives(len(choices))
     if isinstance(message, dict):
         read_messages([{"role": "assistant", **stated(message)}], log)
-    log.usage(reply.get("usage"))
+    log.usage(reply.get("usage"), reply.get("model"))
     log.finish = first.get("finish_reason") if first else None
     log.failure = reply.get("error")
 
@@ -245,7 +245,7 @@ def join_chunks(chunks: list[JsonObject]) -> JsonObject:
     reply: JsonObject = {"usage": None}
     finish: JsonValue = None
     for chunk in chunks:
-        reply |= {key: chunk[key] for key in ("usage", "error") if chunk.get(key)}
+        reply |= {key: chunk[key] for key in ("usage", "error", "model") if chunk.get(key)}
         for choice in objects(chunk.get("choices"), "choices"):
             delta = choice.get("delta")
             if choice.get("index") not in (0, None) or not isinstance(delta, dict):

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import End, as_text, length, text_of, token_counts
+from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.anthropic import (
     as_blocks,
     is_block,
@@ -50,7 +51,7 @@ def _conversation(
     entries: Sequence[JsonObject], kept: Sequence[JsonObject], beside: int, record: Record, place: int
 ) -> Conversation:
     log = Dialogue()
-    usage: dict[str, tuple[int, JsonValue]] = {}
+    usage: dict[str, tuple[int, JsonObject]] = {}
     for entry, following in zip(kept, [*kept[1:], {}], strict=True):
         command = _typed_command(_content_of(entry), entry, following)
         if command:
@@ -59,11 +60,11 @@ def _conversation(
         # An error of the API stands in the log as a message that no model wrote.
         if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
             name = _message_id(entry) or str(entry["uuid"])
-            usage[name] = (len(log.turns) - 1, as_object(entry.get("message")).get("usage"))
+            usage[name] = (len(log.turns) - 1, as_object(entry.get("message")))
     # Each line of a message repeats its tokens.
-    for turn_index, report in usage.values():
+    for turn_index, reply in usage.values():
         turn = log.turns[turn_index]
-        turn.usage = counted(turn.usage, token_counts(as_object(report)))
+        turn.usage = counted(turn.usage, token_counts(as_object(reply.get("usage"))), reply.get("model"))
         turn.inference_calls = (turn.inference_calls or 0) + 1
     inner = sum(map(is_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
     if inner and not kept[0].get("isSidechain"):
@@ -128,6 +129,7 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
 register_format(
     Format(
         name="claude_code",
+        places=(("", Paths(app_version=(*ANY.app_version, "version"))),),
         keys=("uuid", "parentUuid", "sessionId", "message"),
         help="session logs of Claude Code, one file a session",
         rank=24,
@@ -219,7 +221,7 @@ class _StreamReader:
             text = structured if isinstance(structured, str) else dump_json(structured).decode()
         text = text if isinstance(text, str) else ""
         log.agent("" if turn.agent_messages else text)
-        log.usage(entry.get("usage"))
+        log.usage(entry.get("usage"), self.about.get("model"))
         turn.latency_ms = length(entry.get("duration_ms"))
         turn.model_ms = length(entry.get("duration_api_ms"))
         subtype = entry.get("subtype")
@@ -247,6 +249,10 @@ class _StreamReader:
 register_format(
     Format(
         name="claude_stream",
+        places=(
+            ("", Paths(app_version=("claude_code_version",))),
+            ("messages.message", Paths(app_version=("claude_code_version",))),
+        ),
         keys=("type", "session_id", "message"),
         other_keys=(("type", "subtype", "session_id", "duration_ms"),),
         help="message streams of the Claude Agent SDK, one file a session",

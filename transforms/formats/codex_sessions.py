@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import End, as_text, failure_mark, length
+from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.openai_responses import read_items
@@ -137,6 +138,7 @@ class _RolloutReader:
 register_format(
     Format(
         name="codex",
+        places=(("", ANY), ("payload", Paths(app_version=("cli_version",)))),
         keys=("timestamp", "type", "payload"),
         help="session logs of Codex, one file a session",
         rank=28,

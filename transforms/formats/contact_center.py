@@ -14,6 +14,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of
 from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, add_leap
+from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import AGENT, USER, snake
 from turnwise.transforms.formats.messages.parts import CONTENT_OFF
@@ -78,6 +79,12 @@ def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversat
 register_format(
     Format(
         name="dialogflow_cx",
+        places=(
+            ("", ANY),
+            ("labels", ANY),
+            ("request.queryParams", Paths(app_version=("flowVersions",))),
+            ("request.query_params", Paths(app_version=("flow_versions",))),
+        ),
         help="interaction logs of Dialogflow CX (BigQuery rows)",
         keys=("conversation_name", "turn_position", "request", "response"),
         rank=86,
@@ -244,6 +251,11 @@ def _each(read: Callable[[JsonObject, Record], Conversation]) -> LogFunction:
 register_format(
     Format(
         name="dialogflow_history",
+        places=(
+            ("", ANY),
+            ("interactions.request.queryParams", Paths(app_version=("flowVersions",))),
+            ("interactions.request.query_params", Paths(app_version=("flow_versions",))),
+        ),
         help="conversation history of Dialogflow CX",
         keys=("name", "interactions", "duration"),
         rank=85,

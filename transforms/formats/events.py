@@ -162,7 +162,7 @@ def _joined(name: str, session_id: str, values: list[JsonObject]) -> Conversatio
     events = _event_reader(name)
     joined = events.join(session_id, values)
     joined = with_turns(joined if events.is_checked else checked(joined))
-    identify(joined, name, values)
+    identify(joined, FORMATS[name].places, values)
     return joined
 
 

@@ -1,8 +1,7 @@
-"""Where records state the app version, the eval case and its set: one table for all formats."""
+"""Where records state the app version, the eval case and its set: in any format."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
@@ -41,12 +40,12 @@ _UNKNOWN = Identity()
 KEYS = ("turnwise.app_version", "turnwise.eval_id", "turnwise.eval_set_id")
 """Names that state the three in any record or span, before all others."""
 _KEY_PATHS = Paths(*((key,) for key in KEYS))
-_ANY = Paths(
+ANY = Paths(
     (KEYS[0], "app_version", "appVersion", "agent_version", "agentVersion"),
     (KEYS[1], "eval_id", "evalId", "eval_case_id", "evalCaseId", "test_case_id", "testCaseId"),
     (KEYS[2], "eval_set_id", "evalSetId"),
 )
-_OF_CES = _ANY._replace(eval_id=("evaluation", *_ANY.eval_id))
+OF_CES = ANY._replace(eval_id=("evaluation", *ANY.eval_id))
 _OF_SPAN = Paths(
     (
         KEYS[0],
@@ -54,122 +53,49 @@ _OF_SPAN = Paths(
         "gen_ai.agent.version",
         *("langfuse.version", "langfuse.release", "mlflow.modelId"),
     ),
-    (*_ANY.eval_id, "langfuse.experiment.item.id", "langsmith.reference_example_id"),
-    _ANY.eval_set_id,
+    (*ANY.eval_id, "langfuse.experiment.item.id", "langsmith.reference_example_id"),
+    ANY.eval_set_id,
 )
 _OF_METADATA = Paths(
-    (*_ANY.app_version, "revision_id", "release"),
-    (*_ANY.eval_id, "dataset_item_id", "datasetItemId", "reference_example_id"),
-    _ANY.eval_set_id,
+    (*ANY.app_version, "revision_id", "release"),
+    (*ANY.eval_id, "dataset_item_id", "datasetItemId", "reference_example_id"),
+    ANY.eval_set_id,
 )
-_KEPT = tuple((name, _ANY) for name in ("labels", "state", "meta"))
-CANONICAL, SPANS = "turnwise", "spans"
-NO_VERSION = "no version "
-"""Start of the names of counters of conversations that state no app version, by their row of the table."""
-_SHOWN = 3
-PLACES: dict[str, tuple[tuple[str, Paths], ...]] = {
-    # Every format that is not named below: chats, requests, rows, formats that plug-ins add.
-    "": (("", _ANY), ("metadata", _ANY), ("labels", _ANY), ("request.metadata", _ANY)),
-    # Attributes of a span, what its writer calls metadata, and attributes of the resource.
-    SPANS: (
-        ("attributes", _OF_SPAN),
-        ("metadata", _OF_METADATA),
-        ("attributes", Paths(app_version=("traceloop.entity.version",))),
-        ("resource", _ANY._replace(app_version=(*_ANY.app_version, "app.version", "service.version"))),
-    ),
-    CANONICAL: (("", Paths(app_version=("app_version",))),),
-    "trace_part": (),
-    "adk_agent_events": (
-        ("attributes.custom_tags", _ANY),
-        ("attributes.session_metadata.state", _ANY),
-        ("labels", _ANY),
-        ("attributes.labels", _ANY),
-        ("attributes", _ANY),
-        ("", _ANY),
-    ),
-    "adk_event": (("", _ANY), ("labels", _ANY), ("event.custom_metadata", _ANY), ("custom_metadata", _ANY)),
-    "adk_session": (("", _ANY), ("labels", _ANY), ("events.custom_metadata", _ANY)),
-    "ces_conversation": (("", _OF_CES), ("labels", _OF_CES)),
-    "ces_session_output": (("labels", _OF_CES), ("", _OF_CES)),
-    "discovery_engine": (("", _OF_CES),),
-    "dialogflow_cx": (
-        ("", _ANY),
-        ("labels", _ANY),
-        ("request.queryParams", Paths(app_version=("flowVersions",))),
-        ("request.query_params", Paths(app_version=("flow_versions",))),
-    ),
-    "dialogflow_history": (
-        ("", _ANY),
-        ("interactions.request.queryParams", Paths(app_version=("flowVersions",))),
-        ("interactions.request.query_params", Paths(app_version=("flow_versions",))),
-    ),
-    "vertex_log": (("", _ANY), ("full_request.labels", _ANY)),
-    "langgraph_thread": (("", _ANY), ("metadata", _ANY), ("config.configurable", _ANY)),
-    "inspect_log": (("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", _ANY)),
-    "claude_code": (("", Paths(app_version=(*_ANY.app_version, "version"))),),
-    "claude_stream": (
-        ("", Paths(app_version=("claude_code_version",))),
-        ("messages.message", Paths(app_version=("claude_code_version",))),
-    ),
-    "codex": (("", _ANY), ("payload", Paths(app_version=("cli_version",)))),
-}
-"""Format -> objects of its records, and what they call the three there; the first that is stated counts.
+OF_KEPT = tuple((name, ANY) for name in ("labels", "state", "meta"))
+Places: TypeAlias = tuple[tuple[str, Paths], ...]
+"""Objects of the records of a format, and what they call the three there; the first that is stated counts.
 
-What a conversation keeps as labels, state and meta is looked at after these, under the same names.
+What a conversation keeps as labels, state and meta is looked at after these, under the names of `ANY`.
 """
+OF_ANY: Places = (("", ANY), ("metadata", ANY), ("labels", ANY), ("request.metadata", ANY))
+"""Of every format that states no others: chats, requests, rows, formats that plug-ins add."""
+OF_SPANS: Places = (
+    ("attributes", _OF_SPAN),
+    ("metadata", _OF_METADATA),
+    ("attributes", Paths(app_version=("traceloop.entity.version",))),
+    ("resource", ANY._replace(app_version=(*ANY.app_version, "app.version", "service.version"))),
+)
+"""Attributes of a span, what its writer calls metadata, and attributes of the resource."""
 
 
-@lru_cache(maxsize=256)
-def no_version_counter(source: str | None) -> str:
-    """Returns the counter of conversations of a source that state no version, by the row of the table."""
-    name = (source or CANONICAL).partition(" ")[0]
-    name = "adk_agent_events" if name == SPANS and "adk_events" in str(source) else name
-    name = {"adk": "adk_session", "ces": "ces_conversation"}.get(name, name)
-    return f"{NO_VERSION}{name if name in PLACES else ''}"
-
-
-def no_version_text(kinds: Iterable[str], paths: Sequence[str]) -> str:
-    """Returns, in one sentence, that no conversation states an app version, and where it was looked for.
-
-    Args:
-        kinds: Rows of the table.
-        paths: What the config names.
-    """
-    holders: dict[tuple[str, ...], list[str]] = {}
-    for place, names in (each for kind in dict.fromkeys(kinds) for each in (*PLACES[kind], *_KEPT)):
-        if names.app_version:
-            keys = tuple(key for key in names.app_version if key != KEYS[0])
-            where = holders.setdefault(keys, [])
-            where += [place] if place not in where else []
-    texts = [
-        f"{', '.join(keys)} ({', '.join(p or 'at the top' for p in where)})"
-        for keys, where in holders.items()
-    ]
-    looked = "; ".join([*paths, KEYS[0], *texts])
-    return (
-        f"no conversation states an app version; looked at: {looked}; app_version_from of the config names "
-        "other fields"
-    )
-
-
-def stated_identity(kind: str, value: JsonValue) -> Identity:
-    """Returns what a record of a format states, by the table.
+def stated_identity(places: Places, value: JsonValue) -> Identity:
+    """Returns what a record of a format states.
 
     Args:
-        kind: Name of the format; one that has no row is read as most are.
+        places: Those of its format.
         value: The record, or the records of one conversation.
 
     Raises:
         ValueError: The records name several eval cases, so that which is meant is unknown; one line.
     """
     stated: list[str | None] = [None, None, None]
-    for path, names in PLACES.get(kind, PLACES[""]):
+    for path, names in places:
         holders = list(_objects(value, path.split(".") if path else ()))
         for place, keys in enumerate(names if holders else ()):
             for key in keys if stated[place] is None else ():
                 texts = dict.fromkeys(text for holder in holders if (text := _text(holder.get(key))))
                 if len(texts) > 1 and place:
-                    shown = ", ".join(list(texts)[:_SHOWN])
+                    shown = ", ".join(list(texts)[:3])
                     raise ValueError(f"the conversation names several eval cases or sets: {shown}")
                 if texts:
                     stated[place] = next(iter(texts))
@@ -193,7 +119,7 @@ def _texts_at(paths: Iterable[str], value: JsonValue) -> Iterator[str]:
 
 def identify(
     conversation: Conversation,
-    kind: str,
+    places: Places,
     value: JsonValue,
     given: Identity = _UNKNOWN,
     is_alone: bool = True,
@@ -202,7 +128,7 @@ def identify(
 
     Args:
         conversation: A conversation of the record.
-        kind: Name of the format.
+        places: Those of its format.
         value: The record, or the records of one conversation.
         given: What stands where the config says: it goes before everything else.
         is_alone: Whether the record holds no other conversation; otherwise it names no case of this one.
@@ -214,9 +140,9 @@ def identify(
     kept = map(_kept, _holders(conversation))
     if is_alone:
         known = _first(given, identity_at(_KEY_PATHS, value), own)
-        known = _first(known, stated_identity(kind, value), *kept) if None in known else known
+        known = _first(known, stated_identity(places, value), *kept) if None in known else known
     else:
-        version = given.app_version or stated_identity(kind, value).app_version
+        version = given.app_version or stated_identity(places, value).app_version
         known = _first(own, *kept, Identity(version))
     conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
 
@@ -234,7 +160,7 @@ def _holders(conversation: Conversation) -> Iterator[JsonObject]:
 
 
 def _kept(holder: JsonObject) -> Identity:
-    return Identity(*(next(filter(None, (_text(holder.get(key)) for key in keys)), None) for keys in _ANY))
+    return Identity(*(next(filter(None, (_text(holder.get(key)) for key in keys)), None) for keys in ANY))
 
 
 def _first(*identities: Identity) -> Identity:

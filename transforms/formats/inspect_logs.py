@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, error_end, failure_mark, length
+from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.anthropic import as_blocks, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import (
@@ -49,9 +50,9 @@ def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
     elif not log.steps:
         end = UNKNOWN
     # The log states tokens and times of the sample, not of its turns.
-    reports = [as_object(usage) for usage in as_object(sample.get("model_usage")).values()]
-    for usage in (reports or [as_object(output.get("usage"))]) if len(log.turns) == 1 else ():
-        log.usage(usage)
+    reports = as_object(sample.get("model_usage")) or {str(about.get("model") or ""): output.get("usage")}
+    for model, usage in reports.items() if len(log.turns) == 1 else ():
+        log.usage(usage, model)
     seconds = sample.get("total_time")
     if len(log.turns) == 1 and isinstance(seconds, int | float) and not isinstance(seconds, bool):
         log.turn.latency_ms = length(seconds * 1000)
@@ -114,6 +115,7 @@ def _add(message: JsonObject, log: Dialogue, attached: JsonObject) -> None:
 register_format(
     Format(
         name="inspect_log",
+        places=(("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", ANY)),
         keys=("eval", "samples", "version"),
         help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
         rank=22,

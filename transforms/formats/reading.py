@@ -27,7 +27,6 @@ from turnwise.transforms.formats.identity import (
     identify,
     identify_kept,
     identity_at,
-    no_version_counter,
 )
 from turnwise.transforms.formats.mapped import MAPPING, PART, mapped_format, part_event, recognise, takes_rows
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
@@ -51,6 +50,7 @@ from turnwise.transforms.formats.registry import (
     ReadSettings,
     Test,
     formats_in_order,
+    no_version_counter,
     record_place,
 )
 
@@ -158,7 +158,7 @@ class LogReader:
         """Adds the app version and the eval case of a conversation, which is alone in its record or not."""
         if isinstance(item, Conversation):
             try:
-                identify(item, kind.name, value, identity_at(self._settings.identity, value), is_alone)
+                identify(item, kind.places, value, identity_at(self._settings.identity, value), is_alone)
             except ValueError as error:
                 return error
         return item
@@ -169,7 +169,7 @@ class LogReader:
             with_turns(_named(conversation, record))
         if self._has_paths:
             value = from_json(record.data)
-            identify(conversation, kind.name, value, identity_at(self._settings.identity, value))
+            identify(conversation, kind.places, value, identity_at(self._settings.identity, value))
         elif conversation.labels or conversation.state or conversation.meta:
             identify_kept(conversation)
         return conversation

@@ -1,6 +1,6 @@
 """Input formats and their registry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import RAISED
-from turnwise.transforms.formats.identity import Paths
+from turnwise.transforms.formats.identity import KEYS, OF_ANY, OF_KEPT, OF_SPANS, Paths, Places
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
 
@@ -211,6 +211,8 @@ class Format(Struct, frozen=True, kw_only=True):
         time: Returns when a record happened, in seconds since the epoch; None: by its time keys.
         has_rubrics: Whether its records may bring rubrics along.
         rank: Formats of a low rank are asked first; those that are added have 0.
+        places: Where its records state app version, eval case and set.
+        source: Start of the sources of its conversations; "": its name.
         recognises_last: Recognises a record that no other format does.
         looks_right: Returns, before parsing, whether `read_text` is to be tried.
         read_text: Reads a record's text without general parsing; what it returns needs no check.
@@ -242,6 +244,8 @@ class Format(Struct, frozen=True, kw_only=True):
     is_lines: Test | None = None
     has_rubrics: bool = True
     rank: int = 0
+    places: Places = OF_ANY
+    source: str = ""
     recognises_last: Test | None = None
     looks_right: Callable[[bytes], bool] | None = None
     read_text: Callable[[bytes], Conversation] | None = None
@@ -350,3 +354,45 @@ def foreign_format(record: JsonValue) -> str | None:
     if "spans" in record:
         return "an incomplete export of spans"
     return "an incomplete OpenTelemetry span" if any(keys <= record.keys() for keys in _SPAN_KEYS) else None
+
+
+NO_VERSION = "no version "
+"""Start of the names of counters of conversations that state no app version, by their source."""
+
+
+@lru_cache(maxsize=256)
+def no_version_counter(source: str | None) -> str:
+    """Returns the counter of conversations of a source that state no version."""
+    return f"{NO_VERSION}{source or 'turnwise'}"
+
+
+def no_version_text(sources: Iterable[str], paths: Sequence[str]) -> str:
+    """Returns, in one sentence, that no conversation states an app version, and where it was looked for.
+
+    Args:
+        sources: Sources of the conversations.
+        paths: What the config names.
+    """
+    holders: dict[tuple[str, ...], list[str]] = {}
+    for place, names in (each for source in dict.fromkeys(sources) for each in (*_places(source), *OF_KEPT)):
+        if names.app_version:
+            keys = tuple(key for key in names.app_version if key != KEYS[0])
+            where = holders.setdefault(keys, [])
+            where += [place] if place not in where else []
+    texts = [
+        f"{', '.join(keys)} ({', '.join(p or 'at the top' for p in where)})"
+        for keys, where in holders.items()
+    ]
+    looked = "; ".join([*paths, KEYS[0], *texts])
+    return (
+        f"no conversation states an app version; looked at: {looked}; app_version_from of the config names "
+        "other fields"
+    )
+
+
+def _places(source: str) -> Places:
+    """Returns the places of the formats that make conversations of a source."""
+    kinds = [kind for kind in FORMATS.values() if source.startswith(kind.source or kind.name)]
+    return tuple(dict.fromkeys(place for kind in kinds for place in kind.places)) or (
+        OF_SPANS if source.startswith("spans") else OF_ANY
+    )

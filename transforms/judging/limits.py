@@ -81,7 +81,7 @@ class JudgeUsage(Struct):
 
     def cost(self, prices: TokenPrices) -> float:
         """Returns the cost of the counted tokens in the currency of the prices."""
-        return (self.tokens_in * prices.input_per_million + self.tokens_out * prices.output_per_million) / 1e6
+        return prices.cost(self.tokens_in, self.tokens_out)
 
 
 class JudgeCounts:

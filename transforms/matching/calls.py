@@ -110,7 +110,8 @@ def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> boo
     """Returns whether the calls are equal one by one, in order; False where only one has a resource."""
     if len(expected) != len(actual):
         return False
-    wanted, given = list[JsonObject | None](), list[JsonObject | None]()
+    wanted: list[JsonObject | None] = []
+    given: list[JsonObject | None] = []
     for want, made in zip(expected, actual, strict=True):
         if want.name != made.name or want.resource != made.resource:
             return False
@@ -518,7 +519,10 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
         if is_directive(value) and value["$matchType"] == "ignore":
             continue
         total += 1
-        verdict = value_matches(value, given[name]) if name in given else False
+        verdict: bool | None = False
+        if name in given:
+            own = given[name]
+            verdict = value == own if isinstance(value, str) else value_matches(value, own)
         if verdict is None:
             unclear += 1
         elif verdict:

@@ -478,7 +478,8 @@ class AmbiguousMessageError(LookupError):
 
 def inline_case(conversation: Conversation) -> EvalCase | None:
     """Returns the case that a record contains; None: it contains no expectations."""
-    expected, are_stated = list[ExpectedTurn](), False
+    expected: list[ExpectedTurn] = []
+    are_stated = False
     for turn in conversation.turns:
         are_stated = are_stated or turn.expected is not None
         expected.append(turn.expected or ExpectedTurn())

@@ -58,9 +58,11 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     for place, pair in enumerate(sample.pairs):
         if pair.actual is not None and pair.actual.timestamp is not None:
             times[place] = rfc3339(pair.actual.timestamp)
-    key, rows = conversation_key(sample), list[ScoreRow]()
+    key = conversation_key(sample)
+    rows: list[ScoreRow] = []
     for entry in scored.scores:
-        name, scores = entry.criterion.name, list[tuple[int | None, Score]](entry.turns)
+        name = entry.criterion.name
+        scores: list[tuple[int | None, Score]] = [*entry.turns]
         if entry.overall is not None:
             scores.append((None, entry.overall))
         # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.

@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Outcome, Score
-from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.criteria.base import QUANTILE_UNITS, JudgedCriterion
 from turnwise.transforms.metrics.repeats import Repeats
 from turnwise.transforms.scoring.config import panel_summary, verdict_letters
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
@@ -103,7 +103,7 @@ class Tally(Struct):
         errors: Times the criterion raised.
         total: Sum of the values, in 2^-100.
         squares: Sum of their squares, in 2^-200.
-        sketch: Counts of the values for quantiles, for latencies; None elsewhere.
+        sketch: Counts of the values for quantiles, for latencies and costs; None elsewhere.
         voted: Verdicts of a judge with two votes or more.
         flipped: Those of them whose votes are not all the same.
     """
@@ -373,7 +373,7 @@ class MetricsState(Struct):
 
     def _add_scores(self, entry: CriterionScores, turns: frozenset[int] | None) -> None:
         criterion = entry.criterion
-        in_seconds, is_judged = criterion.unit == "seconds", isinstance(criterion, JudgedCriterion)
+        with_quantiles, is_judged = criterion.unit in QUANTILE_UNITS, isinstance(criterion, JudgedCriterion)
         scores: list[tuple[int | None, Score]] = [*entry.turns]
         overall = entry.overall
         if turns is not None and entry.turns:  # what was scored as a whole stays whole
@@ -387,7 +387,7 @@ class MetricsState(Struct):
                 tally = tallies.get((name, turn))
                 if tally is None:
                     tally = tallies[name, turn] = Tally()
-                tally.add(score.value, score.outcome, in_seconds)
+                tally.add(score.value, score.outcome, with_quantiles)
             if score.judge is not None and score.judge.voted:  # also of a score that enters no mean
                 tally = self._tally(name, turn)
                 tally.voted += score.judge.voted

@@ -191,7 +191,8 @@ def transcript_of(
         effects: Effects of the tools.
         kept: Index of the turn that is left out last.
     """
-    calls, turns = iter(made.turns), list[TranscriptTurn]()
+    calls = iter(made.turns)
+    turns: list[TranscriptTurn] = []
     for pair in sample.pairs:
         turns.append(_turn(sample, pair, next(calls) if pair.actual else [], effects))
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None

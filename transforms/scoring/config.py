@@ -17,7 +17,13 @@ from turnwise.schemas.config import (
     snake_case,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
+from turnwise.transforms.criteria.base import (
+    CRITERIA,
+    QUANTILE_UNITS,
+    Criterion,
+    CustomMetric,
+    JudgedCriterion,
+)
 from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.selection import CASCADE, PANEL
@@ -63,9 +69,9 @@ def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
     bounds = [bound for bound in (rule.below, rule.above) if bound is not None]
     if rule.measure == "mean" and scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
         return f"below, above: a mean of {criterion} lies between {scale[0]:g} and {scale[1]:g}"
-    is_timed = not is_verdict and CRITERIA[criterion].unit == "seconds"
+    is_timed = not is_verdict and CRITERIA[criterion].unit in QUANTILE_UNITS
     if rule.measure in ("p50", "p90", "p99") and not is_timed:
-        return f"measure: {rule.measure} is of latencies only, and {criterion} is none"
+        return f"measure: {rule.measure} is of latencies and costs only, and {criterion} is none"
     return None
 
 
@@ -77,11 +83,12 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
     """
     if not config.criteria:
         raise ConfigError("config: criteria: names no criterion")
-    for glob in config.tools:
-        try:
-            check_glob(glob)
-        except ValueError as error:
-            raise ConfigError(f"config: tools: {error}") from None
+    for name, globs in (("tools", config.tools), ("prices", config.prices)):
+        for glob in globs:
+            try:
+                check_glob(glob)
+            except ValueError as error:
+                raise ConfigError(f"config: {name}: {error}") from None
     return tuple(_criterion(name, value, config) for name, value in config.criteria.items())
 
 
@@ -98,10 +105,12 @@ def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
     fields = _snake_fields(name, value) if isinstance(value, dict) else _threshold(name, value)
     if config.adk_compat and "adk_compat" in kind.model_fields:
         fields.setdefault("adk_compat", True)
-    if "tools" in fields:
-        raise ConfigError(f"config: criteria.{name}.tools: `tools` stands beside `criteria`, for all of them")
-    if "tools" in kind.model_fields:
-        fields["tools"] = config.tools
+    for shared, value in (("tools", config.tools), ("prices", config.prices)):
+        if shared in fields:
+            where = f"config: criteria.{name}.{shared}"
+            raise ConfigError(f"{where}: `{shared}` stands beside `criteria`, for all of them")
+        if shared in kind.model_fields:
+            fields[shared] = value
     try:
         return kind.model_validate(fields)
     except ValidationError as error:
@@ -266,8 +275,7 @@ def cascade_figures(
 
 
 def _cost(prices: TokenPrices, tokens: Mapping[str, int]) -> float:
-    spent = tokens["tokens_in"] * prices.input_per_million + tokens["tokens_out"] * prices.output_per_million
-    return spent / 1e6
+    return prices.cost(tokens["tokens_in"], tokens["tokens_out"])
 
 
 # Counts the verdicts of judges, of panels and of cascades, so that a run can sum them up.

@@ -1,7 +1,7 @@
 """Reads the marks by which logs and tools say that a call failed, as `isError` or `"status": "failed"`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import lru_cache
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -86,11 +86,11 @@ def states_failure(
     """
     mark_keys, is_record = _marks_of(tuple(held))
     is_record = is_record and is_lookup
-    marks = []
-    for plain, key in mark_keys.items():
+    marks: list[bool | None] = []
+    for plain, key in mark_keys:
         value = held[key]
         if plain in _STATUS_KEYS:
-            mark = _status(value)
+            mark = True if isinstance(value, str) and value in _GOOD_STATUS else _status(value)
             if mark is False and isinstance(value, str):
                 text = value.strip().casefold()
                 mark = None if text in given or (is_record and _BAD_STATE.fullmatch(text)) else False
@@ -126,14 +126,14 @@ def _says_code(held: JsonObject, given: frozenset[str]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _marks_of(keys: tuple[str, ...]) -> tuple[Mapping[str, str], bool]:
+def _marks_of(keys: tuple[str, ...]) -> tuple[Sequence[tuple[str, str]], bool]:
     """Returns the keys of an object that are marks, by their plain form, and whether it has other keys.
 
     Objects have few different sets of keys. Of keys with the same plain form the last one counts.
     """
     plain = [plain_key(key) for key in keys]
     marks = {name: key for name, key in zip(plain, keys, strict=True) if name in _MARK_KEYS}
-    return marks, not all(name in TELLING_KEYS for name in plain)
+    return [*marks.items()], not all(name in TELLING_KEYS for name in plain)
 
 
 def _is_true(value: JsonValue) -> bool | None:
@@ -145,8 +145,6 @@ def _is_true(value: JsonValue) -> bool | None:
 
 def _status(value: JsonValue) -> bool | None:
     """Returns whether a status means success; None: neither (`cancelled` is the state of a resource)."""
-    if isinstance(value, str) and value in _GOOD_STATUS:
-        return True
     if isinstance(value, bool):
         return value
     if isinstance(value, dict):  # {"state": "error"}; Google's Status: {"code": 7, "message": "..."}

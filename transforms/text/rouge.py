@@ -8,10 +8,10 @@ stemming takes nearly all of the time.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rouge_score.tokenize import tokenize
 
@@ -36,36 +36,36 @@ class RougeScore(NamedTuple):
     fmeasure: float
 
 
+_SUFFIXES: dict[str, tuple[str, ...]] = {
+    "_step1a": ("s",),
+    "_step1b": ("ed", "ing"),
+    "_step1c": ("y",),
+    "_step2": (
+        *("ational", "tional", "enci", "anci", "izer", "bli", "alli", "entli", "eli", "ousli", "ization"),
+        *("ation", "ator", "alism", "iveness", "fulness", "ousness", "aliti", "iviti", "biliti", "fulli"),
+        "logi",
+    ),
+    "_step3": ("icate", "ative", "alize", "iciti", "ical", "ful", "ness"),
+    "_step4": (
+        *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ment", "ent", "ion", "ou", "ism", "ate"),
+        *("iti", "ous", "ive", "ize"),
+    ),
+    "_step5b": ("ll",),
+}
+"""Step of NLTK's stemmer -> the suffixes that it looks for; it leaves every other word as it is."""
+
+
 @cache
 def _stemmer() -> "PorterStemmer":
     # nltk has 250 modules, which a run without words to stem need not load.
     from nltk.stem.porter import PorterStemmer
 
-    class Stemmer(PorterStemmer):
-        """NLTK's stemmer, without the steps of which a word has no suffix: most of its time."""
+    def quick(step: Callable[[Any, str], str], suffixes: tuple[str, ...]) -> Callable[[Any, str], str]:
+        return lambda self, word: step(self, word) if word.endswith(suffixes) else word
 
-        def _step2(self, word: str) -> str:
-            return super()._step2(word) if word.endswith(_STEP_2) else word
-
-        def _step3(self, word: str) -> str:
-            return super()._step3(word) if word.endswith(_STEP_3) else word
-
-        def _step4(self, word: str) -> str:
-            return super()._step4(word) if word.endswith(_STEP_4) else word
-
-    return Stemmer()
-
-
-_STEP_2 = (
-    *("ational", "tional", "enci", "anci", "izer", "bli", "alli", "entli", "eli", "ousli", "ization"),
-    *("ation", "ator", "alism", "iveness", "fulness", "ousness", "aliti", "iviti", "biliti", "fulli"),
-    "logi",
-)
-_STEP_3 = ("icate", "ative", "alize", "iciti", "ical", "ful", "ness")
-_STEP_4 = (
-    *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ment", "ent", "ion", "ou", "ism", "ate"),
-    *("iti", "ous", "ive", "ize"),
-)
+    # Most steps find no suffix, and take most of the time to look for it.
+    steps = {name: quick(getattr(PorterStemmer, name), suffixes) for name, suffixes in _SUFFIXES.items()}
+    return type("QuickStemmer", (PorterStemmer,), steps)()
 
 
 def stem(word: str) -> str:

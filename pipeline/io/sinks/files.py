@@ -22,28 +22,30 @@ class JsonLinesWriter:
 
     def __init__(self, file: BinaryIO, table: str) -> None:
         self._file, self._lines = file, _LINES.get(table, _row_lines)
-        self._waiting = bytearray()
+        self._waiting, self._size = list[bytes](), 0
 
     def write(self, rows: Sequence[Any]) -> None:
         """Adds one line a row."""
-        self._waiting += self._lines(rows)
-        if len(self._waiting) >= _BLOCK:
+        lines = self._lines(rows)
+        self._waiting.append(lines)
+        self._size += len(lines)
+        if self._size >= _BLOCK:
             self.finish()
 
     def finish(self) -> None:
         """Writes the lines that wait."""
-        self._file.write(self._waiting)
-        self._waiting = bytearray()
+        self._file.write(b"".join(self._waiting))
+        self._waiting, self._size = [], 0
 
 
 def _row_lines(rows: Sequence[JsonObject]) -> bytes:
-    lines = bytearray()
+    lines: list[bytes] = []
     for row in rows:
         try:
-            lines += orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
         except TypeError:
-            lines += dump_json(row) + b"\n"
-    return bytes(lines)
+            lines.append(dump_json(row) + b"\n")
+    return b"".join(lines)
 
 
 _LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {

@@ -159,8 +159,8 @@ export function changed(kind) {
   if (!page?.baseline) return () => true;
   const [baseline, candidate] = [page.baseline, page.candidate].map((name) => report.versions.findIndex((one) => one.name === name));
   const { id, version, verdict } = report.conversations;
-  const { flips, pairing } = report.comparisons.find((one) => one.a.name === page.baseline && one.b.name === page.candidate);
-  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === "verdict" && test(one)).flatMap((one) => one.conversations_b));
+  const { flips, pairing } = report.comparisons.find((one) => one.baseline.name === page.baseline && one.candidate.name === page.candidate);
+  const idsOf = (test) => new Set(flips.filter((one) => one.criterion === "verdict" && test(one)).flatMap((one) => one.candidate_conversations));
   const ids = idsOf((one) => one.kind === kind);
   if (kind !== "still_failing") return (place) => version[place] === candidate && ids.has(id[place]);
   const fails = (place, of) => version[place] === of && verdict[place] === "FAIL";

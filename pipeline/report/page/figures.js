@@ -38,10 +38,10 @@ function distribution(name) {
   const { unit } = curves[0];
   const title = TITLES[name] ?? shown(name);
   const x = [...new Set(curves.flatMap((curve) => curve.quantiles))].sort((a, b) => a - b);
-  const text = (value) => (unit === "seconds" ? quantity(value, unit) : decimal(value));
+  const text = (value) => quantity(value, unit);
   return h("section", { "aria-label": title }, h("h2", null, title),
     x.length > 1 ? lines({
-      label: `Share of values up to each ${unit === "seconds" ? "duration" : "number"}: ${title}`, x, xLabel: unit, yLabel: "", isLogarithmic: x[0] > 0 && x.at(-1) > WIDE * x[0], format: percent, xFormat: decimal,
+      label: `Share of values up to each ${{ seconds: "duration", money: "cost" }[unit] ?? "number"}: ${title}`, x, xLabel: unit, yLabel: "", isLogarithmic: x[0] > 0 && x.at(-1) > WIDE * x[0], format: percent, xFormat: decimal,
       series: curves.map((curve) => ({ name: shown(versionName(curve.version)), values: x.map((value) => shareUpTo(curve.quantiles, value)) })),
     }) : null,
     table(`Quantiles of ${title}`, heads(["version", "values", "not logged", ...SHARES.map(([, label]) => label)]), curves.map((curve) => [

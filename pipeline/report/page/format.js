@@ -35,6 +35,8 @@ export function decimal(value) {
 }
 
 export function quantity(value, unit) {
+  // Costs of single turns are small.
+  if (unit === "money" && value && Math.abs(value) < 1) return String(Number(value.toPrecision(3)));
   return value !== null && value !== undefined && unit === "seconds" ? `${decimal(value)} s` : decimal(value);
 }
 

@@ -4,7 +4,7 @@ import { explained, heads } from "./about.js";
 import { report } from "./data.js";
 import { h, table } from "./dom.js";
 import { allLabels } from "./labelling.js";
-import { NONE, decimal, number, percent, points, shown } from "./format.js";
+import { NONE, decimal, number, percent, points, quantity, shown } from "./format.js";
 
 export function judge() {
   return [h("h1", null, "Judge"), report.runs.map(run)];
@@ -23,7 +23,7 @@ function run({ run_id: name, judge: own, sampled_out: out }, place) {
 // Without a model, as with the local judge, there is nothing to pay for.
 function costText({ cost, usage }) {
   if (usage === undefined) return "0 (no model is asked)";
-  return cost === null || cost === undefined ? "unknown (no price of a model, or no figures of tokens)" : decimal(cost);
+  return cost === null || cost === undefined ? "unknown (no price of a model, or no figures of tokens)" : quantity(cost, "money");
 }
 
 function panels(found) {
@@ -40,7 +40,7 @@ function cascades(found) {
   if (!found.length) return null;
   return table("Questions that went on", heads(["criterion", "asked first", "questions", "went on", "votes differ", "low confidence", "no verdict", "calls saved", "tokens saved", "cost saved"]),
     found.map(([name, { first, questions, went_on: on, unsure, saved }]) => [shown(name), shown(first), number(questions), number(on),
-      number(unsure.votes), number(unsure.confidence), number(unsure.no_score), number(saved.calls), number(saved.tokens), decimal(saved.cost)]));
+      number(unsure.votes), number(unsure.confidence), number(unsure.no_score), number(saved.calls), number(saved.tokens), quantity(saved.cost, "money")]));
 }
 
 function inapplicable(found) {

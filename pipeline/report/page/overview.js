@@ -96,7 +96,7 @@ function sentence(one) {
 
 function criteriaTable() {
   const head = (name) => versionHead(report.versions.findIndex((one) => one.name === name));
-  const compared = report.comparisons.map((one) => [head(one.b.name), " − ", head(one.a.name), explained("", "difference")]);
+  const compared = report.comparisons.map((one) => [head(one.candidate.name), " − ", head(one.baseline.name), explained("", "difference")]);
   const columns = ["criterion", ...report.versions.map((_, i) => versionHead(i)), ...compared, explained("by turn"), explained("no score")];
   return table("Criteria by version, with 95 % intervals", columns, report.criteria.map(criterionRow),
     { class: "criteria stack" });
@@ -172,7 +172,7 @@ function turnsCell(row, scale) {
   if (last < 0) return NONE;
   const values = row.figures[last].by_turn;
   const text = values.map(([value, count], i) =>
-    `turn ${i + 1}: ${value === null ? NONE : row.unit === "score" ? percent(value) : decimal(value)} of ${count}`);
+    `turn ${i + 1}: ${value === null ? NONE : row.unit === "score" ? percent(value) : quantity(value, row.unit)} of ${count}`);
   const most = Math.max(...values.map(([value]) => value ?? 0));
   return sparkline(values, row.unit === "score" ? scale : [0, most || 1], `${versionName(last)}: ${text.join(", ")}`);
 }

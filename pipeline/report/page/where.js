@@ -42,7 +42,7 @@ function besideEachOther() {
   return [
     choice("criterion", names.map((one) => [one, label(one)]), name, (value) => go(link({ criterion: value }))),
     h("p", { class: "hint" }, "Shares are coloured where a slice differs from the other conversations of its version, differences where the versions differ within the slice; both at a false discovery rate of 10 %. Shares are of all conversations, differences of the pairs alone."),
-    table(`${label(name)} by slice`, [explained("slice"), ...report.versions.map((_, i) => versionHead(i)), ...report.comparisons.map((one) => [versionHead(nameIndex(one.b.name)), " − ", versionHead(nameIndex(one.a.name)), explained("", "difference")])],
+    table(`${label(name)} by slice`, [explained("slice"), ...report.versions.map((_, i) => versionHead(i)), ...report.comparisons.map((one) => [versionHead(nameIndex(one.candidate.name)), " − ", versionHead(nameIndex(one.baseline.name)), explained("", "difference")])],
       report.slices.map((slice) => [sliceLink(slice),
         ...report.versions.map((_, i) => (heldBy(slice.figures, name) ? cell(slice, name, i) : meanCell(report.comparisons.map((_one, j) => found(slice, j)), i))),
         ...report.comparisons.map((one, i) => differenceCell(one, slice, name, found(slice, i)))]),
@@ -64,7 +64,7 @@ function meanCell(differences, version) {
   const at = report.comparisons.findIndex(({ a, b }, i) => differences[i] && [a.name, b.name].includes(versionName(version)));
   if (at < 0) return NONE;
   const { difference: own } = differences[at];
-  return h("span", { class: "cell" }, decimal(report.comparisons[at].a.name === versionName(version) ? own.value_a : own.value_b));
+  return h("span", { class: "cell" }, decimal(report.comparisons[at].baseline.name === versionName(version) ? own.baseline_value : own.candidate_value));
 }
 
 function differenceCell({ a, b }, slice, name, found) {
@@ -125,14 +125,14 @@ function flips({ flips: all, a, b }) {
   return [table(title, heads(["case", "change", "criterion", "why it fails or has no verdict"]), rows, { class: "stack" }), more];
 }
 
-function amount({ difference: { value_a: a, value_b: b } }, value) {
+function amount({ difference: { baseline_value: a, candidate_value: b } }, value) {
   const isShare = [a, b].every((one) => one === null || (one >= 0 && one <= 1));
   return value === null ? NONE : isShare ? points(value) : `${value < 0 ? "−" : "+"}${decimal(Math.abs(value))}`;
 }
 
 function difference(own) {
   if (own.difference === null) return NONE;
-  const count = counted(own.pairs || own.count_b, own.pairs ? "pair" : "conversation");
+  const count = counted(own.pairs || own.candidate_count, own.pairs ? "pair" : "conversation");
   return [amount({ difference: own }, own.difference), h("small", { title: own.detectable === null ? null : `${amount({ difference: own }, own.detectable).slice(1)} would have been seen` }, ` ${count}`)];
 }
 

@@ -117,7 +117,18 @@ def test_an_expectation_that_is_not_read_takes_what_holds_calls_against_it(unrea
     result = turnwise.evaluate(inline(at, **unread), criteria=CRITERIA, judge="local")
     missing = {(name, i) for name, values in scored(result).items() for i in (0, 1) if values[i] is None}
     assert missing == {(name, at) for name in ON_CALLS}
+    outcomes = {row["criterion"]: row["outcome"] for row in result.scores if row["turn_index"] is None}
+    gated = {name for name, criterion in CRITERIA.items() if not isinstance(criterion, dict)}
+    assert {name for name in gated if outcomes[name] is None} == gated & {*ON_CALLS}
     assert result.status is None
+    ended = {**inline(at, **unread), "ended": "normally"}
+    assert scored(turnwise.evaluate(ended, criteria={"ended_normally": 1.0}))["ended_normally"][None] == 1.0
+    # The record's own expectations do not make up for one of its case.
+    for more, status in (({}, "PASS"), (unread, None)):
+        case = golden()
+        case["turns"][at] |= more
+        log = {**inline(None), "eval_id": "e"}
+        assert turnwise.evaluate(log, cases=case, criteria=CRITERIA, judge="local").status == status
 
 
 BOTH = agent("", asked("1", BOOK), asked("2", PAY))

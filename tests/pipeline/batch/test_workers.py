@@ -138,11 +138,13 @@ def test_a_refused_judge_is_said_as_by_one_process(inputs, server, tmp_path):
     server.script({"skip": 2, "status": 401, "message": "revoked"})
     config = {"criteria": {"final_response_match_v2": 0.5}, "judge": {"base_url": server.url}}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    judged = ["--config", tmp_path / "config.json", "--judge", "gemini", "--judge_cache", tmp_path / "cache"]
+    given = [*inputs, "--judge_cache", tmp_path / "cache"]
+    for option, value in (("--config", tmp_path / "config.json"), ("--judge", "gemini")):
+        given[given.index(option) + 1] = value
     environ = {**os.environ, "GOOGLE_API_KEY": server.key}
     ends = []
     for workers in ("1", "2"):
-        command = [*inputs, *judged, "--workers", workers, "--output", tmp_path / workers]
+        command = [*given, "--workers", workers, "--output", tmp_path / workers]
         done = forked.run_text(command, ROOT, environ)
         ends.append((done.returncode, done.stderr))
         assert not [path for path in (tmp_path / workers).rglob("*") if not path.name.startswith(".")]

@@ -75,7 +75,10 @@ def test_a_lenient_judge_is_seen_through(runs, capsys):
     for own in found["criteria"]:
         corrected = own["corrected"]
         assert own["overall"]["word"] == "better" and own["overall"]["difference"] > 0.1
-        assert abs(corrected["difference"]) < 0.06 and (corrected["labels_a"], corrected["labels_b"]) == (
+        assert abs(corrected["difference"]) < 0.06 and (
+            corrected["baseline_labels"],
+            corrected["candidate_labels"],
+        ) == (
             120,
             120,
         )

@@ -84,7 +84,7 @@ def test_base_against_fine_tuned_by_the_recorded_reward(tmp_path, compared):
     status, text, _ = compared(output, "--baseline", "gpt-4.1", "--candidate", FINE_TUNED, "--format", "json")
     found = criterion(text, "recorded_reward")
     assert status == 0 and json.loads(text)["pairing"]["by"] == "eval_id"
-    assert (found["overall"]["value_a"], found["overall"]["value_b"]) == (10 / 20, 13 / 20)
+    assert (found["overall"]["baseline_value"], found["overall"]["candidate_value"]) == (10 / 20, 13 / 20)
     assert (found["fixed"], found["regressed"], found["overall"]["word"]) == (6, 3, "inconclusive")
     assert found["overall"]["p"] == pytest.approx(0.508, abs=5e-4)
 
@@ -162,7 +162,9 @@ def test_a_run_that_failed_or_rejected_records_is_named_first(scored, compared):
     assert "/other; 1 records or conversations rejected; the run failed: 1 of 31" in head
     assert "/one candidate v2:" in head
     status, text, _ = compared(one, other, "--format", "json")
-    assert json.loads(text)["b"]["rejected"] == 1 and len(json.loads(text)["b"]["problems"]) == 1
+    assert (
+        json.loads(text)["candidate"]["rejected"] == 1 and len(json.loads(text)["candidate"]["problems"]) == 1
+    )
     assert compared(other, scored(logs[:30], "third"), "--fail_on", "worse")[0] == 1
 
 
@@ -209,7 +211,7 @@ def test_cases_whose_expectation_changed_are_left_out(scored, compared):
     _, text, _ = compared(output, *SIDES, "--format", "json")
     pairing = json.loads(text)["pairing"]
     assert (pairing["pairs"], pairing["changed"], len(pairing["changed_names"])) == (20, 20, 20)
-    assert (pairing["only_a"], pairing["only_b"]) == (0, 0)
+    assert (pairing["baseline_only"], pairing["candidate_only"]) == (0, 0)
     assert {flip["case"] for flip in json.loads(text)["flips"]} == set()
 
 
@@ -219,7 +221,7 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     status, text, _ = compared(one, other, "--output", str(tmp_path / "found"))
     assert status == 0 and "30 pairs by eval_id" in text and "regressed e0 (" in text
     document = json.loads((tmp_path / "found" / "compare.json").read_text())
-    assert (document["a"]["source"], document["b"]["source"]) == (one, other)
+    assert (document["baseline"]["source"], document["candidate"]["source"]) == (one, other)
     assert [flip["case"] for flip in document["flips"]][:2] == ["e0", "e1"]
     assert "below the threshold" in document["flips"][0]["reason"]
     lines = (tmp_path / "found" / "compare.md").read_text().splitlines()
@@ -362,10 +364,17 @@ def test_trials_of_unequal_number_and_missing_rewards(scored, compared):
     status, text, _ = compared(output, *SIDES, "--format", "json")
     found = criterion(text, "recorded_reward")
     assert status == 0
-    assert (found["overall"]["pairs"], found["only_a"], found["missing"]["missing_b"]) == (7, 3, 9)
-    assert found["overall"]["word"] == "inconclusive" and found["missing"]["worst_for_b"]["difference"] < -0.2
+    assert (found["overall"]["pairs"], found["baseline_only"], found["missing"]["candidate_missing"]) == (
+        7,
+        3,
+        9,
+    )
+    assert (
+        found["overall"]["word"] == "inconclusive"
+        and found["missing"]["worst_for_candidate"]["difference"] < -0.2
+    )
     document = json.loads(text)
-    assert document["pairing"]["by"] == "eval_id" and document["a"]["repeated_cases"] == 10
+    assert document["pairing"]["by"] == "eval_id" and document["baseline"]["repeated_cases"] == 10
 
 
 def test_conversations_with_the_same_id_are_not_merged(scored, compared):
@@ -373,8 +382,8 @@ def test_conversations_with_the_same_id_are_not_merged(scored, compared):
     logs[1]["turns"][0]["agent"] = BAD
     _, text, _ = compared(scored(logs), *SIDES, "--format", "json")
     document = json.loads(text)
-    assert (document["a"]["conversations"], document["a"]["failed"]) == (4, 1)
-    assert document["criteria"][0]["overall"]["value_a"] == 0.75
+    assert (document["baseline"]["conversations"], document["baseline"]["failed"]) == (4, 1)
+    assert document["criteria"][0]["overall"]["baseline_value"] == 0.75
 
 
 def test_a_criterion_that_one_run_did_not_measure_does_not_pass(scored, compared):
@@ -440,7 +449,11 @@ def test_copies_of_goldens_without_a_name_are_one_case(scored, compared, tmp_pat
     for where in ([output], store):
         found = json.loads(compared(*where, *SIDES, "--format", "json")[1])
         assert (found["pairing"]["by"], found["pairing"]["pairs"]) == ("task", 4)
-        assert (found["a"]["conversations"], found["a"]["cases"], found["word"]) == (40, 4, "inconclusive")
+        assert (found["baseline"]["conversations"], found["baseline"]["cases"], found["word"]) == (
+            40,
+            4,
+            "inconclusive",
+        )
         by_id = compared(*where, *SIDES, "--by", "conversation_id", "--format", "json")[1]
         assert json.loads(by_id)["pairing"]["pairs"] == 40
     capsys.readouterr()
@@ -502,8 +515,8 @@ def test_conversations_without_eval_ids(scored, compared, names_task):
     assert status == 0 and found["overall"]["word"] == "better"
     assert document["pairing"]["by"] == ("task" if names_task else "nothing")
     assert document["pairing"]["pairs"] == (10 if names_task else 0)
-    assert document["pairing"]["only_a_names"] == (["shop-10", "shop-11"] if names_task else [])
-    assert (found["fixed"], found["overall"]["count_a"]) == ((8, 10) if names_task else (None, 12))
+    assert document["pairing"]["baseline_only_names"] == (["shop-10", "shop-11"] if names_task else [])
+    assert (found["fixed"], found["overall"]["baseline_count"]) == ((8, 10) if names_task else (None, 12))
     verdict = criterion(text, "verdict")
     assert verdict["overall"]["word"] == "inconclusive" and verdict["overall"]["difference"] is None
 
@@ -567,7 +580,7 @@ def test_errors_of_a_criterion_do_not_pass(scored, compared, tmp_path):
         status, text, errors = compared(one, other, "--format", "json", "--fail_on", fail_on)
         assert status == 1 and "raises_on_never: v2 against v1 is inconclusive" in errors
     found = criterion(text, "raises_on_never")
-    assert (found["missing"]["missing_a"], found["missing"]["missing_b"]) == (0, 150)
+    assert (found["missing"]["baseline_missing"], found["missing"]["candidate_missing"]) == (0, 150)
     reasons = {flip["reason"] for flip in json.loads(text)["flips"] if flip["criterion"] == "raises_on_never"}
     assert all(reason.startswith("raised an error: ") for reason in reasons) and reasons
 

@@ -223,6 +223,9 @@ def test_a_difference_of_milliseconds_is_not_shown_as_0():
     shown = criteria_table(found, 120)[1].split()
     assert shown[:5] == ["turn_latency", "0.0021", "s", "0.0033", "s"] and shown[5:7] == ["+0.0012", "s"]
     assert "+0.0012 s (+0.0012 to +0.0012 s)" in found.criteria[0].sentence
+    (cost,) = compared("agent_cost", a, b).criteria
+    assert (cost.unit, cost.better_is, cost.overall.word) == ("money", "less", "worse")
+    assert cost.quantiles and "+0.0012 (+0.0012 to +0.0012)" in cost.sentence
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_scores_of_several_conversations_of_one_name_are_all_compared(store, put
     whole = SCORE_ROWS.c.criterion == "response_match_score"
     store.write(lambda c: c.execute(update(SCORE_ROWS).where(whole).values(turn_index=None)))
     found = check_same(store, *VERSIONS)
-    assert (found.a.conversations, found.a.passed + found.a.failed) == (9, 3)
+    assert (found.baseline.conversations, found.baseline.passed + found.baseline.failed) == (9, 3)
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,6 @@ UNKNOWN = [
     ),
     (["--store", "exampel:///x"], "--store exampel:///x: is no store (did you mean example?)"),
 ]
-
-
 EACH = """
 import json, sys
 from turnwise.pipeline.cli.main import main

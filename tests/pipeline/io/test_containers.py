@@ -25,8 +25,6 @@ SESSIONS = (
     "create_time REAL, update_time REAL)"
 )
 EVENT_KEYS = "id TEXT, app_name TEXT, user_id TEXT, session_id TEXT, invocation_id TEXT"
-
-
 HI = {"role": "user", "content": "Hi"}
 
 

@@ -85,7 +85,7 @@ def test_versions_are_compared_in_one_sentence_a_criterion(tmp_path):
     first = data["sentences"][0]
     assert first["text"].startswith("v2 is better than v1: +75.0 points") and first["tone"] == "better"
     (comparison,) = data["comparisons"]
-    assert (comparison["a"]["name"], comparison["b"]["name"]) == ("v1", "v2")
+    assert (comparison["baseline"]["name"], comparison["candidate"]["name"]) == ("v1", "v2")
     assert comparison["pairing"]["pairs"] == 40
 
 

@@ -9,8 +9,6 @@ from tests.stored_runs import put_run
 from turnwise.pipeline.store.database import open_store
 
 SCRIPT = ATTACKS["script"]
-
-
 TOKEN = "a-token-of-some-length"
 
 

@@ -4,7 +4,6 @@ import inspect
 import re
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
 
 import pytest
 from google.cloud import ces_v1beta
@@ -35,7 +34,7 @@ RULES = sorted({(verb, filled_in(path)) for verb, path, _ in TEMPLATES})
 SERVED = {(method.verb, filled_in(method.path)) for method in METHODS}
 
 
-def test_the_methods_are_those_of_the_rules() -> None:
+def test_the_methods_are_those_of_the_rules():
     assert len(RULES) > 90
     assert [rule for rule in RULES if not has_method(*rule)] == []
     paths = {path for _, path in RULES}
@@ -43,7 +42,7 @@ def test_the_methods_are_those_of_the_rules() -> None:
     assert [rule for rule in every if has_method(*rule) and rule not in RULES] == []
 
 
-def test_the_methods_that_are_served_have_the_rules_of_the_api() -> None:
+def test_the_methods_that_are_served_have_the_rules_of_the_api():
     assert [m.name for m in METHODS if (m.verb, m.path, m.body) not in TEMPLATES] == []
     names = {
         re.sub("(?<!^)([A-Z])", r"_\1", name).lower() for name in dir(ces_v1beta.EvaluationServiceClient)
@@ -51,7 +50,7 @@ def test_the_methods_that_are_served_have_the_rules_of_the_api() -> None:
     assert [m.name for m in METHODS if m.name not in names] == []
 
 
-def test_what_is_not_served_is_answered_in_the_form_of_the_api(server: Any) -> None:
+def test_what_is_not_served_is_answered_in_the_form_of_the_api(server):
     wrong = []
     for method, path in RULES:
         body = {} if method in ("PATCH", "POST") else None
@@ -66,7 +65,7 @@ def test_what_is_not_served_is_answered_in_the_form_of_the_api(server: Any) -> N
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
-        ("GET", "/", 404),
+        ("GET", "/v1beta", 404),
         ("GET", f"/v1/{APP}/evaluations", 404),
         ("PUT", f"/v1beta/{APP}/evaluations/one", 404),
         ("GET", "/mcp", 405),
@@ -75,9 +74,7 @@ def test_what_is_not_served_is_answered_in_the_form_of_the_api(server: Any) -> N
         ("GET", f"/v1beta/{APP.replace('/', '%2F')}/evaluations", 404),
     ],
 )
-def test_unknown_paths_are_answered_in_the_form_of_the_api(
-    server: Any, method: str, path: str, code: int
-) -> None:
+def test_unknown_paths_are_answered_in_the_form_of_the_api(server, method, path, code):
     answer, value = server.call(method, path)
     assert (answer, value["error"]["code"], value["error"]["status"]) == (
         code,

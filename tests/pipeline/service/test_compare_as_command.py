@@ -100,8 +100,8 @@ def numbers(own):
         "word": overall["word"],
         "sentence": own["sentence"],
         "pairCount": overall["pairs"] or None,
-        "baselineValue": overall["value_a"],
-        "candidateValue": overall["value_b"],
+        "baselineValue": overall["baseline_value"],
+        "candidateValue": overall["candidate_value"],
         "difference": overall["difference"],
         "differenceLow": low,
         "differenceHigh": high,
@@ -110,8 +110,8 @@ def numbers(own):
         "regressedCount": own["regressed"] or None,
         "detectableDifference": overall["detectable"],
         "neededPairCount": overall["pairs_needed"],
-        "wordIfMissingFail": (missing.get("worst_for_b") or {}).get("word"),
-        "wordIfMissingPass": (missing.get("best_for_b") or {}).get("word"),
+        "wordIfMissingFail": (missing.get("worst_for_candidate") or {}).get("word"),
+        "wordIfMissingPass": (missing.get("best_for_candidate") or {}).get("word"),
     }
     return {name: value for name, value in told.items() if value is not None}
 
@@ -128,8 +128,8 @@ def check_same(verdict, document):
     assert verdict["pairedBy"] == pairing["by"]
     assert verdict.get("changedCases", []) == pairing["changed_names"]
     assert verdict.get("changedCaseCount", 0) == pairing["changed"]
-    assert verdict.get("baselineOnlyCaseCount", 0) == pairing["only_a"]
-    for name, side in (("baseline", document["a"]), ("candidate", document["b"])):
+    assert verdict.get("baselineOnlyCaseCount", 0) == pairing["baseline_only"]
+    for name, side in (("baseline", document["baseline"]), ("candidate", document["candidate"])):
         counts = [verdict.get(f"{name}{what}Count", 0) for what in ("NoVerdict", "RejectedRecord")]
         assert counts == [side["no_verdict"], side["rejected"]]
     missing = {own["criterion"]: own["reason"] for own in verdict.get("notCompared", [])}
@@ -200,7 +200,10 @@ def test_a_later_run_that_rejected_everything_counts(put, put_rejected, said, fa
     put_rejected("r3", logs("v2")[:9])
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert answer["verdict"]["candidateRejectedRecordCount"] == 9 and document["b"]["run_ids"] == ["r2", "r3"]
+    assert answer["verdict"]["candidateRejectedRecordCount"] == 9 and document["candidate"]["run_ids"] == [
+        "r2",
+        "r3",
+    ]
     assert "v2: run r3 has no result, and rejected 9 records or conversations" in document["notes"]
     status, out, errors = fails_on("v1", "v2")
     assert status == 1 and "v2: 9 records or conversations were rejected" in errors
@@ -219,7 +222,7 @@ def test_rejected_records_of_no_known_version_may_be_of_the_candidate(put, said,
     put("after", ["{broken"] * 4)
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert (document["a"]["rejected"], document["b"]["rejected"]) == (0, 4)
+    assert (document["baseline"]["rejected"], document["candidate"]["rejected"]) == (0, 4)
     status, out, errors = fails_on("v1", "v2")
     assert status == 1 and "run after has no result, and rejected 4 records" in out
     status, _, errors = fails_on("r1", "after")
@@ -242,7 +245,7 @@ def test_results_that_were_replaced_within_their_run_are_rejected(put, said, fai
     put("r2", logs("v2"))
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
-    assert (document["a"]["rejected"], document["b"]["rejected"]) == (SIZE, 0)
+    assert (document["baseline"]["rejected"], document["candidate"]["rejected"]) == (SIZE, 0)
     assert any(f"run r1: {SIZE} results were replaced by others" in note for note in document["notes"])
     assert fails_on("v1", "v2")[0] == 1
     put("r1", logs("v1"), options=["--overwrite"])
@@ -262,7 +265,7 @@ def test_deleted_results_are_told_and_do_not_pass(put, said, fails_on, tmp_path)
     told = "4 results of run r3 were deleted since it ended"
     answer, _, document, _ = said()
     assert told in answer["verdict"]["candidateProblems"] and "baselineProblems" not in answer["verdict"]
-    assert told in document["b"]["problems"] and not document["a"]["problems"]
+    assert told in document["candidate"]["problems"] and not document["baseline"]["problems"]
     for sides in (("v1", "v2"), ("r1", "r3")):
         status, out, errors = fails_on(*sides)
         assert status == 1 and told in errors and told in out

@@ -52,7 +52,7 @@ def compared(service: Service, **fields: Any) -> Any:
     return answer
 
 
-def test_two_runs_of_one_version(service: Service, put: Any) -> None:
+def test_two_runs_of_one_version(service, put):
     put("r1", 0)
     put("r2", *range(1, 9))
     found = compared(service)
@@ -74,7 +74,7 @@ def test_two_runs_of_one_version(service: Service, put: Any) -> None:
     ]
 
 
-def test_a_run_that_is_called_as_a_version_is_the_run(service: Service, put: Any) -> None:
+def test_a_run_that_is_called_as_a_version_is_the_run(service, put):
     put("r1", version="r2")
     put("r2", *range(10), version="v9")
     assert compared(service)["verdict"]["candidateValue"] == 0
@@ -84,9 +84,7 @@ SAME = [(("v1", "v2"), "both sides are of the same 2 app versions: ")]
 
 
 @pytest.mark.parametrize(("versions", "said"), SAME)
-def test_a_note_says_what_versions_both_runs_are_of(
-    service: Service, put: Any, versions: Any, said: str
-) -> None:
+def test_a_note_says_what_versions_both_runs_are_of(service, put, versions, said):
     for run in ("r1", "r2"):
         for version in versions:
             put(run, version=version, conversation=f"{run}-c")
@@ -94,7 +92,7 @@ def test_a_note_says_what_versions_both_runs_are_of(
     assert [note.startswith(said) for note in notes if note.startswith("both sides")] == [True]
 
 
-def test_every_tool_counts_the_same_lost_records(service: Service, put: Any) -> None:
+def test_every_tool_counts_the_same_lost_records(service, put):
     put("r1")
     put("r2")
     execution = Execution("r2", 1, APP, "2026-11-01")
@@ -134,7 +132,7 @@ def test_every_tool_counts_the_same_lost_records(service: Service, put: Any) -> 
         ({"evaluationFilter": "tags:none"}, "NOT_FOUND", "no result"),
     ],
 )
-def test_refused(service: Service, put: Any, fields: Any, status: str, why: str) -> None:
+def test_refused(service, put, fields, status, why):
     put("r1")
     put("r2")
     put("r3", ends=False)

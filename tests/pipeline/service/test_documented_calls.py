@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ PAGE = (Path(__file__).parents[3] / "docs/api.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
-def test_the_calls_of_the_page_work(server: Any) -> None:
+def test_the_calls_of_the_page_work(server):
     (block,) = (text for text in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) if "API=" in text)
     assert "http://127.0.0.1:8000" in block
     script = 'curl() { command curl --fail --silent --show-error "$@" && echo; }\n'
@@ -27,7 +26,7 @@ def test_the_calls_of_the_page_work(server: Any) -> None:
 
 
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("jq")), reason="needs curl and jq")
-def test_the_evaluations_of_a_file_are_made_as_the_page_says(server: Any) -> None:
+def test_the_evaluations_of_a_file_are_made_as_the_page_says(server):
     (block,) = (
         text for text in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) if "< golden.jsonl" in text
     )

@@ -40,7 +40,7 @@ def written(evaluation: Any) -> Any:
     return {key: evaluation.get(key) for key in ("name", "displayName", "tags", "golden", "scenario")}
 
 
-def test_all_revisions_are_listed_in_pages_from_the_newest(service: Service, create: Any) -> None:
+def test_all_revisions_are_listed_in_pages_from_the_newest(service, create):
     name = create("one", tags=["a"])["name"]
     for number in range(2, 6):
         update(service, name, "tags", tags=[str(number)])
@@ -58,7 +58,7 @@ def test_all_revisions_are_listed_in_pages_from_the_newest(service: Service, cre
     assert {one["changedBy"] for one in found} == {"tester"}
 
 
-def test_a_restored_revision_is_a_new_one(service: Service, create: Any) -> None:
+def test_a_restored_revision_is_a_new_one(service, create):
     made = create("one", tags=["a"])
     name = made["name"]
     changed = update(service, name, "displayName,scenario,tags", displayName="New", scenario=SCENARIO)
@@ -69,7 +69,7 @@ def test_a_restored_revision_is_a_new_one(service: Service, create: Any) -> None
     assert [one["revision"] for one in revisions(service, name)["revisions"]] == [4, 3, 2, 1]
 
 
-def test_a_restored_evaluation_is_checked_as_an_update_is(service: Service, create: Any) -> None:
+def test_a_restored_evaluation_is_checked_as_an_update_is(service, create):
     name = create("one", displayName="Taken")["name"]
     update(service, name, "displayName", displayName="Other")
     create("two", displayName="Taken")
@@ -86,9 +86,7 @@ def test_a_restored_evaluation_is_checked_as_an_update_is(service: Service, crea
         ("one", 1, "old", ("ABORTED", "etag")),
     ],
 )
-def test_what_cannot_be_restored(
-    service: Service, create: Any, last: str, revision: int, etag: str, refusal: Any
-) -> None:
+def test_what_cannot_be_restored(service, create, last, revision, etag, refusal):
     name = create("one")["name"].replace("/one", f"/{last}")
     with pytest.raises(ServiceError) as caught:
         restore(service, name, revision, etag)
@@ -106,9 +104,7 @@ def status(call: Any, *arguments: Any, **named: Any) -> str:
     return caught.value.status
 
 
-def test_a_deleted_evaluation_keeps_its_history_and_results(
-    service: Service, create: Any, put_result: Any
-) -> None:
+def test_a_deleted_evaluation_keeps_its_history_and_results(service, create, put_result):
     made = create(tags=["slow"])
     result = put_result(1)
     service.actor = "remover"
@@ -123,7 +119,7 @@ def test_a_deleted_evaluation_keeps_its_history_and_results(
     assert "deleted" not in first and last["evaluation"] == first["evaluation"]
 
 
-def test_a_deleted_evaluation_is_restored_and_goes_on_with_its_history(service: Service, create: Any) -> None:
+def test_a_deleted_evaluation_is_restored_and_goes_on_with_its_history(service, create):
     made = create(description="kept")
     remove(service, made["name"])
     deletion = service.store.read(lambda c: read_history(c, made["name"]))[-1]
@@ -135,7 +131,7 @@ def test_a_deleted_evaluation_is_restored_and_goes_on_with_its_history(service: 
     assert len({one.etag for one in history}) == 3
 
 
-def test_a_name_can_be_used_again_after_its_deletion(service: Service, create: Any) -> None:
+def test_a_name_can_be_used_again_after_its_deletion(service, create):
     name = create(description="old")["name"]
     remove(service, name)
     assert create(description="new")["description"] == "new"

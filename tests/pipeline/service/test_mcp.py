@@ -4,6 +4,8 @@ import asyncio
 import http.client
 import json
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,7 +140,7 @@ async def a_whole_session(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize(("transport", "mode"), [("http", "legacy"), ("stdio", "auto")])
-def test_a_client_of_the_sdk(start: Any, sqlite_url: str, transport: str, mode: str) -> None:
+def test_a_client_of_the_sdk(start, sqlite_url, transport, mode):
     server = start(store_url=sqlite_url)
     fill(server.store, 3)
     arguments = ["-m", "turnwise", "serve", "--stdio", "--store", sqlite_url]
@@ -152,6 +154,43 @@ def test_a_client_of_the_sdk(start: Any, sqlite_url: str, transport: str, mode: 
 
     asyncio.run(talk())
     assert server.stop() == ""
+
+
+def test_the_command_line_of_the_official_inspector(start: Any, sqlite_url: str, tmp_path: Path) -> None:
+    if shutil.which("npx") is None:
+        pytest.skip("needs npx")
+    inspector = ["npx", "--yes", "@modelcontextprotocol/inspector@2.12.0", "--cli"]
+
+    def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*inspector, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=tmp_path)
+
+    try:
+        if inspect("--help").returncode:
+            pytest.skip("needs the Inspector from npm")
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm does not answer")
+    server = start(store_url=sqlite_url)
+    address = (f"{server.url}/mcp", "--transport", "http", "--method")
+
+    def call(tool: str, **arguments: str) -> Any:
+        sent = [part for key, value in arguments.items() for part in ("--tool-arg", f"{key}={value}")]
+        called = inspect(*address, "tools/call", "--tool-name", tool, *sent)
+        answer = json.loads(called.stdout)
+        assert (called.returncode, called.stderr, answer["isError"]) == (0, "", False), called.stdout
+        return answer["structuredContent"]
+
+    tools = inspect(*address, "tools/list", "--strict")
+    assert (tools.returncode, tools.stderr) == (0, "")
+    assert [one["name"] for one in json.loads(tools.stdout)["tools"]] == list(HINTS)
+    document = json.dumps({"displayName": "One", "golden": GOLDEN})
+    name = call("create_evaluation", parent=APP, evaluationId="one", evaluation=document)["name"]
+    fill(server.store)
+    renamed = json.dumps({"name": name, "displayName": "New"})
+    changed = call("update_evaluation", evaluation=renamed, updateMask="displayName")
+    assert changed["displayName"] == "New" and changed["golden"] == GOLDEN
+    assert call("get_evaluation_result", name=f"{name}/results/r-03") == result(3)
+    assert len(call("get_evaluation", name=name, lastTenResults="true")["lastTenResults"]) == 10
 
 
 def inside(service: Service, work: Any) -> Any:
@@ -175,7 +214,7 @@ def fields_of(schema: Any) -> Iterator[tuple[str, Any]]:
         yield from kind.get("properties", {}).items()
 
 
-def test_every_tool_says_in_few_words_what_it_and_each_of_its_fields_does(service: Service) -> None:
+def test_every_tool_says_in_few_words_what_it_and_each_of_its_fields_does(service):
     for name, tool in listed(service).items():
         hints = tool.annotations
         found = hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint
@@ -189,11 +228,19 @@ def test_every_tool_says_in_few_words_what_it_and_each_of_its_fields_does(servic
             assert fields and all(3 < len(field["description"]) < 200 for field in fields.values())
             references = set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(schema)))
             assert references == set(schema.get("$defs", {}))
+            assert set(re.findall(r'"format": "([^"]+)"', json.dumps(schema))) <= {"date-time"}
+            objects = [schema["$defs"][key].get("type") == "object" for key in references]
+            assert json.dumps(schema).count('"type": "object", "$ref"') >= sum(objects)
+    for name in ("get_evaluation", "update_evaluation", "create_evaluation", "restore_evaluation"):
+        schema = listed(service)[name].output_schema
+        last, ten = (schema["properties"][key] for key in ("lastCompletedResult", "lastTenResults"))
+        assert {key: last[key] for key in ("type", "$ref")} == ten["items"]
+        assert "evaluationStatus" in schema["$defs"]["EvaluationResult"]["properties"]
     assert listed(service)["update_evaluation"].input_schema["required"] == ["evaluation"]
     assert "Always pass updateMask" in listed(service)["update_evaluation"].description
 
 
-def test_a_read_only_server_offers_no_changes(store: Any) -> None:
+def test_a_read_only_server_offers_no_changes(store):
     service = Service(store, "tester", read_only=True)
     assert not {"update_evaluation", "create_evaluation", "restore_evaluation"} & listed(service).keys()
     evaluation = {"displayName": "x", "golden": GOLDEN}
@@ -207,7 +254,7 @@ def test_a_read_only_server_offers_no_changes(store: Any) -> None:
     assert inside(service, work) == [("PERMISSION_DENIED", "")] * 2
 
 
-def test_summaries_come_first_and_parts_on_request(service: Service, create: Any) -> None:
+def test_summaries_come_first_and_parts_on_request(service, create):
     create("one", golden=GOLDEN)
     fill(service.store)
     parent = f"{APP}/evaluations/one"
@@ -269,11 +316,11 @@ def test_summaries_come_first_and_parts_on_request(service: Service, create: Any
         ("get_failures", {"parent": APP, "filter": "x"}, ("INVALID_ARGUMENT", "filter")),
     ],
 )
-def test_wrong_arguments(service: Service, tool: str, arguments: Any, refusal: Any) -> None:
+def test_wrong_arguments(service, tool, arguments, refusal):
     assert inside(service, lambda tools: tools.refused(tool, **arguments)) == refusal
 
 
-def test_the_call_as_it_is_documented(server: Any, sample: Any) -> None:
+def test_the_call_as_it_is_documented(server, sample):
     document = sample("golden_rebooking__Evaluation")
     parent, _, last = document["name"].rpartition("/evaluations/")
     server.call("POST", f"/v1beta/{parent}/evaluations?evaluationId={last}", document)
@@ -290,12 +337,12 @@ def test_the_call_as_it_is_documented(server: Any, sample: Any) -> None:
 
 
 @pytest.mark.parametrize(("body", "code"), [(b"[" * 100_000, 400), (b'{"jsonrpc": "2.0", "id": 1}', 400)])
-def test_malformed_messages(server: Any, body: bytes, code: int) -> None:
+def test_malformed_messages(server, body, code):
     found, answer = server.call("POST", "/mcp", body, Accept="application/json, text/event-stream")
     assert found == code and "Traceback" not in str(answer)
 
 
-def test_large_messages_are_not_even_read(server: Any) -> None:
+def test_large_messages_are_not_even_read(server):
     host, port = server.url.removeprefix("http://").split(":")
     connection = http.client.HTTPConnection(host, int(port))
     connection.putrequest("POST", "/mcp")

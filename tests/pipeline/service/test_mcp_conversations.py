@@ -80,7 +80,7 @@ def answers(store: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     return asyncio.run(talk())
 
 
-def test_the_worst_come_first_and_three_of_a_kind(store: Any) -> None:
+def test_the_worst_come_first_and_three_of_a_kind(store):
     write(store, "nightly", LOGS)
     every, new, few = answers(
         store,
@@ -99,7 +99,7 @@ def test_the_worst_come_first_and_three_of_a_kind(store: Any) -> None:
     assert [row["conversationId"] for row in few["conversations"]] == ["c-6", "c-0"]
 
 
-def test_runs_are_listed_with_their_state(store: Any) -> None:
+def test_runs_are_listed_with_their_state(store):
     write(store, "nightly", LOGS)
     rows = [conversation_columns({**row, "run_id": "later"}, APP, 3) for row in CONVERSATION]
     put_rows(store, CONVERSATION_ROWS, rows, ends=False)
@@ -120,7 +120,7 @@ def test_runs_are_listed_with_their_state(store: Any) -> None:
     assert refused[0] == "INVALID_ARGUMENT"
 
 
-def test_the_last_run_rejected_everything(store: Any) -> None:
+def test_the_last_run_rejected_everything(store):
     write(store, "nightly", LOGS)
     broken = turnwise.evaluate([{"conversation_id": "c-1", "turns": []}] * 2, run_id="broken")
     for number, failure in enumerate(broken.failures):
@@ -139,7 +139,7 @@ def test_the_last_run_rejected_everything(store: Any) -> None:
     assert missing[0] == "NOT_FOUND" and "broken, the last run (evaluationRun names another)" in missing[1]
 
 
-def test_a_conversation_has_words_calls_scores_and_reasons(store: Any) -> None:
+def test_a_conversation_has_words_calls_scores_and_reasons(store):
     write(store, "nightly", LOGS)
     (listed,) = answers(store, ("list_conversations_to_read", {"parent": APP, "pageSize": 1}))
     name = listed["conversations"][0]["name"]
@@ -161,7 +161,7 @@ def test_a_conversation_has_words_calls_scores_and_reasons(store: Any) -> None:
     assert deep["verdict"] == "PASS" and "why" not in deep
 
 
-def test_answers_are_bounded(store: Any) -> None:
+def test_answers_are_bounded(store):
     calls = [call("book", text="x" * 5_000, n=n) for n in range(40)]
     many = {**log(1, [], []), "turns": [log(1, calls, [])["turns"][0]] * 250}
     write(store, "big", [many])
@@ -192,7 +192,7 @@ def test_answers_are_bounded(store: Any) -> None:
         ("get_conversation", {"conversationId": "c-1"}, "INVALID_ARGUMENT", "parent"),
     ],
 )
-def test_what_is_refused(store: Any, tool: str, arguments: dict[str, Any], status: str, said: str) -> None:
+def test_what_is_refused(store, tool, arguments, status, said):
     write(store, "nightly", LOGS[:1])
     ((found, message),) = answers(store, (tool, arguments))
     assert found == status and said in message

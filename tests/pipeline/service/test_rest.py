@@ -53,7 +53,7 @@ def result(number: int, evaluation: str, status: str = "PASS") -> Any:
     }
 
 
-def test_the_real_client_creates_gets_lists_and_updates(client: Any, server: Any) -> None:
+def test_the_real_client_creates_gets_lists_and_updates(client, server):
     body = ces_v1beta.Evaluation(
         display_name="Client", tags=["a"], scenario={"task": "book", "rubrics": ["r"]}
     )
@@ -85,7 +85,7 @@ def test_the_real_client_creates_gets_lists_and_updates(client: Any, server: Any
     ]
 
 
-def test_the_real_client_reads_results_and_pages(client: Any, server: Any) -> None:
+def test_the_real_client_reads_results_and_pages(client, server):
     put(server, *(result(number, f"paged-{number % 2}") for number in range(7)))
     request = ces_v1beta.ListEvaluationResultsRequest(
         parent=f"{APP}/evaluations/-", page_size=3, filter="name:paged-", order_by="name"
@@ -100,7 +100,7 @@ def test_the_real_client_reads_results_and_pages(client: Any, server: Any) -> No
     assert {entry.name for entry in of_one} == {result(n, "paged-1")["name"] for n in (1, 3, 5)}
 
 
-def test_the_real_client_sees_the_errors_of_the_api(client: Any) -> None:
+def test_the_real_client_sees_the_errors_of_the_api(client):
     script = {"turns": [{"steps": [{"user_input": {"text": "hi"}}]}]}
     with pytest.raises(exceptions.NotFound, match="none"):
         client.get_evaluation(name=f"{APP}/evaluations/none")
@@ -121,7 +121,7 @@ def test_the_real_client_sees_the_errors_of_the_api(client: Any) -> None:
     assert violations["fieldViolations"][0]["field"] == "updateMask"
 
 
-def test_samples_of_the_api_come_back_as_they_went(server: Any, sample: Any) -> None:
+def test_samples_of_the_api_come_back_as_they_went(server, sample):
     for number, name in enumerate(("golden_rebooking__Evaluation", "scenario_refund__Evaluation")):
         document = sample(name)
         content = {key: value for key, value in document.items() if key not in Evaluation.OUTPUT_ONLY}
@@ -184,11 +184,11 @@ GOLDEN = {"displayName": "x", "golden": SCRIPT}
         ("PATCH", f"{BASE}/one?updateMask=tags", {"etag": "x"}, (409, "ABORTED", "evaluation.etag")),
     ],
 )
-def test_wrong_requests(server: Any, one: str, method: str, path: str, body: Any, answer: Any) -> None:
+def test_wrong_requests(server, one, method, path, body, answer):
     assert refused(server.call(method, path, body)) == answer
 
 
-def test_bodies_are_json_and_of_limited_size(server: Any, one: str) -> None:
+def test_bodies_are_json_and_of_limited_size(server, one):
     assert refused(server.call("PATCH", one, b"{}", Content_Type="text/plain"))[:2] == (
         400,
         "INVALID_ARGUMENT",
@@ -199,7 +199,7 @@ def test_bodies_are_json_and_of_limited_size(server: Any, one: str) -> None:
     server.call("PATCH", f"{one}?updateMask=description", {})
 
 
-def test_deep_values_are_refused(server: Any, one: str) -> None:
+def test_deep_values_are_refused(server, one):
     value: Any = 1
     for _ in range(60):
         value = {"a": value}
@@ -208,7 +208,7 @@ def test_deep_values_are_refused(server: Any, one: str) -> None:
     assert (code, status) == (400, "INVALID_ARGUMENT") and field.startswith("evaluation.scenario")
 
 
-def test_answers_are_json_that_no_one_keeps(server: Any, one: str) -> None:
+def test_answers_are_json_that_no_one_keeps(server, one):
     with urllib.request.urlopen(server.url + one) as response:
         assert response.headers["Content-Type"] == "application/json"
         assert response.headers["Cache-Control"] == "no-store"
@@ -217,7 +217,7 @@ def test_answers_are_json_that_no_one_keeps(server: Any, one: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "code"), [("/one", 200), ("/none", 404)])
-def test_head_answers_as_get_without_a_body(server: Any, one: str, path: str, code: int) -> None:
+def test_head_answers_as_get_without_a_body(server, one, path, code):
     answers = []
     for verb in ("GET", "HEAD"):
         request = urllib.request.Request(server.url + BASE + path, method=verb)
@@ -231,7 +231,7 @@ def test_head_answers_as_get_without_a_body(server: Any, one: str, path: str, co
     assert len(text) == int(length) and json.loads(text)
 
 
-def test_the_real_client_reads_runs(client: Any, server: Any) -> None:
+def test_the_real_client_reads_runs(client, server):
     app = "projects/acme-cx/locations/us/apps/runs"
     case = f"{app}/evaluations/one"
     for number, run in enumerate(("first", "second", "third")):

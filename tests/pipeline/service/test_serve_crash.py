@@ -20,7 +20,7 @@ NAME = f"{APP}/evaluations/one"
 CLIENTS, STEPS = 8, 5
 
 
-def test_eight_clients_of_both_faces_lose_no_update(start: Any, sqlite_url: str) -> None:
+def test_eight_clients_of_both_faces_lose_no_update(start, sqlite_url):
     server = start(store_url=sqlite_url)
     server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": SCRIPT})
 
@@ -53,7 +53,7 @@ def test_eight_clients_of_both_faces_lose_no_update(start: Any, sqlite_url: str)
     assert server.stop() == ""
 
 
-def test_a_killed_server_leaves_nothing_half_written(start: Any, store_url: str) -> None:
+def test_a_killed_server_leaves_nothing_half_written(start, store_url):
     server = start(store_url=store_url)
     server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": SCRIPT, "tags": ["0"]})
     acknowledged: list[int] = []

@@ -1,7 +1,6 @@
 """Requests that hold too much, and what is no HTTP."""
 
 import socket
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -23,7 +22,7 @@ TOO_MANY = {"displayName": "x", "scenario": {"variableOverrides": {"a": [[1] * 9
         (TOO_MANY, "the request holds more than 100000 values"),
     ],
 )
-def test_a_request_that_holds_too_much_is_refused_by_both_faces(server: Any, body: Any, why: str) -> None:
+def test_a_request_that_holds_too_much_is_refused_by_both_faces(server, body, why):
     code, value = server.call("POST", BASE, body)
     assert (code, value["error"]["status"]) == (400, "INVALID_ARGUMENT") and why in value["error"]["message"]
     arguments = {"parent": "projects/p/locations/l/apps/a", "evaluation": body}
@@ -33,13 +32,13 @@ def test_a_request_that_holds_too_much_is_refused_by_both_faces(server: Any, bod
     assert code == 200 and answer["result"]["isError"] and why in answer["result"]["content"][0]["text"]
 
 
-def test_a_hundred_tags_are_accepted(server: Any) -> None:
+def test_a_hundred_tags_are_accepted(server):
     body = {**CASE, "displayName": "tagged", "tags": [f"t{number}" for number in range(100)]}
     code, value = server.call("POST", BASE, body)
     assert (code, value.get("error")) == (200, None)
 
 
-def test_what_is_no_http_is_refused_and_not_logged(start: Any) -> None:
+def test_what_is_no_http_is_refused_and_not_logged(start):
     server, secret = start(), b"geheim"
     place = urlsplit(server.url)
     head = b"POST /" + secret + b" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"

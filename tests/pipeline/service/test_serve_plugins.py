@@ -3,12 +3,11 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from turnwise.schemas.registry import PLUGINS
 
 
-def test_a_server_does_not_start_if_a_criterion_cannot_be_used(tmp_path: Path) -> None:
+def test_a_server_does_not_start_if_a_criterion_cannot_be_used(tmp_path):
     plugin = tmp_path / "broken.py"
     plugin.write_text("raise RuntimeError('no criterion')")
     # A process that has loaded nothing: those of `forked` may have loaded the criteria.

@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import text
 
 from turnwise.pipeline.service.evaluations import get_evaluation
-from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import WRITERS
 
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
@@ -35,7 +34,7 @@ class HeldWrite:
         self.thread.join()
 
 
-def test_a_server_answers_readers_while_more_writers_wait_than_it_has_threads(server: Any) -> None:
+def test_a_server_answers_readers_while_more_writers_wait_than_it_has_threads(server):
     evaluation = {"displayName": "One", "scenario": {"task": "book", "rubrics": ["r"]}}
     path = f"/v1beta/{APP}/evaluations"
     assert server.call("POST", f"{path}?evaluationId=readers", evaluation)[0] == 200
@@ -53,7 +52,7 @@ def test_a_server_answers_readers_while_more_writers_wait_than_it_has_threads(se
         assert [one.result()[0] for one in waiting] == [200] * many
 
 
-def test_a_reader_finishes_while_a_write_transaction_is_open(service: Service, create: Any) -> None:
+def test_a_reader_finishes_while_a_write_transaction_is_open(service, create):
     name = create("one")["name"]
     with HeldWrite(service.store) as held:
         assert get_evaluation(service, name)["createdBy"] == "tester"

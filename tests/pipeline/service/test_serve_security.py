@@ -72,12 +72,12 @@ def basic(text: str) -> str:
         ("", 403, 403),
     ],
 )
-def test_hosts(host: str, local: int, wide: int) -> None:
+def test_hosts(host, local, wide):
     assert ask(LOCAL, ("host", host)) == local
     assert ask(WIDE, ("host", host)) == wide
 
 
-def test_one_host_is_needed() -> None:
+def test_one_host_is_needed():
     assert ask(LOCAL) == 403
     assert ask(LOCAL, ("host", "localhost"), ("host", "evil.example")) == 403
 
@@ -94,12 +94,12 @@ def test_one_host_is_needed() -> None:
         ("http://localhost:8000/path", 403, 403),
     ],
 )
-def test_origins(origin: str, local: int, wide: int) -> None:
+def test_origins(origin, local, wide):
     assert ask(LOCAL, ("host", "localhost:8000"), ("origin", origin)) == local
     assert ask(WIDE, ("host", "10.0.0.9:8000"), ("origin", origin)) == wide
 
 
-def test_a_page_of_the_server_itself_is_no_other_site() -> None:
+def test_a_page_of_the_server_itself_is_no_other_site():
     assert ask(WIDE, ("host", "10.0.0.9:8000"), ("origin", "http://10.0.0.9:8000")) == 200
     assert ask(WIDE, ("host", "10.0.0.9:8000"), ("origin", "http://10.0.0.9:8001")) == 403
 
@@ -118,7 +118,7 @@ def test_a_page_of_the_server_itself_is_no_other_site() -> None:
         (["Bearer \xe9"], 401),
     ],
 )
-def test_tokens(values: list[str], code: int) -> None:
+def test_tokens(values, code):
     assert ask(WITH_TOKEN, ("host", "localhost"), *(("authorization", value) for value in values)) == code
 
 
@@ -132,13 +132,13 @@ def test_tokens(values: list[str], code: int) -> None:
         ("Basic /w==", 401),
     ],
 )
-def test_pages_take_the_token_as_a_password(given: str, code: int) -> None:
+def test_pages_take_the_token_as_a_password(given, code):
     for path in ("/", "/ui", "/ui/runs"):
         assert ask(WITH_TOKEN, ("host", "localhost"), ("authorization", given), path=path) == code
     assert ask(WITH_TOKEN, ("host", "localhost"), ("authorization", basic(f"me:{READ}")), path="/uix") == 401
 
 
-def test_both_faces_are_guarded(start: Any) -> None:
+def test_both_faces_are_guarded(start):
     server = start(token=TOKEN)
     for path in (f"{BASE}/one", "/mcp", "/healthz/x"):
         assert server.call("GET", path)[0] in (404, 405)
@@ -160,13 +160,13 @@ def test_both_faces_are_guarded(start: Any) -> None:
         (["--store", "mysql://u:secret@h/d"], "is no URL"),
     ],
 )
-def test_wrong_options(arguments: list[str], why: str) -> None:
+def test_wrong_options(arguments, why):
     with pytest.raises(ConfigError, match=why) as caught:
         parse_serve_options(arguments, {})
     assert "secret" not in str(caught.value)
 
 
-def test_a_token_of_the_environment_is_not_taken_for_one_of_the_server() -> None:
+def test_a_token_of_the_environment_is_not_taken_for_one_of_the_server():
     with pytest.raises(ConfigError, match="name a --token_file"):
         parse_serve_options(FIRST, {"TURNWISE_TOKEN": TOKEN})
 
@@ -194,19 +194,19 @@ def token_file(tmp_path: Path) -> Callable[..., str]:
         (TOKEN, "its form is"),
     ],
 )
-def test_wrong_tokens_are_refused_and_not_shown(token_file: Any, content: Any, why: str) -> None:
+def test_wrong_tokens_are_refused_and_not_shown(token_file, content, why):
     with pytest.raises(ConfigError, match=why) as caught:
         read_token_file(token_file(content))
     assert not any(text in str(caught.value) for text in (TOKEN, READ, "secret", "short", "admin"))
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o640])
-def test_a_file_of_tokens_that_others_can_read_is_refused(token_file: Any, mode: int) -> None:
+def test_a_file_of_tokens_that_others_can_read_is_refused(token_file, mode):
     with pytest.raises(ConfigError, match="others may read it"):
         read_token_file(token_file({"write": TOKEN}, mode))
 
 
-def test_one_token_is_enough(token_file: Any) -> None:
+def test_one_token_is_enough(token_file):
     assert read_token_file(token_file({"read": READ})) == Tokens("", READ)
     assert read_token_file(token_file({"write": TOKEN, "read": READ})) == Tokens(TOKEN, READ)
 
@@ -218,20 +218,18 @@ def test_one_token_is_enough(token_file: Any) -> None:
         ([*FIRST, "--token_file", "/no/such"], "No such file"),
     ],
 )
-def test_usage_errors_are_one_line(turnwise: Callable[..., Any], arguments: list[str], why: str) -> None:
+def test_usage_errors_are_one_line(turnwise, arguments, why):
     done = turnwise("serve", *arguments)
     assert done.status == 2 and why in done.err and done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", ""])
-def test_an_address_that_others_can_reach_needs_a_token(
-    turnwise: Callable[..., Any], sqlite_url: str, host: str
-) -> None:
+def test_an_address_that_others_can_reach_needs_a_token(turnwise, sqlite_url, host):
     done = turnwise("serve", "--store", sqlite_url, "--host", host)
     assert done.status == 2 and "--token_file" in done.err and done.err.count("\n") == 1
 
 
-def test_a_taken_port_is_said_in_one_line(server: Any, tmp_path: Path) -> None:
+def test_a_taken_port_is_said_in_one_line(server, tmp_path):
     port = server.url.rsplit(":", 1)[1]
     command = [sys.executable, "-m", "turnwise", "serve", "--store", f"sqlite:///{tmp_path}/s.db"]
     done = subprocess.run([*command, "--port", port], capture_output=True, text=True, cwd=ROOT)
@@ -240,7 +238,7 @@ def test_a_taken_port_is_said_in_one_line(server: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["serve", "--help"], ["serve", "--store", "x"]])
-def test_help_and_usage_errors_import_nothing_heavy(arguments: list[str]) -> None:
+def test_help_and_usage_errors_import_nothing_heavy(arguments):
     heavy = ("apache_beam", "sqlalchemy", "mcp", "starlette", "uvicorn")
     code = f"import sys; from turnwise.pipeline.cli.main import main; main({arguments!r});" + (
         f"print([name for name in {heavy} if name in sys.modules])"
@@ -249,13 +247,13 @@ def test_help_and_usage_errors_import_nothing_heavy(arguments: list[str]) -> Non
     assert done.stdout.endswith("[]\n")
 
 
-def test_a_server_imports_no_beam() -> None:
+def test_a_server_imports_no_beam():
     code = "import sys, turnwise.pipeline.service.rest; print('apache_beam' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "False\n"
 
 
-def test_a_read_only_server_changes_nothing(start: Any, server: Any) -> None:
+def test_a_read_only_server_changes_nothing(start, server):
     body = {"displayName": "Kept", "golden": SCRIPT}
     server.call("POST", f"{BASE}?evaluationId=kept", body)
     reader = start("--read_only", store_url=server.store.url)
@@ -267,7 +265,7 @@ def test_a_read_only_server_changes_nothing(start: Any, server: Any) -> None:
     assert server.call("GET", f"{BASE}/kept") == (200, value)
 
 
-def test_errors_tell_nothing_of_the_inside(start: Any, sqlite_url: str) -> None:
+def test_errors_tell_nothing_of_the_inside(start, sqlite_url):
     server = start(store_url=sqlite_url)
     secret = "geheim-geheim"
     server.store.write(lambda connection: connection.execute(text("ALTER TABLE evaluations RENAME TO gone")))
@@ -285,7 +283,7 @@ def test_errors_tell_nothing_of_the_inside(start: Any, sqlite_url: str) -> None:
     assert "no such table" in log and secret not in log and "Traceback" not in log
 
 
-def test_damaged_rows_are_an_internal_error(start: Any, sqlite_url: str) -> None:
+def test_damaged_rows_are_an_internal_error(start, sqlite_url):
     server = start(store_url=sqlite_url)
     server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "x", "golden": SCRIPT})
     spoil = "UPDATE evaluations SET content = 'geheim no JSON'"
@@ -305,7 +303,7 @@ def tool(server: Any, token: str, name: str, /, **arguments: Any) -> Any:
     return answer["result"]
 
 
-def test_what_the_tokens_permit(start: Any, sqlite_url: str) -> None:
+def test_what_the_tokens_permit(start, sqlite_url):
     server = start("--host", "0.0.0.0", store_url=sqlite_url, token=TOKEN)
     server.url, read = server.url.replace("0.0.0.0", "127.0.0.1"), f"{TOKEN}-read"
     body = {"displayName": "Kept", "golden": SCRIPT}
@@ -328,7 +326,7 @@ def test_what_the_tokens_permit(start: Any, sqlite_url: str) -> None:
     assert TOKEN not in log
 
 
-def test_a_server_whose_store_does_not_answer_is_not_healthy(start: Any, sqlite_url: str) -> None:
+def test_a_server_whose_store_does_not_answer_is_not_healthy(start, sqlite_url):
     server = start(store_url=sqlite_url)
     assert server.call("GET", "/healthz") == (200, {"status": "ok"})
     server.store.write(lambda connection: connection.execute(text("ALTER TABLE evaluations RENAME TO gone")))

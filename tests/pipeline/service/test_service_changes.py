@@ -33,7 +33,7 @@ def refusal(service: Any, name: str, mask: str = "", **fields: Any) -> tuple[str
     return caught.value.status, caught.value.field, caught.value.message
 
 
-def test_a_new_evaluation_has_all_that_the_service_adds(service: Any, app: str, create: Any) -> None:
+def test_a_new_evaluation_has_all_that_the_service_adds(service, app, create):
     made = create("one", golden=GOLDEN, tags=["a"], etag="mine", createdBy="me", name="other")
     assert made["name"] == f"{app}/evaluations/one"
     assert made["createTime"] == made["updateTime"]
@@ -59,9 +59,7 @@ def test_a_new_evaluation_has_all_that_the_service_adds(service: Any, app: str, 
         ({"evaluation": {"displayName": "x"}}, "INVALID_ARGUMENT", "evaluation"),
     ],
 )
-def test_wrong_evaluations_are_not_made(
-    service: Any, app: str, create: Any, fields: Any, status: str, field: str
-) -> None:
+def test_wrong_evaluations_are_not_made(service, app, create, fields, status, field):
     create("one")
     request = {"parent": app, "evaluation": {"displayName": "x", "golden": SCRIPT}, **fields}
     with pytest.raises(ServiceError) as caught:
@@ -69,7 +67,7 @@ def test_wrong_evaluations_are_not_made(
     assert (caught.value.status, caught.value.field) == (status, field)
 
 
-def test_an_update_changes_only_what_its_mask_names(service: Any, create: Any) -> None:
+def test_an_update_changes_only_what_its_mask_names(service, create):
     made = create("one", golden=GOLDEN, description="words", tags=["a"])
     after = update(
         service, made["name"], "display_name,golden.turns", displayName="New", tags=["z"], golden=SCRIPT
@@ -80,7 +78,7 @@ def test_an_update_changes_only_what_its_mask_names(service: Any, create: Any) -
     assert get_evaluation(service, made["name"]) == after
 
 
-def test_the_etag_of_the_last_reading_is_needed_if_any_is_given(service: Any, create: Any) -> None:
+def test_the_etag_of_the_last_reading_is_needed_if_any_is_given(service, create):
     made = create("one")
     first = update(service, made["name"], "tags", tags=["a"], etag=made["etag"])
     assert refusal(service, made["name"], "tags", tags=["b"], etag=made["etag"])[:2] == (
@@ -112,15 +110,13 @@ def test_the_etag_of_the_last_reading_is_needed_if_any_is_given(service: Any, cr
         ),
     ],
 )
-def test_wrong_updates_are_refused_with_the_field(
-    service: Any, create: Any, mask: str, fields: Any, status: str, field: str
-) -> None:
+def test_wrong_updates_are_refused_with_the_field(service, create, mask, fields, status, field):
     create("two")
     name = create("one")["name"]
     assert refusal(service, name, mask, **fields)[:2] == (status, field)
 
 
-def test_what_files_refuse_the_service_refuses(service: Any, create: Any) -> None:
+def test_what_files_refuse_the_service_refuses(service, create):
     name = create("one")["name"]
     args = {"q": {"$matchType": "regexp", "$matchValue": "("}}
     call = {"tool": "projects/p/locations/l/apps/a/tools/t", "args": args}
@@ -155,7 +151,7 @@ MASKS = st.lists(st.lists(PARTS, min_size=1, max_size=3).map(".".join), max_size
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 @given(MASKS, st.booleans())
-def test_any_mask_is_followed_or_refused(service: Any, create: Any, mask: str, has_golden: bool) -> None:
+def test_any_mask_is_followed_or_refused(service, create, mask, has_golden):
     name = f"{'projects/p/locations/l/apps/a'}/evaluations/one"
     if service.store.read(lambda c: find_evaluation(c, name)) is None:
         request = {"parent": name.partition("/evaluations")[0], "evaluationId": "one"}
@@ -176,7 +172,7 @@ def test_any_mask_is_followed_or_refused(service: Any, create: Any, mask: str, h
         assert ("golden" in now.content) != ("scenario" in now.content)
 
 
-def test_contents_survive_whatever_they_hold(service: Any, create: Any) -> None:
+def test_contents_survive_whatever_they_hold(service, create):
     odd = {
         "task": "\0 \u2028 \U0001f600 '; DROP TABLE evaluations; --",
         "variableOverrides": {"a": [1e300, None, {}]},
@@ -192,7 +188,7 @@ def test_contents_survive_whatever_they_hold(service: Any, create: Any) -> None:
     assert json.loads(json.dumps(read)) == read
 
 
-def test_every_update_stands_in_the_history(service: Any, create: Any) -> None:
+def test_every_update_stands_in_the_history(service, create):
     made = create("one", tags=["a"])
     update(service, made["name"], "tags", tags=["b"])
     update(service, made["name"], displayName="New", scenario=SCENARIO)
@@ -206,7 +202,7 @@ def test_every_update_stands_in_the_history(service: Any, create: Any) -> None:
     assert (now.revision, now.etag, now.content) == (3, history[-1].etag, history[-1].content)
 
 
-def test_of_eight_evaluations_of_one_name_one_is_made(service: Any, app: str) -> None:
+def test_of_eight_evaluations_of_one_name_one_is_made(service, app):
     outcomes = []
 
     def work(number: int) -> None:

@@ -57,7 +57,7 @@ def short(found: Any) -> list[str]:
     return [one["name"].rsplit("/", 1)[-1] for one in found]
 
 
-def test_an_evaluation_reads_back_as_the_sample_of_the_api(service: Any, sample: Any) -> None:
+def test_an_evaluation_reads_back_as_the_sample_of_the_api(service, sample):
     wanted = sample("golden_readback__Evaluation")
     passed, failed = sample("golden_pass__EvaluationResult"), sample("golden_fail__EvaluationResult")
     rows = [result_columns(one, "c", 1) for one in (passed, failed)]
@@ -76,7 +76,7 @@ def test_an_evaluation_reads_back_as_the_sample_of_the_api(service: Any, sample:
     assert Evaluation.from_value(read).to_value() == read
 
 
-def test_metrics_follow_every_write(service: Any, app: str, create: Any, put_result: Any) -> None:
+def test_metrics_follow_every_write(service, app, create, put_result):
     name = create("one")["name"]
     assert "aggregatedMetrics" not in get_evaluation(service, name)
     put_result(1, "PASS")
@@ -93,7 +93,7 @@ def test_metrics_follow_every_write(service: Any, app: str, create: Any, put_res
     assert read["evaluationRuns"] == [f"{app}/evaluationRuns/nightly"]
 
 
-def test_only_completed_results_count(service: Any, create: Any, put_result: Any) -> None:
+def test_only_completed_results_count(service, create, put_result):
     name = create("one")["name"]
     put_result(1)
     running = put_result(9, "", executionState="RUNNING", goldenResult=None)
@@ -105,9 +105,7 @@ def test_only_completed_results_count(service: Any, create: Any, put_result: Any
     assert version["passCount"] == 1
 
 
-def test_no_page_misses_what_was_there_while_others_write(
-    service: Any, app: str, put_result: Any, create: Any
-) -> None:
+def test_no_page_misses_what_was_there_while_others_write(service, app, put_result, create):
     names = {create(f"e{number:02}")["name"] for number in range(10)}
     wanted = {put_result(number)["name"] for number in range(10)}
     for parent, list_all, kind in (
@@ -129,7 +127,7 @@ def test_no_page_misses_what_was_there_while_others_write(
         assert (names if kind == "evaluations" else wanted) <= set(found) and len(found) == len(set(found))
 
 
-def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, create: Any) -> None:
+def test_page_tokens_are_of_one_list(service, app, put_result, create):
     create("one")
     for number in range(3):
         put_result(number)
@@ -186,7 +184,7 @@ def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, cr
         ("evaluation_run = night*", [0, 1, 2, 3, 4]),
     ],
 )
-def test_results_are_filtered(service: Any, app: str, put_result: Any, text: str, found: list[int]) -> None:
+def test_results_are_filtered(service, app, put_result, text, found):
     for number, (status, version) in enumerate(
         [("PASS", "v7"), ("FAIL", "v7"), ("PASS", "v8"), ("FAIL", "v8"), ("", "v7")]
     ):
@@ -206,7 +204,7 @@ def test_results_are_filtered(service: Any, app: str, put_result: Any, text: str
         ("created_by = tester", ["a", "b", "c"]),
     ],
 )
-def test_evaluations_are_filtered(service: Any, app: str, create: Any, text: str, found: list[str]) -> None:
+def test_evaluations_are_filtered(service, app, create, text, found):
     create("a", tags=["slow"])
     create("b", tags=["slow", "new"])
     create("c")
@@ -215,7 +213,7 @@ def test_evaluations_are_filtered(service: Any, app: str, create: Any, text: str
         assert short(page.get("evaluations", [])) == found
 
 
-def test_evaluations_are_filtered_by_their_runs(service: Any, app: str, create: Any, put_result: Any) -> None:
+def test_evaluations_are_filtered_by_their_runs(service, app, create, put_result):
     create("one")
     create("two")
     put_result(1, version="v9", appVersionDisplayName="March")
@@ -247,12 +245,12 @@ WRONG_LISTS = [
 
 
 @pytest.mark.parametrize(("fields", "field"), WRONG_LISTS)
-def test_wrong_lists_are_refused(service: Any, app: str, fields: Any, field: str) -> None:
+def test_wrong_lists_are_refused(service, app, fields, field):
     wanted = {"parent": f"{app}/evaluations/-", **fields}
     assert refusal(lambda: results(service, **wanted)) == ("INVALID_ARGUMENT", field)
 
 
-def test_what_is_not_there(service: Any, app: str, put_result: Any, create: Any) -> None:
+def test_what_is_not_there(service, app, put_result, create):
     name = f"{app}/evaluations/two"
     assert refusal(get_evaluation, service, name) == ("NOT_FOUND", "")
     assert refusal(get_evaluation_result, service, f"{name}/results/r-1") == ("NOT_FOUND", "")
@@ -267,7 +265,7 @@ def test_what_is_not_there(service: Any, app: str, put_result: Any, create: Any)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_no_text_breaks_a_query(service: Any, value: str, other: str) -> None:
+def test_no_text_breaks_a_query(service, value, other):
     app = "projects/p/locations/l/apps/a"
     quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     names = [
@@ -288,7 +286,7 @@ def compare(service: Any, app: str, **fields: Any) -> Any:
     return compared
 
 
-def test_two_versions_are_compared(service: Any, app: str, create: Any, put_result: Any) -> None:
+def test_two_versions_are_compared(service, app, create, put_result):
     outcomes = {
         "better": (["FAIL", "PASS"], ["PASS", "PASS"]),
         "gone": (["PASS"], []),
@@ -352,7 +350,7 @@ def test_two_versions_are_compared(service: Any, app: str, create: Any, put_resu
     assert compare(service, app, candidateVersion=full) == found
 
 
-def test_wrong_comparisons(service: Any, app: str, put_result: Any) -> None:
+def test_wrong_comparisons(service, app, put_result):
     put_result(1)
     with pytest.raises(ServiceError, match="versions with results: v7"):
         compare(service, app)
@@ -367,7 +365,7 @@ def test_wrong_comparisons(service: Any, app: str, put_result: Any) -> None:
     assert refusal(lambda: compare(service, app, **wrong)) == ("INVALID_ARGUMENT", "evaluationFilter")
 
 
-def test_failures_are_listed(service: Any, app: str) -> None:
+def test_failures_are_listed(service, app):
     told = [
         Failure("parse", "ValueError", "bad", "log.jsonl", 3, "{}"),
         Failure("match", "UnknownCaseError", "no case", "log.jsonl", 4, "{}", "c-1", app_version="v7"),

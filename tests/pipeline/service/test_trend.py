@@ -79,7 +79,7 @@ def told(answer: Any) -> list[Any]:
 V1, V2 = f"{APP}/versions/v1", f"{APP}/versions/v2"
 
 
-def test_the_figures_are_those_of_the_run(service: Service, run: Any) -> None:
+def test_the_figures_are_those_of_the_run(service, run):
     run(1, (V1, 3, 1, 1))
     (own,) = trend(service, criterion=STATUS)["runs"]
     (point,) = own["points"]
@@ -99,7 +99,7 @@ def test_the_figures_are_those_of_the_run(service: Service, run: Any) -> None:
     assert own["run"]["state"] == "COMPLETED" and own["run"]["createTime"] == "1970-01-01T00:00:01Z"
 
 
-def test_the_newest_run_comes_first_and_a_filter_chooses_runs(service: Service, run: Any) -> None:
+def test_the_newest_run_comes_first_and_a_filter_chooses_runs(service, run):
     for number in range(1, 6):
         run(number, (V1, number, 5))
     rates = [(f"r{number}", [(number / (number + 5), "v1")]) for number in range(5, 0, -1)]
@@ -124,9 +124,7 @@ def test_the_newest_run_comes_first_and_a_filter_chooses_runs(service: Service, 
         ("ERROR", "run r2 broke off (ERROR at "),
     ],
 )
-def test_a_run_that_has_not_ended_or_broke_off_is_a_gap(
-    service: Service, run: Any, ends: str, why: str
-) -> None:
+def test_a_run_that_has_not_ended_or_broke_off_is_a_gap(service, run, ends, why):
     run(1, (V1, 1, 1))
     run(2, (V1, 0, 4), ends=ends)
     newest, oldest = told(trend(service, criterion=STATUS))
@@ -141,9 +139,7 @@ def test_a_run_that_has_not_ended_or_broke_off_is_a_gap(
         ("COMPLETED", "it has no result in this app"),
     ],
 )
-def test_a_run_without_any_row_that_names_an_app_is_a_gap(
-    service: Service, run: Any, ends: str, why: str
-) -> None:
+def test_a_run_without_any_row_that_names_an_app_is_a_gap(service, run, ends, why):
     run(1, (V1, 1, 1))
     run(2, ends=ends, app=LOCAL_APP)
     run(3, ("v1", 1, 1), app=LOCAL_APP)
@@ -160,7 +156,7 @@ def test_a_run_without_any_row_that_names_an_app_is_a_gap(
     assert [own[0] for own in told(trend(service, parent=LOCAL_APP))] == ["r4", "r3", "r2"]
 
 
-def test_what_was_not_measured_is_a_gap_with_the_reason(service: Service, run: Any) -> None:
+def test_what_was_not_measured_is_a_gap_with_the_reason(service, run):
     run(1, (V1, 1, 1), document={**ENDED, "criteria": {"safety_v1": {}}})
     run(2, (V1, 0, 0, 3))
     run(3, (V1, 1, 0), (V2, 0, 1))
@@ -177,7 +173,7 @@ def test_what_was_not_measured_is_a_gap_with_the_reason(service: Service, run: A
     assert gaps and not any({"mean", "passRate"} & gap.keys() for gap in gaps)
 
 
-def test_a_run_without_metrics_says_why(service: Service, run: Any) -> None:
+def test_a_run_without_metrics_says_why(service, run):
     run(1, (V1, 1, 1))
     run(2)
     rejected = failure_columns(failure_rows(Failure("parse", "ValueError", "bad", "log", 1), "r3")[0], APP, 1)
@@ -202,7 +198,7 @@ def test_a_run_without_metrics_says_why(service: Service, run: Any) -> None:
     ]
 
 
-def test_metrics_that_name_no_app_are_where_all_results_are(service: Service, run: Any) -> None:
+def test_metrics_that_name_no_app_are_where_all_results_are(service, run):
     run(4, ("v1", 2, 2), app=HOME)
     assert told(trend(service, criterion=STATUS)) == [("r4", [(0.5, "v1")])]
 
@@ -219,7 +215,7 @@ def test_metrics_that_name_no_app_are_where_all_results_are(service: Service, ru
         ({"parent": HOME, "criterion": STATUS}, "known: none"),
     ],
 )
-def test_refused(service: Service, run: Any, fields: Any, why: str) -> None:
+def test_refused(service, run, fields, why):
     run(1, (V1, 1, 1))
     with pytest.raises(ServiceError) as refused:
         trend(service, **fields)

@@ -6,7 +6,6 @@ import re
 import urllib.error
 import urllib.request
 from base64 import b64decode, b64encode
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,7 +28,7 @@ from turnwise.pipeline.service.web import (
     stored_report,
     trend_page,
 )
-from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, Store, open_store
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, open_store
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
 from turnwise.transforms.decisions.run import Run
@@ -56,7 +55,7 @@ def trend(service: Service, **more: str) -> Any:
 EVERYTHING = {"criterion": "", "app_version": "", "page_token": ""}
 
 
-def test_apps_runs_and_versions_are_listed(store: Store) -> None:
+def test_apps_runs_and_versions_are_listed(store):
     service = Service(store, "tester")
     assert shown(first_page(service))["apps"] == []
     done = put_run(store, talks("v1", 3, 1), run_id="done")
@@ -72,7 +71,7 @@ def test_apps_runs_and_versions_are_listed(store: Store) -> None:
         runs_page(service, "no app", "")
 
 
-def test_two_versions_are_compared_as_the_command_does_with_their_conversations(store: Store) -> None:
+def test_two_versions_are_compared_as_the_command_does_with_their_conversations(store):
     service = Service(store, "tester")
     put_run(store, talks("v1", 12, 9), run_id="first")
     put_run(store, [*talks("v2", 16, 4), *talks("v3", 2, 2)], 1, run_id="second")
@@ -91,7 +90,7 @@ def test_two_versions_are_compared_as_the_command_does_with_their_conversations(
             compare_page(service, LOCAL_APP, *names)
 
 
-def test_a_trend_holds_what_was_measured_and_tells_what_was_not(store: Store) -> None:
+def test_a_trend_holds_what_was_measured_and_tells_what_was_not(store):
     service = Service(store, "tester")
     put_run(store, talks("v1", 3, 1), run_id="first")
     put_run(store, [conversation("c", None, app_version="v2")], 1, run_id="no_verdict")
@@ -100,7 +99,7 @@ def test_a_trend_holds_what_was_measured_and_tells_what_was_not(store: Store) ->
     page = trend(service, criterion="verdict")
     steps = [(step["run"], step["version"], step["value"]) for step in page["sections"][0]["steps"]]
     assert steps == [
-        *(("first", "v1", 0.75), ("no_verdict", "v2", None), ("broken", "", None), ("last", "v2", 1.0)),
+        *(("first", "v1", 0.75), ("no_verdict", "v2", None), ("broken", "", None), ("last", "v2", 1.0))
     ]
     assert any("run broken has not ended" in text for text in page["unread"])
     with pytest.raises(ServiceError, match="no run of the app has the criterion"):
@@ -115,11 +114,11 @@ def report_of(run: Run) -> Any:
     found = msgspec.to_builtins(report)
     found["runs"][0] |= {"directory": "", "counts": {}}
     for comparison in found["comparisons"]:
-        comparison["a"]["source"] = comparison["b"]["source"] = ""
+        comparison["baseline"]["source"] = comparison["candidate"]["source"] = ""
     return found
 
 
-def test_the_report_of_a_stored_run_is_that_of_its_files(store: Store, tmp_path: Path) -> None:
+def test_the_report_of_a_stored_run_is_that_of_its_files(store, tmp_path):
     rows = [*talks("v1", 12, 9), *talks("v2", 16, 4)]
     name = put_run(store, rows, run_id="run-1")
     with_users = [{**row, "user_id": None} for row in rows]
@@ -138,7 +137,7 @@ def metrics_of(stored: Run) -> list[Any]:
     return [{**row, **more} for row in stored.metrics()]
 
 
-def test_conversations_that_are_missing_are_told(store: Store) -> None:
+def test_conversations_that_are_missing_are_told(store):
     name = put_run(store, talks("v1", 3, 1))
     some = CONVERSATION_ROWS.c.conversation_id.in_(["c0-v1", "c1-v1"])
     store.write(lambda connection: connection.execute(delete(CONVERSATION_ROWS).where(some)))
@@ -156,7 +155,7 @@ def test_conversations_that_are_missing_are_told(store: Store) -> None:
         (["{begun}"], "is RUNNING: there is a report of complete runs only"),
     ],
 )
-def test_reports_that_are_refused(store: Store, names: list[str], why: str) -> None:
+def test_reports_that_are_refused(store, names, why):
     run = put_run(store, talks("v1", 1, 1))
     begun = put_run(store, talks("v1", 1, 1), 1, run_id="begun", ends=False)
     with pytest.raises(ServiceError, match=why):
@@ -172,7 +171,7 @@ def ask(url: str, **headers: str) -> Any:
         return error.code, error.headers, error.read().decode()
 
 
-def test_a_browser_is_asked_for_the_token(start: Any, sqlite_url: str) -> None:
+def test_a_browser_is_asked_for_the_token(start, sqlite_url):
     store = open_store(sqlite_url, create=True)
     put_run(store, talks("v1", 1, 1))
     store.close()

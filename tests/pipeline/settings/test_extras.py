@@ -21,8 +21,6 @@ from turnwise.schemas.config import ConfigError
 ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "pipeline/sample_data"
 LOGS = str(SAMPLE / "conversations")
-
-
 BASE = [sys.executable, str(ROOT / "tests/base_environment.py")]
 
 

@@ -140,7 +140,7 @@ def test_figures_and_comparisons_speak_of_runs_that_have_ended(store, store_url,
     assert figures.runs == [f"{APP}/evaluationRuns/nightly"]
     assert len(store.read(lambda c: newest_results(c, CASE, 10))) == 1
     put_rows(store, RESULT_ROWS, [row(9, "third", "PASS", "v3")])
-    a, b = store.read(lambda c: StoredRuns(c, APP).sides(("v1", "v3"), "s"))
+    a, b, *_ = store.read(lambda c: StoredRuns(c, APP).sides(("v1", "v3"), "s"))
     assert [len(side.conversations) for side in (a, b)] == [1, 1] and not b.notes
     for side in (a, b):
         (problem,) = side.problems

@@ -51,9 +51,10 @@ def breaks_off(store: Store, execution: Execution, state: str) -> None:
 
 def compared(store: Store, *names: str) -> tuple[Any, list[str], Any]:
     """Returns the problems of both sides, those of --fail_on, and the verdict of the tool."""
-    a, b = store.read(lambda c: StoredRuns(c, APP).sides(names, "s"))
-    found = compare(a, b, CompareOptions())
-    return (found.a.problems, found.b.problems), fail_on_problems(found, "worse"), version_verdict(a, b)
+    sides = store.read(lambda c: StoredRuns(c, APP).sides(names, "s"))
+    found = compare(sides.baseline, sides.candidate, CompareOptions())
+    problems = found.baseline.problems, found.candidate.problems
+    return problems, fail_on_problems(found, "worse"), version_verdict(sides)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_a_newer_run_that_was_not_completed_never_passes(store, of, state):
     assert [state in own[0], own[0].endswith("is not compared")] == [True, True]
     assert len(own) == 1 and problems[0] == (own if of == "v1" else [])
     assert any("run r3" in line for line in failing)
-    assert verdict["candidateProblems"] == own and verdict.get("baseProblems", []) == problems[0]
+    assert verdict["candidateProblems"] == own and verdict.get("baselineProblems", []) == problems[0]
     assert any(own[0] in note for note in verdict["notes"])
 
 

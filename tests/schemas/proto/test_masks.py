@@ -210,16 +210,10 @@ def paths_into(message: Any, depth: int = 3) -> list[tuple[str, ...]]:
 
 
 ALL_PATHS = sorted(paths_into(Evaluation))
-
-
 TEXT = st.text(max_size=3)
-
-
 GOLDENS = st.fixed_dictionaries(
     {}, optional={"turns": st.just(GOLDEN["turns"]), "evaluationExpectations": st.lists(TEXT)}
 )
-
-
 SCENARIOS = st.fixed_dictionaries(
     {},
     optional={
@@ -229,13 +223,9 @@ SCENARIOS = st.fixed_dictionaries(
         "variableOverrides": st.just({}),
     },
 )
-
-
 INPUTS = st.one_of(
     st.just({}), st.fixed_dictionaries({"golden": GOLDENS}), st.fixed_dictionaries({"scenario": SCENARIOS})
 )
-
-
 EVALUATIONS = st.builds(
     lambda inputs, rest: {**rest, **inputs},
     INPUTS,
@@ -251,11 +241,7 @@ EVALUATIONS = st.builds(
         },
     ),
 )
-
-
 MASKS = st.lists(st.sampled_from(ALL_PATHS), min_size=1, max_size=4)
-
-
 SNAKE = {
     to_camel(name): name
     for m in (Evaluation, *(f.message for f in mask_fields(Evaluation).values() if f.message))

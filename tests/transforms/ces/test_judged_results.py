@@ -271,6 +271,15 @@ def test_composites(claims, goal, answer, satisfied, completed):
     assert (result.get("allExpectationsSatisfied"), result.get("taskCompleted")) == (satisfied, completed)
 
 
+@pytest.mark.parametrize(("answer", "shown"), [(1, "hello, all is well"), (0, None)])
+def test_the_message_of_a_met_answer_is_shown(answer, shown):
+    turns = [Turn(user="q", agent="hello, all is well"), SAID]
+    result = evaluated(scenario(expectations=DONE), turns, {"answers": [answer]})["scenarioResult"]
+    (outcome,) = result["expectationOutcomes"]
+    message = outcome.get("observedAgentResponse")
+    assert (message and words_of(message)) == shown
+
+
 def test_a_turn_that_was_not_judged_keeps_its_place():
     result = evaluated(scenario(), [SAID, CALLED], {"goal": "satisfied"})
     assert result["scenarioResult"]["hallucinationResult"] == [

@@ -10,6 +10,7 @@ from turnwise.schemas.conversation import (
     Expectation,
     ExpectedTurn,
     ToolCall,
+    ToolResponse,
     Turn,
     TurnThresholds,
 )
@@ -58,6 +59,7 @@ def vague(*names, **others):
     return Expectation("tool_call", tool_call=ToolCall("a", args))
 
 
+ANSWERED = Expectation("tool_response", tool_response=ToolResponse("a", response={"x": 1}))
 HI, DONE_SAID, POLITE = says("hi"), says("done", "CONTAINS"), {"evaluation_expectations": ["is polite"]}
 HELLO, CALLED = [Turn(user="turn 0", agent="hello")], [Turn(user="turn 0", agent="hello", tool_calls=[CALL])]
 MADE = [Turn(tool_calls=[CALL])]
@@ -82,6 +84,8 @@ RULED = [
     (golden([WANTS]), [Turn(tool_calls=[CALL], transfers=["b"])], "FAIL", None),
     (golden([WANTS]), [Turn(tool_calls=[CALL], payloads=[{}])], "PASS", None),
     (golden([WANTS], **limits(tool_invocation=0.0)), [Turn()], "FAIL", None),
+    (golden([ANSWERED]), [Turn(tool_responses=[ToolResponse("a", response={"x": 1})])], "PASS", None),
+    (golden([ANSWERED]), [Turn(tool_responses=[ToolResponse("b", response={"x": 1})])], "FAIL", None),
     (golden([HI]), [Turn(agent="hi")], "PASS", None),
     (golden([HI]), HELLO, None, MEANING),
     (golden([HI, WANTS]), HELLO, "FAIL", None),
@@ -163,6 +167,7 @@ JUDGED = [
     (golden([HI]), HELLO, {"similar": 3}, "PASS", None),
     (golden([HI]), HELLO, {"similar": 2}, "FAIL", None),
     (golden([HI]), HELLO, {}, None, f"{MEANING} (429)"),
+    (golden([HI], similarity_enabled=False), HELLO, {"similar": 0}, None, "the golden checks nothing"),
     (golden([HI], of_turn={"semantic_similarity": 2}), HELLO, {"similar": 2}, "PASS", None),
     (golden([HI, says("x", "EQUALS")]), HELLO, {"similar": 4}, "FAIL", None),
     (golden([HI, WANTS]), CALLED, {"similar": 4}, "PASS", None),
@@ -186,6 +191,10 @@ JUDGED = [
     (scenario(**GOALS), HELLO, {"goal": "not_satisfied"}, "FAIL", None),
     (scenario(**GOALS), HELLO, {}, None, f"{GOAL} (429)"),
     (scenario(user_goal="IGNORED"), HELLO, {"goal": "not_satisfied"}, None, NOTHING),
+    (scenario(**GOALS, user_goal_enabled=False), HELLO, {"goal": "not_satisfied"}, None, NOTHING),
+    (scenario(user_goal="REJECTED"), HELLO, {"goal": "satisfied"}, "FAIL", None),
+    (scenario(user_goal="REJECTED"), HELLO, {"goal": "not_satisfied"}, "PASS", None),
+    (scenario(user_goal="REJECTED"), HELLO, {"goal": "unspecified"}, "FAIL", None),
     (scenario(**OF_SCENARIO), CALLED, {"claims": "not_justified"}, "FAIL", None),
     (scenario(**OF_SCENARIO), CALLED, {"claims": "no_claim"}, "PASS", None),
     (scenario(**POLITE), HELLO, {"expectations": [1]}, "PASS", None),

@@ -118,13 +118,17 @@ def test_what_is_missing_everywhere_is_not_the_same(outcomes):
 def test_missing_ones_are_counted_in_three_ways():
     found = paired([(F, P)] * 12 + [(P, P)] * 40 + [(P, U)] * 30)
     three = found.missing
-    assert (three.missing_a, three.missing_b) == (0, 30)
-    assert (three.left_out.word, three.worst_for_b.word, three.best_for_b.word) == (
+    assert (three.baseline_missing, three.candidate_missing) == (0, 30)
+    assert (three.left_out.word, three.worst_for_candidate.word, three.best_for_candidate.word) == (
         "better",
         "worse",
         "better",
     )
-    assert [r.pairs for r in (three.left_out, three.worst_for_b, three.best_for_b)] == [52, 82, 82]
+    assert [r.pairs for r in (three.left_out, three.worst_for_candidate, three.best_for_candidate)] == [
+        52,
+        82,
+        82,
+    ]
     assert three.changes_the_word and "counted against v2: worse, for it: better" in found.sentence
     assert paired([(F, P)] * 12).missing is None
 
@@ -159,7 +163,7 @@ def test_the_word_holds_whatever_has_no_value(criterion, a, b, word):
         for own, other in ((a, b), (b, a))
     )
     if any(missing):
-        assert (found.missing.missing_a, found.missing.missing_b) == missing
+        assert (found.missing.baseline_missing, found.missing.candidate_missing) == missing
 
 
 def test_what_was_sampled_out_is_no_pair_and_not_missing():
@@ -210,7 +214,7 @@ def test_runs_of_a_case_are_one_case():
     a = [conversation(c, "v1", {STATUS: F}, n) for c in range(2) for n in range(20)]
     b = [conversation(c, "v2", {STATUS: P}, n) for c in range(2) for n in range(20)]
     found = only(compare(*sides(a, b), CompareOptions()))
-    assert (found.overall.pairs, found.overall.count_a, found.overall.word) == (2, 40, "inconclusive")
+    assert (found.overall.pairs, found.overall.baseline_count, found.overall.word) == (2, 40, "inconclusive")
     assert found.overall.p == 0.5 and found.mid_p is None
 
 
@@ -227,7 +231,7 @@ def test_unequal_numbers_of_runs():
     found = only(comparison)
     uneven = "16 cases not run equally often: 32 runs in the baseline, 48 in the candidate"
     assert any(uneven in note for note in comparison.notes)
-    assert found.overall.value_b == pytest.approx(0.75) and found.overall.value_a == 0.0
+    assert found.overall.candidate_value == pytest.approx(0.75) and found.overall.baseline_value == 0.0
     assert (found.overall.pairs, found.overall.word, found.fixed) == (24, "better", 24)
 
 
@@ -270,12 +274,12 @@ def test_what_pairs_is_the_id_that_pairs_most():
     b = [conversation(i, "v2", {STATUS: P}, eval_id=None, task=f"t{i}") for i in range(1, 7)]
     found = compare(*sides(a, b), CompareOptions())
     assert (found.pairing.by, found.pairing.pairs) == ("task", 4)
-    assert (found.pairing.only_a_names, found.pairing.only_b_names) == (["t0"], ["t5", "t6"])
+    assert (found.pairing.baseline_only_names, found.pairing.candidate_only_names) == (["t0"], ["t5", "t6"])
     for own in (*a, *b):
         own.conversation_id = own.conversation_id.split("-")[1]
     found = compare(*sides(a, b), CompareOptions(by="conversation_id"))
-    assert (found.pairing.by, found.pairing.pairs, found.pairing.only_a) == ("conversation_id", 4, 1)
-    assert found.criteria[0].unpaired.count_b == 6
+    assert (found.pairing.by, found.pairing.pairs, found.pairing.baseline_only) == ("conversation_id", 4, 1)
+    assert found.criteria[0].unpaired.candidate_count == 6
 
 
 @pytest.mark.parametrize(
@@ -300,7 +304,12 @@ def test_conversations_without_ids_are_two_groups():
     found = compare(*sides(group("v1", 50, 50), group("v2", 90, 30)), CompareOptions())
     assert found.pairing.by == "nothing" and found.flips == []
     overall = found.criteria[0].overall
-    assert (overall.pairs, overall.count_a, overall.count_b, overall.word) == (0, 100, 120, "better")
+    assert (overall.pairs, overall.baseline_count, overall.candidate_count, overall.word) == (
+        0,
+        100,
+        120,
+        "better",
+    )
     assert overall.difference == pytest.approx(0.25) and "two groups" in found.notes[0]
     alike = compare(*sides(group("v1", 2, 0), group("v2", 2, 0)), CompareOptions())
     assert alike.criteria[0].overall.word == "inconclusive"
@@ -333,8 +342,12 @@ def test_runs_of_a_case_are_one_case_in_groups(criterion, a, b, word):
     found = groups(criterion, a, b)
     own = found.criteria[0].overall
     assert found.pairing.by == "nothing" and own.word == word
-    assert (own.count_a, own.count_b) == (sum(map(len, a)), sum(map(len, b)))
-    assert (own.cases_a, own.cases_b) == (len(a), len(b)) == (found.a.cases, found.b.cases)
+    assert (own.baseline_count, own.candidate_count) == (sum(map(len, a)), sum(map(len, b)))
+    assert (
+        (own.baseline_cases, own.candidate_cases)
+        == (len(a), len(b))
+        == (found.baseline.cases, found.candidate.cases)
+    )
     if own.interval is not None and criterion == STATUS:
         assert -1 <= own.interval.low <= own.difference <= own.interval.high <= 1
 
@@ -391,7 +404,12 @@ def test_flips_have_the_reason_of_the_worse_side():
         ("fixed", "e2", "mine of v1 2"),
         ("newly_measured", "e4", "mine of v1 4"),
     ]
-    assert (found[0].tags, found[0].language, found[0].share_a, found[0].share_b) == (["x"], "ko", 1.0, 0.0)
+    assert (found[0].tags, found[0].language, found[0].baseline_share, found[0].candidate_share) == (
+        ["x"],
+        "ko",
+        1.0,
+        0.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -558,7 +576,7 @@ def test_turns_without_a_claim_are_left_out(values, measure, mean):
 
     found = only(compare(*sides(side("v1"), side("v2")), CompareOptions()))
     assert found.measure == measure
-    turns = [(turn.difference.pairs, turn.difference.value_a) for turn in found.turns]
+    turns = [(turn.difference.pairs, turn.difference.baseline_value) for turn in found.turns]
     assert turns == [(20, mean), (12, mean)]
 
 

@@ -83,10 +83,10 @@ def test_values_by_case(criterion, a, b):
         found = paired_values(matched, measure, missing)
         wanted = plain_pairs(cases, measure, missing)
         assert found.names == [*wanted]
-        for place, runs in enumerate((found.a, found.b)):
+        for place, runs in enumerate((found.baseline, found.candidate)):
             assert runs.counts.tolist() == [len(own[place]) for own in wanted.values()]
             assert runs.means.tolist() == [fmean(own[place]) for own in wanted.values()]
-    for side, own in ((matched.a, a), (matched.b, b)):
+    for side, own in ((matched.baseline, a), (matched.candidate, b)):
         wanted = len(plain_values(own, measure, 0.0)) - len(plain_values(own, measure))
         assert side.count_missing(measure) == wanted
         by_case = {}

@@ -108,6 +108,8 @@ def test_words_beside_deeds(turns, said, value, verdicts, unsaid, judged, matche
     assert overall.outcome == ("PASS" if value == 1.0 else "FAIL")
     assert [claim["verdict"] for claim in overall.details["claims"]] == verdicts
     assert len(overall.details["unsaid"]) == unsaid
+    wrong = len(verdicts) - verdicts.count("done") + unsaid
+    assert (f"; and {wrong - 1} more." in overall.explanation) is (wrong > 1)
     assert overall.judge.prompt_version == "claimed_actions/3"
 
 

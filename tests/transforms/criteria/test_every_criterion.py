@@ -229,8 +229,6 @@ JUDGED_TURN = turn(
     tool_responses=[DONE],
     grounded=GroundedAnswer(citations=[Citation(0, len(SAID), ["0"])], references=[SOURCE]),
 )
-
-
 PER_TURN = {name for name in JUDGED if CRITERIA[name].judge is not JudgedCriterion.judge}
 FIVE = {
     "final_response_match_v2",
@@ -260,7 +258,7 @@ def outcome(sample: Sample, name: str, threshold: float) -> str | None:
 def test_every_criterion_has_its_cases():
     judged = {name for name in SHIPPED if issubclass(CRITERIA[name], JudgedCriterion)}
     assert judged == set(JUDGED)
-    others = {"ended_normally", "final_state_v1", "recorded_reward"}
+    others = {"agent_cost", "ended_normally", "final_state_v1", "recorded_reward"}
     assert set(SHIPPED) - judged == {*MEASURED, *others}
 
 

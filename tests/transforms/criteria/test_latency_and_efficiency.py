@@ -267,12 +267,60 @@ def test_token_details():
     assert score.details == {"input": 40, "output": 7, "cached": 5, "reasoning": 2}
 
 
+PRICES = {"mini*": {"in": 1, "out": 10}, "m": {"in": 2, "out": 20, "cached": 0.5}, "m*": {"in": 4, "out": 4}}
+M = {"model": "m", "input_tokens": 1000, "output_tokens": 100}
+COSTS = [  # usage of the turns; cost in millionths, or why there is none
+    ([M], [4000]),
+    ([M | {"cached_tokens": 400}], [3400]),
+    ([M | {"model": "mini-2"}, M | {"model": "m2"}], [2000, 4400]),
+    ([M | {"parts": [M, M | {"model": "mini", "cached_tokens": 10}]}], [6000]),
+    ([M | {"cached_tokens": 1001}], ["cannot be"]),
+    ([M | {"model": "other"}, M], ["no price of 'other'", 4000]),
+    ([M | {"model": None}], ["does not name the model"]),
+    ([M, M | {"output_tokens": None}], [4000, "no output tokens of m"]),
+    ([M, None], [4000, "not in the log (needs logged tokens"]),
+    ([M | {"input_tokens": 0, "output_tokens": 0}], [0]),
+]
+
+
+@pytest.mark.parametrize(("usages", "wanted"), COSTS)
+def test_cost_of_the_agent(usages, wanted):
+    """A conversation costs the sum of its turns, and has no score while one has none."""
+    turns = [{"user": "a", "agent": "b", "usage": own} for own in usages]
+    config = turnwise.EvalConfig.model_validate({"criteria": {"agent_cost": {}}, "prices": PRICES})
+    result = turnwise.evaluate({"conversation_id": "c", "turns": turns}, config=config)
+    *scores, overall = (row for row in result.scores if row["criterion"] == "agent_cost")
+    for row, cost in zip(scores, wanted, strict=True):
+        assert row["value"] == pytest.approx(cost / 1e6) if isinstance(cost, int) else row["value"] is None
+        assert isinstance(cost, int) or cost in row["reason"]
+    lacking = [cost for cost in wanted if isinstance(cost, str)]
+    assert overall["value"] == (None if lacking else pytest.approx(sum(wanted) / 1e6))
+    assert not lacking or lacking[0] in overall["reason"]
+
+
+def test_tokens_of_several_models_in_a_turn_of_a_chat():
+    """Reports of one model are one part; one that lacks a count leaves the cost unknown."""
+    two = Usage(3, 4, model="m").plus(Usage(1, 1, 1, model="m")).plus(Usage(5, 5, model="n"))
+    assert (two.input_tokens, two.model, [part.model for part in two.parts]) == (9, None, ["m", "n"])
+    assert two.parts[0] == Usage(4, 5, 1, model="m")
+    one = Usage(3, 4, model="m").plus(Usage(output_tokens=1, model="m"))
+    assert (one.input_tokens, one.output_tokens, one.model, len(one.parts)) == (3, 5, "m", 2)
+    reply = {"role": "assistant", "content": "b", "model": "m", "usage": {"prompt_tokens": 1000}}
+    reply["usage"]["completion_tokens"] = 100
+    other = {**reply, "model": "mini", "tool_calls": [{"id": "1", "function": {"name": "f"}}]}
+    log = {"id": "c", "messages": [{"role": "user", "content": "a"}, other, reply]}
+    config = turnwise.EvalConfig.model_validate({"criteria": {"agent_cost": {}}, "prices": PRICES})
+    row = turnwise.evaluate(log, config=config).scores[0]
+    assert row["value"] == pytest.approx(0.006) and row["details"]["by_model"].keys() == {"m", "mini"}
+
+
 def test_units_and_scales():
     seconds = {name for name, kind in CRITERIA.items() if kind.unit == "seconds"}
     assert seconds == {"turn_latency", "invocation_duration_v1", "tool_call_latency", "span_latency"}
     counts = {name for name, kind in CRITERIA.items() if kind.unit == "count"}
     assert counts == {"tool_call_count_v1", "inference_call_count_v1", "token_usage_v1"}
-    assert all(CRITERIA[name].scale is None for name in seconds | counts)
+    assert CRITERIA["agent_cost"].unit == "money"
+    assert all(CRITERIA[name].scale is None for name in seconds | counts | {"agent_cost"})
     assert all(CRITERIA[name]().threshold is None for name in seconds | counts)
 
 

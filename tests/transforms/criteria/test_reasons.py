@@ -123,6 +123,7 @@ class Stubborn(MeasuredCriterion):
         (0.0, "PASS", None, "It passes, although 0 does not reach the threshold 0.5."),
         (0.49999999, None, None, "0.49999999 is below the threshold 0.5."),
         (0.0, None, None, "0 is below the threshold 0.5."),
+        (0.5, "PASS", None, None),
         (1.0, None, None, None),
     ],
 )

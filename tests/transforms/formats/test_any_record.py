@@ -1,7 +1,6 @@
 """Records are read as logs or as eval cases, whichever they are."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -25,11 +24,7 @@ CALLED = {"user": "a", "tool_calls": [{"name": "f", "args": {}}], "expected": {"
             "turnwise",
             FoundCase,
         ),
-        (
-            {"conversation_id": "c", "turns": [CALLED]},
-            "turnwise",
-            LoggedConversation,
-        ),
+        ({"conversation_id": "c", "turns": [CALLED]}, "turnwise", LoggedConversation),
         ({"displayName": "d", "scenario": {"task": "t"}}, "ces_evaluation", FoundCase),
         ({"conversation_id": "c", "turn_index": 0, "turn": TURN}, "turn_event", ConversationEvent),
         ({"conversation_id": "c", "turns": []}, "turnwise", Failure),
@@ -39,7 +34,7 @@ CALLED = {"user": "a", "tool_calls": [{"name": "f", "args": {}}], "expected": {"
         ("{", None, Failure),
     ],
 )
-def test_what_a_record_is(value: Any, name: str | None, kind: type) -> None:
+def test_what_a_record_is(value, name, kind):
     data = value if isinstance(value, str) else json.dumps(value)
     read = AnyReader().read(Record("x", 1, data.encode()))
     assert read.format == name and [type(one) for one in read.found] == [kind]
@@ -49,12 +44,12 @@ def test_what_a_record_is(value: Any, name: str | None, kind: type) -> None:
     "value", ['{"messages": [{"role": "user", "content": "a %s"}]}', '{"turns": ["%s b"]}']
 )
 @pytest.mark.parametrize("half", [r"\ud83d", r"\udc00"])
-def test_half_a_character_is_named(value: str, half: str) -> None:
+def test_half_a_character_is_named(value, half):
     [found] = AnyReader().read(Record("x", 1, (value % half).encode())).found
     assert isinstance(found, Failure) and found.message.startswith(r"half a character, such as \ud83d")
 
 
-def test_the_failure_is_that_of_the_nearer_reader() -> None:
+def test_the_failure_is_that_of_the_nearer_reader():
     texts = []
     for value in ({"conversation_id": "c", "turns": []}, {"eval_id": "e", "turns": []}):
         (failure,) = AnyReader().read(Record("x", 1, json.dumps(value).encode())).found
@@ -63,7 +58,7 @@ def test_the_failure_is_that_of_the_nearer_reader() -> None:
     assert "has no turn" in texts[0] and "expects nothing" in texts[1]
 
 
-def test_the_mapping_of_the_config_is_applied() -> None:
+def test_the_mapping_of_the_config_is_applied():
     mapping = {"conversation_id": "call", "turns": "lines[*].{user: asked, agent: said}"}
     reader = AnyReader(config=EvalConfig.model_validate({"mapping": mapping}))
     data = json.dumps({"call": "c", "lines": [{"asked": "Hi", "said": "Hello"}]}).encode()

@@ -30,7 +30,7 @@ def test_clocks_spans_and_tokens(baggage):
     greeting, claim = baggage.turns
     assert (greeting.latency_ms, claim.latency_ms) == (950.0, 4100.0)
     assert (claim.model_ms, claim.tool_ms, claim.inference_calls) == (2740.0, 750.0, 2)
-    assert claim.usage == Usage(input_tokens=3546, output_tokens=40)
+    assert claim.usage == Usage(input_tokens=3546, output_tokens=40, model="gemini-2.5-flash")
     assert greeting.timestamp == "2026-03-01T03:00:00Z"
     assert [(span.type, span.name, span.seconds) for span in claim.spans] == [
         ("USER_CALLBACK", "before_model", 0.01),

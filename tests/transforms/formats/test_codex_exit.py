@@ -18,7 +18,7 @@ from turnwise.transforms.formats.codex_sessions import is_typed, marked
         ("the docs say: exit code 3", None),
     ],
 )
-def test_only_a_stated_exit_code_is_an_error(output: str, error: str | None) -> None:
+def test_only_a_stated_exit_code_is_an_error(output, error):
     assert marked({"output": output}).get("error") == error
 
 
@@ -26,5 +26,5 @@ def test_only_a_stated_exit_code_is_an_error(output: str, error: str | None) -> 
     ("text", "typed"),
     [("# AGENTS.md instructions for /x", False), ("# AGENTS.md is wrong, please fix it", True)],
 )
-def test_what_the_tool_wrote_is_nothing_that_was_typed(text: str, typed: bool) -> None:
+def test_what_the_tool_wrote_is_nothing_that_was_typed(text, typed):
     assert is_typed({"content": text}, []) is typed

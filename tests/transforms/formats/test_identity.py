@@ -99,9 +99,6 @@ def test_what_a_record_states_of_its_conversation(record, config, wanted):
 
 
 def test_which_of_several_cases_is_meant_is_not_guessed():
-    records = [
-        agent_event(eval_id="a"),
-        agent_event(invocation_id="j", eval_id="b"),
-    ]
+    records = [agent_event(eval_id="a"), agent_event(invocation_id="j", eval_id="b")]
     with pytest.raises(ValueError, match="names several eval cases or sets: a, b"):
         turnwise.read_conversations(records)

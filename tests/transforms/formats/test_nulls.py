@@ -154,14 +154,14 @@ def check(examples: dict[str, list[Any]]) -> None:
         ), name
 
 
-def test_examples_of_all_formats() -> None:
+def test_examples_of_all_formats():
     for name, values in EXAMPLES.items():
         assert reading(values)[0], name
     check(EXAMPLES)
 
 
 @pytest.mark.skipif(not FORMATS.exists(), reason="no recordings")
-def test_recordings() -> None:
+def test_recordings():
     check(recorded())
 
 
@@ -173,7 +173,7 @@ def test_recordings() -> None:
      "live_transcriptions.session.json", "adk_live_author.session.json", "dfcx_conversation_history.json",
      "vertex_request_response.jsonl"],
 )  # fmt: skip
-def test_the_reported_files(name: str) -> None:
+def test_the_reported_files(name):
     expected = json.loads((REPORTED / "expected.json").read_text())[
         "chat_tool_call_id_null.json" if name.endswith("parquet") else name
     ]
@@ -188,7 +188,7 @@ def test_the_reported_files(name: str) -> None:
     ]
 
 
-def test_a_file_of_messages_with_nulls_is_one_record(tmp_path: Path) -> None:
+def test_a_file_of_messages_with_nulls_is_one_record(tmp_path):
     said = [("human", "Where is order 5?"), ("ai", "It is in Bonn.")]
     chat = [
         {"type": kind, "content": text, "role": None, "tool_calls": None, "parts": None}

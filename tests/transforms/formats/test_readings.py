@@ -205,7 +205,7 @@ def read_today(reading: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", READINGS)
-def test_it_is_read_as_a_person_reads_it(name: str) -> None:
+def test_it_is_read_as_a_person_reads_it(name):
     reading = READINGS[name]
     if "file" in reading and not FORMATS.exists():
         pytest.skip("no recordings here")

@@ -74,7 +74,7 @@ def values(found: EvaluatedConversation, name: str) -> list[float | None]:
         (conversation({"expectd": {"response": "x"}}), "turns.0.expectd: .*mean expected"),
     ],
 )
-def test_a_misspelt_expectation_is_refused(value: Any, said: str) -> None:
+def test_a_misspelt_expectation_is_refused(value, said):
     with pytest.raises(ValueError, match=said) as caught:
         LogReader().read(record(value))
     assert "\n" not in str(caught.value)
@@ -90,7 +90,7 @@ def test_a_misspelt_expectation_is_refused(value: Any, said: str) -> None:
         conversation({"expected_state": {"n": 1}, "expected": {"tool_calls": [CALL]}}),
     ],
 )
-def test_an_expectation_that_is_not_read_is_a_finding_and_never_a_pass(value: Any) -> None:
+def test_an_expectation_that_is_not_read_is_a_finding_and_never_a_pass(value):
     found = evaluated(value)
     assert (status(found), found.verdict.reasons[0].count("is not read")) == (None, 1)
     (failure,) = found.scored.failures
@@ -100,13 +100,13 @@ def test_an_expectation_that_is_not_read_is_a_finding_and_never_a_pass(value: An
     assert "is not read" in (case.unread or case.turns[0].unread)
 
 
-def test_the_whole_is_not_read_but_its_turns_are() -> None:
+def test_the_whole_is_not_read_but_its_turns_are():
     found = evaluated(conversation({"expected": {"tool_calls": [CALL]}}, expected={"database": {"n": 1}}))
     assert (status(found), found.verdict.reasons[0].count("'expected.database'")) == (None, 1)
     assert values(found, "tool_trajectory_avg_score") == [1.0, 1.0]
 
 
-def test_arguments_of_an_expectation_in_another_spelling() -> None:
+def test_arguments_of_an_expectation_in_another_spelling():
     call = {"name": "book", "arguments": '{"n": 1}'}
     (found,) = LogReader().read(
         record(conversation({"expected": {"expectations": [{"kind": "tool_call", "tool_call": call}]}}))
@@ -114,7 +114,7 @@ def test_arguments_of_an_expectation_in_another_spelling() -> None:
     assert found.turns[0].expected.expectations[0].tool_call.args == {"n": 1}
 
 
-def test_what_is_certain_fails_all_the_same() -> None:
+def test_what_is_certain_fails_all_the_same():
     value = conversation({"expected": {"response": "Sorry, that is not possible at all", "must_call": ["x"]}})
     assert status(evaluated(value)) == "FAIL"
 
@@ -131,7 +131,7 @@ def test_what_is_certain_fails_all_the_same() -> None:
         conversation({"expected": {"tool_calls": [CALL]}, "note": "x"}, notes="x", category="y"),
     ],
 )
-def test_what_expects_nothing_is_no_finding(value: Any) -> None:
+def test_what_expects_nothing_is_no_finding(value):
     found = evaluated(value)
     assert (status(found), found.scored.failures) == ("PASS", [])
 
@@ -144,7 +144,7 @@ def test_what_expects_nothing_is_no_finding(value: Any) -> None:
         (CALL, {"name": "book", "content": "no seats"}, "'content'"),
     ],
 )
-def test_a_call_or_a_result_with_a_key_that_may_hold_its_value(call: Any, response: Any, said: str) -> None:
+def test_a_call_or_a_result_with_a_key_that_may_hold_its_value(call, response, said):
     (found,) = LogReader().read(record(conversation({"tool_calls": [call], "tool_responses": [response]})))
     assert said in found.turns[0].unknown_calls
     (by_user,) = LogReader().read(
@@ -153,7 +153,7 @@ def test_a_call_or_a_result_with_a_key_that_may_hold_its_value(call: Any, respon
     assert said in by_user.turns[0].unknown_calls
 
 
-def test_other_keys_of_a_call_are_dropped() -> None:
+def test_other_keys_of_a_call_are_dropped():
     call = {**CALL, "type": "function", "seconds": 3}
     response = {"name": "book", "response": {"ok": 1}, "seconds": 3}
     (found,) = LogReader().read(record(conversation({"tool_calls": [call], "tool_responses": [response]})))
@@ -164,7 +164,7 @@ def test_other_keys_of_a_call_are_dropped() -> None:
     )
 
 
-def test_an_event_with_a_misspelt_expectation() -> None:
+def test_an_event_with_a_misspelt_expectation():
     event = {"conversation_id": "c", "turn_index": 0, "turn": ANSWERED, "expectd": {"actions": [CALL]}}
     with pytest.raises(ValueError, match="expectd: unknown field"):
         joined_conversation("c", [event])
@@ -184,7 +184,7 @@ def invocation(*parts: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_golden_turn_with_work_that_is_not_read(part: Any) -> None:
+def test_a_golden_turn_with_work_that_is_not_read(part):
     golden = {"eval_set_id": "s", "eval_cases": [{"eval_id": "e", "conversation": [invocation(part)]}]}
     found = evaluated(conversation(eval_id="e"), golden)
     assert (status(found), next(iter(part)) in found.verdict.reasons[0]) == (None, True)
@@ -194,7 +194,7 @@ def test_a_golden_turn_with_work_that_is_not_read(part: Any) -> None:
 
 
 @pytest.mark.parametrize("part", [*PARTS, {"new_tool_use": {"name": "delete"}}])
-def test_a_result_whose_golden_turn_has_work_that_is_not_read(part: Any) -> None:
+def test_a_result_whose_golden_turn_has_work_that_is_not_read(part):
     pair = {"actual_invocation": invocation(), "expected_invocation": invocation(part)}
     result = {"eval_id": "e", "eval_metric_result_per_invocation": [pair], "session_id": "x"}
     found = evaluated({"eval_set_result_id": "r", "eval_case_results": [result]})
@@ -210,7 +210,7 @@ ODD_SHAPES = {
 
 
 @pytest.mark.parametrize("name", ODD_SHAPES)
-def test_with_adk_compat_what_google_adk_does_not_look_at_is_not_missed(name: str) -> None:
+def test_with_adk_compat_what_google_adk_does_not_look_at_is_not_missed(name):
     made, wanted = ODD_SHAPES[name]
     pair = {
         "actual_invocation": invocation(made),
@@ -232,7 +232,7 @@ def test_with_adk_compat_what_google_adk_does_not_look_at_is_not_missed(name: st
     )
 
 
-def test_a_golden_turn_that_is_read_in_full() -> None:
+def test_a_golden_turn_that_is_read_in_full():
     picture = {"inline_data": {"mime_type": "image/png", "data": ""}}
     golden = {"eval_set_id": "s", "eval_cases": [{"eval_id": "e", "conversation": [invocation(picture)]}]}
     assert status(evaluated(conversation(eval_id="e"), golden)) == "PASS"

@@ -346,9 +346,14 @@ def side(name: str) -> Side:
     return Side(name=name, source=name, run_ids=[name], app_versions=[name], **zero)  # type: ignore[arg-type]
 
 
-def comparison(criterion: CriterionComparison, only_a: int = 0) -> Comparison:
-    names: Any = {"only_a_names": [], "only_b_names": [], "unidentified_a": 0, "unidentified_b": 0}
-    pairing = Pairing(by="eval_id", pairs=10, only_a=only_a, only_b=0, **names)
+def comparison(criterion: CriterionComparison, baseline_only: int = 0) -> Comparison:
+    names: Any = {
+        "baseline_only_names": [],
+        "candidate_only_names": [],
+        "baseline_unidentified": 0,
+        "candidate_unidentified": 0,
+    }
+    pairing = Pairing(by="eval_id", pairs=10, baseline_only=baseline_only, candidate_only=0, **names)
     rest: Any = {
         "slices": [],
         "settings_changes": [],
@@ -373,7 +378,12 @@ def comparison(criterion: CriterionComparison, only_a: int = 0) -> Comparison:
 def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComparison:
     interval = None if low is None else Bounds(low, high)
     overall = VersionDifference(
-        pairs=10, count_a=10, count_b=10, value_a=more.pop("value_a", 0.8), difference=0.0, interval=interval
+        pairs=10,
+        baseline_count=10,
+        candidate_count=10,
+        baseline_value=more.pop("baseline_value", 0.8),
+        difference=0.0,
+        interval=interval,
     )
     base: dict[str, Any] = {"criterion": STATUS, "measure": "pass_rate", "unit": "score", "better_is": "more"}
     base |= {"threshold": None, "p_adjusted": 1.0}
@@ -382,12 +392,18 @@ def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComp
 
 def missing(worst: float | None, best: float) -> Missing:
     def reading(low: float) -> MissingReading:
-        values: Any = {"pairs": 10, "value_a": 0.8, "value_b": 0.8, "difference": 0.0, "p": 1.0}
+        values: Any = {
+            "pairs": 10,
+            "baseline_value": 0.8,
+            "candidate_value": 0.8,
+            "difference": 0.0,
+            "p": 1.0,
+        }
         return MissingReading(interval=Bounds(low, low + 0.1), word="inconclusive", **values)
 
-    ends: Any = {"left_out": reading(best), "best_for_b": reading(best)}
-    ends["worst_for_b"] = None if worst is None else reading(worst)
-    return Missing(missing_a=0, missing_b=1, changes_the_word=False, **ends)
+    ends: Any = {"left_out": reading(best), "best_for_candidate": reading(best)}
+    ends["worst_for_candidate"] = None if worst is None else reading(worst)
+    return Missing(baseline_missing=0, candidate_missing=1, changes_the_word=False, **ends)
 
 
 NOT_WORSE = {"rule": "not_worse", "margin": 0.02}
@@ -395,7 +411,7 @@ NOT_WORSE = {"rule": "not_worse", "margin": 0.02}
 
 def slow(low: float, high: float) -> CriterionComparison:
     """A latency: less is better, and the margin is a share of the baseline's mean."""
-    return compared(low, high, criterion=LATENCY, measure="mean", better_is="less", value_a=10.0)
+    return compared(low, high, criterion=LATENCY, measure="mean", better_is="less", baseline_value=10.0)
 
 
 COMPARED = [
@@ -441,22 +457,26 @@ def test_a_baseline_that_says_nothing_is_no_pass():
     missing = applied({**rule, "criterion": "safety_v1"}, gated)
     assert (missing.status, missing.why) == ("inconclusive", "it has no value in B")
     # Cases that are no longer run may be those that fail.
-    fewer = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
+    fewer = version(conversations([P]), comparison=comparison(compared(0.0), baseline_only=3))
     told = applied(rule, fewer)
     assert told.status == "inconclusive" and "3 cases of the baseline have no conversation here" in told.why
     allowed = coverage(0.5)
     assert applied(rule, fewer, NOTHING_REJECTED, allowed).status == "passed"
 
 
-@pytest.mark.parametrize(("high", "only_a", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "inconclusive")])
-def test_what_was_not_compared_may_have_been_gained(high, only_a, status):
-    gated = version(conversations([P]), comparison=comparison(compared(-0.5, high), only_a=only_a))
+@pytest.mark.parametrize(
+    ("high", "baseline_only", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "inconclusive")]
+)
+def test_what_was_not_compared_may_have_been_gained(high, baseline_only, status):
+    gated = version(
+        conversations([P]), comparison=comparison(compared(-0.5, high), baseline_only=baseline_only)
+    )
     assert applied(NOT_WORSE, gated).status == status
 
 
 @pytest.mark.parametrize("shares", [(0.9, 0.5), (0.5, 0.9)])
 def test_of_several_rules_on_coverage_the_strictest_counts(shares):
-    gated = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
+    gated = version(conversations([P]), comparison=comparison(compared(0.0), baseline_only=3))
     coverage = [{"rule": "coverage", "at_least": share} for share in shares]
     found = applied(NOT_WORSE, gated, NOTHING_REJECTED, *coverage)
     assert (found.status, "90 % asked for" in found.why) == ("inconclusive", True)
@@ -465,7 +485,12 @@ def test_of_several_rules_on_coverage_the_strictest_counts(shares):
 @pytest.mark.parametrize(("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "inconclusive")])
 def test_labels_that_say_otherwise_leave_a_comparison_open(low, high, status):
     corrected = CorrectedDifference(
-        labels_a=50, labels_b=40, value_a=0.8, value_b=0.7, difference=-0.1, interval=Bounds(low, high)
+        baseline_labels=50,
+        candidate_labels=40,
+        baseline_value=0.8,
+        candidate_value=0.7,
+        difference=-0.1,
+        interval=Bounds(low, high),
     )
     gated = version(conversations([P]), comparison=comparison(compared(-0.01, corrected=corrected)))
     found = applied(NOT_WORSE, gated)
@@ -538,8 +563,6 @@ def case(
 
 
 BOTH = [case("v1", "a"), case("v2", "a")]
-
-
 UNRECORDED_CASES = [
     ([], (), {}),
     ([*BOTH, case("v1", "b")], (), {"v1": [], "v2": ["b"]}),

@@ -79,8 +79,6 @@ def test_the_users_words_support_nothing_and_their_numbers_are_not_invented(judg
 GOLDEN = EvalCase(
     eval_id="e", dialect="ces", turns=[ExpectedTurn(user="q", response="Your flight leaves at 14:05.")]
 )
-
-
 SERVED = {"hallucinations_v1", "hallucination", "semantic_similarity"}
 
 

@@ -68,6 +68,7 @@ async def plainly(access, request, count, timeout_s):
     """Calls google-genai; returns the body of the answer, or the error."""
     options = types.HttpOptions(
         base_url=access.base_url,
+        api_version="v1beta1" if access.vertexai else "v1beta",
         timeout=math.ceil(timeout_s * 1000),
         retry_options=types.HttpRetryOptions(attempts=1),
     )

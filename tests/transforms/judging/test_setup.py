@@ -172,8 +172,6 @@ def test_secrets_stay_where_they_are(server, settings, question, caplog):
 
 
 VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true"}
-
-
 ACCESS = [
     ({}, {"GOOGLE_API_KEY": "a", "GEMINI_API_KEY": "b"}, (False, "a", None, None, None)),
     ({}, {"GEMINI_API_KEY": "b", "GOOGLE_GEMINI_BASE_URL": "http://g"}, (False, "b", None, None, "http://g")),

@@ -64,8 +64,6 @@ MUSEUM = ["The museum was founded by Anna Huber in 1912 and has a large garden w
 MUSEUM_DE = ["Das Museum wurde 1912 von Anna Huber gegründet und hat einen großen Garten mit 300 Rosen."]
 MUSEUM_KO = ["박물관은 1912년에 안나 후버가 설립했으며 장미 300그루가 있는 큰 정원이 있다."]
 MUSEUM_JA = ["博物館は1912年にアンナ・フーバーが設立し、300本のバラがある大きな庭がある。"]
-
-
 SUPPORTED, NOT = ("supported",), ("unsupported", "contradictory")
 TALK = [
     ("Do you know that the museum was founded in 1912?", MUSEUM, SUPPORTED),

@@ -12,8 +12,6 @@ def verdict(sentence, evidence):
 
 
 PRICES = '{"flight":"HAT001","prices":{"basic_economy":80,"economy":109,"business":338}}'
-
-
 FLIGHT = '{"flight":"HAT1","departs":"14:00","price":140,"currency":"USD","date":"2024-05-24","n":[75,4]}'
 
 

@@ -241,12 +241,7 @@ def test_calls_are_paired_by_tool_then_parameters_then_order(expected, actual, w
 MEANT = {"$matchType": "semantic", "$originalValue": "Rome"}
 UNDECIDED = [
     # arguments of one expected call, of two actual ones, which of them is its partner
-    (
-        {"a": MEANT, "b": 1},
-        {"a": "Oslo", "b": 2},
-        {"a": "Rome", "b": 2},
-        1,
-    ),  # equal counts more than unclear
+    ({"a": MEANT, "b": 1}, {"a": "Oslo", "b": 2}, {"a": "Rome", "b": 2}, 1),  # equal counts more than unclear
     ({"a": MEANT, "b": 1}, {"b": 2}, {"a": "Oslo", "b": 2}, 1),  # unclear counts more than missing
     ({"a": MEANT, "b": MEANT, "c": 1}, {"a": "Oslo", "b": "Oslo"}, {"c": 1}, 0),  # two unclear count as one
     ({"a": MEANT, "b": MEANT, "c": 1}, {"c": 1}, {"a": "Oslo", "b": "Oslo"}, 0),

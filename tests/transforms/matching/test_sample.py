@@ -409,7 +409,7 @@ def test_the_case_says_whether_an_answer_is_due(turn, status):
     assert verdict(record, EvalCase(eval_id="e", turns=[turn])).status == status
 
 
-def test_a_case_is_found_by_its_name_or_the_last_part_of_it() -> None:
+def test_a_case_is_found_by_its_name_or_the_last_part_of_it():
     ids = ("projects/p/evaluations/e1", "x/twice", "y/twice")
     turn = {"user": "hi", "agent": "Hello"}
     logs = [

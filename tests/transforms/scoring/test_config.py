@@ -280,7 +280,7 @@ WRONG_ALERTS = [
     ({"level": "turns"}, "alerts.0.level: "),
     ({"app_version": ""}, "alerts.0.app_version: "),
     ({"measure": "median"}, "alerts.0.measure: "),
-    ({"measure": "p50"}, "alerts.0.measure: p50 is of latencies only"),
+    ({"measure": "p50"}, "alerts.0.measure: p50 is of latencies and costs only"),
     ({"criterion": "response_match_score", "measure": "p99"}, "response_match_score is none"),
     ({"below": None}, "alerts.0: needs below, above or drop"),
     ({"below": 80}, "alerts.0: below, above: a pass_rate lies between 0 and 1"),

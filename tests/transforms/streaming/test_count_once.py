@@ -38,8 +38,6 @@ def sums_after(*contributions, earlier=None):
 
 
 A, B, C = contribution(), contribution(digest="b", time=5.0), contribution(digest="c", time=9.0)
-
-
 EARLIER = [
     ("read again", contribution(0, "a", 3.0), [contribution(0, "a", 4.0)], contribution(0, "a")),
     (

@@ -63,7 +63,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     change = next((change for change in changes if change.criteria == [STATUS]), None)
     if not options.any_verdicts and change and any(measure.criterion == STATUS for measure in measures):
         missing[STATUS] = (
-            f"decided by different criteria ({change.a} in the baseline, {change.b} in the candidate)"
+            f"decided by different criteria ({change.baseline} in the baseline, {change.candidate} in the "
+            "candidate)"
         )
         measures = [measure for measure in measures if measure.criterion != STATUS]
     measured = [(measure, estimate(matched, measure, options)) for measure in measures]
@@ -71,8 +72,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     criteria = _compare_criteria(matched, measured, parts.turns, options, (a.name, b.name))
     criteria = [with_correction(own, a, b) for own in criteria]
     return Comparison(
-        a=_side(a, pairing.by),
-        b=_side(b, pairing.by),
+        baseline=_side(a, pairing.by),
+        candidate=_side(b, pairing.by),
         pairing=pairing,
         margin=options.margin,
         alpha=options.alpha,
@@ -163,7 +164,7 @@ def _compare(
     options: CompareOptions,
 ) -> CriterionComparison:
     adjusted = None if whole.p is None else holm([whole.p, *other_p])[0]
-    sides, pairing = (matched.a, matched.b), matched.pairing
+    sides, pairing = (matched.baseline, matched.candidate), matched.pairing
     is_share, is_paired = measure.measure == "pass_rate", pairing.by != "nothing"
     has_a, has_b = (side.runs(measure).counts > 0 for side in sides)
     passed = failed = unpaired = mean = None
@@ -171,7 +172,12 @@ def _compare(
         _, a, b = paired_values(matched, measure)
         # The mean of values from 0 to 1 is 1, or 0, where all of them are.
         passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
-    alone = pairing.only_a + pairing.only_b + pairing.unidentified_a + pairing.unidentified_b
+    alone = (
+        pairing.baseline_only
+        + pairing.candidate_only
+        + pairing.baseline_unidentified
+        + pairing.candidate_unidentified
+    )
     if is_paired and alone:
         # Some have no partner: over all conversations.
         group_a, group_b = (group_values(side, measure) for side in sides)
@@ -199,8 +205,8 @@ def _compare(
         regressed=whole.lower,
         still_passing=passed,
         still_failing=failed,
-        only_a=int((has_a & ~has_b).sum()) if is_paired else 0,
-        only_b=int((has_b & ~has_a).sum()) if is_paired else 0,
+        baseline_only=int((has_a & ~has_b).sum()) if is_paired else 0,
+        candidate_only=int((has_b & ~has_a).sum()) if is_paired else 0,
         unpaired=unpaired,
         mean=mean,
         missing=missing,
@@ -289,14 +295,16 @@ def _compare_parts(
 
 
 def _size(matched: MatchedValues) -> int:
-    return len(matched.names) or len(matched.a.rows) + len(matched.b.rows)
+    return len(matched.names) or len(matched.baseline.rows) + len(matched.candidate.rows)
 
 
 def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedValues]:
     """Returns the conversations of each slice; a slice that holds everything is none."""
     if not wanted:
         return {}
-    a, b = (_slice_names(side.observed.conversations, wanted) for side in (matched.a, matched.b))
+    a, b = (
+        _slice_names(side.observed.conversations, wanted) for side in (matched.baseline, matched.candidate)
+    )
     names = {name for side in (a, b) for own in side for name in own}
     found = {name: _within(matched, [name in own for own in a], [name in own for own in b]) for name in names}
     return {name: own for name, own in found.items() if 0 < _size(own) < _size(matched)}
@@ -325,9 +333,11 @@ def _slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> l
 def _within(matched: MatchedValues, is_in_a: Sequence[bool], is_in_b: Sequence[bool]) -> MatchedValues:
     """Returns the part of the conversations in a slice; a case belongs to it if any of its runs does."""
     own, other = np.asarray(is_in_a, np.bool_), np.asarray(is_in_b, np.bool_)
-    kept = matched.a.count(own) + matched.b.count(other) > 0
+    kept = matched.baseline.count(own) + matched.candidate.count(other) > 0
     names = [name for name, is_kept in zip(matched.names, kept.tolist(), strict=True) if is_kept]
-    return MatchedValues(names, matched.a.within(own, kept), matched.b.within(other, kept), matched.pairing)
+    return MatchedValues(
+        names, matched.baseline.within(own, kept), matched.candidate.within(other, kept), matched.pairing
+    )
 
 
 def _of_slice(
@@ -335,14 +345,17 @@ def _of_slice(
 ) -> Iterator[_Part]:
     for measure in measures:
         found = estimate(matched, measure, options)
-        if found.count_a or found.count_b:
+        if found.baseline_count or found.candidate_count:
             yield _Part(measure, found, slice=name)
 
 
 def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions) -> Iterator[_Part]:
     """Yields the turn indices at which both sides have scores."""
     is_paired = matched.pairing.by != "nothing"
-    a, b = ((side if is_paired else side.alone).turn_runs(measure) for side in (matched.a, matched.b))
+    a, b = (
+        (side if is_paired else side.alone).turn_runs(measure)
+        for side in (matched.baseline, matched.candidate)
+    )
     number = 0
     for turn in sorted(a.keys() & b.keys()):
         own, other = a[turn], b[turn]
@@ -405,16 +418,19 @@ def _quantile_ratios(
     Paired: over the cases on both sides. An interval needs 10 cases a side.
     """
     if matched.pairing.by == "nothing":  # every conversation is resampled by itself
-        sizes = len(matched.a.rows), len(matched.b.rows)
+        sizes = len(matched.baseline.rows), len(matched.candidate.rows)
         names = [f"{side} {place}" for side, size in zip("ab", sizes, strict=True) for place in range(size)]
         cases = np.arange(sizes[0]), np.arange(sizes[0], sum(sizes))
-        rows = matched.a.rows, matched.b.rows
+        rows = matched.baseline.rows, matched.candidate.rows
     else:
         names = matched.names
         places = np.arange(len(names))
-        cases = np.repeat(places, matched.a.cases.sizes), np.repeat(places, matched.b.cases.sizes)
-        rows = matched.a.cases.rows, matched.b.cases.rows
-    sides = zip((matched.a, matched.b), rows, cases, strict=True)
+        cases = (
+            np.repeat(places, matched.baseline.cases.sizes),
+            np.repeat(places, matched.candidate.cases.sizes),
+        )
+        rows = matched.baseline.cases.rows, matched.candidate.cases.rows
+    sides = zip((matched.baseline, matched.candidate), rows, cases, strict=True)
     a, b = (_ordered(side, own, of, measure) for side, own, of in sides)
     if not len(a.values) or not len(b.values):
         return []
@@ -448,7 +464,7 @@ def _ratio(
     place: int, a: _Values, b: _Values, drawn: Sequence[Numbers | None], options: CompareOptions
 ) -> QuantileRatio:
     quantile, (own, other) = QUANTILES[place], drawn
-    value_a, value_b = (interpolated_quantile(side.values, quantile) for side in (a, b))
+    baseline_value, candidate_value = (interpolated_quantile(side.values, quantile) for side in (a, b))
     interval = None
     if own is not None and other is not None and not (own[place] <= 0).any():
         # A replicate that draws no case has no quantile (NaN), and is left out.
@@ -458,8 +474,8 @@ def _ratio(
         interval = Bounds(*(interpolated_quantile(known, share) for share in tails))
     return QuantileRatio(
         quantile=quantile,
-        value_a=value_a,
-        value_b=value_b,
-        ratio=value_b / value_a if value_a else None,
+        baseline_value=baseline_value,
+        candidate_value=candidate_value,
+        ratio=candidate_value / baseline_value if baseline_value else None,
         interval=interval,
     )

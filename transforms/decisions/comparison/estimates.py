@@ -55,8 +55,8 @@ class PairedRuns(NamedTuple):
     """Values of the runs of A and of B by case, at least one each."""
 
     names: list[str]
-    a: Runs
-    b: Runs
+    baseline: Runs
+    candidate: Runs
 
 
 class CompareOptions(Struct, frozen=True):
@@ -113,24 +113,26 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
     """Estimates the difference over the same cases."""
     if measure.measure != "pass_rate":
         return _paired_means(cases, options, measure.span, is_share=False)
-    sides = cases.a, cases.b
+    sides = cases.baseline, cases.candidate
     is_single = bool(cases.names) and all((side.counts == 1).all() for side in sides)
     if not is_single or not all(np.isin(side.means, (0.0, 1.0)).all() for side in sides):
         # The mean of a case's runs is its value, as are values between 0 and 1, which turns may have.
         return _paired_means(cases, options, 1.0, is_share=True)
     kinds = (1, 1), (0, 1), (1, 0), (0, 0)
-    pairs = Pairs(*(int(((cases.a.means == a) & (cases.b.means == b)).sum()) for a, b in kinds))
+    pairs = Pairs(
+        *(int(((cases.baseline.means == a) & (cases.candidate.means == b)).sum()) for a, b in kinds)
+    )
     test, size = mcnemar(pairs.fixed, pairs.regressed), pairs.size
-    value_a, value_b = (pairs.both + pairs.regressed) / size, (pairs.both + pairs.fixed) / size
+    baseline_value, candidate_value = (pairs.both + pairs.regressed) / size, (pairs.both + pairs.fixed) / size
     return Estimate(
-        *(size, size, size, value_a, value_b, pairs.difference),
+        *(size, size, size, baseline_value, candidate_value, pairs.difference),
         interval=bounded_interval(pairs, 1 - options.alpha),
         equivalence=bounded_interval(pairs, 1 - 2 * options.alpha),
         p=test.p,
         mid_p=test.mid_p,
         detectable=detectable_difference(pairs.discordant, size, options.alpha),
         pairs_needed=needed_pairs(pairs.difference, pairs.discordant, options.alpha),
-        effect=cohens_h(value_b, value_a),
+        effect=cohens_h(candidate_value, baseline_value),
         effect_kind="h",
         higher=pairs.fixed,
         lower=pairs.regressed,
@@ -143,11 +145,14 @@ def _paired_means(
     cases: PairedRuns, options: CompareOptions, span: float | None, *, is_share: bool
 ) -> Estimate:
     """Estimates a mean difference by bootstrap and permutation over cases; an open scale has no span."""
-    size, counts = len(cases.names), (cases.a.total, cases.b.total)
+    size, counts = len(cases.names), (cases.baseline.total, cases.candidate.total)
     if not size:
         return Estimate(0, *counts)
-    differences = dict(zip(cases.names, (cases.b.means - cases.a.means).tolist(), strict=True))
-    value_a, value_b = fmean(cases.a.means.tolist()), fmean(cases.b.means.tolist())
+    differences = dict(zip(cases.names, (cases.candidate.means - cases.baseline.means).tolist(), strict=True))
+    baseline_value, candidate_value = (
+        fmean(cases.baseline.means.tolist()),
+        fmean(cases.candidate.means.tolist()),
+    )
     drawn = CaseMeans(differences, SEED)
     is_too_few = size < FEWEST_CASES and not drawn.is_constant
     interval, equivalence = (
@@ -158,13 +163,13 @@ def _paired_means(
     seen = detectable_mean(sqrt(spread / size), options.alpha) if spread else None
     can_be_seen = 2 / 2**size <= options.alpha
     return Estimate(
-        *(size, *counts, value_a, value_b, drawn.mean),
+        *(size, *counts, baseline_value, candidate_value, drawn.mean),
         interval=interval,
         equivalence=equivalence,
         p=sign_flip_p(differences, SEED),
         detectable=within_scale(seen, span) if can_be_seen else None,
         pairs_needed=needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
-        effect=cohens_h(value_b, value_a) if is_share else standardised(drawn.mean, spread),
+        effect=cohens_h(candidate_value, baseline_value) if is_share else standardised(drawn.mean, spread),
         effect_kind="h" if is_share else "d_z",
         higher=sum(value > 0 for value in differences.values()),
         lower=sum(value < 0 for value in differences.values()),
@@ -214,7 +219,7 @@ def word_for(
     if sign < 0:
         interval, equivalence = (Bounds(-high, -low) for low, high in (interval, equivalence))
     # What does not matter is a share of the scale; on an open scale, a share of A's mean.
-    unit = abs(estimate.value_a or 0.0) if measure.span is None else measure.span
+    unit = abs(estimate.baseline_value or 0.0) if measure.span is None else measure.span
     found = word(sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha)
     if found in ("same", "not worse") and estimate.fewest_alike is not None:
         return "inconclusive"
@@ -238,7 +243,7 @@ def with_correction(own: CriterionComparison, a: ComparedSide, b: ComparedSide) 
         f"{scale * number:+.{digits}f}"
         for number in (found.difference, found.interval.low, found.interval.high)
     )
-    labels = f"{found.labels_a} and {found.labels_b} labels"
+    labels = f"{found.baseline_labels} and {found.candidate_labels} labels"
     text = f"corrected by {labels} of people: {value}{unit} ({low} to {high}){decided}"
     return replace(own, corrected=found, sentence=f"{own.sentence}; {text}")
 
@@ -296,10 +301,10 @@ def _difference(base: Corrected, candidate: Corrected) -> CorrectedDifference | 
     if base.value is None or candidate.value is None or base.interval is None or candidate.interval is None:
         return None
     return CorrectedDifference(
-        labels_a=base.labels,
-        labels_b=candidate.labels,
-        value_a=base.value,
-        value_b=candidate.value,
+        baseline_labels=base.labels,
+        candidate_labels=candidate.labels,
+        baseline_value=base.value,
+        candidate_value=candidate.value,
         difference=candidate.value - base.value,
         interval=estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
     )

@@ -10,7 +10,9 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
     overall = found.overall
     if overall.difference is None:
-        lacking = [name for name, count in ((a, overall.count_a), (b, overall.count_b)) if not count]
+        lacking = [
+            name for name, count in ((a, overall.baseline_count), (b, overall.candidate_count)) if not count
+        ]
         why = f"{lacking[0]} has no value" if lacking else "there are too few values"
         why = "no case has a value on both sides" if len(lacking) == 2 else why
         return f"{_opening(found, a, b)}: {why}"
@@ -29,17 +31,18 @@ def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         text += _sight(found, by)
     if overall.word == "inconclusive" and overall.fewest_alike is not None:
         text += f"; fewer than {overall.fewest_alike} cannot show that {b} is the same or not worse"
-    alone = found.only_a + found.only_b
+    alone = found.baseline_only + found.candidate_only
     if alone:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
     if missing is not None:
-        text += f"; no {outcome_noun(found)}: {missing.missing_a} of {a}, {missing.missing_b} of {b}"
+        counts = f"{missing.baseline_missing} of {a}, {missing.candidate_missing} of {b}"
+        text += f"; no {outcome_noun(found)}: {counts}"
     return text + (_readings(missing, b) if missing is not None and is_open else "")
 
 
 def _readings(missing: Missing, b: str) -> str:
     """Returns how the word depends on what has no score."""
-    left_out, worst, best = missing.left_out, missing.worst_for_b, missing.best_for_b
+    left_out, worst, best = missing.left_out, missing.worst_for_candidate, missing.best_for_candidate
     if worst is None or best is None:
         return f"; without them: {left_out.word}; their values may lie anywhere"
     return (
@@ -62,12 +65,12 @@ def _opening(found: CriterionComparison, a: str, b: str) -> str:
 def _sight(found: CriterionComparison, by: PairedBy) -> str:
     """Returns what would have been seen, and how many cases the difference needs."""
     overall = found.overall
-    noun = "conversations" if overall.cases_a is None else "cases"
+    noun = "conversations" if overall.baseline_cases is None else "cases"
     unit = "pairs" if by != "nothing" else f"{noun} a side"
-    if by == "nothing" and overall.cases_a is not None:
-        count = f"{overall.cases_a} and {overall.cases_b} cases"
+    if by == "nothing" and overall.baseline_cases is not None:
+        count = f"{overall.baseline_cases} and {overall.candidate_cases} cases"
     elif by == "nothing":
-        count = f"{overall.count_a} and {overall.count_b} conversations"
+        count = f"{overall.baseline_count} and {overall.candidate_count} conversations"
     else:
         count = "1 pair" if overall.pairs == 1 else f"{overall.pairs} pairs"
     if overall.fewest is not None:
@@ -99,7 +102,7 @@ def rounded(number: int) -> str:
 
 def decimals(value: float | None, measure: str, unit: str) -> int:
     """Returns with how many decimals a value is shown: so many that it is not shown as 0, at most 6."""
-    least = 1 if measure == "pass_rate" else {"seconds": 2, "count": 1}.get(unit, 3)
+    least = 1 if measure == "pass_rate" else {"seconds": 2, "count": 1, "money": 2}.get(unit, 3)
     shown = abs(value or 0.0) * (100 if measure == "pass_rate" else 1)
     return least if not shown or round(shown, least) else min(6, 1 - floor(log10(shown)))
 

@@ -75,14 +75,14 @@ class Matched(Struct, frozen=True):
 
     Attributes:
         names: Cases on both sides that expect the same, by name; none if nothing pairs them.
-        cases_a: Rows of A by case; at least one each.
+        baseline_cases: Rows of A by case; at least one each.
     """
 
     names: list[str]
-    a: ConversationColumns
-    b: ConversationColumns
-    cases_a: CaseRows
-    cases_b: CaseRows
+    baseline: ConversationColumns
+    candidate: ConversationColumns
+    baseline_cases: CaseRows
+    candidate_cases: CaseRows
     pairing: Pairing
 
 
@@ -149,17 +149,17 @@ def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matc
     # Something else is expected in A than in B only as far as it is known.
     both = [name for name, expected, of_b in digests if expected == of_b or None in expected | of_b]
     changed = sorted({*named}.difference(both))
-    only_a = sorted(own.places.keys() - other.places.keys())
-    only_b = sorted(other.places.keys() - own.places.keys())
+    baseline_only = sorted(own.places.keys() - other.places.keys())
+    candidate_only = sorted(other.places.keys() - own.places.keys())
     pairing = Pairing(
         by=by,
         pairs=len(both),
-        only_a=len(only_a),
-        only_b=len(only_b),
-        unidentified_a=len(a) - len(own.of([*own.places]).rows),
-        unidentified_b=len(b) - len(other.of([*other.places]).rows),
-        only_a_names=only_a[:_NAMES_SHOWN],
-        only_b_names=only_b[:_NAMES_SHOWN],
+        baseline_only=len(baseline_only),
+        candidate_only=len(candidate_only),
+        baseline_unidentified=len(a) - len(own.of([*own.places]).rows),
+        candidate_unidentified=len(b) - len(other.of([*other.places]).rows),
+        baseline_only_names=baseline_only[:_NAMES_SHOWN],
+        candidate_only_names=candidate_only[:_NAMES_SHOWN],
         changed=len(changed),
         changed_names=changed[:_NAMES_SHOWN],
     )
@@ -459,8 +459,8 @@ class MatchedValues(NamedTuple):
     """
 
     names: list[str]
-    a: SideValues
-    b: SideValues
+    baseline: SideValues
+    candidate: SideValues
     pairing: Pairing
 
 
@@ -468,6 +468,9 @@ def values_of(matched: Matched) -> MatchedValues:
     """Returns what criteria gave matched conversations."""
     a, b = (
         SideValues(_ObservedColumns(side), np.arange(len(side)), cases)
-        for side, cases in ((matched.a, matched.cases_a), (matched.b, matched.cases_b))
+        for side, cases in (
+            (matched.baseline, matched.baseline_cases),
+            (matched.candidate, matched.candidate_cases),
+        )
     )
     return MatchedValues(matched.names, a, b, matched.pairing)

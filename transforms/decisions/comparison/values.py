@@ -53,11 +53,11 @@ def paired_values(
     Where `missing` stands for what has no value, it does for a side without any, too, unless sampling left
     it out.
     """
-    a, b = matched.a.runs(measure, missing[0]), matched.b.runs(measure, missing[1])
+    a, b = matched.baseline.runs(measure, missing[0]), matched.candidate.runs(measure, missing[1])
     if missing[0] is not None and missing[1] is not None:
         lacks_a, lacks_b = (a.counts == 0) & (b.counts > 0), (b.counts == 0) & (a.counts > 0)
-        a = _filled(a, np.where(lacks_a, matched.a.count_drawn(measure), 0), missing[0])
-        b = _filled(b, np.where(lacks_b, matched.b.count_drawn(measure), 0), missing[1])
+        a = _filled(a, np.where(lacks_a, matched.baseline.count_drawn(measure), 0), missing[0])
+        b = _filled(b, np.where(lacks_b, matched.candidate.count_drawn(measure), 0), missing[1])
     kept = (a.counts > 0) & (b.counts > 0)
     names = [matched.names[place] for place in np.flatnonzero(kept).tolist()]
     return PairedRuns(names, a.at(kept), b.at(kept))
@@ -90,7 +90,8 @@ def estimate(
     if matched.pairing.by != "nothing":
         return paired_estimate(paired_values(matched, measure, missing), measure, options)
     a, b = (
-        group_values(side, measure, own) for side, own in zip((matched.a, matched.b), missing, strict=True)
+        group_values(side, measure, own)
+        for side, own in zip((matched.baseline, matched.candidate), missing, strict=True)
     )
     return group_estimate(a, b, measure, options)
 
@@ -112,7 +113,9 @@ def three_readings(
     """
     own, other = (
         side.count_missing(measure) + int(side.count_drawn(measure)[is_missing].sum())
-        for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
+        for side, is_missing in zip(
+            (matched.baseline, matched.candidate), _missing(matched, measure), strict=True
+        )
     )
     counts = own, other
     if not any(counts):
@@ -122,8 +125,8 @@ def three_readings(
         p = None if found.p is None else holm([found.p, *other_p])[0]
         return MissingReading(
             pairs=found.pairs,
-            value_a=found.value_a,
-            value_b=found.value_b,
+            baseline_value=found.baseline_value,
+            candidate_value=found.candidate_value,
             difference=found.difference,
             interval=found.interval,
             p=p,
@@ -139,24 +142,24 @@ def three_readings(
         best = read(estimate(matched, measure, options, (low, high)))
     words = {reading.word for reading in (left_out, worst, best) if reading is not None}
     return Missing(
-        missing_a=counts[0],
-        missing_b=counts[1],
+        baseline_missing=counts[0],
+        candidate_missing=counts[1],
         left_out=left_out,
-        worst_for_b=worst,
-        best_for_b=best,
+        worst_for_candidate=worst,
+        best_for_candidate=best,
         changes_the_word=len(words) > 1 or (ends is None and _concern(matched, measure)),
     )
 
 
 def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, Bools]:
     """Returns which cases a criterion applies to in B alone, and in A alone."""
-    own, other = (side.count_seen(measure) > 0 for side in (matched.a, matched.b))
+    own, other = (side.count_seen(measure) > 0 for side in (matched.baseline, matched.candidate))
     return other & ~own, own & ~other
 
 
 def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
     """Returns whether something without a score belongs to what is compared."""
-    sides = matched.a, matched.b
+    sides = matched.baseline, matched.candidate
     if matched.pairing.by == "nothing":
         return any(side.count_missing(measure) for side in sides)
     own, other = _missing(matched, measure)
@@ -172,7 +175,7 @@ def lasting_word(said: ComparisonWord, missing: Missing | None) -> ComparisonWor
     """Returns what may be said of a difference whatever is missing would have been."""
     if missing is None or not missing.changes_the_word:
         return said
-    readings = (missing.left_out, missing.worst_for_b, missing.best_for_b)
+    readings = (missing.left_out, missing.worst_for_candidate, missing.best_for_candidate)
     words = {None if reading is None else reading.word for reading in readings}
     return "not worse" if words <= {"better", "same", "not worse"} else "inconclusive"
 
@@ -201,25 +204,31 @@ def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, options: Compare
         found = _means(own, other, options, measure.span, is_share=is_share)
     if (a.total, b.total) == (len(own), len(other)):
         return found
-    return replace(found, count_a=a.total, count_b=b.total, cases_a=len(own), cases_b=len(other))
+    return replace(
+        found,
+        baseline_count=a.total,
+        candidate_count=b.total,
+        baseline_cases=len(own),
+        candidate_cases=len(other),
+    )
 
 
 def _shares(a: Sequence[float], b: Sequence[float], options: CompareOptions) -> Estimate:
     if not a or not b:
         return Estimate(0, len(a), len(b), fmean(a) if a else None, fmean(b) if b else None)
     passes_a, passes_b = round(sum(a)), round(sum(b))
-    value_a, value_b = passes_a / len(a), passes_b / len(b)
+    baseline_value, candidate_value = passes_a / len(a), passes_b / len(b)
     groups = (passes_b, len(b), passes_a, len(a))
     pooled = (passes_a + passes_b) / (len(a) + len(b))
-    spread = value_a * (1 - value_a) + value_b * (1 - value_b)
+    spread = baseline_value * (1 - baseline_value) + candidate_value * (1 - candidate_value)
     return Estimate(
-        *(0, len(a), len(b), value_a, value_b, value_b - value_a),
+        *(0, len(a), len(b), baseline_value, candidate_value, candidate_value - baseline_value),
         interval=difference_interval(*groups, 1 - options.alpha),
         equivalence=difference_interval(*groups, 1 - 2 * options.alpha),
         p=exact_p(*groups),
         detectable=detectable_of_groups(pooled, (len(a), len(b)), options.alpha),
-        pairs_needed=needed_of_groups(value_b - value_a, spread, options.alpha),
-        effect=cohens_h(value_b, value_a),
+        pairs_needed=needed_of_groups(candidate_value - baseline_value, spread, options.alpha),
+        effect=cohens_h(candidate_value, baseline_value),
         effect_kind="h",
         fewest_alike=FEWEST_ALIKE if min(len(a), len(b)) < FEWEST_ALIKE else None,
         method="Fisher's exact test, Newcombe's interval",

@@ -32,8 +32,8 @@ def comparison_notes(
     return [
         *_pairing(a, b, matched),
         *(
-            f"the scoring settings changed: {change.what}: {change.a} in the baseline, "
-            f"{change.b} in the candidate"
+            f"the scoring settings changed: {change.what}: {change.baseline} in the baseline, "
+            f"{change.candidate} in the candidate"
             for change in changes
         ),
         *_same(a, b, matched),
@@ -53,8 +53,8 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
         )
         return
     for side, only, unidentified in (
-        (a, pairing.only_a, pairing.unidentified_a),
-        (b, pairing.only_b, pairing.unidentified_b),
+        (a, pairing.baseline_only, pairing.baseline_unidentified),
+        (b, pairing.candidate_only, pairing.candidate_unidentified),
     ):
         if only:
             yield f"{counted(only, 'case')} of {side.name} alone: not in the paired figures"
@@ -67,7 +67,7 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
             "in baseline and candidate: "
             f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
         )
-    sizes = zip(matched.cases_a.sizes.tolist(), matched.cases_b.sizes.tolist(), strict=True)
+    sizes = zip(matched.baseline_cases.sizes.tolist(), matched.candidate_cases.sizes.tolist(), strict=True)
     uneven = [(own, other) for own, other in sizes if own != other]
     if uneven:
         runs = [sum(side) for side in zip(*uneven, strict=True)]
@@ -171,7 +171,9 @@ def _verdict(a: RunDocument, b: RunDocument) -> Iterator[SettingsChange]:
     own, other = (sorted(document.thresholds) for document in (a, b))
     if own != other:
         before, after = (", ".join(names) or "none" for names in (own, other))
-        yield SettingsChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
+        yield SettingsChange(
+            what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
+        )
 
 
 def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
@@ -182,7 +184,9 @@ def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
         if own and other and own != other:
             changes.setdefault((_listed(own), _listed(other)), []).append(criterion)
     for (before, after), criteria in changes.items():
-        yield SettingsChange(what="judge model, prompt version", a=before, b=after, criteria=criteria)
+        yield SettingsChange(
+            what="judge model, prompt version", baseline=before, candidate=after, criteria=criteria
+        )
 
 
 def _listed(names: set[str]) -> str:
@@ -220,7 +224,7 @@ def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[s
 
 
 def _change(what: str, a: JsonValue, b: JsonValue, criteria: Sequence[str]) -> SettingsChange:
-    return SettingsChange(what=what, a=_shown(a), b=_shown(b), criteria=list(criteria))
+    return SettingsChange(what=what, baseline=_shown(a), candidate=_shown(b), criteria=list(criteria))
 
 
 def _shown(value: JsonValue) -> str:
@@ -244,7 +248,7 @@ def flips(matched: MatchedValues, measures: Sequence[CriterionMeasure]) -> list[
 
 
 def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
-    sides = matched.a, matched.b
+    sides = matched.baseline, matched.candidate
     seen = [side.count_seen(measure).tolist() for side in sides]
     shares = [_shares(side, measure) for side in sides]
     for place, (own, other) in enumerate(zip(*shares, strict=True)):
@@ -260,10 +264,10 @@ def _flip(
     kind: FlipKind,
     shares: tuple[float | None, float | None],
 ) -> Flip:
-    a, b = (side.observed.conversations for side in (matched.a, matched.b))
-    rows_a, rows_b = matched.a.cases[place], matched.b.cases[place]
+    a, b = (side.observed.conversations for side in (matched.baseline, matched.candidate))
+    rows_a, rows_b = matched.baseline.cases[place], matched.candidate.cases[place]
     is_of_a = kind in ("fixed", "newly_measured")
-    found = matched.a.at(place, measure) if is_of_a else matched.b.at(place, measure)
+    found = matched.baseline.at(place, measure) if is_of_a else matched.candidate.at(place, measure)
     not_passed = [own for own in found if measure.value_of(own.value, own.outcome) != 1.0]
     why = next((own for own in not_passed if own.why), not_passed[0] if not_passed else None)
     languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
@@ -272,10 +276,10 @@ def _flip(
         criterion=measure.criterion,
         kind=kind,
         case=matched.names[place],
-        conversations_a=[a.conversation_ids[row] for row in rows_a],
-        conversations_b=[b.conversation_ids[row] for row in rows_b],
-        share_a=shares[0],
-        share_b=shares[1],
+        baseline_conversations=[a.conversation_ids[row] for row in rows_a],
+        candidate_conversations=[b.conversation_ids[row] for row in rows_b],
+        baseline_share=shares[0],
+        candidate_share=shares[1],
         turn_index=why.turn_index if why else None,
         reason=why.why if why else None,
         tags=sorted({tag for own in tags for tag in own}),
@@ -289,12 +293,18 @@ def _shares(side: SideValues, measure: CriterionMeasure) -> list[float | None]:
     return [mean if count else None for count, mean in zip(counts.tolist(), means.tolist(), strict=True)]
 
 
-def _kind(share_a: float | None, share_b: float | None) -> FlipKind | None:
-    if share_a is None or share_b is None:
-        return "newly_missing" if share_a is not None else "newly_measured" if share_b is not None else None
-    if share_b - share_a >= _LEAST_CHANGE:
+def _kind(baseline_share: float | None, candidate_share: float | None) -> FlipKind | None:
+    if baseline_share is None or candidate_share is None:
+        return (
+            "newly_missing"
+            if baseline_share is not None
+            else "newly_measured"
+            if candidate_share is not None
+            else None
+        )
+    if candidate_share - baseline_share >= _LEAST_CHANGE:
         return "fixed"
-    return "regressed" if share_a - share_b >= _LEAST_CHANGE else None
+    return "regressed" if baseline_share - candidate_share >= _LEAST_CHANGE else None
 
 
 # Finds, from scores alone, which thresholds were not the same: where a config is not at hand.
@@ -313,7 +323,9 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
     seen, other_seen = map(_seen, (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
         before, after = (", ".join(names) or "none" for names in (gates, other_gates))
-        yield SettingsChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
+        yield SettingsChange(
+            what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
+        )
     for criterion in sorted(own.keys() & other.keys()):
         sides = own[criterion], other[criterion]
         pairs = [tuple(set().union(*side.values()) for side in sides)]
@@ -324,7 +336,7 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
         if change is not None:
             before, after = map(_thresholds_text, change)
             yield SettingsChange(
-                what=f"criteria.{criterion}.threshold", a=before, b=after, criteria=[criterion]
+                what=f"criteria.{criterion}.threshold", baseline=before, candidate=after, criteria=[criterion]
             )
 
 

@@ -204,7 +204,7 @@ class _Open(NamedTuple):
 def mark_missing(a: ConversationColumns, b: ConversationColumns) -> None:
     """Marks as unmeasured, in place, what has a value on the other side of its case alone."""
     matched = match(a, b)
-    for rows_a, rows_b in zip(matched.cases_a, matched.cases_b, strict=True):
+    for rows_a, rows_b in zip(matched.baseline_cases, matched.candidate_cases, strict=True):
         for own, rows, other, rows_of_other in ((a, rows_a, b, rows_b), (b, rows_b, a, rows_a)):
             given = ((name, other.given(row, name)) for name in other.criteria for row in rows_of_other)
             names = {name for name, found in given if _applies(name, found)}
@@ -273,9 +273,9 @@ def _not_compared(comparison: Comparison, state: BaselineState, rejected: Reject
     """Returns what may have been the other side of a pair, or a failure."""
     pairing = comparison.pairing
     found = [
-        _Open(pairing.only_a, "cases of the baseline have no conversation here"),
+        _Open(pairing.baseline_only, "cases of the baseline have no conversation here"),
         _Open(pairing.changed, "cases whose expectation is not that of the baseline"),
-        _Open(pairing.unidentified_a, f"conversations of the baseline have no {pairing.by}"),
+        _Open(pairing.baseline_unidentified, f"conversations of the baseline have no {pairing.by}"),
         _Open(state.rejected.number, f"not measured in the baseline ({state.rejected.text})"),
         _Open(rejected.number, f"not measured here ({rejected.text})"),
     ]
@@ -285,7 +285,7 @@ def _not_compared(comparison: Comparison, state: BaselineState, rejected: Reject
 def _compared_share(own: CriterionComparison, found: Sequence[_Open]) -> float:
     """Returns the share of cases with a value on both sides."""
     pairs = own.overall.pairs
-    total = pairs + own.only_a + own.only_b + sum(one.number for one in found)
+    total = pairs + own.baseline_only + own.candidate_only + sum(one.number for one in found)
     return pairs / total if total else 0.0
 
 
@@ -304,7 +304,7 @@ def _unit(own: CriterionComparison) -> float:
     if own.measure == "pass_rate":
         return 1.0
     scale = scale_of(own.criterion)
-    return abs(own.overall.value_a or 0.0) if scale is None else scale[1] - scale[0]
+    return abs(own.overall.baseline_value or 0.0) if scale is None else scale[1] - scale[0]
 
 
 def _held(margin: float, own: CriterionComparison, is_lenient: bool) -> bool | None:
@@ -313,7 +313,7 @@ def _held(margin: float, own: CriterionComparison, is_lenient: bool) -> bool | N
         return None
     intervals = [own.overall.interval]
     if own.missing is not None and not is_lenient:
-        readings = (own.missing.worst_for_b, own.missing.best_for_b)
+        readings = (own.missing.worst_for_candidate, own.missing.best_for_candidate)
         intervals += [None if reading is None else reading.interval for reading in readings]
     if own.corrected is not None:
         intervals.append(own.corrected.interval)

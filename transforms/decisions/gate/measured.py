@@ -273,12 +273,12 @@ def difference_text(own: CriterionComparison) -> str:
         text += f" ({overall.interval.low * factor:+.3g} to {overall.interval.high * factor:+.3g})"
     else:
         text += ", and its interval is not known"
-    units = f"{overall.pairs} cases" if overall.pairs else f"{overall.count_b} conversations"
+    units = f"{overall.pairs} cases" if overall.pairs else f"{overall.candidate_count} conversations"
     text += f", {overall.word}, {units}"
     if overall.word == "inconclusive" and overall.pairs_needed:
         text += f"; this difference needs about {overall.pairs_needed:,}"
     if own.missing is not None:
-        before, here = own.missing.missing_a, own.missing.missing_b
+        before, here = own.missing.baseline_missing, own.missing.candidate_missing
         text += f"; no {outcome_noun(own)}: {before} in the baseline, {here} here"
     return text
 
@@ -292,7 +292,8 @@ def corrected_text(own: CriterionComparison) -> list[str]:
     value, low, high = (
         f"{factor * number:+.3g}" for number in (found.difference, found.interval.low, found.interval.high)
     )
-    return [f"corrected by {found.labels_a} and {found.labels_b} labels: {value}{unit} ({low} to {high})"]
+    labels = f"{found.baseline_labels} and {found.candidate_labels} labels"
+    return [f"corrected by {labels}: {value}{unit} ({low} to {high})"]
 
 
 # Finds the eval cases that an app version has no recording of, and another version of the run has.

@@ -107,7 +107,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
         log.failure = reply.get("error") or "error"
         return
     read_messages([{"role": "assistant", **stated(reply)}], log)
-    log.usage(reply.get("usage"))
+    log.usage(reply.get("usage"), reply.get("model"))
     log.finish = reply.get("stop_reason")
 
 

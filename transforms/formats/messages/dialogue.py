@@ -151,13 +151,13 @@ class Dialogue:
         """Adds an agent that took over."""
         self.turn.transfers = [*self.turn.transfers, agent]
 
-    def usage(self, report: JsonValue) -> None:
-        """Adds tokens to the turn that is open; where a report has a negative count, they are unknown."""
+    def usage(self, report: JsonValue, model: JsonValue = None) -> None:
+        """Adds tokens of a model to the turn that is open; a negative count makes all of them unknown."""
         counts = endings.token_counts(as_object(report))
         if endings.wrong_tokens(report) or endings.wrong_tokens(counts):
             self.uncounted.add(len(self.turns) - 1)
         elif self.turns:
-            self.turn.usage = counted(self.turn.usage, counts)
+            self.turn.usage = counted(self.turn.usage, counts, model)
 
     def _step(self, kind: str, *what: Any) -> None:
         self.steps.append((kind, *what))
@@ -244,23 +244,18 @@ class Dialogue:
         return self.turns
 
 
-def counted(usage: Usage | None, fields: JsonObject) -> Usage | None:
+def counted(usage: Usage | None, fields: JsonObject, model: JsonValue = None) -> Usage | None:
     """Returns tokens with those of one more report; what is no count is left out.
 
     Of a report with a negative count nothing is read.
     """
-    known = {name: count for name, count in endings.known_tokens(fields).items() if type(count) is int}
-    return added(usage, Usage(**known)) if known else usage
-
-
-def added(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Returns the sum of two reports of tokens; what neither reports stays unknown."""
-    if one is None or other is None:
-        return one or other
-    names = Usage.__struct_fields__
-    pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
-    known = {name: [count for count in pair if count is not None] for name, pair in pairs.items()}
-    return Usage(**{name: sum(counts) if counts else None for name, counts in known.items()})
+    known: dict[str, Any] = {
+        name: count for name, count in endings.known_tokens(fields).items() if type(count) is int
+    }
+    if not known:
+        return usage
+    report = Usage(**known, model=endings.as_text(model) or None)
+    return usage.plus(report) if usage else report
 
 
 def _name(turn: Turn) -> None:

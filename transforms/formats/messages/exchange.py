@@ -10,7 +10,8 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length
-from turnwise.transforms.formats.messages.dialogue import Dialogue, added
+from turnwise.transforms.formats.identity import ANY
+from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
     IDS,
@@ -136,7 +137,9 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
             # The tokens and the time of earlier replies are of their turns.
             log.uncounted |= other.log.uncounted
             for turn, its in zip(log.turns, other.log.turns, strict=False):
-                turn.usage = added(turn.usage, its.usage)
+                turn.usage = (
+                    turn.usage.plus(its.usage) if turn.usage and its.usage else turn.usage or its.usage
+                )
                 if its.model_ms is not None:
                     turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
     return conversation(dialect, log, {**request, "id": session_id}, session_id)
@@ -283,6 +286,7 @@ def _join_vertex(session_id: str, values: Sequence[JsonObject]) -> Conversation:
 registry.register_format(
     registry.Format(
         name="vertex_log",
+        places=(("", ANY), ("full_request.labels", ANY)),
         keys=("endpoint", "logging_time", "full_request", "full_response"),
         help="Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
         rank=118,

@@ -43,7 +43,7 @@ def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
 
 _FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _AUTOMATIC = "automatic_function_calling_history"
-_KEPT = ("usage_metadata", "prompt_feedback", _AUTOMATIC)
+_KEPT = ("usage_metadata", "model_version", "prompt_feedback", _AUTOMATIC)
 
 
 def _fits(message: JsonObject) -> bool:
@@ -73,7 +73,8 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
     # The reply counts the tokens of the last call of the model only.
-    log.usage({} if has_others else _plain(as_object(found.get("usage_metadata"))))
+    counts = {} if has_others else _plain(as_object(found.get("usage_metadata")))
+    log.usage(counts, found.get("model_version"))
 
 
 def _automatic(contents: list[JsonObject], log: Dialogue) -> None:

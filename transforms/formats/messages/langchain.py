@@ -7,6 +7,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.chat import call_results, message_calls
 from turnwise.transforms.formats.endings import as_text, failure_mark, own_result
+from turnwise.transforms.formats.identity import ANY
 from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.anthropic import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
@@ -124,7 +125,8 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
     log.usage(
         as_object(message.get("usage_metadata"))
         or as_object(about.get("token_usage"))
-        or as_object(about.get("usage"))
+        or as_object(about.get("usage")),
+        about.get("model_name") or about.get("model"),
     )
     log.finish = finish_reason(message)
     log.said(message)
@@ -312,6 +314,7 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 registry.register_format(
     registry.Format(
         name="langgraph_thread",
+        places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
         keys=("values", "next", "config"),
         help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
         "the newest of a thread counts",

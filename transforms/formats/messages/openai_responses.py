@@ -173,7 +173,7 @@ def _output(item: JsonObject, log: Dialogue) -> None:
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:
     read_items(reply.get("output") or [], log)
-    log.usage(reply.get("usage"))
+    log.usage(reply.get("usage"), reply.get("model"))
     status, reason = reply.get("status"), as_object(reply.get("incomplete_details")).get("reason")
     log.failure = reply.get("error") or (status if status in ("failed", "cancelled") else None)
     log.finish = reason or {"completed": "stop", "incomplete": "max_tokens"}.get(str(status), status)

@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import as_text
-from turnwise.transforms.formats.identity import KEYS, stated_identity
+from turnwise.transforms.formats.identity import ANY, KEYS, Places, stated_identity
 from turnwise.transforms.formats.messages.streams import as_object, first_of, objects_in, stated
 from turnwise.transforms.formats.traces.span import (
     SpanEvent,
@@ -492,8 +492,18 @@ def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     )
 
 
+OF_AGENT_EVENTS: Places = (
+    ("attributes.custom_tags", ANY),
+    ("attributes.session_metadata.state", ANY),
+    ("labels", ANY),
+    ("attributes.labels", ANY),
+    ("attributes", ANY),
+    ("", ANY),
+)
+
+
 def _identity(record: JsonObject) -> JsonObject:
-    stated = zip(KEYS, stated_identity("adk_agent_events", record), strict=True)
+    stated = zip(KEYS, stated_identity(OF_AGENT_EVENTS, record), strict=True)
     return {key: text for key, text in stated if text}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -186,7 +186,7 @@ def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
 
 def usage_at(report: JsonValue, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:
     """Returns tokens by the keys of each field of `Usage`; None: none are stated, or it is no object."""
-    counts: dict[str, int] = {}
+    counts: dict[str, Any] = {}
     for field, keys in fields.items() if isinstance(report, dict) else ():
         for key in keys:
             if key in report and (count := as_count(report[key])) is not None:

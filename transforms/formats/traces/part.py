@@ -7,7 +7,7 @@ import msgspec
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
-from turnwise.transforms.formats.identity import KEYS, PLACES, SPANS, Paths, identity_at
+from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Paths, Places, identity_at
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces import containers, dialect
 from turnwise.transforms.formats.traces.otlp import (
@@ -23,7 +23,7 @@ from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 _MOST_NAMES = 5
 _KEPT = (
     PENDING,
-    *(key for path, names in PLACES[SPANS] if path == "attributes" for each in names for key in each),
+    *(key for path, names in OF_SPANS if path == "attributes" for each in names for key in each),
 )
 
 
@@ -228,6 +228,8 @@ def _register_export(
     spans: Callable[[JsonObject], Iterable[TraceSpan]],
     *keys: tuple[str, ...],
     is_list: registry.Test | None = None,
+    places: Places = OF_SPANS,
+    source: str = "",
 ) -> None:
     def split(value: JsonValue, settings: registry.ReadSettings) -> list[registry.SplitEvent | ValueError]:
         records = value if isinstance(value, list) else [value]
@@ -253,6 +255,8 @@ def _register_export(
             time=last_time,
             is_list=is_list,
             has_rubrics=False,
+            places=places,
+            source=source,
         )
     )
 
@@ -261,6 +265,7 @@ registry.register_format(
     registry.Format(
         name=_PARTS,
         help="turnwise's own part of a trace",
+        places=(),
         rank=24,
         recognises=lambda record: KEY in record,
         events=registry.EventReader(
@@ -308,6 +313,7 @@ _register_export(
     "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
     containers.is_agent_event, containers.agent_event_spans,
     ("event_type", "session_id", "invocation_id", "content"),
+    places=containers.OF_AGENT_EVENTS, source="spans (adk_events",
 )  # fmt: skip
 # For example {"operation_Id": "1", "id": "2", "name": "chat", "customDimensions": "{...}", "duration": 30}
 _register_export(

@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 
 from msgspec.structs import replace
 
-from turnwise.schemas.conversation import RAW, Conversation, TimedSpan, Turn, Usage
+from turnwise.schemas.conversation import RAW, TOKEN_COUNTS, Conversation, TimedSpan, Turn, Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps
-from turnwise.transforms.formats.identity import SPANS, stated_identity
+from turnwise.transforms.formats.identity import OF_SPANS, stated_identity
 from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.parts import (
@@ -57,8 +58,7 @@ _ARGS_OFF = "the trace records no arguments or results of calls"
 _WHICH_OFF = "the trace records that calls were asked for, and not which"
 _STEPS_OFF = "the trace records no call of a model or a tool; what the agent called is unknown"
 _WHICH_ANSWER = "models answered apart from each other; which answer the user got is unknown"
-_FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
-_TOTALS = _FIELDS[:2]
+_TOTALS = TOKEN_COUNTS[:2]
 _FAILED = "AgentError"
 _ADK_EVENTS = "adk_events"
 _USAGE_OFF = "UsageNotRecorded"
@@ -95,13 +95,14 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
 
 def _usage(models: Sequence[SpanNode]) -> Usage | None:
     """Returns the tokens of all model calls; None: not all that ended well report them."""
-    reports = [node.step.usage for node in models if node.step.usage is not None]
+    reports = [
+        replace(node.step.usage, model=node.step.name) for node in models if node.step.usage is not None
+    ]
     if not reports or _unreported(models):
         return None
-    sums = {name: [n for each in reports if (n := getattr(each, name)) is not None] for name in _FIELDS}
-    for name in _TOTALS:
-        sums[name] = sums[name] if len(sums[name]) == len(reports) else []
-    return Usage(**{name: sum(numbers) if numbers else None for name, numbers in sums.items()})
+    usage = reduce(Usage.plus, reports)
+    lacking = (name for name in _TOTALS if any(getattr(each, name) is None for each in reports))
+    return replace(usage, **dict.fromkeys(lacking))
 
 
 def _unreported(models: Sequence[SpanNode]) -> int:
@@ -195,7 +196,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     turns = [_line_turn(line, index) for index, line in enumerate(lines)]
     end = _crash(lines[:-1]) or _end(lines[-1])
     resources = [node.span.resource for node in steps]
-    stated = stated_identity(SPANS, _labelled(nodes, resources))
+    stated = stated_identity(OF_SPANS, _labelled(nodes, resources))
     tags = [tag for node in nodes for tag in node.step.tags]
     tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
     conversation = Conversation(

@@ -125,6 +125,8 @@ class GeminiApi(Api):
         types, access = self._genai.types, self.access
         options = types.HttpOptions(
             base_url=access.base_url,
+            # google-genai 3 took to v1, which does not know aliases such as gemini-flash-latest.
+            api_version=None if access.vertexai else "v1beta",
             timeout=self._timeout_ms,
             retry_options=types.HttpRetryOptions(attempts=1),
             aiohttp_client=keeping,

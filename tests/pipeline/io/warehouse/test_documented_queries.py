@@ -14,8 +14,6 @@ from turnwise.pipeline.io.staging import StagedRows
 TEXT = page("warehouse").split("## BigQuery")
 VIEWS = TEXT[0].split("```sql\n")[1].split("```")[0]
 QUERIES = [part.split("```")[0] for part in TEXT[1].split("```sql\n")[1:]]
-
-
 Rows = list[dict[str, Any]]
 
 

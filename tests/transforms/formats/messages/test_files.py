@@ -20,10 +20,7 @@ TOOL_USED = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "na
         ({"input": [{**CALL, "name": 3.5}, {"role": "user", "content": [1]}]}, "content.0: a JSON"),
         ({"messages": [USED, {"role": "user", "content": 7}]}, "content: a JSON array is needed, not int"),
         ({"contents": [{"parts": [{"text": "a"}, 7]}]}, "parts.1: a JSON object is needed"),
-        (
-            {"messages": [{"type": "ai", "tool_calls": {"name": "f"}}]},
-            "tool_calls: a JSON array",
-        ),
+        ({"messages": [{"type": "ai", "tool_calls": {"name": "f"}}]}, "tool_calls: a JSON array"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_a_failure(record, message):
@@ -86,11 +83,7 @@ def test_snapshots_as_the_arrays_that_json_makes_of_named_tuples(tmp_path):
 def test_a_file_of_events_is_one_reply_without_its_request(tmp_path):
     events = [
         {"type": "message_start", "message": {"usage": {"input_tokens": 3, "output_tokens": 1}}},
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": {"type": "text", "text": "Well."},
-        },
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Well."}},
         {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
     ]
     path = tmp_path / "stream.jsonl"

@@ -16,7 +16,7 @@ def held_by(container: str) -> Any:
     return copy.deepcopy(READINGS[f"traces/containers: container: {container}"]["records"])
 
 
-def test_the_config_names_the_attribute_of_the_resource_that_holds_the_app_version() -> None:
+def test_the_config_names_the_attribute_of_the_resource_that_holds_the_app_version():
     config = {"app_version_from": ["vcs.ref.head.revision"]}
     stated = {"service.version": "v1", "vcs.ref.head.revision": "abc", "process.pid": 7}
     pairs = [{"key": key, "value": {"stringValue": str(value)}} for key, value in stated.items()]
@@ -39,7 +39,7 @@ def test_the_config_names_the_attribute_of_the_resource_that_holds_the_app_versi
     assert plain.app_version == "agent-2"
 
 
-def test_metrics_are_named_and_refused() -> None:
+def test_metrics_are_named_and_refused():
     with pytest.raises(turnwise.ReadError, match="an OpenTelemetry export of metrics"):
         turnwise.read_conversations({"resourceMetrics": []})
 
@@ -57,7 +57,7 @@ def test_metrics_are_named_and_refused() -> None:
         (255, "ff"),
     ],
 )
-def test_ids(value: Any, found: str) -> None:
+def test_ids(value, found):
     assert as_id(value) == found
 
 
@@ -73,18 +73,18 @@ def test_ids(value: Any, found: str) -> None:
         "2025-10-09T08:53:20Z",
     ],
 )
-def test_times(value: Any) -> None:
+def test_times(value):
     assert as_nanos(value) == START
 
 
 @pytest.mark.parametrize(
     "value", [None, "", "x", -1, float("nan"), float("inf"), True, {}, [1], ["a", "b"], 10**40]
 )
-def test_what_is_no_time(value: Any) -> None:
+def test_what_is_no_time(value):
     assert as_nanos(value) == 0
 
 
-def test_values() -> None:
+def test_values():
     assert any_value({"kvlistValue": {"values": [{"key": "a", "value": {"intValue": "5"}}]}}) == {"a": 5}
     assert any_value({"arrayValue": {"values": [{"boolValue": True}, {"doubleValue": "NaN"}, {}]}}) == [
         True,

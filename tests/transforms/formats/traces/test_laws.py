@@ -3,7 +3,6 @@
 
 import json
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -97,7 +96,7 @@ def as_read(exports: list[Any]) -> list[Any]:
 WHOLE = as_read([export(SPANS)])
 
 
-def test_two_traces_are_two_turns_of_one_conversation() -> None:
+def test_two_traces_are_two_turns_of_one_conversation():
     (found,) = WHOLE
     assert (found["conversation_id"], found["app_version"]) == ("talk", "v3")
     first, second = found["turns"]
@@ -110,17 +109,17 @@ def test_two_traces_are_two_turns_of_one_conversation() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.permutations(SPANS), st.lists(st.integers(0, len(SPANS)), max_size=6))
-def test_order_and_splitting_do_not_matter(spans: list[Any], cuts: list[int]) -> None:
+def test_order_and_splitting_do_not_matter(spans, cuts):
     edges = [0, *sorted(cuts), len(spans)]
     parts = [spans[low:high] for low, high in pairwise(edges) if high > low]
     assert as_read([export(part) for part in parts]) == WHOLE
 
 
-def test_repeated_deliveries_count_once() -> None:
+def test_repeated_deliveries_count_once():
     assert as_read([export(SPANS), export(SPANS[:4]), export(SPANS)]) == WHOLE
 
 
-def test_files_of_lines_are_joined(tmp_path: Path) -> None:
+def test_files_of_lines_are_joined(tmp_path):
     for name, part in (("b.jsonl", SPANS[:6]), ("a.jsonl", SPANS[6:])):
         (tmp_path / name).write_text("".join(f"{json.dumps(export([one]))}\n" for one in part))
     found = turnwise.read_conversations(str(tmp_path))
@@ -192,7 +191,7 @@ ATTRIBUTES = st.dictionaries(st.sampled_from(KEYS), VALUES | st.sampled_from(KIN
         st.tuples(ATTRIBUTES, st.integers(0, 4), st.sampled_from(["call_llm", "invocation", "x"])), max_size=4
     )
 )
-def test_no_attribute_of_any_type_raises(drawn: list[tuple[Any, int, str]]) -> None:
+def test_no_attribute_of_any_type_raises(drawn):
     spans = [
         TraceSpan("t", str(place), str(parent) if parent else "", name, START, START, attributes)
         for place, (attributes, parent, name) in enumerate(drawn, 1)
@@ -206,14 +205,14 @@ def test_no_attribute_of_any_type_raises(drawn: list[tuple[Any, int, str]]) -> N
 
 
 @pytest.mark.parametrize("odd", [5, True, "Hi", {"a": 1}, [5], [None], [[1]], [{"content": 5, "role": 5}]])
-def test_no_body_of_a_log_record_of_any_type_raises(odd: Any) -> None:
+def test_no_body_of_a_log_record_of_any_type_raises(odd):
     body = {"input": {"messages": odd}, "output": {"messages": [{"role": "assistant", "content": "Done."}]}}
     record = SpanEvent("openinference.x", START, {}, body)
     (turn,) = join_spans("c", [TraceSpan("t", "1", events=[record], is_log=True)]).turns
     assert turn.agent == "Done." and turn.user == ("Hi" if odd == "Hi" else None)
 
 
-def test_spans_of_no_agent_are_a_finding_and_no_conversation() -> None:
+def test_spans_of_no_agent_are_a_finding_and_no_conversation():
     rows: list[Any] = []
     only_http = [span("3", "f", "", "GET /health", 0, http__method="GET")]
     found = turnwise.read_conversations([export([*SPANS, *only_http])], on_failure=rows.append)
@@ -222,7 +221,7 @@ def test_spans_of_no_agent_are_a_finding_and_no_conversation() -> None:
     assert "none of its 1 spans is a step of an agent" in rows[0]["message"]
 
 
-def test_an_unread_dialect_is_an_error_that_names_the_known_ones() -> None:
+def test_an_unread_dialect_is_an_error_that_names_the_known_ones():
     odd = [span("4", "f", "", "x", 0, gen_ai__operation__name="dream", gen_ai__thing="y")]
     with pytest.raises(
         turnwise.ReadError, match=r"no dialect reads them \(keys: gen_ai.*\); known dialects: adk, "
@@ -242,7 +241,7 @@ def test_an_unread_dialect_is_an_error_that_names_the_known_ones() -> None:
         ("MyAgent.run", {"myagent__llm__prompt": "hi"}, "are of no known kind"),
     ],
 )
-def test_spans_of_no_known_kind_are_an_error(name: str, held: dict[str, Any], said: str) -> None:
+def test_spans_of_no_known_kind_are_an_error(name, held, said):
     odd = span("4", "f", "", name, 0, **held)
     with pytest.raises(turnwise.ReadError, match=f"1 spans {said} .*; known dialects: adk, "):
         turnwise.read_conversations([export([odd])])
@@ -252,7 +251,7 @@ def test_spans_of_no_known_kind_are_an_error(name: str, held: dict[str, Any], sa
     assert [row["error_type"] for row in rows] == ["ValueError" if "agent's" in said else "NoConversation"]
 
 
-def test_rows_of_unknown_event_types_are_counted_in_a_finding() -> None:
+def test_rows_of_unknown_event_types_are_counted_in_a_finding():
     def row(kind: str, at: int, **content: Any) -> Any:
         return {"event_type": kind, "session_id": "s", "span_id": f"x{at}", "content": content,
                 "timestamp": f"2026-01-01T00:00:0{at}Z"}  # fmt: skip
@@ -270,13 +269,13 @@ def test_rows_of_unknown_event_types_are_counted_in_a_finding() -> None:
 @pytest.mark.parametrize(
     "record", [{"resourceSpans": []}, {"batches": []}, {"resourceSpans": [{"scopeSpans": []}]}]
 )
-def test_an_export_without_spans_is_a_finding(record: Any) -> None:
+def test_an_export_without_spans_is_a_finding(record):
     rows: list[Any] = []
     assert turnwise.read_conversations([record, export(SPANS)], on_failure=rows.append) != []
     assert [(row["stage"], row["error_type"]) for row in rows] == [("check", "NoConversation")]
 
 
-def test_spans_without_a_trace_are_a_failure_beside_the_others() -> None:
+def test_spans_without_a_trace_are_a_failure_beside_the_others():
     rejected: list[Any] = []
     without = {**SPANS[1], "traceId": "0" * 32}
     found = turnwise.read_conversations([export([*SPANS, without])], on_failure=rejected.append)
@@ -284,7 +283,7 @@ def test_spans_without_a_trace_are_a_failure_beside_the_others() -> None:
     assert ["name no trace" in row["message"] for row in rejected] == [True]
 
 
-def test_content_that_was_not_captured_is_unknown_and_said() -> None:
+def test_content_that_was_not_captured_is_unknown_and_said():
     bare = [
         {**one, "attributes": [a for a in one["attributes"] if "messages" not in a["key"]]}
         for one in SPANS[:5]
@@ -297,7 +296,7 @@ def test_content_that_was_not_captured_is_unknown_and_said() -> None:
     assert {finding.kind for finding in turn.findings} == {"ContentNotRecorded"}
 
 
-def test_a_session_in_each_of_several_conversations_of_one_trace() -> None:
+def test_a_session_in_each_of_several_conversations_of_one_trace():
     root = span("5", "9", "", "experiment", 0, 99)
     parts = [turn_spans("5", at, [], user, "Done.") for at, user in ((1, "One?"), (30, "Two?"))]
     spans: list[Any] = [root]
@@ -320,7 +319,7 @@ def test_a_session_in_each_of_several_conversations_of_one_trace() -> None:
         assert said_by == {"talk 0": ["One?"], "talk 1": ["Two?"]}
 
 
-def test_an_agent_inside_a_tool_with_an_id_of_its_own_stays_in_the_conversation() -> None:
+def test_an_agent_inside_a_tool_with_an_id_of_its_own_stays_in_the_conversation():
     inner = {"gen_ai__operation__name": "invoke_agent", "gen_ai__conversation__id": "other"}
     chat = {"gen_ai__operation__name": "chat", "gen_ai__conversation__id": "other"}
     asked = json.dumps([message("user", said("Look up A-17 in the warehouse"))])

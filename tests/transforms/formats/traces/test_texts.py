@@ -7,7 +7,6 @@ import pytest
 
 import turnwise
 from tests.readings import read_value
-from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.formats.messages.parts import FURTHER_CHOICE, call_arguments, result_of
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.calls import tool_result
@@ -31,13 +30,13 @@ WORDS = (
 
 
 @pytest.mark.parametrize("said", OBJECTS)
-def test_an_object_of_a_program_is_nobodys_words(said: str) -> None:
+def test_an_object_of_a_program_is_nobodys_words(said):
     (message,) = read_messages(said, "user")
     assert (message.texts, message.is_users, len(message.parts)) == ([], True, 1)
 
 
 @pytest.mark.parametrize("said", WORDS)
-def test_words_that_look_a_little_like_an_object_are_words(said: str) -> None:
+def test_words_that_look_a_little_like_an_object_are_words(said):
     assert [message.texts for message in read_messages(said, "user")] == [[said]]
 
 
@@ -59,7 +58,7 @@ def test_words_that_look_a_little_like_an_object_are_words(said: str) -> None:
         ("", False),
     ],
 )
-def test_only_what_is_not_closed_is_cut(text: str, expected: bool) -> None:
+def test_only_what_is_not_closed_is_cut(text, expected):
     assert is_cut(text) is expected
 
 
@@ -72,18 +71,18 @@ def test_only_what_is_not_closed_is_cut(text: str, expected: bool) -> None:
         '[{"text": "a", "start": 0}, {"text": "b", "start": 4}]',
     ],
 )
-def test_an_answer_in_json_is_no_block(said: str) -> None:
+def test_an_answer_in_json_is_no_block(said):
     (message,) = read_messages([{"role": "assistant", "content": said}], "assistant")
     assert (message.texts, message.calls, message.parts) == ([said], [], [])
 
 
-def test_blocks_in_json_are_blocks() -> None:
+def test_blocks_in_json_are_blocks():
     content = '[{"type": "text", "text": "a"}, {"type": "tool_use", "id": "1", "name": "f", "input": {}}]'
     (message,) = read_messages([{"role": "assistant", "content": content}], "assistant")
     assert (message.texts, [call.name for call in message.calls]) == (["a"], ["f"])
 
 
-def test_what_an_output_repeats_of_its_input_is_no_answer() -> None:
+def test_what_an_output_repeats_of_its_input_is_no_answer():
     assert read_messages({"query": "select 1", "limit": 5}, "assistant") == []
     (message,) = read_messages({"input": "q", "chat_history": [], "text": "a"}, "assistant")
     assert message.texts == ["a"]
@@ -97,7 +96,7 @@ def test_what_an_output_repeats_of_its_input_is_no_answer() -> None:
         {"calling": {"arguments": {"a": 1}}, "x": 2},
     ],
 )
-def test_arguments_are_whole(given: JsonValue) -> None:
+def test_arguments_are_whole(given):
     assert call_arguments(given) == given
 
 
@@ -109,29 +108,29 @@ def test_arguments_are_whole(given: JsonValue) -> None:
         {"output": {"content": "x", "tool_call_id": "z"}, "cost": 3},
     ],
 )
-def test_results_are_whole(back: JsonValue) -> None:
+def test_results_are_whole(back):
     assert tool_result(back) == (back, None)
 
 
 @pytest.mark.parametrize(("kind", "kept"), [("text", 3), ("x", {"type": "x", "value": 3})])
-def test_only_typed_values_are_unwrapped(kind: str, kept: JsonValue) -> None:
+def test_only_typed_values_are_unwrapped(kind, kept):
     assert result_of({"result": {"type": kind, "value": 3}}).response == kept
 
 
 @pytest.mark.parametrize("key", ["choices", "candidates"])
-def test_of_alternatives_the_first_is_read_and_the_others_are_told(key: str) -> None:
+def test_of_alternatives_the_first_is_read_and_the_others_are_told(key):
     replies = [{"message": {"role": "assistant", "content": each}} for each in ("A", "B")]
     system, message = read_messages({key: replies, "system": "Be brief."}, "assistant")
     assert (system.texts, message.texts, message.parts) == (["Be brief."], ["A"], [FURTHER_CHOICE])
 
 
-def test_a_provider_of_the_vercel_ai_sdk_may_run_a_tool() -> None:
+def test_a_provider_of_the_vercel_ai_sdk_may_run_a_tool():
     call = {"toolCallId": "w1", "toolName": "search", "input": {"q": "x"}, "providerExecuted": True}
     (message,) = read_messages([call], "assistant")
     assert [(each.name, each.is_hosted) for each in message.calls] == [("search", True)]
 
 
-def test_a_pair_of_a_role_and_a_text_is_a_message() -> None:
+def test_a_pair_of_a_role_and_a_text_is_a_message():
     found = read_messages({"messages": [["user", "q1"], ["assistant", "a1"]]}, "user")
     assert [(each.role, each.texts) for each in found] == [("user", ["q1"]), ("assistant", ["a1"])]
     assert [each.texts for each in read_messages(["user", "name", "q1"], "user")] == [["user", "name", "q1"]]
@@ -144,7 +143,7 @@ def exported(**fields: Any) -> dict[str, Any]:
     return {"resourceSpans": [{"scopeSpans": [{"spans": [{**IDS, "name": "m", **fields}]}]}]}
 
 
-def test_every_container_says_how_many_attributes_and_events_limits_dropped() -> None:
+def test_every_container_says_how_many_attributes_and_events_limits_dropped():
     export = exported(droppedAttributesCount=3, droppedEventsCount=1)
     dumped = {
         "trace_id": "1",
@@ -164,7 +163,7 @@ def test_every_container_says_how_many_attributes_and_events_limits_dropped() ->
     assert [span.dropped for span in found] == [4, 4, 4]
 
 
-def test_a_trace_at_the_edge_of_a_page_of_langfuse_may_go_on() -> None:
+def test_a_trace_at_the_edge_of_a_page_of_langfuse_may_go_on():
     def row(own: str, trace: str, second: int) -> dict[str, Any]:
         times = {"startTime": f"2026-01-01T00:00:0{second}Z", "endTime": f"2026-01-01T00:00:0{second + 1}Z"}
         given = {
@@ -192,5 +191,5 @@ def test_a_trace_at_the_edge_of_a_page_of_langfuse_may_go_on() -> None:
     }
 
 
-def test_attributes_that_cannot_be_read_are_a_failure() -> None:
+def test_attributes_that_cannot_be_read_are_a_failure():
     assert read_value(exported(attributes=["gen_ai.prompt", "Hi"])).failures
