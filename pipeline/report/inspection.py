@@ -268,7 +268,7 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
         turns,
         rejected,
         "tool_calls: " in mapping.content or "{" not in mapping.content,
-        unread_keys(records[0], mapping) if "{" in mapping.content else [],
+        [key for key in unread_keys(records[0], mapping) if "{" in mapping.content or "[]" not in key],
         proposal.left_out,
     )
 

@@ -34,7 +34,8 @@ from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open
 from turnwise.transforms.scoring.selection import Criteria
 
 _IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",
-        "conv_id", "conversation", "session", "thread", "chat", "conv", "id", "sid", "call")  # fmt: skip
+        "conv_id", "conversation", "session", "thread", "chat", "conv", "conversation_hash", "ticket_id",
+        "case_id", "contact_id", "id", "sid", "call")  # fmt: skip
 _CALLS = ("tool_calls", "calls", "actions", "tools", "tools_used", "function_calls", "functions", "steps")
 _TOOLS = ("name", "fn", "tool", "tool_name", "function", "function_name", "action")
 _ARGS = ("args", "arguments", "params", "parameters", "input", "inputs", "kwargs", "tool_input")
@@ -43,7 +44,8 @@ _RESULTS = ("result", "results", "output", "outputs", "returned", "response", "o
 _USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "q")
 _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion",
            "a")  # fmt: skip
-_ROLES = ("role", "from", "sender", "speaker", "author", "who")
+_ROLES = ("role", "from", "sender", "speaker", "author", "who", "author_type", "sender_type", "sender_role",
+          "speaker_role", "direction")  # fmt: skip
 _TEXTS = ("content", "text", "message", "body", "value", "utterance")
 _OTHERS = {
     "app_version": ("app_version", "version", "release", "agent_version"),
@@ -51,8 +53,9 @@ _OTHERS = {
     "start_time": ("start_time", "started_at", "created_at"),
 }
 _SPEAKERS = {
-    "user": "user human customer client caller visitor guest patient enduser end_user end-user",
-    "assistant": "assistant bot gpt chatgpt agent model ai chatbot virtual_agent automated_agent",
+    "user": "user human customer client caller visitor guest patient enduser end_user incoming inbound",
+    "assistant": "assistant bot gpt chatgpt agent model ai chatbot virtual_agent automated_agent outgoing "
+    "outbound",
     "call": "function_call tool_call",
     "tool": "tool function observation tool_result tool_response tool_output function_response "
     "function_result function_output api environment",
@@ -99,9 +102,10 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
         keys = list(dict.fromkeys(key for item in first for key in item))
         role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
         user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
+        words = _quoted(text) if text else _path(first[0], _TEXTS)
         if _are_messages(items):
             yield "messages", path, []
-        elif role and text and (message := _message(role, text, items)):
+        elif role and words and (message := _message(role, words, items)):
             yield "messages", f"{path}[*].{message[0]}", message[1]
         elif user and agent:
             yield "turns", f"{path}[*].{_turn(user, agent, items)}", []
@@ -110,7 +114,7 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
     role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
     if user and agent:
         yield "turn", _turn(user, agent, [record]), []
-    elif role and text and (message := _message(role, text, records)):
+    elif role and text and (message := _message(role, _quoted(text), records)):
         yield "message", *message
 
 
@@ -175,7 +179,7 @@ def unread_keys(record: JsonObject, mapping: MappingConfig) -> list[str]:
     return list(found)
 
 
-def _message(role: str, text: str, items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
+def _message(role: str, words: str, items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     """Returns the expression of a message, and the roles that it leaves out; None: one side is not seen.
 
     A role that none of the items has stays as it is, which is a finding.
@@ -183,12 +187,12 @@ def _message(role: str, text: str, items: Sequence[JsonObject]) -> tuple[str, li
     speakers, left_out = _speakers(role, items)
     if not (speakers["user"] and speakers["assistant"]):
         return None
-    place, words = _quoted(role), _quoted(text)
+    place = _quoted(role)
     calls = _calls(items, with_results=False)
     spelt = [
         name
         for name in speakers["call"]
-        if not calls and any(_spells_call(item.get(text)) for item in items if item.get(role) == name)
+        if not calls and any(_spells_call(item.get(words)) for item in items if item.get(role) == name)
     ]
     speakers["assistant"] += speakers["call"]
     tests = [
@@ -205,7 +209,8 @@ def _message(role: str, text: str, items: Sequence[JsonObject]) -> tuple[str, li
 def _speakers(role: str, items: Sequence[JsonObject]) -> tuple[dict[str, list[str]], list[str]]:
     """Returns the values of a role by whose words they are, and those whose words are left out.
 
-    Where only one side is known, the only value that is not known is the other side.
+    Where only one side is known, the only value that is not known is the other side; without any, `system`
+    is, if it does not speak first, as in dialogues of research.
     """
     said = dict.fromkeys(
         name for item in items if isinstance(name := item.get(role), str) and "\\" not in name
@@ -218,6 +223,13 @@ def _speakers(role: str, items: Sequence[JsonObject]) -> tuple[dict[str, list[st
     missing = [who for who in ("user", "assistant") if not found[who]]
     if len(missing) == 1 and len(others) == 1:
         found[missing[0]], others = others, []
+    elif (
+        missing == ["assistant"]
+        and len(found["system"]) == 1
+        and not others
+        and next(iter(said)) in found["user"]
+    ):
+        found["assistant"], found["system"] = found["system"], []
     found["system"] += others
     return found, found["system"]
 

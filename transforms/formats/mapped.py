@@ -445,7 +445,7 @@ def _refusal(value: JsonValue, record: JsonValue) -> str:
     foreign = foreign_format(record if isinstance(record, dict) else value)
     near = nearest_format(record) if isinstance(record, dict) else None
     if foreign:
-        return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{NEXT_STEP}"
+        return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{_SUGGEST}, or {NEXT_STEP}"
     if _is_list_of(value, value):
         why = "a single message; a chat is one record that holds all its messages in a list under messages"
         return f"unrecognised record: {_described(value)}: {why}"

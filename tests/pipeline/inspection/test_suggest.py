@@ -128,8 +128,17 @@ CALL = '{"name": "calc", "arguments": {"e": "2+2"}}'
             [("Hi", [], "Hello")],
             None,
         ),
+        (said(("USER", "Hi"), ("SYSTEM", "Hello")), [("Hi", [], "Hello")], None),
+        (
+            [
+                {"direction": d, "payload": {"text": t}}
+                for d, t in (("incoming", "Hi"), ("outgoing", "Hello"))
+            ],
+            [("Hi", [], "Hello")],
+            None,
+        ),
     ],
-    ids=["nobody's", "calls as texts", "by exclusion", "messages of a format"],
+    ids=["nobody's", "calls as texts", "by exclusion", "messages of a format", "system", "nested"],
 )
 def test_only_the_agents_words_are_the_agents(record, turns, left_out, tmp_path, capsys):
     path = tmp_path / "log.json"
