@@ -439,7 +439,11 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
         sys.stderr,
     )
     if proposal.unread:
-        say(f"not read by it: {', '.join(map(printable, proposal.unread))}", sys.stderr)
+        names = ", ".join(map(printable, proposal.unread))
+        say(f"not read by it: {names}; name in `ignored` what holds neither words nor calls", sys.stderr)
+    if proposal.left_out:
+        names = ", ".join(map(printable, proposal.left_out))
+        say(f"left out by it, as nobody's words: {names}; other roles are a finding", sys.stderr)
     if not proposal.has_calls:
         say(_NO_CALLS, sys.stderr)
     return 0 if proposal.turns and not proposal.rejected else 1

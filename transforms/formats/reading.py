@@ -498,6 +498,7 @@ class AnyReader:
         self._input_format = input_format
         self._logs = LogReader(input_format, config)
         self._cases = CaseReader(config.ces)
+        self._mapping = config.mapping
 
     def read(self, record: Record) -> ReadRecord:
         """Returns what a record holds: conversations if it is a log, else eval cases. It never raises."""
@@ -516,7 +517,8 @@ class AnyReader:
         if self._input_format != AUTO:
             return FORMATS[self._input_format]
         try:
-            return FORMATS[recognise(decoded(from_json(record.data)))]
+            value = decoded(from_json(record.data))
+            return mapped_format(self._mapping, value) if self._mapping else FORMATS[recognise(value)]
         except RAISED:
             return None
 
