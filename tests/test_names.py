@@ -37,7 +37,7 @@ ALLOWED = {
     "adk_eval_result": {"transforms/decisions/targets.py"},
     "adk_eval_set": {"transforms/decisions/targets.py"},
     "ces_evaluation": {"transforms/decisions/targets.py"},
-    "discovery_engine": {"transforms/formats/answers.py"},
+    "discovery_engine": {"transforms/formats/answers.py", "schemas/config.py"},
     # Files and keys of that name, and the default of --output_format.
     "store": {"pipeline/settings/extras.py", "pipeline/report/ending.py", "pipeline/cli/main.py"},
     "jsonl": {"pipeline/settings/options.py"},

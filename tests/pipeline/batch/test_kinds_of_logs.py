@@ -151,7 +151,7 @@ def test_events_tell_how_a_conversation_ended(run, mode):
     found = {row["goldenResult"]["turnReplayResults"][0]["conversation"]: row for row in rows}
     statuses = {name: row.get("evaluationStatus") for name, row in found.items()}
     assert statuses == {"a": "FAIL", "b": "PASS", "c": None}
-    assert "a limit was reached (90 steps)" in found["baseline"]["errorInfo"]["errorMessage"]
+    assert "a limit was reached (90 steps)" in found["a"]["errorInfo"]["errorMessage"]
     assert "'exploded'" in found["c"]["errorInfo"]["errorMessage"]
 
 

@@ -65,7 +65,7 @@ def test_what_is_not_served_is_answered_in_the_form_of_the_api(server):
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
-        ("GET", "/", 404),
+        ("GET", "/v1beta", 404),
         ("GET", f"/v1/{APP}/evaluations", 404),
         ("PUT", f"/v1beta/{APP}/evaluations/one", 404),
         ("GET", "/mcp", 405),

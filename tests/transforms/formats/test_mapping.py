@@ -74,9 +74,9 @@ def test_keys_that_may_hold_calls_leave_calls_unknown_where_the_mapping_names_no
 
 def test_rows_that_belong_together_are_joined_in_their_order():
     found = {one.conversation_id: one for one in read(ROWS, PARTS)}
-    assert [(t.user, t.agent) for t in found["baseline"].turns] == [("Hi", "Hello")]
-    assert [(t.user, t.agent) for t in found["candidate"].turns] == [("Hey", "Yes?")]
-    assert (found["baseline"].app_version, found["candidate"].app_version) == ("v1", "v2")
+    assert [(t.user, t.agent) for t in found["a"].turns] == [("Hi", "Hello")]
+    assert [(t.user, t.agent) for t in found["b"].turns] == [("Hey", "Yes?")]
+    assert (found["a"].app_version, found["b"].app_version) == ("v1", "v2")
 
 
 SAID = [
