@@ -159,7 +159,7 @@ def test_a_batch(turnwise, inputs, plugin, tmp_path, options):
     args = ("--plugin", plugin, "--config", config_file(tmp_path), "--judge", "none")
     store = f"sqlite:///{tmp_path}/store.db"
     out = tmp_path / "out"
-    done = turnwise("run", "--input", inputs, "--store", store, *args, *options, output=out)
+    done = turnwise("run", "--input", inputs / f"{MAIL}.jsonl", "--store", store, *args, *options, output=out)
     assert done.status == 1, done.err  # no conversation passes
     assert leaks(out, tmp_path / "store.db", done.out, done.err) == []
     everything = "".join(text for _, text in left(out))

@@ -19,20 +19,22 @@ import msgspec
 from msgspec.structs import replace
 
 from turnwise.schemas.config import RedactConfig
-from turnwise.schemas.jsonio import JsonValue, dump_json, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.patterns import compiled
-from turnwise.transforms.text.personal import MAYBE, find, folded, is_secret_key
+from turnwise.transforms.text.personal import MAYBE, Finding, find, folded, is_secret_key
 from turnwise.transforms.text.personal_services import check_backend, service_findings
 
 REDACTED = "redacted "
 """Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""
 
+_OF_DOCUMENT = ("input", "eval_cases", "input_files", "problems", "unread", "no_version")
 T = TypeVar("T", bound=msgspec.Struct)
 _MARKER = re.compile(r"<[A-Z][A-Z0-9_]*_(?:\d+|[0-9a-f]{12})>")
+_HALVES = re.compile("[\ud800-\udfff]")
 _CUT = re.compile(r"\.\.\.|…|\[")
 _PHONE_KEY = r"(?i)phone|mobile|\bfax|whats_?app|\btel\b|telef|handy|msisdn"
 _ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
@@ -202,42 +204,32 @@ class Redactor:
     def _spans(self, text: str, hint: bool | None, mark: _Mark | None = None) -> list[tuple[int, int, str]]:
         """Returns the places of values and their markers, in order."""
         mark = mark or self._marker
-        taken: list[tuple[int, int]] = []
-        if "<" in text:
-            taken = [found.span() for found in _MARKER.finditer(text)]
-        spans: list[tuple[int, int, str]] = []
-
-        def add(start: int, end: int, marker: str) -> None:
-            if all(end <= other[0] or other[1] <= start for other in taken):
-                taken.append((start, end))
-                spans.append((start, end, marker))
-
-        for literal, marker in self._literals.items():
-            at = text.find(literal) if len(literal) >= _SHORTEST_LITERAL else -1
-            while at >= 0:
-                add(at, at + len(literal), marker)
-                at = text.find(literal, at + len(literal))
-        for kept in self._kept:
-            at = text.find(kept) if len(kept) >= _SHORTEST_LITERAL else -1
-            while at >= 0:
-                taken.append((at, at + len(kept)))
-                at = text.find(kept, at + len(kept))
         plain = folded(text)
-        is_candidate = (
-            _may_hold(plain) if len(plain) <= _SHORT else _candidates((), ()).search(plain) is not None
-        )
-        for name, pattern in self._config.patterns.items():
-            for found in compiled(pattern).finditer(text):
-                if found.end() > found.start():
-                    add(found.start(), found.end(), mark(name, found[0], found[0]))
+        taken, spans = bytearray(len(text)), list[tuple[int, int, str]]()
+        for found in _MARKER.finditer(text) if "<" in text else ():
+            taken[found.start() : found.end()] = b"\1" * len(found[0])
+        kept = [span for value in self._kept for span in _places(text, value)]
+        for literal, marker in self._literals.items():
+            spans += [
+                (*place, marker)
+                for start, end in _places(text, literal)
+                for place in _take(taken, start, end)
+            ]
         findings = service_findings(self._config, text)
-        if is_candidate:
+        if bool(_may_hold(plain) if len(plain) <= _SHORT else _candidates((), ()).search(plain)):
             findings = chain(find(plain, self._config.kinds, self._config.regions, hint), findings)
-        for one in findings:
-            raw = text[one.start : one.end]
-            if raw not in self._kept and all(one.end <= a or b <= one.start for a, b in taken):
-                add(one.start, one.end, mark(one.kind, one.key, raw))
+        for start, end, kind, key in chain(self._own(text), findings):
+            if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
+                marker = mark(kind, key, text[start:end])
+                spans += [(*place, marker) for place in places]
         return sorted(spans)
+
+    def _own(self, text: str) -> Iterator[Finding]:
+        """Yields what the patterns of the config match."""
+        readable = text if text.isascii() else _HALVES.sub("?", text)
+        for name, pattern in self._config.patterns.items():
+            for found in compiled(pattern).finditer(readable):
+                yield Finding(found.start(), found.end(), name, found[0])
 
     def _marker(self, kind: str, key: str, raw: str) -> str:
         marker = self._markers.get((kind, key))
@@ -306,6 +298,26 @@ class Redactor:
             if len(raw) > _SHORTEST_LITERAL and raw in text:
                 text = text.replace(raw, marker)
         return text
+
+
+def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
+    at = text.find(value) if len(value) >= _SHORTEST_LITERAL else -1
+    while at >= 0:
+        yield at, at + len(value)
+        at = text.find(value, at + len(value))
+
+
+def _take(taken: bytearray, start: int, end: int) -> list[tuple[int, int]]:
+    """Marks a range as taken; returns the parts of it that were not."""
+    free: list[tuple[int, int]] = []
+    at = taken.find(0, start, end)
+    while at >= 0:
+        last = taken.find(1, at, end)
+        last = end if last < 0 else last
+        free.append((at, last))
+        at = taken.find(0, last, end)
+    taken[start:end] = b"\1" * (end - start)
+    return free
 
 
 def _replaced(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
@@ -487,3 +499,13 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
     failure.conversation_id = failure.conversation_id and redactor.identity(failure.conversation_id)
     failure.source = failure.source and redactor.identity(failure.source)
     return redactor.counts
+
+
+def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonObject:
+    """Returns a `run.json` whose names of files and cases, and texts about them, have markers."""
+    if config is None:
+        return document
+    redactor = Redactor(config)
+    texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}
+    marked = _mapped(texts, lambda leaf: redactor.identity(leaf) if isinstance(leaf, str) else leaf)
+    return document | marked

@@ -113,6 +113,8 @@ def _plain(char: str) -> str:
     category = unicodedata.category(char)
     if category in ("Zs", "Cf"):
         return " "
+    if category == "Cs":  # of a file name that is not UTF-8
+        return "?"
     if category == "Pd" or char == "\u2212":
         return "-"
     plain = unicodedata.normalize("NFKC", char)
@@ -188,9 +190,13 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
             yield *found.span(), found[0]
 
 
+_NOT_TAKEN = ("base", "ip_public", "npm")
+"""Modules of detect-secrets: addresses are a kind of their own, and npm's pattern takes quadratic time."""
+
+
 @cache
 def _secret_patterns() -> tuple[re.Pattern[str], ...]:
-    """Returns the patterns of detect-secrets for tokens; addresses are a kind of their own."""
+    """Returns the patterns of detect-secrets for tokens."""
     from detect_secrets import plugins
     from detect_secrets.plugins.base import RegexBasedDetector
 
@@ -199,7 +205,7 @@ def _secret_patterns() -> tuple[re.Pattern[str], ...]:
         loaded = import_module(f"{plugins.__name__}.{module.name}")
         for kind in vars(loaded).values():
             is_own = isinstance(kind, type) and kind.__module__ == loaded.__name__
-            if is_own and issubclass(kind, RegexBasedDetector) and module.name not in ("base", "ip_public"):
+            if is_own and issubclass(kind, RegexBasedDetector) and module.name not in _NOT_TAKEN:
                 found += kind().denylist
     return tuple(found)
 
