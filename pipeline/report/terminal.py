@@ -710,7 +710,8 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
     lines = [page.headline, page.detail, counts_text(page)]
     if page.destructive:
-        lines.append(f"unexpected destructive calls: in {counted(page.destructive, 'conversation')}")
+        number = f"{counted(page.destructive, 'conversation')} of {page.candidate or 'no version'}"
+        lines.append(f"unexpected destructive calls: in {number}")
     if page.baseline is not None:
         lines.append(f"({page.chosen})")
     return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]
