@@ -199,6 +199,11 @@ RECORDS = [
         },
     ),
     ("posthog_generations", "event", {"event": "$ai_generation", "timestamp": "t", "properties": {}}),
+    (
+        "app_insights",
+        "customDimensions",
+        {"operation_Id": "1", "operation_ParentId": "1", "id": "2", "customDimensions": '{"gen_ai.a": 1}'},
+    ),
     ("tau2_results", "simulations", {"timestamp": "t", "info": {}, "tasks": [], "simulations": []}),
     (
         "openai_run_state",
