@@ -60,7 +60,7 @@ RUN_HERE = [
     for one in TURNWISE
     if " serve " not in one.text
     and not re.search(r"--streaming|DataflowRunner|GOOGLE_API_KEY|--judge gemini|compare --store", one.text)
-    and not re.search(r"gs://|bigquery://", one.text)
+    and not re.search(r"gs://|bigquery://|otlp://", one.text)
 ]
 
 

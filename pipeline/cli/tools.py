@@ -48,6 +48,7 @@ from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConv
 from turnwise.transforms.formats.registry import AUTO, NEXT_STEP, check_log_format
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.scoring.redaction import redacted
 
 if TYPE_CHECKING:
     from turnwise.pipeline.settings.run import RunSettings
@@ -379,6 +380,8 @@ def inspect_files(argv: Sequence[str]) -> int:
     reader = AnyReader(options.input_format, config)
     reads = read_files("inspect", options.path, reader, MAX_RECORD_BYTES)
     inspection = Inspection(_collected(reads, criteria), other_files(options.path))
+    if config.redact is not None:
+        inspection = redacted(inspection, config.redact)
     if options.json:
         say(msgspec.json.format(msgspec.json.encode(inspection)).decode())
     else:

@@ -38,6 +38,7 @@ from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.first_page import count_destructive
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.review.problems import to_read
+from turnwise.transforms.scoring.redaction import REDACTED
 
 _WIDTH = 110
 
@@ -73,6 +74,7 @@ def end_run(
         "problems": problems,
         "exit_status": 1 if problems else 0,
         "guessed_tools": figures.guesses,
+        **({} if settings.config.redact is None else {"redacted": dict(figures.redacted)}),
         "unread": list(figures.unread),
         "to_read": None if figures.to_read is None else list(map(_to_read, figures.to_read)),
     }
@@ -108,6 +110,11 @@ def figures_of(
         usage,
         guesses_by_tool(counted),
         rows,
+        redacted={
+            name.removeprefix(REDACTED): number
+            for name, number in sorted(counted.items())
+            if name.startswith(REDACTED)
+        },
         workers=records_by_worker(counted),
         joint=joint_document(settings, counted),
     )

@@ -182,6 +182,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     lookback: int | None = None
     plugin: Sequence[str] = ()
     workers: int | None = None
+    redact: list[str] | None = None
 
 
 class HelpShown(SystemExit):

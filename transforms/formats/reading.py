@@ -486,10 +486,15 @@ class ReadRecord(NamedTuple):
 
 
 class AnyReader:
-    """Reads records of logs and of eval cases of every registered format."""
+    """Reads records of logs and of eval cases of every registered format.
+
+    Attributes:
+        redact: What commands that show or write what is read replace by markers; None: nothing.
+    """
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         config = config or EvalConfig()
+        self.redact = config.redact
         self._input_format = input_format
         self._logs = LogReader(input_format, config)
         self._cases = CaseReader(config.ces)

@@ -222,6 +222,10 @@ class Judge:
             given.append(self._given(model, answer, number not in new))
         return given
 
+    async def left_out(self, place: float) -> str | None:
+        """Returns why a conversation is not judged; see `Budget.left_out`."""
+        return await self._budget.left_out(place)
+
     async def rest(self) -> None:
         """Tells the other workers what the calls took, because no question may come for a while."""
         try:
