@@ -222,6 +222,11 @@ RECORDS = [
             "metadata": {},
         },
     ),
+    (
+        "livekit_report",
+        "chat_history",
+        {"job_id": "j", "room": "r", "chat_history": {"items": []}, "events": []},
+    ),
     ("atif", "schema_version", {"schema_version": "ATIF-v1.4", "session_id": "s", "agent": {}, "steps": []}),
     (
         "deepeval",
