@@ -42,7 +42,7 @@ from turnwise.schemas.score import Failure, IncompleteReadError
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.decisions.cases import Candidate, CandidateSample, check_fields, meets
 from turnwise.transforms.decisions.conversion import TARGETS
-from turnwise.transforms.decisions.inspection import FileCollector, all_criteria
+from turnwise.transforms.decisions.inspection import DECIDING, FileCollector, all_criteria, starter_config
 from turnwise.transforms.effects import mentions
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 from turnwise.transforms.formats.registry import AUTO, NEXT_STEP, check_log_format
@@ -382,11 +382,27 @@ def inspect_files(argv: Sequence[str]) -> int:
     inspection = Inspection(_collected(reads, criteria), other_files(options.path))
     if config.redact is not None:
         inspection = redacted(inspection, config.redact)
+    if options.starter_config:
+        _write_starter(options.starter_config, starter_config(inspection.files, config))
     if options.json:
         say(msgspec.json.format(msgspec.json.encode(inspection)).decode())
     else:
         say(inspection_text(inspection, options.path, shutil.get_terminal_size((_WIDTH, 24)).columns))
     return 0 if inspection.is_read else 1
+
+
+def _write_starter(path: str, config: JsonObject) -> None:
+    if not any(name in config["criteria"] for name in DECIDING):
+        raise ConfigError(
+            "--starter_config: these logs feed no criterion that decides: they state neither results of "
+            'tools nor how conversations end; name a judge in --config: {"judge": {"backend": "gemini"}}'
+        )
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(json.dumps(config, ensure_ascii=False, indent=2) + "\n")
+    except OSError as error:
+        raise ConfigError(f"--starter_config {path}: {error.strerror}") from None
+    say(f"{path}: {', '.join(config['criteria'])}; judge: {config['judge']['backend']}", sys.stderr)
 
 
 def inspect_parser() -> OptionParser:
@@ -396,6 +412,9 @@ def inspect_parser() -> OptionParser:
         ("--json", FLAG, "print a JSON document instead of a table"),
         ("--suggest", FLAG,
          "propose the config's mapping for the first record that no format fits, and say what it reads"),
+        ("--starter_config", {"metavar": "FILE"},
+         "write a config for logs without eval cases, of the criteria that they can feed, judged by the "
+         "rules of `local` or by the judge that --config names; FILE must not exist"),
         *reading_options("config: its criteria are tried with their fields, others as default"),
     )  # fmt: skip
     return OptionParser(

@@ -167,7 +167,8 @@ def _headline(own: CriterionComparison, found: Comparison, destructive: int | No
     """Returns the headline, which claims and advises nothing that what was not measured could turn."""
     a, b = short_name(found.baseline.name), short_name(found.candidate.name)
     side, overall = found.candidate, own.overall
-    missing = side.no_verdict if own.criterion == STATUS else own.missing.candidate_missing if own.missing else 0
+    missing = own.missing.candidate_missing if own.missing else 0
+    missing = side.no_verdict if own.criterion == STATUS else missing
     unknown = (side.rejected or 0) + missing
     measured = overall.pairs or overall.candidate_count
     share = unknown / (unknown + measured)

@@ -3,10 +3,11 @@
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from turnwise.schemas.case import EvalCase, UserFact
-from turnwise.schemas.config import MappingConfig, named_keys
+from turnwise.schemas.config import EvalConfig, MappingConfig, named_keys
 from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
@@ -355,6 +356,38 @@ class FileCollector:
             for name, trial in trials.items():
                 add_use(self._uses, CriterionUse(name, trial.applies, 1, trial.why))
             found.criteria = list(self._uses.values())
+
+
+DECIDING = ("hallucinations_v1", "safety_v1", "claimed_actions_v1", "ended_normally")
+"""Criteria of a starter config that decide verdicts, in its order; the others inform."""
+_SHOWN_ONLY = ("turn_latency", "tool_call_latency", "token_usage_v1", "tool_call_count_v1", "agent_cost")
+_MOST_CALLS = 1_000
+
+
+def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonObject:
+    """Returns a config for logs without eval cases: the criteria that they can feed, beside what is given.
+
+    Hallucinations are judged by the rules of `local`, or with safety and claimed actions by the judge that
+    `given` names, within a budget. What no conversation states is left out; `ended_normally` decides only
+    where every conversation states its end.
+    """
+    fed: dict[str, int] = {}
+    for use in chain.from_iterable(file.criteria for file in files):
+        if use.applies in ("scored", "judge"):
+            fed[use.criterion] = fed.get(use.criterion, 0) + use.conversations
+    backend = given.judge.backend or "local"
+    criteria: JsonObject = {}
+    if "hallucinations_v1" in fed and (any(file.results for file in files) or backend != "local"):
+        criteria["hallucinations_v1"] = 0.5
+    if backend != "local":
+        criteria |= {name: {} for name in ("safety_v1", "claimed_actions_v1") if name in fed}
+    if fed.get("ended_normally") == sum(file.tried for file in files):
+        criteria["ended_normally"] = 1.0
+    criteria |= {name: {} for name in _SHOWN_ONLY if name in fed}
+    stated = given.model_dump(mode="json", exclude_unset=True)
+    budget = {} if backend == "local" else {"max_calls": _MOST_CALLS}
+    judge = {"backend": backend, **budget, **stated.get("judge", {})}
+    return {**stated, "criteria": criteria, "judge": judge}
 
 
 def add_use(uses: dict[str, CriterionUse], use: CriterionUse) -> None:

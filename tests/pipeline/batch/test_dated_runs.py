@@ -443,11 +443,18 @@ def test_the_line_for_cron_runs(nights):
     [line] = [line for line in page("nightly").splitlines() if line.startswith("15 2 * * * ")]
     assert "%" not in line.replace("\\%", "")
     script = line.removeprefix("15 2 * * * ").replace("/srv/turnwise", shlex.quote(str(nights.folder)))
-    done = subprocess.run(["sh", "-c", script], env={"HOME": str(nights.folder)}, timeout=300)
+
+    def mailed():
+        environment = {"HOME": str(nights.folder), "PATH": os.environ["PATH"]}
+        return subprocess.run(["sh", "-c", script], env=environment, stdout=subprocess.PIPE, timeout=300)
+
+    done = mailed()
     log = (nights.folder / "nightly.log").read_text()
-    assert done.returncode == 0, log
+    assert (done.returncode, done.stdout) == (0, b""), log
     assert f"{day}  exit status 0  1 conversation in out/{day}" in log
     assert nights.conversations(day) == ["a"]
+    (nights.folder / "config.json").unlink()
+    assert b"config.json" in mailed().stdout
 
 
 def test_changes_cannot_be_known_of_a_database(nights):

@@ -240,3 +240,42 @@ def test_traces_of_one_conversation_are_one(tmp_path, inspected):
     _, found = inspected(lines(tmp_path / "spans.jsonl", *spans))
     (each,) = found["files"]
     assert (each["records"], each["conversations"], each["turns"]) == (2, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "deciding", "judge"),
+    [
+        ({}, {"hallucinations_v1"}, {"backend": "local"}),
+        (
+            {"judge": {"backend": "gemini"}, "app_version_from": ["v"]},
+            {"hallucinations_v1", "safety_v1", "claimed_actions_v1"},
+            {"backend": "gemini", "max_calls": 1000},
+        ),
+    ],
+)
+def test_a_starter_config_holds_what_the_logs_feed(
+    tmp_path: Path, turnwise: Any, given: dict[str, Any], deciding: set[str], judge: dict[str, Any]
+) -> None:
+    log, config, starter = (str(tmp_path / name) for name in ("log.jsonl", "given.json", "starter.json"))
+    lines(Path(log), LOG)
+    lines(Path(config), given)
+    line = ("inspect", log, "--config", config, "--starter_config", starter)
+    assert turnwise(*line).status == 0
+    made = json.loads(Path(starter).read_text())
+    assert (set(made["criteria"]), made["judge"]) == (
+        deciding | {"turn_latency", "tool_call_count_v1"},
+        judge,
+    )
+    assert made.get("app_version_from") == given.get("app_version_from")
+    again = turnwise(*line)
+    assert again.status == 2 and "File exists" in again.err
+    if not given:
+        out = str(tmp_path / "out")
+        assert "1 with a verdict" in turnwise("run", "--input", log, "--config", starter, "--output", out).out
+
+
+def test_logs_that_feed_no_verdict_make_no_starter_config(tmp_path: Path, turnwise: Any) -> None:
+    log = lines(tmp_path / "log.jsonl", {"conversation_id": "a", "turns": [{"user": "Hi", "agent": "Ho"}]})
+    done = turnwise("inspect", str(log), "--starter_config", str(tmp_path / "c.json"))
+    assert done.status == 2 and "no criterion that decides" in done.err
+    assert not (tmp_path / "c.json").exists()
