@@ -286,8 +286,9 @@ class JudgeConfig(Settings):
         max_attempts: Maximum number of attempts per request; None: until `timeout_s`.
         retry_delay_s: Approximate seconds between the first and second attempt; the delay doubles with every
             attempt, up to 10 s. A longer delay requested by the server is respected.
-        max_tokens: Maximum number of prompt and answer tokens of a run; None: no limit.
-        max_cost: Maximum cost of a run, in the currency of `prices`; None: no limit.
+        max_tokens: Maximum number of prompt and answer tokens; None: no limit.
+        max_cost: Maximum cost, in the currency of `prices`; None: no limit.
+        per: What these limits hold for: a run, or all runs with the same `cache` in an hour or day of UTC.
         candidates: Whether to request several samples as candidates of one call, if the model supports it.
         prompts: Which prompts ask: `second`, or for this release still `first`.
         cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
@@ -313,10 +314,52 @@ class JudgeConfig(Settings):
     max_calls: int | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=0)
     max_cost: float | None = Field(default=None, ge=0)
+    per: Literal["run", "hour", "day"] = "run"
     candidates: bool = False
     prompts: PromptGeneration = "second"
     cache: str | None = Field(default=None, min_length=1, repr=False)
     prices: dict[str, TokenPrices] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_what_renews(self) -> "JudgeConfig":
+        if self.per != "run" and self.max_calls is self.max_tokens is self.max_cost is None:
+            raise ValueError("per: needs max_calls, max_tokens or max_cost")
+        return self
+
+
+REDACTED_KINDS = ("email", "phone", "card", "iban", "ip", "secret", "national_id")
+
+
+def _known_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    for kind in kinds:
+        if kind not in REDACTED_KINDS:
+            near = get_close_matches(kind, REDACTED_KINDS, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ValueError(f"{kind!r} is unknown{hint}; there are {', '.join(REDACTED_KINDS)}")
+    return tuple(dict.fromkeys(kinds))
+
+
+class RedactConfig(Settings):
+    """What leaves the process as markers such as `<EMAIL_1>`; see [redaction](redaction.md).
+
+    Attributes:
+        kinds: Kinds of values that are looked for (default: all).
+        patterns: Name of a kind of your own -> regular expression of RE2.
+        paths: Paths in conversations, such as `tool_calls.args.password`, whose values are replaced.
+        keep: Paths in conversations whose values are not replaced, wherever they stand.
+        regions: Countries (ISO 3166) in whose form phone numbers without a country code may be written.
+        backend: What looks for values: `builtin`, or beside it `presidio` or `google` (Sensitive Data
+            Protection).
+        project: Project of Google Cloud that pays for `google`, `projects/P` or `projects/P/locations/L`.
+    """
+
+    kinds: Annotated[tuple[str, ...], AfterValidator(_known_kinds)] = REDACTED_KINDS
+    patterns: dict[Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]{0,40}$")], str] = Field(default_factory=dict)
+    paths: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    keep: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    regions: tuple[Annotated[str, Field(pattern="^[A-Z]{2}$")], ...] = ("US", "GB", "DE", "FR", "ES", "IT")
+    backend: Literal["builtin", "presidio", "google"] = "builtin"
+    project: str | None = None
 
 
 STATUS = "verdict"
@@ -613,6 +656,7 @@ class EvalConfig(Settings):
         slices: Dimensions of `metrics_by_slice`: the part before the colon of tags such as
             `skipped:NO_RELEVANT_CONTENT`, `tag` (every tag), `language` or `agent`.
         gate: Rules by which a run passes or fails.
+        redact: What leaves the process as markers; None: everything leaves as it is.
         prices: Prices of models, for `agent_cost` and, beside `judge.prices`, the judge: name as the log says
             it, or glob. The name itself counts, else the first glob that matches; `*` matches any model, and
             one that the log does not name.
@@ -641,6 +685,7 @@ class EvalConfig(Settings):
     mapping: MappingConfig | None = None
     slices: tuple[str, ...] = ("skipped", "query")
     gate: GateConfig = GateConfig()
+    redact: RedactConfig | None = Field(default=None, exclude_if=lambda redact: redact is None)
     prices: dict[str, TokenPrices] = Field(default_factory=dict)
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None

@@ -556,6 +556,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         transfers: Agents that took over in this turn, in order.
         given_variables: Those `variables` that the user's message or a default set, not the agent.
         timestamp: Start of the turn: RFC 3339 text or seconds since the epoch.
+        span: Its span, as `TRACE/SPAN` (hexadecimal where OpenTelemetry is); None: the log is no trace.
         latency_ms: From the user's message to the end of the turn, in milliseconds.
         inference_calls: Number of model calls; None: not logged.
         expected: Golden turn contained in the record.
@@ -587,6 +588,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
     payloads: list[JsonObject] = []
     spans: list[TimedSpan] = []
     timestamp: str | float | None = None
+    span: str | None = None
     latency_ms: Milliseconds | None = None
     model_ms: Milliseconds | None = None
     tool_ms: Milliseconds | None = None

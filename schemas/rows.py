@@ -269,6 +269,11 @@ class ScoreRow(TypedDict):
         "different ones; its revisions have the same, and so do several recordings in one run with the "
         "same conversation id, app version and case.",
     ]
+    span: Annotated[
+        str | None,
+        "What is scored, of a log of spans: `TRACE/SPAN` of the turn's agent or, without one, of the model "
+        "that answered, `TRACE` of a whole conversation in one trace; null: none, or several traces.",
+    ]
 
 
 class _Made(msgspec.Struct, gc=False):

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from turnwise.schemas.config import Alert
+from turnwise.schemas.config import Alert, RedactConfig
 from turnwise.schemas.conversation import ToolSetting
 from turnwise.schemas.jsonio import JsonObject
 
@@ -143,6 +143,7 @@ class RunInfo(msgspec.Struct, frozen=True):
         slices: Names of the slices of the metrics (`turnwise.transforms.metrics.repeats`).
         judge: Digest of the judge's settings that decide its answers; "": no judge is configured.
         transcripts: Whether the rows of conversations hold what was said and called.
+        redact: What leaves as markers; None: nothing.
     """
 
     run_id: str
@@ -151,6 +152,7 @@ class RunInfo(msgspec.Struct, frozen=True):
     tools: Mapping[str, ToolSetting] = msgspec.field(default_factory=dict)
     judge: str = ""
     transcripts: bool = True
+    redact: RedactConfig | None = None
 
 
 class RunFile(msgspec.Struct, frozen=True):

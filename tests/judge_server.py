@@ -11,7 +11,7 @@ It prints one line, its port, and serves on the loopback until it is terminated:
     POST /token      an access token, as Google's OAuth server gives it for a service account
     POST /script     takes a list of rules (below) in place of the present one, and forgets all statistics
     GET  /stats      what was asked: requests, calls in flight, statuses, tokens, bytes; ?times=1: when, in s
-    GET  /last       path and body of the last request
+    GET  /last       path and body of the last request, and the bodies of all
 
 A request is answered with a valid instance of the schema it brings (the first value of every enum), or with
 the text "ok". The first rule that matches and is not spent changes that. Rules use Gemini's words, which the
@@ -88,6 +88,7 @@ class Server:
         self.models = Counter()
         self.times = []
         self.last = {}
+        self.bodies = []
 
     async def script(self, request):
         self.reset(await request.json())
@@ -112,7 +113,7 @@ class Server:
         return web.json_response(answer)
 
     async def last_request(self, _request):
-        return web.json_response(self.last)
+        return web.json_response({**self.last, "bodies": self.bodies})
 
     async def token(self, _request):
         return web.json_response({"access_token": "loopback", "expires_in": 3600, "token_type": "Bearer"})
@@ -188,6 +189,7 @@ class Server:
     async def generate(self, request, wire, model):
         body = await request.text()
         self.last = {"path": request.path, "text": body, "headers": dict(request.headers)}
+        self.bodies.append(body)
         self.counts["bytes_in"] += len(body.encode())
         rules = (r.spec for r in self.rules if not r.spec.get("checks") and r.applies(body, model))
         rule = next(rules, {})

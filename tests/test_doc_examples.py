@@ -60,7 +60,7 @@ RUN_HERE = [
     for one in TURNWISE
     if " serve " not in one.text
     and not re.search(r"--streaming|DataflowRunner|GOOGLE_API_KEY|--judge gemini|compare --store", one.text)
-    and not re.search(r"gs://|bigquery://", one.text)
+    and not re.search(r"gs://|bigquery://|otlp://", one.text)
 ]
 
 
@@ -87,7 +87,8 @@ def place(tmp_path: Path, unchanged: None) -> Path:
     shutil.copytree(SAMPLE / "cases", tmp_path / "cases")
     shutil.copy(SAMPLE / "config.json", tmp_path)
     (tmp_path / "conversations.jsonl").write_text(canonical_conversation())
-    (tmp_path / "labels.jsonl").write_text(LABELS.text)
+    for name in ("labels", "ana", "bo"):
+        (tmp_path / f"{name}.jsonl").write_text(LABELS.text)
     (tmp_path / "daily.sql").write_text("SELECT * FROM logs.turns WHERE day = '{date}'")
     plugin = next(block for block in blocks("python") if block.page == "docs/extending.md")
     (tmp_path / "my_criteria.py").write_text(plugin.text)
@@ -123,7 +124,7 @@ def test_every_command_line_is_accepted(command, place):
         elif name == "store":
             assert store_parser(rest[0]).parse_args(rest[1:]).store
         else:
-            assert name in ("tools", "inspect", "convert", "cases", "--version")
+            assert name in ("tools", "inspect", "convert", "cases", "labels", "--version")
 
 
 def fill_store(address: str) -> None:
@@ -204,7 +205,7 @@ def test_what_runs_here_runs(command, place, scored, capsys):
         if name == "gate":
             make_gated_run(gate_parser().parse_args(rest).output, scored)
             Path("gate.json").write_text('{"gate": {"rules": [{"rule": "coverage", "at_least": 0.1}]}}')
-        if re.search("(--from|convert) out/sample", command.text):
+        if re.search("(--from|convert|labels queue) out/sample", command.text):
             make_runs(["out/sample"], scored)
         if "--date" in rest:
             make_logs_of_dates(rest)

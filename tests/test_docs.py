@@ -21,6 +21,7 @@ from turnwise.pipeline.cli.decisions import (
     report_parser,
     status_parser,
 )
+from turnwise.pipeline.cli.labels import LABEL_COMMANDS, labels_parser
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.store import COMMANDS, store_parser
 from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
@@ -98,7 +99,12 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named():
         serve_parser,
         status_parser,
     )
-    parsers = (own, *(make() for make in makers), *map(store_parser, COMMANDS))
+    parsers = (
+        own,
+        *(make() for make in makers),
+        *map(store_parser, COMMANDS),
+        *map(labels_parser, LABEL_COMMANDS),
+    )
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
@@ -142,7 +148,7 @@ def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_wit
     for name, *more in sorted(found):
         if name in ("--help", "--version", "COMMAND", "test", "stream"):  # the last two are the script's
             continue
-        has_subcommand = name == "store" and more and re.fullmatch(r"[a-z]\w*", more[0])
+        has_subcommand = name in ("store", "labels") and more and re.fullmatch(r"[a-z]\w*", more[0])
         known = help_of(name, more[0]) if has_subcommand else help_of(name)
         options = {word.split("=")[0] for word in more if re.match(r"--[a-z]", word)} - {"--help"}
         if has_subcommand or name != "store":

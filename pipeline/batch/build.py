@@ -12,6 +12,7 @@ from turnwise.pipeline.report.terminal import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
+from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.scoring import ROW_TABLES, ROWS, STATISTICS, TO_READ, JudgeTurns, ScoreTurns
 from turnwise.transforms.beam.steps import (
@@ -143,7 +144,7 @@ def _conversations(
 
 
 def _write_failures(outputs: _Outputs, settings: RunSettings, sink: RowsSink) -> None:
-    write = _FailureRowsFn(settings.run.run_id)
+    write = _FailureRowsFn(settings.run)
     rows = (
         outputs.failures
         | "Failures" >> beam.Flatten()
@@ -163,12 +164,12 @@ def _scoring(settings: RunSettings) -> Any:
 class _FailureRowsFn(CountingDoFn):
     """Yields the rows of failures, and counts them by kind."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run: RunInfo) -> None:
         super().__init__()
-        self._run_id = run_id
+        self._run = run
 
     def process(self, failure: Failure) -> Iterator[tuple[str, list[FailureRow]]]:
-        rows = failure_rows(failure, self._run_id)
+        rows = failure_rows(failure, self._run.run_id, self._run.redact, self.counts)
         for row in rows:
             self.counts.update(failure_counters(row))
         yield FAILURES, rows

@@ -60,6 +60,7 @@ from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.run import RUN_FILE, InputFiles
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import open_judge
+from turnwise.transforms.scoring.redaction import redact_document
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:
@@ -233,6 +234,7 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     figures = figures._replace(problems=(*figures.problems, *problems))
     document = end_run(settings, figures, finished.tables, partial(written_run, settings.output))
     document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
+    document = redact_document(document, settings.config.redact)
     record = find_service("--store", place.url).record if place else None
     if place and record:
         record.complete(place, document)

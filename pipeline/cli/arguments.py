@@ -13,7 +13,7 @@ from turnwise.pipeline.settings.options import (
     add_options,
 )
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
-from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL, MatchCasesBy
+from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL, REDACTED_KINDS, MatchCasesBy
 from turnwise.transforms.formats.registry import AUTO, log_formats
 from turnwise.transforms.judging.judges import JUDGES
 
@@ -143,6 +143,9 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         ("--overwrite", FLAG, "replace an earlier run in DIR"),
         ("--no_transcripts", FLAG,
          "leave transcripts out of conversations-*; other columns and tables still quote words"),
+        ("--redact", {"nargs": "+", "action": "extend", "metavar": "KIND"},
+         f"write markers such as <EMAIL_1> in place of personal data, and show judges nothing else: default "
+         f"(all kinds), or some of {', '.join(REDACTED_KINDS)}"),
         ("--verbose", FLAG,
          "print the traceback of a job on another runner, or of a worker process, that failed"),
         ("--run_id", {"metavar": "ID"}, "id of the run (default: from its start time)"),

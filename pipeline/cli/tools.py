@@ -48,6 +48,7 @@ from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConv
 from turnwise.transforms.formats.registry import AUTO, NEXT_STEP, check_log_format
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.scoring.redaction import redacted
 
 if TYPE_CHECKING:
     from turnwise.pipeline.settings.run import RunSettings
@@ -379,6 +380,8 @@ def inspect_files(argv: Sequence[str]) -> int:
     reader = AnyReader(options.input_format, config)
     reads = read_files("inspect", options.path, reader, MAX_RECORD_BYTES)
     inspection = Inspection(_collected(reads, criteria), other_files(options.path))
+    if config.redact is not None:
+        inspection = redacted(inspection, config.redact)
     if options.starter_config:
         _write_starter(options.starter_config, starter_config(inspection.files, config))
     if options.json:
@@ -455,7 +458,11 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
         sys.stderr,
     )
     if proposal.unread:
-        say(f"not read by it: {', '.join(map(printable, proposal.unread))}", sys.stderr)
+        names = ", ".join(map(printable, proposal.unread))
+        say(f"not read by it: {names}; name in `ignored` what holds neither words nor calls", sys.stderr)
+    if proposal.left_out:
+        names = ", ".join(map(printable, proposal.left_out))
+        say(f"left out by it, as nobody's words: {names}; other roles are a finding", sys.stderr)
     if not proposal.has_calls:
         say(_NO_CALLS, sys.stderr)
     return 0 if proposal.turns and not proposal.rejected else 1

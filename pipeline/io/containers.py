@@ -1,5 +1,6 @@
 """Files that hold records in another form than JSON text: YAML, CSV, Parquet, zip, SQLite."""
 
+import codecs
 import csv
 import io
 import json
@@ -92,6 +93,8 @@ def _whole(file: Any, limit: int, what: str) -> bytes:
 def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     """Yields the rows of a CSV file as one array of objects; cells that hold JSON stay texts."""
     text = _whole(file, limit, "the CSV file")
+    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError("the file is UTF-16 text; only UTF-8 is read")
     rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True, restval=_NO_CELL)
     end, is_short, objects = 0, False, []
     try:

@@ -10,7 +10,7 @@ from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 from turnwise.pipeline.io.containers import check_container, check_database, database_texts
 from turnwise.pipeline.io.event_join import EventJoin
@@ -28,7 +28,7 @@ from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import ConfigError, RedactConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.run import InputFile, InputFiles, input_files
@@ -43,6 +43,7 @@ from turnwise.transforms.formats.reading import (
     distinct_case,
     parse_case,
 )
+from turnwise.transforms.scoring.redaction import redact_failure, redacted
 from turnwise.transforms.text.patterns import path_glob_matches
 
 if TYPE_CHECKING:
@@ -307,13 +308,14 @@ class JoinedEvents(NamedTuple):
     sources: Sequence[str]
 
 
+F = TypeVar("F")
 Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
 
 
 def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
     """Yields every file and what its records hold; at the end what events were joined into.
 
-    Raises ConfigError if a path names nothing, or cannot be read.
+    What the config redacts is replaced. Raises ConfigError if a path names nothing, or cannot be read.
     """
     with EventJoin() as joining:
         for path in matched_files(file_patterns(option, without_configs(paths))):
@@ -326,10 +328,25 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
                 for item in read.found:
                     if isinstance(item, ConversationEvent):
                         joining.add(item)
-                yield read
+                yield read._replace(found=_redacted(read.found, reader.redact))
         for events, joined in joining.joined(Counter()):
             sources = list(dict.fromkeys(event.record.source for event in events))
-            yield JoinedEvents(events[0].kind, joined, sources)
+            yield JoinedEvents(events[0].kind, _redacted(joined, reader.redact), sources)
+
+
+def _redacted(items: Sequence[F], config: RedactConfig | None) -> Sequence[F]:
+    """Returns what records hold with markers; for commands that write it without scoring it."""
+    done = list[Any](items)
+    for place, item in enumerate(done) if config else ():
+        assert config is not None
+        if isinstance(item, Failure):
+            redact_failure(item, config)
+        elif isinstance(item, LoggedConversation):
+            name = item.conversation.conversation_id
+            done[place] = item._replace(conversation=redacted(item.conversation, config, [name]))
+        elif isinstance(item, FoundCase):
+            done[place] = item._replace(case=redacted(item.case, config, [item.case.eval_id]))
+    return done
 
 
 def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCase | Failure]:

@@ -109,7 +109,7 @@ def holds_lines(path: str, file: BinaryIO, limit: int) -> bool:
     if not named_as_lines(path) or head.startswith(GZIP_MAGIC) or container(path, head):
         return False
     check_text(head)
-    return not _is_one_file(file, limit)
+    return not (_is_one_file(file, limit) or _is_document(file, limit))
 
 
 def named_as_lines(path: str) -> bool:
@@ -126,7 +126,26 @@ def _is_one_file(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
     if _is_one_file(file, limit):
         return _whole_file(path, file.read(limit + 1), limit)
-    return line_records(path, file, limit)
+    return (
+        _document_records(path, file, limit) if _is_document(file, limit) else line_records(path, file, limit)
+    )
+
+
+def _is_document(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
+    """Returns whether a file is JSON whose first line is none, as it is printed for people."""
+    lines = (file.readline(limit + 2).removeprefix(BOM) for _ in range(_FIRST_LINES))
+    first = next((line.strip() for line in lines if line.strip()), b"")
+    file.seek(0)
+    if not first.startswith((b"{", b"[")) or _value(first) is not None:
+        return False
+    text = file.read(limit + 1).removeprefix(BOM)
+    file.seek(0)
+    if len(text) > limit or _value(text) is not None:
+        return len(text) <= limit or first == b"["
+    is_whole = bool(events_of(text.decode("utf-8", "replace"))) or (
+        b"\n" in text.strip() and _breaks_off(text)
+    )
+    return is_whole and not _is_json_lines(text)
 
 
 def line_records(path: str, file: Lines, limit: int, position: int = 0) -> Iterator[Record | Failure]:

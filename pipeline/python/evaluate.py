@@ -67,7 +67,7 @@ from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import to_read
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import build_criteria, judged_counts, parse_config
-from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation
+from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, redacted_counts
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 from turnwise.transforms.scoring.selection import Selection
 
@@ -603,6 +603,7 @@ class Collected:
         self._guesses.add(scored)
         self.fail(scored.failures)
         self._counts.update(judged_counts(scored, evaluated.verdict.status))
+        self._counts.update(redacted_counts(scored))
         self._scores += cast("list[ScoreRow]", plain_rows(evaluated.scores))
         self._results += evaluated.results
         self._conversations += evaluated.conversations
@@ -658,6 +659,7 @@ class Collected:
     def fail(self, failures: list[Failure]) -> None:
         """Adds failures."""
         for failure in failures:
-            for row in failure_rows(failure, self._settings.run.run_id):
+            run = self._settings.run
+            for row in failure_rows(failure, run.run_id, run.redact, self._counts):
                 self._failures.append(row)
                 self._counts.update(failure_counters(row))

@@ -252,12 +252,17 @@ def run_scores(run: Run, criteria: Collection[str], scales: Mapping[str, Scale])
     Raises:
         ConfigError: A file cannot be read, or its content is broken.
     """
+    return judged_scores(criterion_rows(run, criteria), scales)
+
+
+def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
+    """Returns the rows of scores of some criteria in a run, and the verdicts in their form."""
     wanted: Iterable[ScoreRow] = (row for row in run.scores() if row["criterion"] in criteria)
-    if STATUS in criteria:
-        scored = dict.fromkeys(("turn_index", "value", "threshold", "score_id")) | {"criterion": STATUS}
-        verdicts = ({**row, **scored, "outcome": row["verdict"]} for row in run.conversations())
-        wanted = chain(wanted, cast(Iterable[ScoreRow], verdicts))
-    return judged_scores(wanted, scales)
+    if STATUS not in criteria:
+        return wanted
+    scored = dict.fromkeys(("turn_index", "value", "threshold", "score_id")) | {"criterion": STATUS}
+    verdicts = ({**row, **scored, "outcome": row["verdict"]} for row in run.conversations())
+    return chain(wanted, cast(Iterable[ScoreRow], verdicts))
 
 
 _OTHER_COSTS = "it was computed with other costs of errors; calibrate the criterion again"
@@ -295,31 +300,31 @@ def _kept(earlier: Calibration | None, found: Calibration) -> list[CriterionCali
     return [one for one in earlier.criteria if (one.criterion, one.level) not in own] if earlier else []
 
 
-def read_labels(paths: Sequence[str]) -> list[LabelLine]:
-    """Returns the labels of files of JSON Lines, in order.
+def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:
+    """Returns the labels of files of JSON Lines, in order; `option` stands before a file in messages.
 
     Raises:
         ConfigError: A file cannot be read or holds no label, or a line is no label.
     """
     found = []
     for path in paths:
-        lines = [*_lines(path)]
+        lines = [*_lines(path, option)]
         if not lines:
-            raise ConfigError(f"--labels {path}: holds no label")
+            raise ConfigError(f"{option}{path}: holds no label")
         found += lines
     return found
 
 
-def _lines(path: str) -> Iterator[LabelLine]:
+def _lines(path: str, option: str) -> Iterator[LabelLine]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ConfigError(f"--labels {path}: {why}") from None
+        raise ConfigError(f"{option}{path}: {why}") from None
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             yield LabelLine(parse_label(line), f"{Path(path).name}:{number}")
         except ValueError as error:
-            raise ConfigError(f"--labels {path}:{number}: no label: {error}") from None
+            raise ConfigError(f"{option}{path}:{number}: no label: {error}") from None

@@ -38,6 +38,7 @@ from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.first_page import count_destructive
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.review.problems import to_read
+from turnwise.transforms.scoring.redaction import REDACTED, redact_document
 
 _WIDTH = 110
 
@@ -73,6 +74,7 @@ def end_run(
         "problems": problems,
         "exit_status": 1 if problems else 0,
         "guessed_tools": figures.guesses,
+        **({} if settings.config.redact is None else {"redacted": dict(figures.redacted)}),
         "unread": list(figures.unread),
         "to_read": None if figures.to_read is None else list(map(_to_read, figures.to_read)),
     }
@@ -80,11 +82,12 @@ def end_run(
         problems = problems + rule_problems(settings, partial(read, document), unused)
     place = settings.place
     replaced = find_service("--store", place.url).replaced if place else None
-    return document | {
+    ended = {
         "problems": problems,
         "exit_status": 1 if problems else 0,
         "replaced_in_store": replaced(place, figures.counts["results"]) if place and replaced else None,
     }
+    return redact_document(document | ended, settings.config.redact)
 
 
 def figures_of(
@@ -108,6 +111,11 @@ def figures_of(
         usage,
         guesses_by_tool(counted),
         rows,
+        redacted={
+            name.removeprefix(REDACTED): number
+            for name, number in sorted(counted.items())
+            if name.startswith(REDACTED)
+        },
         workers=records_by_worker(counted),
         joint=joint_document(settings, counted),
     )
@@ -217,7 +225,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
     """Returns what is known of `run.json` when a run begins."""
     config = settings.config.model_dump(mode="json")
     config["judge"]["cache"] = shown_place(config["judge"]["cache"] or "") or None
-    return {
+    begun = {
         "run_id": settings.run.run_id,
         "format_version": FORMAT_VERSION,
         "create_time": settings.run.create_time,
@@ -237,3 +245,4 @@ def begun_document(settings: RunSettings) -> JsonObject:
         "max_failure_ratio": settings.max_failure_ratio,
         "judge": judge_document(settings, {}, ()),
     }
+    return redact_document(begun, settings.config.redact)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from shlex import quote
 from textwrap import wrap
 from typing import NamedTuple
@@ -231,6 +232,7 @@ class Suggestion(NamedTuple):
     Attributes:
         unread: Keys of the first such record that the mapping does not read.
         rejected: Number of records and conversations that are not read with it.
+        left_out: Values of the role whose words it leaves out.
     """
 
     mapping: MappingConfig
@@ -239,6 +241,7 @@ class Suggestion(NamedTuple):
     rejected: int
     has_calls: bool
     unread: list[str]
+    left_out: list[str]
 
 
 def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> Suggestion | None:
@@ -247,10 +250,11 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
     Raises:
         ConfigError: A path names nothing, or cannot be read.
     """
-    proposals = ((record, suggested_mapping(record)) for record in _unknown(paths, reader))
-    record, mapping = next((pair for pair in proposals if pair[1] is not None), ({}, None))
-    if mapping is None:
+    records = list(islice(_unknown(paths, reader), _MOST_RECORDS))
+    proposal = suggested_mapping(records)
+    if proposal is None:
         return None
+    mapping = proposal.mapping
     mapped = AnyReader(config=config.model_copy(update={"mapping": mapping}))
     conversations = turns = rejected = 0
     for item in whole_items(read_files("inspect", paths, mapped, MAX_RECORD_BYTES)):
@@ -263,9 +267,13 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
         conversations,
         turns,
         rejected,
-        "tool_calls: " in mapping.content,
-        unread_keys(record, mapping),
+        "tool_calls: " in mapping.content or "{" not in mapping.content,
+        [key for key in unread_keys(records[0], mapping) if "{" in mapping.content or "[]" not in key],
+        proposal.left_out,
     )
+
+
+_MOST_RECORDS = 200
 
 
 def _unknown(paths: Sequence[str], reader: AnyReader) -> Iterator[JsonObject]:

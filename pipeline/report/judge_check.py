@@ -143,7 +143,7 @@ async def _kept(
         place = hash_place(named)
         if len(heap) == size and place >= -heap[0][0]:
             continue
-        found = await questions_about(sample, selection.of(sample).judged)
+        found = await questions_about(sample, selection.of(sample).judged, selection.redact)
         if found.questions or found.failures:
             add = heappush if len(heap) < size else heapreplace
             add(heap, (-place, -number, found))

@@ -115,7 +115,7 @@ def _answer(page: FirstPage) -> Iterator[str]:
     yield from (f"**{shown(page.headline)}** {shown(page.detail)}".rstrip(), "")
     yield from (shown(counts_text(page)), "")
     if page.destructive:
-        number = counted(page.destructive, "conversation")
+        number = f"{counted(page.destructive, 'conversation')} of {shown(page.candidate or 'no version')}"
         yield from (f"**Unexpected destructive calls in {number}.**", "")
 
 

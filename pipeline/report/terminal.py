@@ -39,6 +39,7 @@ from turnwise.transforms.scoring.config import (
     JOINT_PANEL,
     JUDGED,
     LEFT_BY_BUDGET,
+    SHORT_OF_BUDGET,
     VERDICTS,
     by_criterion,
     cascade_figures,
@@ -97,7 +98,13 @@ def _limits(settings: RunSettings) -> JsonObject | None:
         return None
     held_by = "judge_cache" if judge.shares_budget else "each worker" if judge.workers > 1 else "process"
     part = judge.per_worker or None
-    return {**limits, "held_by": held_by, "workers": judge.workers if part else None, "per_worker": part}
+    return {
+        **limits,
+        **({} if judge.config.per == "run" else {"per": judge.config.per}),
+        "held_by": held_by,
+        "workers": judge.workers if part else None,
+        "per_worker": part,
+    }
 
 
 def divided_text(settings: RunSettings) -> str:
@@ -321,8 +328,9 @@ class RunCounts(TypedDict):
     A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
     read). A stream has `replaced` (results that a later revision replaced), `repeated`
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
-    while it runs, so `cases` and `unused_cases` are None. `left_by_budget` is the number of conversations
-    without a verdict because a budget of the judge was spent, `no_cases_given` that of those that name an
+    while it runs, so `cases` and `unused_cases` are None. `short_of_budget` is the number of conversations
+    with no score of a judged criterion because a budget of the judge was spent or kept for later ones,
+    `left_by_budget` that of those without a verdict for it, `no_cases_given` that of those that name an
     eval case where none were given, `no_version` that of those that state no app version, by format ("": most
     formats). Failures and findings are counted by kind, failed conversations by app
     version, too ("": unknown).
@@ -343,6 +351,7 @@ class RunCounts(TypedDict):
     late_conversations: NotRequired[int]
     unread_ends: NotRequired[int]
     unread_files: NotRequired[int]
+    short_of_budget: NotRequired[int]
     left_by_budget: NotRequired[int]
     no_cases_given: NotRequired[int]
     no_version: NotRequired[dict[str, int]]
@@ -384,6 +393,8 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "failures_by_version": _of(counts, _VERSION),
         "findings": _largest_first(_of(counts, FINDING)),
     }
+    if number[SHORT_OF_BUDGET]:
+        found["short_of_budget"] = number[SHORT_OF_BUDGET]
     if number[LEFT_BY_BUDGET]:
         found["left_by_budget"] = number[LEFT_BY_BUDGET]
     if number[NO_CASES_GIVEN]:
@@ -477,8 +488,9 @@ def versions_of(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
 def _row_of(
     by_key: dict[tuple[str, str, str], MetricsByAppVersionRow], version: str, name: str
 ) -> MetricsByAppVersionRow | None:
-    """Returns the row to show: by turn for latencies and counts, by conversation for scores."""
-    levels = ("conversation", "turn") if _has_scale(name) else ("turn", "conversation")
+    """Returns the row to show: by turn for latencies and counts, by conversation for scores and costs."""
+    is_whole = _has_scale(name) or CRITERIA[name].unit == "money"
+    levels = ("conversation", "turn") if is_whole else ("turn", "conversation")
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
@@ -568,9 +580,10 @@ def balance_text(counts: RunCounts) -> str:
             f"{late} conversations came later than --allowed_lateness; they were added to their windows "
             "at the end"
         )
-    if left := counts.get("left_by_budget"):
-        who = counted(left, "conversation")
-        lines.append(f"budget: {who} without a verdict, because the judge's budget was spent")
+    if short := counts.get("short_of_budget"):
+        verdicts = f"; {left} of them without a verdict" if (left := counts.get("left_by_budget")) else ""
+        who = counted(short, "conversation")
+        lines.append(f"budget: {who} with no score, because the judge's budget is spent or kept{verdicts}")
     for kind, number in counts["failures"].items():
         # Where nothing is scored, the problem of the run says it.
         if kind in _NEXT_STEPS and (counts["results"] or kind.startswith(_OF_CASES)):
@@ -676,6 +689,7 @@ class Figures(NamedTuple):
         workers: How many records each worker read; empty: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         problems: Why it failed that its counts do not show, one line each, such as rows not stored.
+        redacted: Kind -> values that left as markers.
     """
 
     counts: RunCounts
@@ -689,13 +703,15 @@ class Figures(NamedTuple):
     workers: Mapping[str, int] = MappingProxyType({})
     problems: Sequence[str] = ()
     joint: JsonObject | None = None
+    redacted: Mapping[str, int] = MappingProxyType({})
 
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
     lines = [page.headline, page.detail, counts_text(page)]
     if page.destructive:
-        lines.append(f"unexpected destructive calls: in {counted(page.destructive, 'conversation')}")
+        number = f"{counted(page.destructive, 'conversation')} of {page.candidate or 'no version'}"
+        lines.append(f"unexpected destructive calls: in {number}")
     if page.baseline is not None:
         lines.append(f"({page.chosen})")
     return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]

@@ -96,6 +96,8 @@ class RunDirectory(Run):
     def _check_row(self, path: str, row: object, columns: Set[str]) -> None:
         if not isinstance(row, dict):
             raise ConfigError(f"{path}: cannot be read: a row is {short_repr(row)}, which is no JSON object")
+        if "score_id" in row:  # runs that were written before the column are read as well
+            row.setdefault("span", None)
         if not columns <= row.keys():
             version = self.document.versions.get("turnwise", "which is not named")
             raise ConfigError(

@@ -187,6 +187,7 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     empty_dates: EmptyDates = "fail"
     plugin: Sequence[str] = ()
     workers: int | None = None
+    redact: list[str] | None = None
 
 
 class HelpShown(SystemExit):

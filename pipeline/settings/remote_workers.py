@@ -229,6 +229,11 @@ def fit_limits(
     if not judge.kind.connect or not settings.judged or judge.only_estimates:
         return settings
     most = most_processes(settings, options, runner, are_here)
+    if judge.shares_budget and not are_here and not is_postgresql_url(judge.config.cache or ""):
+        raise ConfigError(
+            f"judge.per: workers elsewhere count the budget of the {judge.config.per} in a database "
+            "(--judge_cache postgresql://HOST/DB)"
+        )
     if most == 1:
         return settings
     if most and not are_here:  # processes of this machine divide the calls in flight when they start

@@ -10,6 +10,7 @@ from time import time_ns
 
 from msgspec import Struct, field
 from msgspec.structs import replace
+from pydantic import ValidationError
 
 from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.options import (
@@ -24,7 +25,7 @@ from turnwise.pipeline.settings.options import (
 )
 from turnwise.pipeline.store.urls import absolute_url, shown_place
 from turnwise.schemas.ces.names import is_name
-from turnwise.schemas.config import ConfigError, EvalConfig, JudgeConfig
+from turnwise.schemas.config import REDACTED_KINDS, ConfigError, EvalConfig, JudgeConfig, RedactConfig
 from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import RunInfo
@@ -130,7 +131,15 @@ class RunSettings(Struct, frozen=True):
         # A key in the environment alone is no consent to send texts of calls to its service.
         is_wanted = judge.is_named or any(isinstance(each, JudgedCriterion) for each in self.criteria)
         has_judge = judge.kind.is_judging and is_wanted
-        return select(self.criteria, self.sample_rate, by_dialect, judge.config, asks_models, has_judge)
+        return select(
+            self.criteria,
+            self.sample_rate,
+            by_dialect,
+            judge.config,
+            asks_models,
+            has_judge,
+            self.config.redact,
+        )
 
 
 def check_options(
@@ -160,6 +169,8 @@ def check_options(
     config = read_config(options.config)
     if options.match_cases_by:
         config = config.model_copy(update={"match_cases_by": options.match_cases_by})
+    if options.redact:
+        config = with_redaction(config, options.redact)
     check_match_by(config, bool(options.eval_cases))
     criteria = build_criteria(config)
     check_rubrics(criteria, bool(options.eval_cases), options.input_format)
@@ -194,6 +205,22 @@ def check_options(
     )
 
 
+def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
+    """Returns a config that redacts these kinds, or all (`default`), beside what it states.
+
+    Raises:
+        ConfigError: A kind is unknown.
+    """
+    known = config.redact or RedactConfig()
+    named = REDACTED_KINDS if list(kinds) == ["default"] else kinds
+    try:
+        redact = RedactConfig.model_validate({**known.model_dump(), "kinds": named})
+    except ValidationError as error:
+        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise ConfigError(f"--redact: {message}") from None
+    return config.model_copy(update={"redact": redact})
+
+
 def check_match_by(config: EvalConfig, has_cases: bool) -> None:
     """Raises ConfigError if eval cases are to be matched and none are given."""
     if config.match_cases_by and not has_cases:
@@ -210,7 +237,7 @@ def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -
     seconds, nanos = divmod(now, 10**9)
     started = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanos // 1000)
     name = run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
-    return RunInfo(name, nanos_timestamp(now), config.slices, config.tools, transcripts=transcripts)
+    return RunInfo(name, nanos_timestamp(now), config.slices, config.tools, "", transcripts, config.redact)
 
 
 def judged_by(run: RunInfo, judge: JudgeSettings) -> RunInfo:
@@ -290,9 +317,18 @@ def judge_settings(
     judge = config.model_copy(update=stated)
     if kind.connect:
         check_several(kind, judge, criteria)
+    renews = judge.per != "run" and kind.connect is not None
+    if renews and judge.cache is None:
+        where = "name one: --judge_cache FILE, or postgresql://HOST/DB for workers elsewhere"
+        raise ConfigError(f"judge.per: the cache counts the budget of the {judge.per}; {where}")
     is_named = bool(options.judge or options.judge_model or _NAMING & stated_fields)
     return JudgeSettings(
-        judge, options.judge_concurrency, run_id, only_estimates=options.estimate, is_named=is_named
+        judge,
+        options.judge_concurrency,
+        run_id,
+        only_estimates=options.estimate,
+        is_named=is_named,
+        shares_budget=renews,
     )
 
 

@@ -99,7 +99,7 @@ def _names(table: str, other: str) -> tuple[str, ...]:
     return tuple(column.name for column in own if column.name not in other.split())
 
 
-SCORE_COLUMNS = _names("scores", "run_id app_version revision")
+SCORE_COLUMNS = _names("scores", "run_id app_version revision span")
 """Columns of a score row that columns of the store hold; the store keeps the others as JSON."""
 
 METRIC_COLUMNS = _names(

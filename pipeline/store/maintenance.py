@@ -45,9 +45,10 @@ from turnwise.pipeline.store.database import (
     unguarded_history,
 )
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import ConfigError, RedactConfig
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.transforms.scoring.redaction import Redactor
 
 
 class OldRun(NamedTuple):
@@ -207,11 +208,12 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
 
 
 def find_user(connection: Connection, user: str) -> Subject:
-    """Returns a user with all conversations, in all apps."""
+    """Returns a user with all conversations, in all apps, and by the marker of redacted runs."""
+    ids = sorted({user, Redactor(RedactConfig()).identity(user)})
     columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
-    query = select(*columns).where(CONVERSATION_ROWS.c.user_id == key_text(user)).distinct()
+    query = select(*columns).where(CONVERSATION_ROWS.c.user_id.in_(map(key_text, ids))).distinct()
     keys = sorted(ConversationKey(*row) for row in connection.execute(query))
-    return _subject(connection, keys, [user])
+    return _subject(connection, keys, ids)
 
 
 def _subject(connection: Connection, keys: list[ConversationKey], named: Sequence[str]) -> Subject:

@@ -83,7 +83,7 @@ def build_stream(
         settings: Settings of the run.
         sinks: Sinks for outcomes, metrics and alerts.
     """
-    rules, run_id = settings.stream.rules, settings.run.run_id
+    rules = settings.stream.rules
     contents = _contents(arrivals, settings)
     contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
     matched = contents | "MatchCases" >> MatchArrivals(cases or no_cases)
@@ -93,7 +93,7 @@ def build_stream(
     metrics = outcomes | "CountOnce" >> CountOnce(rules) | "WindowedMetrics" >> WindowedMetrics(rules)
     sinks.write_metrics(metrics)
     failures += _unsent(metrics, settings, sinks.alerts_path)
-    failed = failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(failed_outcome, run_id)
+    failed = failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(failed_outcome, settings.run)
     outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
     sinks.write_outcomes(outcomes)
 

@@ -10,7 +10,7 @@ from benchmarks.figures import FAILED, NOT_MEASURED, Check, Found, NotMeasured, 
 from benchmarks.recorded import all_markdown, filled, new_entry, read_record, write_record
 from tests.documentation import PAGES, ROOT
 
-NO_BENCHMARKS = {"all", "recorded", "adk_answers", "local_judge_fit"} | {
+NO_BENCHMARKS = {"redaction", "all", "recorded", "adk_answers", "local_judge_fit"} | {
     *("adk_peer", "judge_child", "judge_peer", "plain_loop")
 }
 """Commands that run the others, record answers, fit constants, or are measured by a benchmark."""

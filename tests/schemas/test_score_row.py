@@ -16,7 +16,7 @@ class Label(str):
 def row(**columns: Any) -> Any:
     made = MadeScoreRow(
         *("r", "c1", None, "v1", 0, "turn_latency", 0.5, "PASS", 1.0, None, None, None, None, None),
-        *(None, "en", ["a"], 0, "k"),
+        *(None, "en", ["a"], 0, "k", None),
     )
     for name, value in columns.items():
         setattr(made, name, value)

@@ -25,7 +25,7 @@ from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.problems import ReadingList
 from turnwise.transforms.review.row import EvaluatedConversation, decide
 from turnwise.transforms.scoring.config import judged_counts
-from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, evaluate
+from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, evaluate, redacted_counts
 from turnwise.transforms.scoring.selection import Criteria, Selection
 
 STATISTICS = "statistics"
@@ -38,7 +38,7 @@ TO_READ = "to_read"
 ROW_TABLES = (SCORES, RESULTS, CONVERSATIONS)
 """Tables with rows of single conversations."""
 
-_BATCH = 64
+_BATCH = 16  # what so few conversations made is still in the caches of the processor when it is written
 _BATCH_BYTES = 1024 * 1024
 
 
@@ -59,7 +59,7 @@ class Emitter(Protocol):
 
 
 class BundleSums:
-    """Emits the rows of up to 64 conversations, or of 1 MiB of records, in one list; sums at a bundle's end.
+    """Emits the rows of up to 16 conversations, or of 1 MiB of records, in one list; sums at a bundle's end.
 
     For the global window: a row may leave with a later conversation of its bundle.
     """
@@ -149,6 +149,8 @@ class ScoringDoFn(CountingDoFn):
         PROGRESS.turns += len(scored.sample.conversation.turns)
         if self._may_guess:
             self._guesses.add(scored)
+        if scored.redactor is not None:
+            self.counts.update(redacted_counts(scored))
         return self._emission.give(evaluated, timestamp)
 
     def rejected(self, sample: Sample, error: BaseException) -> Any:

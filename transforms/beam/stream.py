@@ -38,25 +38,25 @@ OUTCOMES = "outcomes"
 class _Outcomes:
     """Emits one outcome per conversation."""
 
-    def __init__(self, run_id: str) -> None:
-        self._run_id = run_id
+    def __init__(self, run: RunInfo) -> None:
+        self._run = run
 
     def start(self) -> None:
         """Does nothing."""
 
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
         seconds = time() if timestamp is None else timestamp.micros / 1e6
-        return [TaggedOutput(OUTCOMES, scored_outcome(evaluated, seconds, self._run_id))]
+        return [TaggedOutput(OUTCOMES, scored_outcome(evaluated, seconds, self._run))]
 
     def rejected(self, failure: Failure) -> Any:
-        return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run_id))
+        return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run))
 
     def other(self, content: Failure | RejectedConversation | Ignored) -> Any:
         """Returns the outcome of what is no conversation."""
         if isinstance(content, Failure):
             return self.rejected(content)
         if isinstance(content, RejectedConversation):
-            return TaggedOutput(OUTCOMES, rejected_outcome(content.record, content.failures, self._run_id))
+            return TaggedOutput(OUTCOMES, rejected_outcome(content.record, content.failures, self._run))
         return TaggedOutput(OUTCOMES, ignored_outcome(content.receipts))
 
     def finish(self) -> list[Any]:
@@ -97,7 +97,7 @@ def ScoreArrivals(
 
 
 def _scoring_step(selection: Selection, run: RunInfo, judge: JudgeSettings) -> Any:
-    outcomes = _Outcomes(run.run_id)
+    outcomes = _Outcomes(run)
     if selection.needs_judge:
         return _JudgeStreamFn(selection, run, judge, outcomes)
     return _MeasureStreamFn(selection.measured, run, outcomes)

@@ -1,6 +1,6 @@
 """Outcomes of a stream: de-duplication, revisions, and metrics of windows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,7 +16,7 @@ from apache_beam.utils.windowed_value import PaneInfoTiming, WindowedValue
 
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow
-from turnwise.schemas.run import StreamRules
+from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.schemas.score import Failure, Stage
 from turnwise.transforms.beam.sessions import MessagePackCoder
 from turnwise.transforms.beam.steps import InspectedDoFn, MetricsFn, StateCoder
@@ -24,7 +24,7 @@ from turnwise.transforms.metrics.rows import RowWindow, failure_rows
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.review.row import EvaluatedConversation
 from turnwise.transforms.scoring.config import judged_counts
-from turnwise.transforms.scoring.evaluate import guessed_tools
+from turnwise.transforms.scoring.evaluate import guessed_tools, redacted_counts
 from turnwise.transforms.scoring.panels import STAGE
 
 
@@ -163,7 +163,7 @@ class RecordOutcome(NamedTuple):
     judged: tuple[tuple[str, int], ...] = ()
 
 
-def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: str) -> RecordOutcome:
+def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run: RunInfo) -> RecordOutcome:
     """Returns the outcome of a scored conversation, with the failures of its criteria."""
     scored, conversation = evaluated.scored, evaluated.scored.sample.conversation
     record, (result,) = scored.sample.record, evaluated.results
@@ -178,29 +178,32 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
         statistics=statistics,
     )
     return RecordOutcome(
-        conversation_id=conversation.conversation_id,
+        conversation_id=result["conversation_id"],
         contribution=contribution,
         scores=evaluated.scores,
         results=evaluated.results,
-        failures=[row for failure in scored.failures for row in failure_rows(failure, run_id)],
+        failures=_failure_rows(scored.failures, run),
         receipts=record.settles(),
         joined=record if record.closing else None,
         guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
         conversations=evaluated.conversations,
-        judged=tuple(judged_counts(scored, evaluated.verdict.status).items()),
+        judged=tuple((judged_counts(scored, evaluated.verdict.status) | redacted_counts(scored)).items()),
     )
 
 
-def failed_outcome(failure: Failure, run_id: str) -> RecordOutcome:
+def _failure_rows(failures: Iterable[Failure], run: RunInfo) -> list[FailureRow]:
+    return [row for failure in failures for row in failure_rows(failure, run.run_id, run.redact)]
+
+
+def failed_outcome(failure: Failure, run: RunInfo) -> RecordOutcome:
     """Returns the outcome of a rejected record or conversation."""
     if failure.joined is not None:
-        return rejected_outcome(failure.joined, [failure], run_id)
-    return RecordOutcome(
-        failure.conversation_id, None, [], [], failure_rows(failure, run_id), failure.receipts
-    )
+        return rejected_outcome(failure.joined, [failure], run)
+    rows = _failure_rows([failure], run)
+    return RecordOutcome(rows[0]["conversation_id"], None, [], [], rows, failure.receipts)
 
 
-def rejected_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> RecordOutcome:
+def rejected_outcome(record: Record, failures: Sequence[Failure], run: RunInfo) -> RecordOutcome:
     """Returns the outcome of a closing without a result, which replaces earlier outcomes."""
     assert record.closing is not None
     name, closing = record.closing.session_id, record.closing
@@ -212,21 +215,21 @@ def rejected_outcome(record: Record, failures: Sequence[Failure], run_id: str) -
         app_version="",
         statistics=MetricsState(),
     )
-    rows = [row for failure in failures for row in failure_rows(failure, run_id)]
+    rows = _failure_rows(failures, run)
     return RecordOutcome(name, contribution, [], [], rows, record.settles(), record)
 
 
-def too_late(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
+def too_late(outcome: RecordOutcome, run: RunInfo) -> RecordOutcome:
     """Returns the outcome of a changed conversation that arrived after its removal from state."""
     message = "the conversation came again, changed, after it was forgotten (see --allowed_lateness)"
-    return failed_outcome(_failure(outcome, "assemble", "LateEventError", message), run_id)
+    return failed_outcome(_failure(outcome, "assemble", "LateEventError", message), run)
 
 
-def in_place_of_another(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
+def in_place_of_another(outcome: RecordOutcome, run: RunInfo) -> RecordOutcome:
     """Returns an outcome that replaces the result of another record, with a finding that says so."""
     message = "replaced the result of an earlier record with the same conversation id and eval case"
     finding = _failure(outcome, STAGE, REPLACED, message)
-    return outcome._replace(failures=[*outcome.failures, *failure_rows(finding, run_id)])
+    return outcome._replace(failures=[*outcome.failures, *_failure_rows([finding], run)])
 
 
 def _failure(outcome: RecordOutcome, stage: Stage, error_type: str, message: str) -> Failure:

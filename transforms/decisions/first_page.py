@@ -72,7 +72,7 @@ def two_versions(
     """Returns the first page of a comparison.
 
     Args:
-        found: The comparison; A is the baseline, B the candidate.
+        found: The comparison.
         primary: Criteria that the config calls primary; empty: none.
         rows: Conversations of the candidate; None: they are not read.
         chosen: How baseline and candidate were chosen, as a clause.
@@ -93,12 +93,9 @@ def two_versions(
         if flip.criterion == STATUS and flip.kind == "regressed"
         for conversation in flip.candidate_conversations
     }
+    destructive = None if rows is None else count_destructive(rows)
     return FirstPage(
-        headline=headline(
-            own, short_name(found.baseline.name), short_name(found.candidate.name), found.margin
-        )
-        if own
-        else _nothing(found),
+        headline=_headline(own, found, destructive) if own else _nothing(found),
         detail=" ".join(details),
         criterion=lead.name,
         chosen=f"{_criterion_name(lead.name)} leads, because {lead.why}; {chosen}",
@@ -109,7 +106,7 @@ def two_versions(
         still_failing=verdicts.still_failing if verdicts else None,
         no_verdict=found.candidate.no_verdict,
         rejected=found.candidate.rejected,
-        destructive=None if rows is None else count_destructive(rows),
+        destructive=destructive,
         read_first=listed(read_first(rows or (), regressed)),
     )
 
@@ -166,10 +163,29 @@ def listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedConversation]:
     return [ListedConversation(**{name: row[name] for name in names}) for row in rows]
 
 
-def headline(own: CriterionComparison, a: str, b: str, margin: float) -> str:
+def _headline(own: CriterionComparison, found: Comparison, destructive: int | None) -> str:
+    """Returns the headline, which claims and advises nothing that what was not measured could turn."""
+    a, b = short_name(found.baseline.name), short_name(found.candidate.name)
+    side, overall = found.candidate, own.overall
+    missing = own.missing.candidate_missing if own.missing else 0
+    missing = side.no_verdict if own.criterion == STATUS else missing
+    unknown = (side.rejected or 0) + missing
+    measured = overall.pairs or overall.candidate_count
+    share = unknown / (unknown + measured)
+    # Had all of the unknown failed, a gain of this share of the scale would be gone.
+    gain = abs(overall.difference or 0) if own.unit == "score" else 0.0
+    said = headline(own, a, b, found.margin, share <= found.margin and not destructive)
+    if overall.word in ("better", "same", "not worse") and share > max(gain, found.margin):
+        of_all = f"{unknown:,} of {unknown + measured:,} records and conversations"
+        return f"Inconclusive: {of_all} of {b} have no figure, which could turn “{said.removesuffix('.')}”."
+    return said
+
+
+def headline(own: CriterionComparison, a: str, b: str, margin: float, may_advise: bool = True) -> str:
     """Returns what a difference means for the decision, in one sentence with its numbers.
 
-    The numbers are those of the table of criteria; `margin`: a share of the scale that does not matter.
+    The numbers are those of the table of criteria; `margin`: a share of the scale that does not matter;
+    `may_advise`: whether a loss that may be accepted is named.
     """
     by = "" if own.criterion == STATUS else f" by {own.criterion}"
     numbers = _numbers(own)
@@ -183,7 +199,7 @@ def headline(own: CriterionComparison, a: str, b: str, margin: float) -> str:
             "differs": f"{b} differs from {a}{by}",
         }
         return f"{said[own.overall.word]}: {numbers}."
-    reach = _reach(own, a, b)
+    reach = _reach(own, a, b, may_advise)
     return f"Inconclusive{by}: {reach or f'{b} against {a}: {numbers}'}{_needed(own)}."
 
 
@@ -228,7 +244,7 @@ def _cases(own: CriterionComparison) -> str:
     return f"{sizes[0]} and {sizes[1]} {noun}s"
 
 
-def _reach(own: CriterionComparison, a: str, b: str) -> str:
+def _reach(own: CriterionComparison, a: str, b: str, may_advise: bool) -> str:
     """Returns how far the candidate may be worse or better, and what that would accept; "": unknown."""
     interval = own.overall.interval
     if interval is None or own.better_is == "neither":
@@ -244,7 +260,7 @@ def _reach(own: CriterionComparison, a: str, b: str) -> str:
     text = f"{b} may be {span} than {a} ({_cases(own)})"
     # Nobody accepts the loss of a fifth of the scale, nor what the missing scores may add to the loss.
     is_open = own.missing is not None and own.missing.changes_the_word
-    if is_open or (own.unit == "score" and worse > _LARGEST_LOSS):
+    if is_open or not may_advise or (own.unit == "score" and worse > _LARGEST_LOSS):
         return text
     return f"{text}. Safe to ship if a loss of {loss} is acceptable"
 

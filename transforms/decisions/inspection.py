@@ -24,7 +24,9 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.messages.kinds import snake
+from turnwise.transforms.formats.messages.kinds import role_of, snake
+from turnwise.transforms.formats.messages.messages_base import dialects_of
+from turnwise.transforms.formats.messages.streams import decoded, objects_in
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
 from turnwise.transforms.judging.ask import NoJudge
 from turnwise.transforms.matching.calls import pair_responses
@@ -33,59 +35,95 @@ from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open
 from turnwise.transforms.scoring.selection import Criteria
 
 _IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",
-        "conv_id", "conversation", "session", "thread", "chat", "conv", "id")  # fmt: skip
+        "conv_id", "conversation", "session", "thread", "chat", "conv", "conversation_hash", "ticket_id",
+        "case_id", "contact_id", "id", "sid", "call")  # fmt: skip
 _CALLS = ("tool_calls", "calls", "actions", "tools", "tools_used", "function_calls", "functions", "steps")
 _TOOLS = ("name", "fn", "tool", "tool_name", "function", "function_name", "action")
 _ARGS = ("args", "arguments", "params", "parameters", "input", "inputs", "kwargs", "tool_input")
 _CALL_IDS = ("id", "call_id", "tool_call_id", "tool_use_id")
 _RESULTS = ("result", "results", "output", "outputs", "returned", "response", "observation")
-_USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer")
-_AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion")
-_ROLES = ("role", "from", "sender", "speaker", "author", "who")
+_USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "q")
+_AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion",
+           "a")  # fmt: skip
+_ROLES = ("role", "from", "sender", "speaker", "author", "who", "author_type", "sender_type", "sender_role",
+          "speaker_role", "direction")  # fmt: skip
 _TEXTS = ("content", "text", "message", "body", "value", "utterance")
 _OTHERS = {
     "app_version": ("app_version", "version", "release", "agent_version"),
     "language": ("language", "language_code", "locale", "lang"),
     "start_time": ("start_time", "started_at", "created_at"),
 }
-_BY_USER = ("user", "human", "customer", "client", "caller")
+_SPEAKERS = {
+    "user": "user human customer client caller visitor guest patient enduser end_user incoming inbound",
+    "assistant": "assistant bot gpt chatgpt agent model ai chatbot virtual_agent automated_agent outgoing "
+    "outbound",
+    "call": "function_call tool_call",
+    "tool": "tool function observation tool_result tool_response tool_output function_response "
+    "function_result function_output api environment",
+    "system": "system system_prompt developer instructions internal internal_note private_note note event "
+    "notification status supervisor moderator admin",
+}
+"""Whose the words are -> values of a role; those of `system` are nobody's in the conversation."""
+_BY_SPEAKER = {word: speaker for speaker, words in _SPEAKERS.items() for word in words.split()}
+_MOST_SPEAKERS = 20
 _DEEPEST = 3
 _LAST_KEY = re.compile(r"\w+(?=\W*$)")
 
 
-def suggested_mapping(record: JsonObject) -> MappingConfig | None:
-    """Returns a mapping that finds words of a user and of an agent in a record; None: none is seen.
+class Proposal(NamedTuple):
+    """A proposed mapping.
+
+    Attributes:
+        left_out: Values of the role whose words it leaves out.
+    """
+
+    mapping: MappingConfig
+    left_out: list[str]
+
+
+def suggested_mapping(records: Sequence[JsonObject]) -> Proposal | None:
+    """Returns a mapping that finds words of a user and of an agent in the first records; None: none is seen.
 
     It is a proposal by names: a person has to look at what it reads.
     """
-    content = next(_contents(record), None)
-    if content is None:
-        return None
-    found = {"conversation_id": _path(record, _IDS)}
-    found |= {name: _path(record, names) for name, names in _OTHERS.items()}
-    stated = {name: path for name, path in found.items() if path is not None}
-    if content[0] in ("turn", "message") and "conversation_id" not in stated:
-        return None
-    return MappingConfig.model_validate({**stated, content[0]: content[1]})
+    for record in records:
+        for key, expression, left_out in _contents(record, records):
+            found = {"conversation_id": _path(record, _IDS)}
+            found |= {name: _path(record, names) for name, names in _OTHERS.items()}
+            stated = {name: path for name, path in found.items() if path is not None}
+            if key not in ("turn", "message") or "conversation_id" in stated:
+                return Proposal(MappingConfig.model_validate({**stated, key: expression}), left_out)
+    return None
 
 
-def _contents(record: JsonObject) -> Iterator[tuple[str, str]]:
+def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tuple[str, str, list[str]]]:
     """Yields where conversations may stand: lists first, then the record itself."""
-    for path, items in _lists(record, ""):
-        keys = list(dict.fromkeys(key for item in items for key in item))
+    for path, first in _lists(record, ""):
+        items = [item for each in records for item in dict(_lists(each, "")).get(path, [])]
+        keys = list(dict.fromkeys(key for item in first for key in item))
         role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
         user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
-        if role and text:
-            yield "messages", f"{path}[*].{_message(role, text, items)}"
+        words = _quoted(text) if text else _path(first[0], _TEXTS)
+        if _are_messages(items):
+            yield "messages", path, []
+        elif role and words and (message := _message(role, words, items)):
+            yield "messages", f"{path}[*].{message[0]}", message[1]
         elif user and agent:
-            yield "turns", f"{path}[*].{_turn(user, agent, items)}"
+            yield "turns", f"{path}[*].{_turn(user, agent, items)}", []
     keys = list(record)
     user, agent = _named(keys, _USERS), _named(keys, _AGENTS)
     role, text = _named(keys, _ROLES), _named(keys, _TEXTS)
     if user and agent:
-        yield "turn", _turn(user, agent, [record])
-    elif role and text:
-        yield "message", _message(role, text, [record])
+        yield "turn", _turn(user, agent, [record]), []
+    elif role and text and (message := _message(role, _quoted(text), records)):
+        yield "message", *message
+
+
+def _are_messages(items: Sequence[JsonObject]) -> bool:
+    """Returns whether objects are messages as a format has them, so that they need no expression."""
+    names = dialects_of({"messages": list(items)})
+    plain = all(role_of(item.get("role")) and item.keys() & {"content", "parts"} for item in items)
+    return len(names) == 1 or (plain and not names)
 
 
 def _turn(user: str, agent: str, items: Sequence[JsonObject]) -> str:
@@ -142,13 +180,71 @@ def unread_keys(record: JsonObject, mapping: MappingConfig) -> list[str]:
     return list(found)
 
 
-def _message(role: str, text: str, items: Sequence[JsonObject]) -> str:
-    said = sorted({str(item.get(role)) for item in items})
-    user = next((name for name in said if name.lower() in _BY_USER), "user")
-    if "'" in user or "`" in user:
-        user = "user"
-    is_user = f"{_quoted(role)} == '{user}' && 'user' || 'assistant'"
-    return f"{{role: {is_user}, content: {_quoted(text)}{_calls(items, with_results=False)}}}"
+def _message(role: str, words: str, items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
+    """Returns the expression of a message, and the roles that it leaves out; None: one side is not seen.
+
+    A role that none of the items has stays as it is, which is a finding.
+    """
+    speakers, left_out = _speakers(role, items)
+    if not (speakers["user"] and speakers["assistant"]):
+        return None
+    place = _quoted(role)
+    calls = _calls(items, with_results=False)
+    spelt = [
+        name
+        for name in speakers["call"]
+        if not calls and any(_spells_call(item.get(words)) for item in items if item.get(role) == name)
+    ]
+    speakers["assistant"] += speakers["call"]
+    tests = [
+        f"{_is_any(place, speakers[who])} && '{who}'"
+        for who in ("user", "assistant", "tool", "system")
+        if speakers[who]
+    ]
+    if spelt:
+        said = _is_any(place, spelt)
+        words, calls = f"!({said}) && {words} || ''", f", tool_calls: {said} && [{words}] || `[]`"
+    return f"{{role: {' || '.join((*tests, place))}, content: {words}{calls}}}", left_out
+
+
+def _speakers(role: str, items: Sequence[JsonObject]) -> tuple[dict[str, list[str]], list[str]]:
+    """Returns the values of a role by whose words they are, and those whose words are left out.
+
+    Where only one side is known, the only value that is not known is the other side; without any, `system`
+    is, if it does not speak first, as in dialogues of research.
+    """
+    said = dict.fromkeys(
+        name for item in items if isinstance(name := item.get(role), str) and "\\" not in name
+    )
+    found: dict[str, list[str]] = {who: [] for who in _SPEAKERS}
+    others: list[str] = []
+    for name in list(said)[:_MOST_SPEAKERS]:
+        who = _BY_SPEAKER.get(snake(name)) or role_of(name)
+        (found[who] if who else others).append(name)
+    missing = [who for who in ("user", "assistant") if not found[who]]
+    if len(missing) == 1 and len(others) == 1:
+        found[missing[0]], others = others, []
+    elif (
+        missing == ["assistant"]
+        and len(found["system"]) == 1
+        and not others
+        and next(iter(said)) in found["user"]
+    ):
+        found["assistant"], found["system"] = found["system"], []
+    found["system"] += others
+    return found, found["system"]
+
+
+def _is_any(place: str, names: Sequence[str]) -> str:
+    tests = [f"{place} == '{name.replace(chr(39), chr(92) + chr(39))}'" for name in names]
+    return f"({' || '.join(tests)})" if len(tests) > 1 else tests[0]
+
+
+def _spells_call(text: JsonValue) -> bool:
+    """Returns whether a text is the JSON of a call, or of several."""
+    held = decoded(text)
+    calls = objects_in(held if isinstance(held, list) else [held])
+    return bool(calls and _call_fields(calls))
 
 
 def _lists(value: JsonObject, path: str, depth: int = 0) -> Iterator[tuple[str, list[JsonObject]]]:

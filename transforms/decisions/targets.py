@@ -452,7 +452,7 @@ def _messages(turn: Turn, index: int) -> list[JsonObject]:
         made.append({"role": "user", "content": turn.user})
     made += [{"role": "assistant", "content": text} for text in earlier_texts(turn)]
     made += _made(turn.tool_calls, turn.tool_responses, "assistant", f"call_{index}")
-    usage = {} if turn.usage is None else {"usage": _usage(turn.usage)}
+    usage = {} if turn.usage is None else {**_stated(model=turn.usage.model), "usage": _usage(turn.usage)}
     if turn.agent or usage:
         made.append({"role": "assistant", "content": turn.agent or "", **usage})
     if made and turn.timestamp is not None:
@@ -500,7 +500,6 @@ def _usage(usage: Usage) -> JsonObject:
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
-        **_stated(model=usage.model),
         **_stated(prompt_tokens_details=cached or None, completion_tokens_details=reasoning or None),
     }
 
@@ -557,6 +556,8 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObjec
         steps.append({"author": _AGENT})
     for place, step in enumerate(steps[:number]):
         step["usage_metadata"] = _adk_usage(turn.usage) if turn.usage and not place else {}
+        if turn.usage and turn.usage.model and not place:
+            step["model_version"] = turn.usage.model
     invocation = _invocation(turn.user, turn.agent, turn.adk_text, steps)
     if isinstance(turn.timestamp, int | float):
         invocation["creation_timestamp"] = turn.timestamp

@@ -216,7 +216,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
         else:
             if not log.turns:
                 log.open(message.get("timestamp"))
-            log.agent(words(message))
+            if role_of(message.get("role")) == AGENT:
+                log.agent(words(message))
             for call, held in zip(message_calls(message), call_results(message), strict=True):
                 log.made(call, held)
             log.said(message)

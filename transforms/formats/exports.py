@@ -1,5 +1,6 @@
 """Conversations in layouts of other programs, each turned into chat messages, or into items of Responses."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from turnwise.schemas.case import EvalCase
@@ -327,49 +328,79 @@ _register(
 )
 
 
-# SWE-agent's trajectories: what the model was sent, in order.
+# SWE-agent's trajectories, and those of its small successor: what the model was sent, in order.
+
+_COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n```", re.DOTALL)
 
 
 def _of_swe_agent(value: JsonValue) -> Iterator[JsonObject]:
     held = as_object(value)
     messages: list[JsonObject] = []
     waiting: list[str] = []
-    for place, message in enumerate(objects_in(held.get("history"))):
-        kind, role, content = message.get("message_type"), message.get("role"), message.get("content")
-        if kind == "demonstration" or message.get("is_demo") or role == "system":
+    for place, message in enumerate(objects_in(first_of(held, ("history", "messages")))):
+        role, content = message.get("role"), message.get("content")
+        is_example = message.get("message_type") == "demonstration" or message.get("is_demo")
+        if is_example or role in ("system", "exit"):
             continue
         if role == "assistant":
             calls = objects_in(message.get("tool_calls"))
-            action = message.get("action")
+            block = _COMMAND.search(content) if isinstance(content, str) and "history" not in held else None
+            action = block[1] if block else message.get("action")
             if not calls and isinstance(action, str) and action.strip():
                 calls = [_call("bash", {"command": action.strip()}, f"step-{place}")]
             waiting = [str(call.get("id")) for call in calls]
-            messages.append(_agent(first_of(message, ("thought", "content")), *calls))
-        elif waiting and (kind == "observation" or role == "tool"):
-            ids = message.get("tool_call_ids")
-            messages.append(_result(content, ids[0] if isinstance(ids, list) and ids else waiting.pop(0)))
+            text = first_of(message, ("thought", "content"))
+            said = _COMMAND.sub("", text).strip() if block and isinstance(text, str) else text
+            messages.append(_agent(said, *calls))
+        elif waiting:
+            # All that follows an action is what it showed, whoever is said to have sent it.
+            ids, own = message.get("tool_call_ids"), waiting.pop(0)
+            messages.append(_result(content, ids[0] if isinstance(ids, list) and ids else own))
         else:
             messages.append({"role": role, "content": content})
-    info = as_object(held.get("info"))
-    yield {"messages": messages, "ended_detail": info.get("exit_status"), **_swe_end(info.get("exit_status"))}
+    status = as_object(held.get("info")).get("exit_status")
+    yield {"messages": messages, "ended_detail": status, "ended": _swe_end(str(status or ""))}
 
 
-def _swe_end(status: JsonValue) -> JsonObject:
+def _swe_end(status: str) -> str | None:
     """Returns how a run ended, by its exit status, such as `submitted (exit_cost)`."""
-    text = str(status or "")
-    if "exit_cost" in text or "exit_context" in text or "exit_total_execution_time" in text:
-        return {"ended": "limit"}
-    return {"ended": "normally" if text == "submitted" else "agent_error" if text else None}
+    if any(word in status for word in ("exit_cost", "exit_context", "execution_time", "LimitsExceeded")):
+        return "limit"
+    return "normally" if status.lower() == "submitted" else "agent_error" if status else None
 
 
 # For example {"history": [{"role": "assistant", "thought": "t", "action": "ls"}], "trajectory": []}
 _register(
     "swe_agent",
-    "SWE-agent's trajectories (.traj)",
+    "SWE-agent's trajectories (.traj), and mini-SWE-agent's",
     ("history", "trajectory", "info"),
-    lambda record: isinstance(record.get("trajectory"), list) and isinstance(record.get("history"), list),
+    lambda record: (
+        (isinstance(record.get("trajectory"), list) and isinstance(record.get("history"), list))
+        or str(record.get("trajectory_format")).startswith("mini-swe-agent")
+    ),
     _of_swe_agent,
     "replay_config environment",
+)
+
+
+# LiveKit's reports of sessions, of which the chat context is read.
+
+
+def _of_livekit(value: JsonValue) -> Iterator[JsonObject]:
+    report = as_object(value)
+    items = as_object(report.get("chat_history")).get("items")
+    yield {"messages": objects_in(items), "conversation_id": first_of(report, ("room_id", "room", "job_id"))}
+
+
+# For example {"room": "r", "chat_history": {"items": [{"type": "message", ...}]}, "events": []}
+_register(
+    "livekit_report",
+    "LiveKit's reports of sessions",
+    ("job_id", "room", "chat_history", "events"),
+    lambda record: "items" in as_object(record.get("chat_history")),
+    _of_livekit,
+    "options report_metadata usage model_usage",
+    dialect="openai_responses",
 )
 
 

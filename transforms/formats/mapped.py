@@ -26,7 +26,7 @@ from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps, may_hold_work
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, Dialect, dialects_of
-from turnwise.transforms.formats.messages.streams import as_object, objects, without_nulls
+from turnwise.transforms.formats.messages.streams import as_object, decoded, objects, without_nulls
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,
@@ -94,7 +94,9 @@ class MappedRecord:
         if not isinstance(held, dict):
             return False
         has_place = not held.keys() <= _PLAIN or isinstance(held.get("content"), list)
-        return "tool_calls" in held or ("content" in held and (has_place or id(held) in self._ids))
+        is_whole = id(held) in self._ids
+        holds_parts = is_whole and not held.keys().isdisjoint(("parts", "type"))
+        return "tool_calls" in held or holds_parts or ("content" in held and (has_place or is_whole))
 
     def fields(self, mapping: MappingConfig) -> JsonObject:
         """Returns the fields of the conversation that the record states.
@@ -264,7 +266,7 @@ def _turn(turn: JsonObject, place: int) -> Turn:
 
 
 def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
-    messages = list(held)
+    messages = list(map(_with_calls, held))
     names = dialects_of({"messages": messages})
     if len(names) > 1:
         raise ValueError(f"{_WHAT}: messages in several formats: {', '.join(sorted(names))}")
@@ -272,6 +274,18 @@ def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Co
     next(d for d in DIALECTS.values() if (d.name in names if names else d.is_plain)).read(messages, log)
     end = log.end({})
     return _conversation(log.close(end), fields, name, end)
+
+
+def _with_calls(message: JsonValue) -> JsonValue:
+    """Returns a message with the calls that JSON texts in place of calls spell, one or several each."""
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    if not isinstance(calls, list) or not any(isinstance(call, str) for call in calls):
+        return message
+    held = (decoded(call) for call in calls)
+    return {
+        **as_object(message),
+        "tool_calls": [c for h in held for c in (h if isinstance(h, list) else [h])],
+    }
 
 
 def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) -> Conversation:
@@ -431,7 +445,7 @@ def _refusal(value: JsonValue, record: JsonValue) -> str:
     foreign = foreign_format(record if isinstance(record, dict) else value)
     near = nearest_format(record) if isinstance(record, dict) else None
     if foreign:
-        return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{NEXT_STEP}"
+        return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{_SUGGEST}, or {NEXT_STEP}"
     if _is_list_of(value, value):
         why = "a single message; a chat is one record that holds all its messages in a list under messages"
         return f"unrecognised record: {_described(value)}: {why}"

@@ -486,13 +486,19 @@ class ReadRecord(NamedTuple):
 
 
 class AnyReader:
-    """Reads records of logs and of eval cases of every registered format."""
+    """Reads records of logs and of eval cases of every registered format.
+
+    Attributes:
+        redact: What commands that show or write what is read replace by markers; None: nothing.
+    """
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         config = config or EvalConfig()
+        self.redact = config.redact
         self._input_format = input_format
         self._logs = LogReader(input_format, config)
         self._cases = CaseReader(config.ces)
+        self._mapping = config.mapping
 
     def read(self, record: Record) -> ReadRecord:
         """Returns what a record holds: conversations if it is a log, else eval cases. It never raises."""
@@ -511,7 +517,8 @@ class AnyReader:
         if self._input_format != AUTO:
             return FORMATS[self._input_format]
         try:
-            return FORMATS[recognise(decoded(from_json(record.data)))]
+            value = decoded(from_json(record.data))
+            return mapped_format(self._mapping, value) if self._mapping else FORMATS[recognise(value)]
         except RAISED:
             return None
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.score import RAISED
-from turnwise.transforms.judging.ask import JudgeSample, Question, R, known_sum, read_reply
+from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R, known_sum, read_reply
 from turnwise.transforms.judging.backends.base import (
     MAX_CANDIDATES,
     AuthenticationError,
@@ -222,6 +222,23 @@ class Judge:
             given.append(self._given(model, answer, number not in new))
         return given
 
+    async def within_budget(self, place: float) -> Ask:
+        """Returns who is asked about a conversation; see `Budget.left_out`. What the cache holds is free."""
+        why = await self._budget.left_out(place)
+        if why is None:
+            return self
+
+        async def kept_only(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+            model = self._requests.model(question.options)
+            try:
+                kept = await self._kept(question, self._requests.make(question))
+            except (TypeError, ValueError, PlaceError):
+                kept = {}
+            left_out = _Sampled(JudgeSample(None, why, model), "budget", 0)
+            return [self._given(model, kept.get(number, left_out), False) for number in samples]
+
+        return kept_only
+
     async def rest(self) -> None:
         """Tells the other workers what the calls took, because no question may come for a while."""
         try:
@@ -259,15 +276,9 @@ class Judge:
     ) -> dict[int, _Sampled]:
         name = request.template.name
         try:
-            kept = await self._cache.get(request.key) if self._cache else {}
+            answers = await self._kept(question, request)
         except PlaceError as error:
             return dict.fromkeys(numbers, _Sampled(JudgeSample(None, str(error), name), "connection", 0))
-        answers: dict[int, _Sampled] = {}
-        for number, cached in kept.items():
-            reply = read_reply(cached.text, question.reply_model)
-            if not isinstance(reply, Fault):
-                sample = JudgeSample(reply, model=cached.model, is_cached=True)
-                answers[number] = _Sampled(sample, None, cached.tokens_in + cached.tokens_out)
         missing = [number for number in numbers if number not in answers]
         answers.update(await self._asked(question, request, missing))
         again = _ASKED_AGAIN if question.asks_again else frozenset()
@@ -282,6 +293,16 @@ class Judge:
             tokens_out = known_sum([first.sample.tokens_out, second.sample.tokens_out])
             sample = replace(better.sample, tokens_in=tokens_in, tokens_out=tokens_out)
             answers[number] = replace(better, sample=sample)
+        return answers
+
+    async def _kept(self, question: Question[Any], request: Request) -> dict[int, _Sampled]:
+        """Returns the usable samples that the cache holds, by number; raises PlaceError."""
+        answers: dict[int, _Sampled] = {}
+        for number, cached in (await self._cache.get(request.key) if self._cache else {}).items():
+            reply = read_reply(cached.text, question.reply_model)
+            if not isinstance(reply, Fault):
+                sample = JudgeSample(reply, model=cached.model, is_cached=True)
+                answers[number] = _Sampled(sample, None, cached.tokens_in + cached.tokens_out)
         return answers
 
     async def _asked(

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from threading import Lock
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.ask import known_sum
 from turnwise.transforms.judging.backends.base import FaultKind, RawReply
-from turnwise.transforms.judging.shared_places import NO_LIMITS, NOTHING, Amounts, ReplyPlace
+from turnwise.transforms.judging.shared_places import NO_LIMITS, NOTHING, Amounts, PlaceError, ReplyPlace
 
 
 class Pace:
@@ -153,6 +154,38 @@ def spent_on(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices])
     )
 
 
+_PERIODS = {"hour": (3600, "%Y-%m-%dT%HZ"), "day": (86_400, "%Y-%m-%d")}
+
+
+def share_to_ask(
+    left: Sequence[float], needed: Sequence[float], came: float, before: float, gone: float
+) -> float:
+    """Returns the share of conversations to judge, so that a budget lasts for its period.
+
+    The rest of the period is expected to bring what the previous one brought beyond what came already; where
+    that is nothing, as many in the same time as came so far.
+
+    Args:
+        left: What is left of each limit.
+        needed: What a conversation needs of each, on average.
+        came: Conversations that came in this period.
+        before: Conversations that came in the previous one.
+        gone: Share of the period that is gone.
+    """
+    rest = before - came if before > came else came * (1 - gone) / gone if gone else 0.0
+    pairs = [(amount, need * (rest + 1)) for amount, need in zip(left, needed, strict=True)]
+    return min(
+        (max(0.0, amount) / need if need else float(amount > 0) for amount, need in pairs), default=1.0
+    )
+
+
+class Reserved(NamedTuple):
+    """What was reserved for a call, and the counter that holds it: a run or a period."""
+
+    expected: Amounts
+    counter: str
+
+
 class Budget:
     """Counts calls, tokens and cost against their limits, in one event loop.
 
@@ -162,21 +195,65 @@ class Budget:
     """
 
     def __init__(
-        self, config: JudgeConfig, spent: Amounts = NOTHING, place: ReplyPlace | None = None, run: str = ""
+        self,
+        config: JudgeConfig,
+        spent: Amounts = NOTHING,
+        place: ReplyPlace | None = None,
+        run: str = "",
+        clock: Callable[[], float] = time.time,
     ):
-        """Sets the limits, and what was spent of them; without a place, this process counts alone."""
+        """Sets the limits, and what was spent of them; without a place, this process counts alone.
+
+        `clock` gives seconds since 1970, by which a budget of an hour or a day renews.
+        """
         self._prices = config.prices
         self._is_priced = config.max_cost is not None
         limits = (config.max_calls, config.max_tokens, config.max_cost)
         self._limits = Amounts(*(inf if limit is None else limit for limit in limits))
-        self._place, self._run = place, run
+        self._place, self._run, self._per, self._clock = place, run, config.per, clock
         self._spent = spent
-        self._due = NOTHING  # what calls took beyond what the place has counted for them
+        self._due: dict[str, Amounts] = {}  # what calls took beyond what the place has counted for them
         self._refused_until = -inf
         self._settled = 0
         self._tokens = 0
 
-    async def reserve(self, model: str, prompt_tokens: int, answers: int = 1) -> Amounts | None:
+    async def left_out(self, place: float) -> str | None:
+        """Returns why a conversation is not judged, so that the budget of a period lasts; None: it is judged.
+
+        `place`: its place in [0, 1), always the same. The counters of a period hold the conversations that
+        came as calls, and those that are judged as tokens.
+        """
+        if self._per == "run" or self._place is None:
+            return None
+        now, (length, _) = self._clock(), _PERIODS[self._per]
+        names = self._counter(now), self._counter(now - length)
+        try:
+            spent, before = [await asyncio.to_thread(self._place.spent, name) for name in names]
+            came, came_before = [
+                await asyncio.to_thread(self._place.spent, f"{name} conversations") for name in names
+            ]
+            asked = came.tokens + came_before.tokens
+            limited = [i for i, limit in enumerate(self._limits) if limit < inf]
+            share = share_to_ask(
+                [self._limits[i] - spent[i] for i in limited],
+                [(spent[i] + before[i]) / asked if asked else 0.0 for i in limited],
+                came.calls,
+                came_before.calls,
+                now % length / length,
+            )
+            counted = Amounts(1, place < share)
+            await asyncio.to_thread(self._place.spend, f"{names[0]} conversations", counted, NO_LIMITS)
+        except PlaceError:  # its calls say so
+            return None
+        return None if place < share else f"left out, so that the judge's budget lasts for the {self._per}"
+
+    def _counter(self, now: float) -> str:
+        """Returns the name of the counter of the run, or of the hour or day of UTC."""
+        if self._per == "run":
+            return self._run
+        return f"{self._per} {time.strftime(_PERIODS[self._per][1], time.gmtime(now))}"
+
+    async def reserve(self, model: str, prompt_tokens: int, answers: int = 1) -> Reserved | None:
         """Reserves budget for a call.
 
         Returns:
@@ -192,43 +269,46 @@ class Budget:
         if self._settled:
             tokens = max(prompt_tokens, self._tokens // self._settled)
         expected = Amounts(1, tokens, self._cost(model, prompt_tokens, tokens - prompt_tokens))
+        counter = self._counter(self._clock())
         if self._place is None:
             is_left = self._limits.covers(self._spent.plus(expected))
         else:
-            is_left = await self._write(expected, self._limits)
+            is_left = await self._write(counter, expected, self._limits)
             if not is_left:
                 self._refused_until = time.monotonic() + _REFUSED_S
         if is_left:
             self._spent = self._spent.plus(expected)
-        return expected if is_left else None
+        return Reserved(expected, counter) if is_left else None
 
-    def settle(self, model: str, expected: Amounts, tokens: tuple[int, int] | None) -> None:
+    def settle(self, model: str, reserved: Reserved, tokens: tuple[int, int] | None) -> None:
         """Replaces the expected amounts of a call by the actual ones, unless those are unknown."""
         if tokens is None:
             return
         tokens_in, tokens_out = tokens
         actual = Amounts(1, tokens_in + tokens_out, self._cost(model, tokens_in, tokens_out))
-        more = actual.minus(expected)
-        self._spent, self._due = self._spent.plus(more), self._due.plus(more)
+        more, counter = actual.minus(reserved.expected), reserved.counter
+        self._spent = self._spent.plus(more)
+        self._due[counter] = self._due.get(counter, NOTHING).plus(more)
         self._tokens += tokens_in + tokens_out
         self._settled += 1
 
     async def write(self) -> None:
         """Tells the place what the finished calls took; raises PlaceError if it does not answer."""
-        if self._place is not None and self._due != NOTHING:
-            await self._write(NOTHING, NO_LIMITS)
+        for counter in list(self._due) if self._place is not None else ():
+            await self._write(counter, NOTHING, NO_LIMITS)
 
-    async def _write(self, expected: Amounts, limits: Amounts) -> bool:
+    async def _write(self, counter: str, expected: Amounts, limits: Amounts) -> bool:
         """Adds the expected amounts of a call, and what is due, at the place; see `ReplyPlace.spend`."""
         assert self._place is not None
-        due, self._due = self._due, NOTHING
+        due = self._due.pop(counter, NOTHING)
         # What may be written already is not written again if that would free what was spent.
         still_due = Amounts(*(max(0.0, amount) for amount in due))
         try:
-            is_written = await asyncio.to_thread(self._place.spend, self._run, expected.plus(due), limits)
+            is_written = await asyncio.to_thread(self._place.spend, counter, expected.plus(due), limits)
             still_due = NOTHING if is_written else due
         finally:
-            self._due = self._due.plus(still_due)
+            if still_due != NOTHING:
+                self._due[counter] = self._due.get(counter, NOTHING).plus(still_due)
         return is_written
 
     def _cost(self, model: str, tokens_in: int, tokens_out: int) -> float:

@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import shown_url
-from turnwise.transforms.judging.shared_places import Amounts, PlaceError, ReplyRow, spending
+from turnwise.transforms.judging.shared_places import NOTHING, Amounts, PlaceError, ReplyRow, spending
 
 # psycopg also warns of a connection that broke; what was lost is told once, by its error.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
@@ -54,6 +54,7 @@ SET calls = calls + %(calls)s, tokens = tokens + %(tokens)s, cost = cost + %(cos
 WHERE run = %(run)s AND calls + %(calls)s <= %(max_calls)s AND tokens + %(tokens)s <= %(max_tokens)s
     AND cost + %(cost)s <= %(max_cost)s
 """
+_SPENT = "SELECT calls, tokens, cost FROM judge_budgets WHERE run = %s"
 _Connection = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -117,6 +118,11 @@ class PostgresPlace:
             return connection.execute(_SPEND, given).rowcount == 1
 
         return self._run(in_transaction, may_repeat=False)
+
+    def spent(self, run: str) -> Amounts:
+        """Returns what a run has spent; raises PlaceError."""
+        row = self._run(lambda connection: connection.execute(_SPENT, (run,)).fetchone())
+        return Amounts(*row) if row else NOTHING
 
     def close(self) -> None:
         """Closes the connection."""

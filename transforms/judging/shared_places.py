@@ -81,6 +81,9 @@ class ReplyPlace(Protocol):
             PlaceError: The place does not answer. The amounts may have been added or not.
         """
 
+    def spent(self, run: str) -> Amounts:
+        """Returns what all workers of a run have spent; raises PlaceError."""
+
     def close(self) -> None:
         """Closes the place."""
 
@@ -126,6 +129,7 @@ UPDATE budgets SET calls = calls + :calls, tokens = tokens + :tokens, cost = cos
 WHERE run = :run AND calls + :calls <= :max_calls AND tokens + :tokens <= :max_tokens
     AND cost + :cost <= :max_cost
 """
+_SPENT = "SELECT calls, tokens, cost FROM budgets WHERE run = ?"
 
 
 class SqlitePlace:
@@ -200,6 +204,12 @@ class SqlitePlace:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("INSERT OR IGNORE INTO budgets VALUES (?, 0, 0, 0)", (run,))
             return connection.execute(_SPEND, spending(run, amounts, limits)).rowcount == 1
+
+    def spent(self, run: str) -> Amounts:
+        """Returns what a run has spent; raises PlaceError."""
+        with self._errors():
+            row = self._connection.execute(_SPENT, (run,)).fetchone()
+            return Amounts(*row) if row else NOTHING
 
     def close(self) -> None:
         """Closes the file."""

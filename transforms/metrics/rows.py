@@ -1,12 +1,13 @@
 """Scored conversations and metrics as rows."""
 
+from collections import Counter
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
-from turnwise.schemas.config import STATUS
+from turnwise.schemas.config import STATUS, RedactConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import (
     FailureRow,
@@ -25,6 +26,7 @@ from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, panel_column
 from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
+from turnwise.transforms.scoring.redaction import REDACTED, redact_failure
 from turnwise.transforms.statistics.tests import wilson_interval
 from turnwise.transforms.text.dates import rfc3339
 
@@ -54,7 +56,12 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     run_id, eval_id = run.run_id, sample.eval_case.eval_id if sample.eval_case else None
     conversation_id, app_version = conversation.conversation_id, conversation.app_version
     language, tags, revision = conversation.language, sample.tags, conversation.revision
-    times = [start] * len(sample.pairs)
+    times, spans = (
+        [start] * len(sample.pairs),
+        [None if not pair.actual else pair.actual.span for pair in sample.pairs],
+    )
+    traces = {turn.span.rpartition("/")[0] if turn.span else None for turn in conversation.turns}
+    trace = traces.pop() if len(traces) == 1 else None
     for place, pair in enumerate(sample.pairs):
         if pair.actual is not None and pair.actual.timestamp is not None:
             times[place] = rfc3339(pair.actual.timestamp)
@@ -80,6 +87,7 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
                 score.threshold, score.label, score.reason, score.explanation, score.details,
                 None if score.judge is None else asdict(score.judge),
                 start if turn is None else times[turn], language, tags, revision, score_id,
+                trace if turn is None else spans[turn],
             )  # fmt: skip
             rows.append(row)
     return rows
@@ -135,8 +143,15 @@ def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: st
 _FAILURE_FIELDS = tuple(name for name in FailureRow.__annotations__ if name != "run_id")
 
 
-def failure_rows(failure: Failure, run_id: str) -> list[FailureRow]:
-    """Returns the one row of a failure."""
+def failure_rows(
+    failure: Failure, run_id: str, redact: RedactConfig | None = None, counts: Counter[str] | None = None
+) -> list[FailureRow]:
+    """Returns the one row of a failure, with markers if anything is redacted; adds how many by kind."""
+    if redact is not None:
+        failure = replace(failure)
+        for kind, number in redact_failure(failure, redact).items():
+            if counts is not None:
+                counts[f"{REDACTED}{kind}"] += number
     row = {"run_id": run_id, **{name: getattr(failure, name) for name in _FAILURE_FIELDS}}
     return [row]  # type: ignore[list-item]
 

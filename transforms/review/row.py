@@ -1,8 +1,9 @@
 """Decides a scored conversation, and makes its rows, without Beam."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
+from turnwise.schemas.config import RedactConfig
 from turnwise.schemas.conversation import Conversation, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
@@ -31,6 +32,7 @@ from turnwise.transforms.scoring.evaluate import (
     Verdict,
     conversation_verdict,
 )
+from turnwise.transforms.scoring.redaction import redact_failure, redact_rows, redactor_of
 from turnwise.transforms.text.dates import rfc3339
 
 RULES: Rules = {"ces": ces_verdict}
@@ -65,8 +67,32 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     parts = result_parts(message)
     conversation = reviewer_of(run).row(scored, verdict)
     row = result_row(sample, verdict, message, conversation["case_digest"])
-    scores = score_rows(scored, run)
-    return EvaluatedConversation(scored, verdict, scores, [row], [conversation], parts)
+    evaluated = EvaluatedConversation(scored, verdict, score_rows(scored, run), [row], [conversation], parts)
+    return evaluated if run.redact is None else _redacted(evaluated, run.redact)
+
+
+def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> EvaluatedConversation:
+    """Returns what leaves the process: rows, failures and names of slices with markers."""
+    scored = evaluated.scored
+    redactor = scored.redactor
+    if redactor is None:
+        redactor = scored.redactor = redactor_of(config, scored.sample, _foreign_texts(scored))
+    else:
+        redactor.learn([(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores])
+    if redactor is None or not redactor.has_values(scored.sample.record.source):
+        return evaluated
+    scored.slices = {redactor.identity(name): turns for name, turns in scored.slices.items()}
+    for failure in scored.failures:
+        redact_failure(failure, config, redactor)
+    scores, results, conversations = redact_rows(redactor, *evaluated[2:5])
+    return evaluated._replace(scores=scores, results=results, conversations=conversations)
+
+
+def _foreign_texts(scored: ScoredConversation) -> list[Any]:
+    """Returns what criteria of plugins say; those of turnwise have their words from the conversation."""
+    entries = [e for e in scored.scores if not type(e.criterion).__module__.startswith("turnwise.")]
+    scores = [score for entry in entries for score in (*(turn for _, turn in entry.turns), entry.overall)]
+    return [(score.reason, score.explanation, score.label, score.details) for score in scores if score]
 
 
 # The row of a conversation: what there is to read, and why.

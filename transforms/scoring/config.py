@@ -26,6 +26,7 @@ from turnwise.transforms.criteria.base import (
 )
 from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.scoring.evaluate import ScoredConversation
+from turnwise.transforms.scoring.redaction import check_redaction
 from turnwise.transforms.scoring.selection import CASCADE, PANEL
 from turnwise.transforms.statistics.agreement import nominal_alpha
 from turnwise.transforms.text.patterns import check_glob
@@ -83,6 +84,10 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
     """
     if not config.criteria:
         raise ConfigError("config: criteria: names no criterion")
+    try:
+        check_redaction(config.redact)
+    except ValueError as error:
+        raise ConfigError(f"config: {error}") from None
     for name, globs in (("tools", config.tools), ("prices", config.prices)):
         for glob in globs:
             try:
@@ -287,8 +292,8 @@ JOINT_CASCADE = "cascade "
 JUDGED, VERDICTS, INAPPLICABLE = "judged ", "verdicts", "not_applicable"
 """Start of the names of the counters of verdicts, `judged CRITERION|FIGURE`, and the figures."""
 NO_VERDICT = "U"
-LEFT_BY_BUDGET = "left_by_budget"
-"""Counter of conversations that have no verdict because a budget of the judge was spent."""
+SHORT_OF_BUDGET, LEFT_BY_BUDGET = "short_of_budget", "left_by_budget"
+"""Counters of conversations with no score, and of those with no verdict, for a budget of the judge."""
 _BUDGET = "budget"
 
 
@@ -303,8 +308,8 @@ def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str
         if isinstance(entry.criterion, JudgedCriterion):
             scores = [score for _, score in entry.turns] + ([entry.overall] if entry.overall else [])
             counts += joint_counts((name, score.details) for score in scores)
-            if status is None and any(score.reason and _BUDGET in score.reason for score in scores):
-                counts[LEFT_BY_BUDGET] = 1
+            if any(score.reason and _BUDGET in score.reason for score in scores):
+                counts |= Counter({SHORT_OF_BUDGET: 1, LEFT_BY_BUDGET: int(status is None)})
     return counts
 
 

@@ -25,7 +25,7 @@ from turnwise.transforms.criteria.ces_conversations import items_of
 from turnwise.transforms.criteria.ces_turns import SemanticMatch
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.equivalence import OpenPair
-from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, sum_uses
+from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, Rationed, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts import UNREAD, Reply, unread_reason
 from turnwise.transforms.matching.sample import (
@@ -45,7 +45,8 @@ from turnwise.transforms.scoring.panels import (
     turn_gap,
     withheld,
 )
-from turnwise.transforms.scoring.selection import Criteria, joint_score
+from turnwise.transforms.scoring.redaction import REDACTED, RedactedAsk, Redactor, redactor_of
+from turnwise.transforms.scoring.selection import Criteria, hash_place, joint_score
 
 _MOST_ROUNDS = 3
 _MOST_PAIRS = 50
@@ -82,6 +83,7 @@ class ScoredConversation(msgspec.Struct):
         comparer: Who is asked about values that measured criteria leave open; None: nobody.
         slices: The slices of the metrics that it belongs to, each with the indices of the turns that do
             (None: all of them).
+        redactor: What gives its values their markers; None: nothing is to be replaced, or not yet known.
     """
 
     sample: Sample
@@ -90,6 +92,7 @@ class ScoredConversation(msgspec.Struct):
     sampled_out: tuple[str, ...] = ()
     comparer: SemanticMatch | None = None
     slices: dict[str, frozenset[int] | None] = {}
+    redactor: Redactor | None = None
 
 
 def evaluate(
@@ -107,6 +110,9 @@ def evaluate(
         scored.comparer = criteria.comparer
     if ask is None or not (criteria.judged or scored.comparer):
         return scored, None
+    if criteria.redact is not None:
+        scored.redactor = redactor_of(criteria.redact, sample) or Redactor(criteria.redact)
+        ask = RedactedAsk(ask, scored.redactor)
     return scored, judge_conversation(scored, criteria.judged, ask)
 
 
@@ -134,6 +140,11 @@ async def judge_conversation(
     Raises:
         AuthenticationError: The judge's credentials are refused, so that no question has an answer.
     """
+    if isinstance(ask, Rationed):
+        case, conversation = scored.sample.eval_case, scored.sample.conversation
+        # Another place than that of `--sample_rate`, which leaves only low ones.
+        name = (case.eval_id if case else None) or conversation.conversation_id
+        ask = await ask.within_budget(hash_place(f"budget {name}"))
     settled = [_settle(result, scored.sample, scored.comparer, ask) for result in scored.scores]
     judged = [_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria]
     scored.scores = list(await asyncio.gather(*settled, *judged))
@@ -423,6 +434,12 @@ class GuessCounts(Counter[str]):
             key = f"{GUESS}{effect}|{name[:_LONGEST_NAME]}"
             if key in self or len(self) < _MOST_TOOLS:
                 self[key] += 1
+
+
+def redacted_counts(scored: ScoredConversation) -> Counter[str]:
+    """Returns how many values of a conversation left it as markers, by `redacted KIND`."""
+    counts = scored.redactor.counts if scored.redactor else {}
+    return Counter({f"{REDACTED}{kind}": number for kind, number in counts.items()})
 
 
 def guessed_tools(scored: ScoredConversation) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from turnwise.schemas.config import STATUS, Cascade, JudgeConfig
+from turnwise.schemas.config import STATUS, Cascade, JudgeConfig, RedactConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
@@ -42,6 +42,7 @@ class Criteria(NamedTuple):
     judged: Sequence[JudgedCriterion] = ()
     sampled_out: tuple[str, ...] = ()
     comparer: SemanticMatch | None = None
+    redact: RedactConfig | None = None
 
 
 class Selection(Struct, frozen=True):
@@ -56,6 +57,7 @@ class Selection(Struct, frozen=True):
         comparer: Who is asked about values that measured criteria leave open; None: nobody.
         deciding: Dialect -> names of the judged criteria that take part in its verdict; in others, those with
             a threshold do.
+        redact: What is hidden from the judge; None: nothing.
     """
 
     measured: tuple[MeasuredCriterion, ...]
@@ -64,6 +66,7 @@ class Selection(Struct, frozen=True):
     sample_rate: float = 1.0
     comparer: SemanticMatch | None = None
     deciding: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    redact: RedactConfig | None = None
 
     @property
     def needs_judge(self) -> bool:
@@ -85,12 +88,12 @@ class Selection(Struct, frozen=True):
         comparer = self.comparer if self.comparer and place < self._rate(self.comparer) else None
         asked = tuple(criterion for criterion in candidates if place < self._rate(criterion))
         if len(asked) == len(candidates):
-            return Criteria(self.measured, asked, (), comparer)
+            return Criteria(self.measured, asked, (), comparer, self.redact)
         left = [criterion for criterion in candidates if place >= self._rate(criterion)]
         names = self.deciding.get(case.dialect) if case else None
         decides = any(c.threshold is not None if names is None else c.name in names for c in left)
         sampled_out = (*(c.name for c in left), *((STATUS,) if decides else ()))
-        return Criteria(self.measured, asked, sampled_out, comparer)
+        return Criteria(self.measured, asked, sampled_out, comparer, self.redact)
 
     def _rate(self, criterion: JudgedCriterion) -> float:
         is_own = "sample_rate" in criterion.model_fields_set
@@ -104,6 +107,7 @@ def select(
     judge: JudgeConfig | None = None,
     asks_models: bool = True,
     has_judge: bool = True,
+    redact: RedactConfig | None = None,
 ) -> Selection:
     """Sorts the criteria of a config.
 
@@ -114,6 +118,7 @@ def select(
         judge: The run's prompts, panel and cascade; None: the defaults.
         asks_models: Whether the judge asks models; False: there are no panels and cascades.
         has_judge: Whether there is a judge that may be asked about what measured criteria leave open.
+        redact: What is hidden from the judge; None: nothing.
     """
     judge = judge or JudgeConfig()
     names = {criterion.name for criterion in criteria}
@@ -131,6 +136,7 @@ def select(
         deciding={
             dialect: frozenset(c.name for c in defaults) for dialect, defaults in (by_dialect or {}).items()
         },
+        redact=redact,
     )
 
 

@@ -22,7 +22,7 @@ _IN_NAME = r"[^/\\]*"
 
 def check_pattern(pattern: str) -> None:
     """Raises ValueError, in one line, for what is no regular expression of RE2."""
-    _compiled(pattern)
+    compiled(pattern)
 
 
 def pattern_found(pattern: str, text: str) -> bool:
@@ -31,7 +31,7 @@ def pattern_found(pattern: str, text: str) -> bool:
     Raises:
         ValueError: It is no regular expression of RE2; one line.
     """
-    return _compiled(pattern).search(_encodable(text)) is not None
+    return compiled(pattern).search(_encodable(text)) is not None
 
 
 def check_glob(glob: str) -> None:
@@ -58,11 +58,12 @@ def path_glob_matches(glob: str, path: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> Any:
+def compiled(pattern: str, memory: int = _MOST_MEMORY) -> Any:
+    """Returns a compiled regular expression of RE2; raises ValueError, in one line, for what is none."""
     import re2  # only runs with patterns need it
 
     options = re2.Options()
-    options.log_errors, options.max_mem = False, _MOST_MEMORY
+    options.log_errors, options.max_mem = False, memory
     try:
         return re2.compile(_encodable(pattern), options)
     except re2.error as error:
@@ -89,7 +90,7 @@ def _compiled_glob(glob: str, one_name: str) -> Any:
         else:
             parts.append("." if text == "?" else re.escape(text) if text.isascii() else text)
     try:
-        return _compiled(rf"(?s)\A{''.join(parts)}\z")
+        return compiled(rf"(?s)\A{''.join(parts)}\z")
     except ValueError:
         raise ValueError(
             f"not a glob: {short_repr(glob, _PATTERNS_SHOWN)} (a wrong range, or too large)"

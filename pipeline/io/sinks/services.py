@@ -1,4 +1,4 @@
-"""The services that take the tables of a run: a store, tables of BigQuery, a dataset of Parquet files.
+"""The services that take tables of a run: a store, BigQuery, a dataset of Parquet files, a receiver of OTLP.
 
 A service is known to every run, and its libraries are imported by runs that name it.
 """
@@ -12,8 +12,9 @@ from turnwise.pipeline.store.urls import absolute_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import SCHEMES
 
-_store, _bigquery, _parquet, _staging = (
-    partial(deferred, f"io.{name}") for name in ("store", "bigquery_sink", "parquet_sink", "staging")
+_store, _bigquery, _parquet, _staging, _otlp = (
+    partial(deferred, f"io.{name}")
+    for name in ("store", "bigquery_sink", "parquet_sink", "staging", "otlp_sink")
 )
 
 register_sink(
@@ -81,5 +82,26 @@ register_sink(
         complete=_parquet("complete_dataset"),
         discard=_staging("discard_staged"),
         left=lambda place: f"{place.url} holds nothing of it, unless it was just being completed",
+    )
+)
+
+
+def _check_receiver(option: str, url: str) -> None:
+    if not url.partition("://")[2].strip("/"):
+        raise ConfigError(f"{option} {url}: must be otlp://HOST:PORT, or otlps:// with TLS")
+    check_extra(f"{option} {url}", "turnwise[otlp]", "opentelemetry.exporter.otlp.proto.http")
+
+
+register_sink(
+    SinkKind(
+        name="otlplogs",
+        help="otlp://HOST:PORT",
+        schemes=("otlp", "otlps"),
+        open=_otlp("OtlpSink"),
+        append=_otlp("OtlpChanges"),
+        prepare=_otlp("try_receiver"),
+        check=_check_receiver,
+        complete=_otlp("lost_scores"),
+        left=lambda place: f"{place.url} may have scores of it",
     )
 )

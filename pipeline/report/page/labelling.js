@@ -12,6 +12,7 @@ const KINDS = [["PASS", "✓ pass"], ["FAIL", "✕ fail"]];
 // Key of a score -> label and comment; and the random sample, if one was drawn.
 const labels = new Map();
 let sample = null;
+let rater = "";
 
 function storageName() {
   return `turnwise-labels-${report.report_id}`;
@@ -22,6 +23,7 @@ export function readLabels() {
     const kept = JSON.parse(localStorage.getItem(storageName()) ?? "{}");
     for (const [key, value] of Object.entries(kept.labels ?? {})) labels.set(key, value);
     sample = kept.sample ?? null;
+    rater = kept.rater ?? "";
   } catch {
     say("This browser keeps no labels of pages from files: export them before you leave.");
   }
@@ -40,7 +42,7 @@ function isKept() {
 
 function keep() {
   try {
-    localStorage.setItem(storageName(), JSON.stringify({ labels: Object.fromEntries(labels), sample }));
+    localStorage.setItem(storageName(), JSON.stringify({ labels: Object.fromEntries(labels), sample, rater }));
   } catch {
     // The browser asks before the page is left.
   }
@@ -121,6 +123,47 @@ async function scoresOf(place, criterion, level) {
     .map((score) => labelOf(place, score));
 }
 
+export function raterName() {
+  return rater;
+}
+
+export function setRater(name) {
+  rater = name.trim();
+  keep();
+}
+
+const OUTCOMES = { PASS: "PASS", up: "PASS", FAIL: "FAIL", down: "FAIL" };
+
+// Reads lines as they are exported, or as `turnwise labels queue` writes them; labels that are here stay. Lines of
+// a sample, and those without a label, are the next ones to label. Returns how many lines fit this report, of how many.
+export async function importLines(text) {
+  const { id, version } = report.conversations;
+  const rows = text.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
+  const items = new Map();
+  let used = 0;
+  for (const row of rows) {
+    const place = id.findIndex((own, i) => own === row.conversation_id && (!row.app_version || report.versions[version[i]].app_version === row.app_version));
+    const turn = row.turn_index ?? null;
+    const score = (place < 0 ? [] : await scoresOf(place, row.criterion, turn === null ? WHOLE : TURNS))
+      .find((one) => one.turn_index === turn && (!row.score_id || one.score_id === row.score_id));
+    const label = OUTCOMES[row.label] ?? null;
+    if (!score || (row.label !== null && row.label !== undefined && !label)) continue;
+    used += 1;
+    if ((label || row.comment) && !labels.has(score.key)) labels.set(score.key, { ...score, label, comment: row.comment ?? "" });
+    if (!row.draw && label) continue;
+    if (!items.has(place)) items.set(place, { place, scores: [], isPicked: !row.draw });
+    items.get(place).scores.push(score);
+  }
+  const first = rows.find((row) => row.draw) ?? rows[0];
+  if (items.size) {
+    const list = [...items.values()];
+    const level = (first.turn_index ?? null) === null ? WHOLE : TURNS;
+    sample = { criterion: first.criterion, level, seed: String(first.draw?.seed ?? ""), of: first.draw?.of ?? list.length, items: list };
+  }
+  keep();
+  return { used, of: rows.length };
+}
+
 export function drawn() {
   return sample;
 }
@@ -147,18 +190,18 @@ function hash(text) {
 // One line a score: everything that was drawn, with a label or without, and then what was picked by hand.
 export function exportLines() {
   const random = (sample?.items ?? []).flatMap(({ scores }, i) => scores.map((score) =>
-    row(labels.get(score.key) ?? score, { chosen: "random", draw: drawOf(sample), number: i + 1 })));
+    row(labels.get(score.key) ?? score, sample.items[i].isPicked ? { chosen: "hand-picked" } : { chosen: "random", draw: drawOf(sample), number: i + 1 })));
   const keys = new Set((sample?.items ?? []).flatMap(({ scores }) => scores.map(({ key }) => key)));
   const picked = allLabels().filter(({ key }) => !keys.has(key)).map((label) => row(label, { chosen: "hand-picked" }));
   return [...random, ...picked].map((one) => `${JSON.stringify(one)}\n`).join("");
 }
 
 function drawOf({ seed, items, of }) {
-  return { seed, size: items.length, of, unit: "conversation" };
+  return { seed, size: items.filter(({ isPicked }) => !isPicked).length, of, unit: "conversation" };
 }
 
 function row({ place, turn_index, criterion, score_id, label, comment }, chosen) {
   const version = report.versions[report.conversations.version[place]].app_version;
   const known = { ...(score_id === null ? {} : { score_id }), ...(version ? { app_version: version } : {}) };
-  return { conversation_id: report.conversations.id[place], turn_index, criterion, ...known, label, comment: comment || null, ...chosen };
+  return { conversation_id: report.conversations.id[place], turn_index, criterion, ...known, label, comment: comment || null, ...(rater ? { rater } : {}), ...chosen };
 }

@@ -4,7 +4,7 @@ import { outcome } from "./badges.js";
 import { idName, report } from "./data.js";
 import { button, choice, h, say, table } from "./dom.js";
 import { counted, number, shown, turnName } from "./format.js";
-import { TURNS, VERDICT, WHOLE, allLabels, draw, drawn, exportLines, forgetSample, population, toLabel } from "./labelling.js";
+import { TURNS, VERDICT, WHOLE, allLabels, draw, drawn, exportLines, forgetSample, importLines, population, raterName, setRater, toLabel } from "./labelling.js";
 import { amend, fresh, go } from "./state.js";
 
 const FIRST_SIZE = 50;
@@ -16,6 +16,9 @@ export function labels() {
     h("h1", null, "Labels"),
     h("p", null, "Give scores the outcome that you would give, with ✓ and ✕, where you read a conversation. With labels of a random sample, ",
       h("code", null, "turnwise calibrate"), " corrects the figures of all conversations. With labels that you picked by hand it does not, because people pick what looks wrong."),
+    h("p", { class: "filters" },
+      h("label", null, "your name", h("input", { type: "text", value: raterName(), onchange: (event) => setRater(event.target.value) })),
+      h("label", null, "read labels or a queue", h("input", { type: "file", accept: ".jsonl", onchange: (event) => readFile(event.target.files[0]) }))),
     h("section", { "aria-labelledby": "sample" }, h("h2", { id: "sample" }, "Random sample"), drawn() ? progress(drawn()) : drawForm()),
     h("section", { "aria-labelledby": "made" }, h("h2", { id: "made" }, "Your labels"),
       h("p", null, button("Export labels as JSON Lines", download, { disabled: made.length === 0 }), ` ${counted(made.length, "label")}`),
@@ -52,8 +55,9 @@ async function drawSample() {
 
 function progress({ criterion, level, items, of, seed }) {
   const open = toLabel();
+  const picked = items.filter(({ isPicked }) => isPicked).length;
   return [
-    h("p", null, `${number(items.length)} of ${counted(of, "conversation")} with scores of ${nameOf(criterion)} (${level}), drawn with the seed ${shown(seed)}. `,
+    h("p", null, `${number(items.length - picked)} of ${counted(of, "conversation")} with scores of ${nameOf(criterion)} (${level}), drawn with the seed ${shown(seed)}${picked ? `, and ${number(picked)} picked` : ""}. `,
       h("strong", null, `${number(items.length - open.length)} labelled, ${number(open.length)} to do.`),
       " Label them in this order; you may stop early."),
     h("progress", { max: items.length, value: items.length - open.length, "aria-label": "labelled conversations" }),
@@ -67,6 +71,16 @@ function labelTable(made) {
     h("a", { href: fresh({ view: "conversation", at: String(one.place) }), dir: "auto" }, shown(idName(report.conversations.id[one.place]))),
     nameOf(one.criterion), turnName(one.turn_index), one.outcome ? outcome(one.outcome) : "–",
     one.label ? outcome(one.label) : "–", h("span", { dir: "auto" }, shown(one.comment))]));
+}
+
+async function readFile(file) {
+  try {
+    const { used, of } = await importLines(await file.text());
+    amend({});
+    say(`${number(used)} of ${counted(of, "line")} fit this report.`);
+  } catch (error) {
+    say(`The file cannot be read: ${error.message}`);
+  }
 }
 
 function download() {

@@ -61,18 +61,18 @@ function sliceName({ kind, value }) {
 
 // A mean, which the comparison alone knows by slice.
 function meanCell(differences, version) {
-  const at = report.comparisons.findIndex(({ a, b }, i) => differences[i] && [a.name, b.name].includes(versionName(version)));
+  const at = report.comparisons.findIndex(({ baseline, candidate }, i) => differences[i] && [baseline.name, candidate.name].includes(versionName(version)));
   if (at < 0) return NONE;
   const { difference: own } = differences[at];
   return h("span", { class: "cell" }, decimal(report.comparisons[at].baseline.name === versionName(version) ? own.baseline_value : own.candidate_value));
 }
 
-function differenceCell({ a, b }, slice, name, found) {
+function differenceCell({ baseline, candidate }, slice, name, found) {
   if (found) {
     const kind = found.stands_out ? { better: "good", worse: "bad" }[found.difference.word] ?? "" : "";
     return h("span", { class: `cell ${kind}` }, difference(found.difference), found.stands_out ? [" ", word(found.difference.word)] : null);
   }
-  const [before, after] = [a, b].map((side) => heldBy(slice.figures, name)?.[nameIndex(side.name)]).map((own) => own && own.passed / (own.passed + own.failed));
+  const [before, after] = [baseline, candidate].map((side) => heldBy(slice.figures, name)?.[nameIndex(side.name)]).map((own) => own && own.passed / (own.passed + own.failed));
   return Number.isFinite(before) && Number.isFinite(after) ? h("span", { class: "cell" }, points(after - before), h("small", null, " not tested")) : NONE;
 }
 

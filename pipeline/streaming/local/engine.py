@@ -17,6 +17,7 @@ from turnwise.pipeline.streaming.local.counts import BackgroundThread, InFlightR
 from turnwise.pipeline.streaming.local.loop import AdvanceClock, AdvanceWatermark, Elements, StreamEvent
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.conversation import Arrival, Record
+from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import record_failure
 from turnwise.transforms.beam.windows import failed_outcome
 from turnwise.transforms.formats.registry import record_time
@@ -58,7 +59,7 @@ class Engine:
         store: StreamStorage,
         limits: StreamLimits,
         longest_wait: float,
-        run_id: str,
+        run: RunInfo,
         stop: Event,
         cases: CaseBook | None = None,
         patience: float = 60.0,
@@ -70,7 +71,7 @@ class Engine:
         """
         self._worker, self._patience, self._cases = BackgroundThread("turnwise-reader"), patience, cases
         self._source, self._in_flight, self._store = source, in_flight, store
-        self._limits, self._longest_wait, self._run_id = limits, longest_wait, run_id
+        self._limits, self._longest_wait, self._run = limits, longest_wait, run
         self._stop = stop
         self._watermark = Watermark(patience=longest_wait)
         self._started = self._ticked = monotonic()
@@ -119,7 +120,7 @@ class Engine:
         if self._cases is None or not self._cases.is_due:
             return
         failures = (yield from self._in_worker(self._cases.refresh)) or ()
-        if rejected := [failed_outcome(failure, self._run_id) for failure in failures]:
+        if rejected := [failed_outcome(failure, self._run) for failure in failures]:
             yield from self._in_worker(partial(self._store.commit, rejected, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[StreamEvent, None, _T]:
@@ -161,7 +162,7 @@ class Engine:
                 continue
             if item.error is not None:
                 failure = record_failure("read", item.error, Record(item.source, item.position, item.data))
-                unread.append(failed_outcome(failure, self._run_id))
+                unread.append(failed_outcome(failure, self._run))
                 continue
             elements.append(TimestampedValue(arrival, Timestamp.of(arrival.event_time)))
         if unread:

@@ -194,7 +194,7 @@ class StreamLoop:
     def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[WindowSum]) -> None:
         """Creates a loop; `sums` are the metrics of earlier processes."""
         rules, earlier = settings.stream.rules, runtime.store.earlier
-        self._rules, self._runtime, self._run_id = rules, runtime, settings.run.run_id
+        self._rules, self._runtime, self._run = rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
         self._scorer = StreamScorer(settings.selection, settings.run, settings.judge)
@@ -294,4 +294,4 @@ class StreamLoop:
         alerts, self._raised[pane.app_version] = self._raiser.raised(pane, self._raised.get(pane.app_version))
         failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
         self._runtime.alerts.extend(alert.message for alert in alerts)
-        return [failed_outcome(failure, self._run_id) for failure in failures]
+        return [failed_outcome(failure, self._run) for failure in failures]

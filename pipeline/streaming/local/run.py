@@ -119,7 +119,7 @@ def check_stream_directory(settings: RunSettings) -> None:
 
 def _opened_store(settings: RunSettings, stack: ExitStack) -> StreamStorage:
     try:
-        store = StreamStorage(Path(settings.output), settings.stream.rules)
+        store = StreamStorage(Path(settings.output), settings.stream.rules, settings.run)
     except ValueError as error:
         raise ConfigError(f"--output {settings.output}: {error}") from None
     stack.callback(store.close)
@@ -154,8 +154,8 @@ def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, s
     cases = None if places is None else CaseBook(places)
     runtime = Runtime(store, in_flight, metrics, cases)
     limits = StreamLimits(stream.max_run_time, stream.stop_after)
-    wait, run_id = stream.rules.longest_wait, settings.run.run_id
-    engine = Engine(source, in_flight, store, limits, wait, run_id, stop, cases)
+    wait = stream.rules.longest_wait
+    engine = Engine(source, in_flight, store, limits, wait, settings.run, stop, cases)
     calm_collector()
     loop = StreamLoop(settings, runtime, sums)
     try:

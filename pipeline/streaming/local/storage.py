@@ -38,7 +38,7 @@ from turnwise.pipeline.streaming.local.database import (
     open_database,
     prune,
 )
-from turnwise.schemas.run import StreamRules
+from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.transforms.beam.windows import (
     REPLACED,
     Contribution,
@@ -70,7 +70,7 @@ class StreamStorage:
         service: What takes the rows as well, before they are committed; None: nothing does.
     """
 
-    def __init__(self, directory: Path, rules: StreamRules) -> None:
+    def __init__(self, directory: Path, rules: StreamRules, run: RunInfo | None = None) -> None:
         """Opens the database and files of a directory; raises ValueError or OSError."""
         self.service: ChangeWriter | None = None
         self._changes: list[StreamChange] = []
@@ -88,6 +88,7 @@ class StreamStorage:
         self.conversations = ConversationStore(self._connection)
         self.earlier = PreviousProcesses(directory, self.conversations.changes)
         self._rules, self._pruned_at = rules, 0
+        self._run = run or RunInfo("", "")
         self.now = float(self.meta(_NOW, "0"))
         self.sums = WindowSums(self._connection, rules.window)
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
@@ -202,7 +203,7 @@ class StreamStorage:
             # It came from another record, or from events in place of one.
             is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{REPLACED}"]
             if is_other or (outcome.joined is None and contribution.revision == known.revision):
-                outcome = in_place_of_another(outcome, self.meta("run_id", ""))
+                outcome = in_place_of_another(outcome, self._named_run())
             self._retract(known, contribution.name, written)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)
@@ -218,13 +219,16 @@ class StreamStorage:
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_rejected=result is None)
 
+    def _named_run(self) -> RunInfo:
+        return structs.replace(self._run, run_id=self.meta("run_id", ""))
+
     def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
         """Returns whether a conversation was pruned; writes a failure if it arrives changed."""
         digest = self.conversations.forgotten(contribution.name, result)
         if digest == contribution.digest:
             self.counts["repeated"] += 1
         elif digest is not None:
-            self._store_rejected(too_late(outcome, self.meta("run_id", "")))
+            self._store_rejected(too_late(outcome, self._named_run()))
         return digest is not None
 
     def _store_rejected(self, rejected: RecordOutcome) -> None:

@@ -186,6 +186,35 @@ def test_processes_share_limits_by_the_file_of_replies(run, server, tmp_path):
     assert done.document("run.json")["judge"]["limits"] == limits
 
 
+def test_a_budget_of_a_day_holds_for_all_runs_with_one_cache(run, server, tmp_path):
+    """Two processes a run, and one run after the other; criteria that decide nothing are counted, too."""
+    cache = ("--judge_cache", str(tmp_path / "replies.sqlite"))
+    first = run(30, *TWO, *cache, files=8, max_calls=20, per="day")
+    assert server.stats()["requests"] == usage(first)["calls"] <= 20
+    limits = {"max_calls": 20, "per": "day", "held_by": "judge_cache", "workers": None, "per_worker": None}
+    assert first.document("run.json")["judge"]["limits"] == limits
+    counts = first.document("run.json")["counts"]
+    assert counts["short_of_budget"] == counts["left_by_budget"] >= 10
+    (row,) = (row for row in first.rows("metrics_by_app_version")
+              if (row["criterion"], row["level"]) == (MATCH, "conversation"))  # fmt: skip
+    assert row["no_score"] == counts["short_of_budget"]
+    assert f"{row['no_score']} conversations with no score, because the judge's budget is" in first.out
+    again = run(30, *TWO, *cache, files=8, name="again", max_calls=20, per="day")
+    kept = [{row["conversation_id"] for row in turn_scores(done) if row["value"] is not None}
+            for done in (first, again)]  # fmt: skip
+    assert kept[0] and kept[0] <= kept[1]  # what was paid for is not left out
+    other = run(60, *cache, criteria={MATCH: {}}, name="other", max_calls=20, per="day")
+    assert server.stats()["requests"] <= 20
+    reasons = {row["reason"] for row in turn_scores(other) if row["value"] is None}
+    assert reasons <= {"budget", "left out, so that the judge's budget lasts for the day"} and reasons
+    assert other.document("run.json")["counts"]["short_of_budget"] >= 40
+
+
+def test_a_budget_that_renews_needs_a_cache_and_a_limit(run):
+    assert "judge.per: the cache counts the budget of the day" in run(1, max_calls=5, per="day").err
+    assert "judge: per: needs max_calls, max_tokens or max_cost" in run(1, per="hour").err
+
+
 def test_processes_without_a_shared_place_divide_the_limits(run, server):
     done = run(30, *TWO, files=8, max_calls=21)
     assert 10 <= server.stats()["requests"] <= 20

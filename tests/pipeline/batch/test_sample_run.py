@@ -23,7 +23,7 @@ from turnwise.transforms.review.problems import reading_key, to_read
 SCORE_KEYS = [
     *("run_id", "conversation_id", "eval_id", "app_version", "turn_index", "criterion", "value", "outcome"),
     *("threshold", "label", "reason", "explanation", "details", "judge", "event_time", "language", "tags"),
-    *("revision", "score_id"),
+    *("revision", "score_id", "span"),
 ]
 FILES = [
     *(rf"{name}-\d{{5}}-of-\d{{5}}\.jsonl" for name in ("scores", "results", "conversations", "failures")),

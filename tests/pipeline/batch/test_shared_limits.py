@@ -3,7 +3,6 @@
 import json
 import logging
 import signal
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -61,18 +60,8 @@ def opened(server: Any) -> Iterator[Callable[[JudgeSettings], JudgeWorker]]:
 
 def spent(place: str) -> Amounts:
     """Returns what the run has spent."""
-    if place.startswith("postgresql:"):
-        import psycopg
-
-        with psycopg.connect(place) as database:
-            row = database.execute(
-                "SELECT calls, tokens, cost FROM judge_budgets WHERE run = 'run 1'"
-            ).fetchone()
-    else:
-        with closing(sqlite3.connect(place)) as file:
-            row = file.execute("SELECT calls, tokens, cost FROM budgets WHERE run = 'run 1'").fetchone()
-    assert row is not None
-    return Amounts(*row)
+    with closing(open_place(place)) as opened:
+        return opened.spent("run 1")
 
 
 def wait_for_requests(server: Any, number: int, process: Any) -> None:

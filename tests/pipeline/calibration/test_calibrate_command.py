@@ -171,3 +171,61 @@ def test_another_run_in_the_directory_removes_the_calibration(run, calibrated, t
     source.write_text(json.dumps(log(1)))
     options = ["--input", str(source), "--output", str(run), "--overwrite"]
     assert main(["run", *options]) == 0 and not (run / "calibration.json").exists()
+
+
+def queue(run, path, *options):
+    assert main(["labels", "queue", str(run), "--output", str(path), *options]) == 0
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_queue_is_the_same_again_and_its_random_part_corrects(run, calibrated, tmp_path, capsys):
+    lines = queue(run, tmp_path / "queue.jsonl", "--size", "60", "--random", "40")
+    assert "60 of 90 conversations to label: 40 drawn at random" in capsys.readouterr().out
+    assert lines == queue(run, tmp_path / "again.jsonl", "--size", "60", "--random", "40")
+    assert lines[:40] != queue(run, tmp_path / "other.jsonl", "--size", "40", "--random", "40", "--seed", "2")
+    assert [one.get("number") for one in lines] == [*range(1, 41), *[None] * 20]
+    assert {one["label"] for one in lines} == {None} and len({one["conversation_id"] for one in lines}) == 60
+    picked = [int(one["conversation_id"][1:]) % 3 == 0 for one in lines[40:]]
+    assert sum(picked) == 10  # as many that fail as that pass
+    answered = [one | {"label": label(int(one["conversation_id"][1:]))["label"]} for one in lines]
+    status, out, err = calibrated(answered)
+    assert (status, err) == (0, "") and "40 drawn at random and 20 hand-picked" in out
+    assert "pass rate of all 90" in out
+
+
+def test_labels_of_several_people_become_one_file(run, calibrated, tmp_path, capsys):
+    lines = queue(run, tmp_path / "queue.jsonl", "--size", "40", "--random", "40")
+    ana, bo = tmp_path / "ana.jsonl", tmp_path / "bo.jsonl"
+    given = [one | {"label": "PASS" if place % 4 else "FAIL"} for place, one in enumerate(lines)]
+    ana.write_text("\n".join(map(json.dumps, given)))
+    # Bo labels half of them, without ids, and differs about the first.
+    plain = [{key: one[key] for key in ("conversation_id", "criterion")} for one in lines[:20]]
+    told = [one | {"label": own["label"]} for one, own in zip(plain, given[:20], strict=True)]
+    bo.write_text("\n".join(map(json.dumps, [told[0] | {"label": "PASS"}, *told[1:], told[1]])))
+    merged = tmp_path / "merged.jsonl"
+    capsys.readouterr()
+    assert main(["labels", "merge", str(ana), str(bo), "--output", str(merged), "--format", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["labelled"], found["shared"], found["agreed"]) == (40, 20, 19)
+    assert found["raters"] == ["ana", "bo"] and found["kappa"] == pytest.approx(0.857, abs=1e-3)
+    (differs,) = found["disagreements"]
+    assert differs["labels"] == {"ana": "FAIL", "bo": "PASS"}
+    assert main(["labels", "merge", str(ana), str(bo), "--output", str(merged)]) == 0
+    assert f"{differs['conversation_id']} (v1): ana FAIL, bo PASS" in capsys.readouterr().out
+    status, out, err = calibrated(merged.read_text())
+    assert (status, err) == (0, "") and "labelled by 2 raters, 40 drawn at random" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["queue", "OUT", "--output", "FILE", "--random", "60"], "--random must be 0 or more"),
+        (["queue", "OUT", "--output", "FILE", "--criterion", "x"], "the run has no scores of it"),
+        (["merge", "NOTHING", "--output", "FILE"], "NOTHING: No such file"),
+        (["sort"], "unknown command labels sort"),
+    ],
+)
+def test_what_labels_refuse(run, tmp_path, capsys, options, why):
+    known = {"OUT": str(run), "FILE": str(tmp_path / "labels.jsonl")}
+    assert main(["labels", *(known.get(word, word) for word in options)]) == 2
+    assert why in capsys.readouterr().err

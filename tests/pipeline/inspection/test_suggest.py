@@ -96,3 +96,66 @@ def test_calls_beside_messages_are_proposed_and_their_absence_is_said(tmp_path, 
     path.write_text(json.dumps(LINES))
     assert "count as unknown" not in done.err and main(["inspect", str(path), "--suggest"]) == 0
     assert "it names no calls, which then count as unknown" in capsys.readouterr().err
+
+
+def said(*pairs: tuple[str, str], role: str = "from") -> list[dict[str, str]]:
+    return [{role: who, "text": text} for who, text in pairs]
+
+
+CALL = '{"name": "calc", "arguments": {"e": "2+2"}}'
+
+
+@pytest.mark.parametrize(
+    ("record", "turns", "left_out"),
+    [
+        (
+            said(("system", "Be nice."), ("human", "Hi"), ("gpt", "Hello"), ("internal", "Fraud?")),
+            [("Hi", [], "Hello")],
+            "system, internal",
+        ),
+        (
+            said(("user", "2+2?"), ("function_call", CALL), ("observation", "4"), ("gpt", "4.")),
+            [("2+2?", [("calc", {"e": "2+2"})], "4.")],
+            None,
+        ),
+        (
+            said(("client", "Hi"), ("Zoe's", "Hello"), ("supervisor", "Go")),
+            [("Hi", [], "Hello")],
+            "supervisor",
+        ),
+        (
+            [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Hello"}]}],
+            [("Hi", [], "Hello")],
+            None,
+        ),
+        (said(("USER", "Hi"), ("SYSTEM", "Hello")), [("Hi", [], "Hello")], None),
+        (
+            [
+                {"direction": d, "payload": {"text": t}}
+                for d, t in (("incoming", "Hi"), ("outgoing", "Hello"))
+            ],
+            [("Hi", [], "Hello")],
+            None,
+        ),
+    ],
+    ids=["nobody's", "calls as texts", "by exclusion", "messages of a format", "system", "nested"],
+)
+def test_only_the_agents_words_are_the_agents(record, turns, left_out, tmp_path, capsys):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"id": "c1", "log": {"lines": record}}))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    done = capsys.readouterr()
+    (log,) = turnwise.read_conversations(str(path), config=json.loads(done.out))
+    assert [(t.user, [(c.name, c.args) for c in t.tool_calls], t.agent) for t in log.turns] == turns
+    assert (f"nobody's words: {left_out};" in done.err) if left_out else "nobody's" not in done.err
+
+
+def test_a_role_that_the_sample_has_not_is_a_finding(tmp_path, capsys):
+    rows = [{"chat_id": "c1", **line} for line in said(("user", "Hi"), ("bot", "Hello"))]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["inspect", str(path), "--suggest"]) == 0
+    config = json.loads(capsys.readouterr().out)
+    path.write_text(path.read_text() + json.dumps({"chat_id": "c1", "from": "auditor", "text": "Stop"}))
+    (log,) = turnwise.read_conversations(str(path), config=config)
+    assert [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")] and log.turns[0].unknown_words

@@ -1,10 +1,11 @@
-"""The limit of a record's size, exactly."""
+"""The limit of a record's size, exactly, and records over many lines."""
 
 import io
 
 import pytest
 
-from turnwise.pipeline.io.records import split_records
+from turnwise.pipeline.io.records import contained_records, split_records
+from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 
 LIMIT = 20
@@ -30,3 +31,27 @@ def test_the_line_after_an_oversized_one_is_read(size):
     found = list(split_records("a.jsonl", io.BytesIO(lines), LIMIT))
     assert [isinstance(one, Failure) for one in found] == [True, False, True]
     assert found[1].data == record(LIMIT)
+
+
+ONE, TWO = '{"a": 1}', '{\n "a":\n  2}'
+
+
+@pytest.mark.parametrize(
+    ("text", "records", "failed"),
+    [
+        (TWO, 1, 0),
+        (f"{TWO}\n{TWO}\n", 2, 0),
+        (f"[\n{ONE},\n{ONE}\n]\n", 2, 0),
+        (f"\n{ONE}\n{ONE}\n", 2, 0),
+        (f'{{"a": "x\n{ONE}\n', 2, 0),
+        ('{"a":\n1, "b', 0, 1),
+    ],
+)
+def test_a_file_of_any_suffix_may_be_printed_over_many_lines(text, records, failed):
+    found = list(split_records("a.log", io.BytesIO(text.encode()), 1000))
+    assert [sum(isinstance(one, kind) for one in found) for kind in (Record, Failure)] == [records, failed]
+
+
+def test_a_table_in_another_encoding_is_named():
+    (found,) = contained_records([("a.csv", "a,b\n1,2\n".encode("utf-16"))], 1000)
+    assert isinstance(found, Failure) and "UTF-16 text" in found.message

@@ -401,6 +401,28 @@ def test_labels_are_kept_and_exported_with_how_they_were_chosen(browser, report,
     )
     assert (verdict.criterion, verdict.label, verdict.score_id) == ("verdict", "PASS", None)
     assert all(one.app_version == one.conversation_id.rpartition("-")[2] for one in rows)
+    # Another person reads the file: what is drawn is the same, and so are the labels.
+    browser.click("Discard the sample")
+    browser.run("for (const key of Object.keys(localStorage)) localStorage.setItem(key, '{}')")
+    browser.driver.refresh()
+    browser.wait(lambda: "0 labels" in browser.find("main").text)
+    picked = {"conversation_id": others[0].conversation_id, "criterion": "verdict", "label": None}
+    file.write_text(f"{file.read_text()}{json.dumps(picked)}\n")
+    browser.find("input[type=file]").send_keys(str(file))
+    browser.wait(lambda: "9 of 9 lines fit this report" in browser.find("#status").text)
+    assert "5 of 60 conversations" in browser.find("main").text and "3 labels" in browser.find("main").text
+    file.unlink()
+    browser.run(
+        "const field = document.querySelector('input[type=text]');"
+        "field.value = 'ana'; field.dispatchEvent(new Event('change'));"
+    )
+    browser.click("Export labels as JSON Lines")
+    (file,) = browser.wait(lambda: list(tmp_path.glob("labels-*.jsonl")))
+    again = [parse_label(line) for line in file.read_text().splitlines()]
+    assert {one.rater for one in again} == {"ana"}
+    assert [(one.label, one.draw, one.number, one.score_id) for one in again[:5]] == [
+        (one.label, one.draw, one.number, one.score_id) for one in rows[:5]
+    ]
     assert browser.errors() == []
 
 

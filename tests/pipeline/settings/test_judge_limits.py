@@ -98,6 +98,23 @@ def test_a_rate_beside_a_shared_budget_needs_a_number_of_workers(parsed):
         parsed([*REMOTE, *FLINK, SHARED], max_calls=100, requests_per_minute=60)
 
 
+def test_a_budget_that_renews_is_always_shared(parsed):
+    """A worker elsewhere has no file that outlives it; and a process that is alone is not alone tomorrow."""
+    renewing = {"max_calls": 100, "per": "day"}
+    for arguments in (LOCAL, [*LOCAL, *TWO], [*REMOTE, *FLINK, SHARED]):
+        judge = parsed(arguments, **renewing)
+        assert (judge.shares_budget, judge.workers) == (True, 1)
+    assert parsed([*LOCAL, *TWO], **renewing, requests_per_minute=60).per_worker == {
+        "requests_per_minute": 30
+    }
+    for arguments, said in (
+        ([*REMOTE, *FLINK, "--parallelism=1"], "postgresql://HOST/DB"),
+        ([*LOCAL, "--judge_cache=none"], "name one: --judge_cache FILE"),
+    ):
+        with pytest.raises(ConfigError, match=rf"^judge\.per: .*{said}"):
+            parsed(arguments, **renewing)
+
+
 HERE = len(os.sched_getaffinity(0))
 
 

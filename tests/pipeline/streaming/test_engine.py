@@ -9,6 +9,7 @@ import pytest
 from turnwise.pipeline.streaming.inputs.base import SourceRecord
 from turnwise.pipeline.streaming.local.engine import Engine, IncompleteError, StalledError, StreamLimits
 from turnwise.pipeline.streaming.local.loop import AdvanceClock, AdvanceWatermark, Elements
+from turnwise.schemas.run import RunInfo
 
 
 class SlowSource:
@@ -47,7 +48,9 @@ def source():
 
 
 def engine(source, opened, stop, **fields):
-    return Engine(source, opened.in_flight, opened.store, StreamLimits(), 1.0, "run", stop, **fields)
+    return Engine(
+        source, opened.in_flight, opened.store, StreamLimits(), 1.0, RunInfo("run", ""), stop, **fields
+    )
 
 
 def until(events, is_so):

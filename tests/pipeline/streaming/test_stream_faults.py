@@ -27,12 +27,12 @@ def conversation(number):
 def judged(server, tmp_path):
     """Returns a function that writes conversations and gives the arguments of a run that judges them."""
 
-    def arguments(size):
+    def arguments(size, cache="none", **more):
         logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
         logs.write_text("".join(map(conversation, range(size))))
-        judge = {"base_url": server.url, "retry_delay_s": 0.01}
+        judge = {"base_url": server.url, "retry_delay_s": 0.01, **more}
         config.write_text(json.dumps({"criteria": {MATCH: 0.5, "response_match_score": 0.5}, "judge": judge}))
-        return ["--input", logs, "--config", config, "--judge_cache", "none"]
+        return ["--input", logs, "--config", config, "--judge_cache", cache]
 
     return arguments
 
@@ -56,6 +56,19 @@ def test_a_judged_stream_gives_what_a_batch_gives(stream, turnwise, server, judg
     usages = [run.document("run.json")["judge"]["usage"]["gemini-2.5-flash"] for run in (started, batch)]
     for figure in ("calls", "tokens_in", "tokens_out", "unusable", "cached"):
         assert usages[0][figure] == usages[1][figure]
+
+
+def test_streams_share_a_budget_of_a_day(stream, server, judged, tmp_path):
+    """A stream that is started anew spends what is left, and says what it left out."""
+    for name in ("one", "two"):
+        arguments = judged(25, str(tmp_path / "replies.sqlite"), max_calls=40, per="day")
+        done = stream(tmp_path / name, *arguments, "--stop_after", "25").finish()
+        (spent, held) = (server.stats()["requests"], done.document("run.json"))
+        assert spent <= 40 and held["judge"]["limits"]["per"] == "day"
+        unmeasured = [row for row in done.rows("scores") if "budget" in (row["reason"] or "")]
+        names = {row["conversation_id"] for row in unmeasured}
+        assert held["counts"]["short_of_budget"] == len(names) > 0
+        assert f"budget: {len(names)} conversations with no score" in done.out
 
 
 def test_credentials_that_are_refused_end_it_and_lose_nothing(stream, goes_on, server, judged, tmp_path):

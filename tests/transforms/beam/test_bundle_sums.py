@@ -25,17 +25,17 @@ def names(rows: list) -> list[str]:
 
 def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle():
     sums = BundleSums()
-    during = [output for i in range(150) for output in sums.give(evaluated(i), None)]
+    during = [output for i in range(22) for output in sums.give(evaluated(i), None)]
     after = [(output.tag, output.value.value) for output in sums.finish()]
     given = [(output.tag, output.value) for output in during] + after
     tables = [rows for tag, rows in given if tag == ROWS]
     results = [rows for table, rows in tables if table == RESULTS]
-    assert [len(rows) for rows in results] == [64, 64, 22]
-    assert names([row for rows in results for row in rows]) == [f"c{i}" for i in range(150)]
+    assert [len(rows) for rows in results] == [16, 6]
+    assert names([row for rows in results for row in rows]) == [f"c{i}" for i in range(22)]
     scores = [row for table, rows in tables if table == SCORES for row in rows]
-    assert names(scores) == [f"c{i}" for i in range(150) for _ in ("turn", "whole")]
+    assert names(scores) == [f"c{i}" for i in range(22) for _ in ("turn", "whole")]
     ((_, state),) = [entry for tag, entry in given if tag == STATISTICS]
-    assert state.conversations == 150
+    assert state.conversations == 22
 
 
 def test_rows_of_large_records_are_not_kept():

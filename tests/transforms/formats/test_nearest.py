@@ -199,6 +199,11 @@ RECORDS = [
         },
     ),
     ("posthog_generations", "event", {"event": "$ai_generation", "timestamp": "t", "properties": {}}),
+    (
+        "app_insights",
+        "customDimensions",
+        {"operation_Id": "1", "operation_ParentId": "1", "id": "2", "customDimensions": '{"gen_ai.a": 1}'},
+    ),
     ("tau2_results", "simulations", {"timestamp": "t", "info": {}, "tasks": [], "simulations": []}),
     (
         "openai_run_state",
@@ -216,6 +221,11 @@ RECORDS = [
             "history": [[{"source": "user", "action": "message", "args": {}}]],
             "metadata": {},
         },
+    ),
+    (
+        "livekit_report",
+        "chat_history",
+        {"job_id": "j", "room": "r", "chat_history": {"items": []}, "events": []},
     ),
     ("atif", "schema_version", {"schema_version": "ATIF-v1.4", "session_id": "s", "agent": {}, "steps": []}),
     (

@@ -365,8 +365,8 @@ def comparison(criterion: CriterionComparison, baseline_only: int = 0) -> Compar
     }
     missing = {"safety_v1": "it has no value in B"}
     return Comparison(
-        a=side("a"),
-        b=side("b"),
+        baseline=side("a"),
+        candidate=side("b"),
         pairing=pairing,
         criteria=[criterion],
         not_compared=missing,

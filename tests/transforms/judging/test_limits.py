@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.config import JudgeConfig, TokenPrices
-from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, spent_on, total_cost
+from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, share_to_ask, spent_on, total_cost
+from turnwise.transforms.judging.setup import open_place
 from turnwise.transforms.judging.shared_places import NOTHING, PlaceError, divided_limits
+from turnwise.transforms.scoring.selection import hash_place
 
 
 def ask_all(worker, questions, samples=1):
@@ -107,6 +109,7 @@ class Table:
         self.spent, self.is_down = NOTHING, False
 
     def spend(self, run, amounts, limits):
+        """Counts one run alone."""
         if self.is_down:
             raise PlaceError("table: down")
         is_left = limits.covers(self.spent.plus(amounts))
@@ -132,6 +135,83 @@ def test_what_could_not_be_written_frees_nothing(answer, counted):
 
     asyncio.run(use())
     assert table.spent == (1, counted, 0)
+
+
+DAY = 86_400.0
+
+
+class Days:
+    """Conversations of one call each, from budgets of a day that share a place, at a clock that is given."""
+
+    def __init__(self, path, **limits):
+        self.now, self.path = 20_000 * DAY, str(path)
+        self.config = JudgeConfig(per="day", **limits)
+        self.start()
+
+    def start(self):
+        self.budget = Budget(self.config, place=open_place(self.path), clock=lambda: self.now)
+
+    def come(self, number, name="c", hours=0.0):
+        """Returns why those of a number of conversations that have no answer have none."""
+
+        async def one(i):
+            self.now += hours * 3600 / number
+            left_out = await self.budget.left_out(hash_place(f"{name} {i}"))
+            reserved = None if left_out else await self.budget.reserve("m", 5)
+            if reserved:
+                self.budget.settle("m", reserved, (50, 50))
+            return None if reserved else left_out or "budget"
+
+        async def each():
+            reasons = [await one(i) for i in range(number)]
+            await self.budget.write()
+            return reasons
+
+        return asyncio.run(each())
+
+
+LEFT_OUT = "left out, so that the judge's budget lasts for the day"
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 50}, {"max_tokens": 5_000}], ids=str)
+def test_a_budget_of_a_day_lasts_for_the_day_and_renews(limit, tmp_path):
+    days = Days(tmp_path / "replies.sqlite", **limit)
+    first = days.come(400, hours=23.9)
+    assert 35 <= first.count(None) <= 50 and {*first} <= {None, LEFT_OUT, "budget"}
+    # The next day knows what a day brings: the same share from the first hour to the last.
+    days.now = 20_001 * DAY + 60
+    quarters = [days.come(100, name=f"d{i}", hours=5) for i in range(2)]
+    days.start()  # the counter stays
+    quarters += [days.come(100, name=f"d{i}", hours=5) for i in range(2, 4)]
+    judged = [own.count(None) for own in quarters]
+    assert all(4 <= number <= 25 for number in judged) and 35 <= sum(judged) <= 50
+    assert all(LEFT_OUT in own for own in quarters)
+    days.now = 20_003 * DAY  # after a day without conversations nothing is known again
+    assert days.come(1) == [None]
+
+
+def test_what_a_call_took_counts_in_the_period_in_which_it_began(tmp_path):
+    days = Days(tmp_path / "replies.sqlite", max_tokens=2_000)
+
+    async def over_midnight():
+        reserved = await days.budget.reserve("m", 5)
+        days.now += DAY
+        days.budget.settle("m", reserved, (1_000, 900))
+        await days.budget.write()
+
+    asyncio.run(over_midnight())
+    place = open_place(days.path)
+    assert place.spent("day 2024-10-04") == (1, 1_900, 0) and place.spent("day 2024-10-05") == NOTHING
+    place.close()
+
+
+def test_the_share_that_is_judged():
+    """What is left, over what the rest of the period needs: the least of all limits."""
+    assert share_to_ask([50], [1], came=0, before=99, gone=0.0) == pytest.approx(0.5)
+    assert share_to_ask([50, 10], [1, 1], came=49, before=148, gone=0.5) == pytest.approx(0.1)
+    assert share_to_ask([50], [1], came=99, before=0, gone=0.5) == pytest.approx(0.5)
+    assert share_to_ask([0], [0], 0, 0, 0.0) == 0 and share_to_ask([-3], [1], 5, 9, 0.5) == 0
+    assert share_to_ask([5], [0], 0, 0, 0.0) == 1
 
 
 def test_a_part_of_the_limits():

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from turnwise.schemas.calibration import CheckedCriterion, CheckFigure
+from turnwise.schemas.config import RedactConfig
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, NoJudge, Prompt, Question, votes_by_item
@@ -42,7 +43,9 @@ class AskedQuestions(NamedTuple):
     failures: list[Failure]
 
 
-async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -> AskedQuestions:
+async def questions_about(
+    sample: Sample, criteria: Sequence[JudgedCriterion], redact: RedactConfig | None = None
+) -> AskedQuestions:
     """Returns the questions of criteria about a conversation.
 
     Questions that depend on the answers to others are not among them.
@@ -50,7 +53,7 @@ async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -
     found = AskedQuestions({}, [])
     for criterion in criteria:
         recorder = NoJudge()
-        scored, asking = evaluate(sample, Criteria((), [criterion]), recorder)
+        scored, asking = evaluate(sample, Criteria((), [criterion], redact=redact), recorder)
         if asking is not None:
             await asking
         found.failures.extend(failure for failure in scored.failures if failure.stage == "score")

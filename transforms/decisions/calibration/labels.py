@@ -233,7 +233,7 @@ def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:
         if line.label.label is not None:
             by_rater[line.label.rater].append(line)
     for rater, lines in by_rater.items():
-        values = [_number(line.label.label) for line in lines]
+        values = [label_number(line.label.label) for line in lines]
         if len(set(values)) > 1:
             problems.add("contradiction", lines)
             continue
@@ -241,7 +241,8 @@ def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:
         labelled.answers[rater] = values[0]
 
 
-def _number(label: str | float | None) -> float:
+def label_number(label: str | float | None) -> float:
+    """Returns a label as a number: 1 for PASS, 0 for FAIL."""
     return _ANSWERS[label] if isinstance(label, str) else float(label or 0.0)
 
 

@@ -55,7 +55,7 @@ from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, norma
 
 
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
-    """Compares B with A, each with at least one conversation."""
+    """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
     paired = match(a.conversations, b.conversations, options.by)
     matched, pairing = values_of(paired), paired.pairing
     changes: list[SettingsChange] = settings_changes(a, b)
@@ -172,13 +172,8 @@ def _compare(
         _, a, b = paired_values(matched, measure)
         # The mean of values from 0 to 1 is 1, or 0, where all of them are.
         passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
-    alone = (
-        pairing.baseline_only
-        + pairing.candidate_only
-        + pairing.baseline_unidentified
-        + pairing.candidate_unidentified
-    )
-    if is_paired and alone:
+    alone = pairing.baseline_only + pairing.candidate_only
+    if is_paired and alone + pairing.baseline_unidentified + pairing.candidate_unidentified:
         # Some have no partner: over all conversations.
         group_a, group_b = (group_values(side, measure) for side in sides)
         groups = group_estimate(group_a, group_b, measure, options)

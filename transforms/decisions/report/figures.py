@@ -513,8 +513,9 @@ def _row(
     turns: _TurnSums,
     errors: Counter[tuple[str, VersionKey]],
 ) -> CriterionRow:
-    # Scores are shown by conversation, latencies and counts by turn, as in the table of a run.
-    wanted = name == STATUS or _scale(name) is not None
+    # Scores and costs are shown by conversation, latencies and counts by turn, as in the table of a run.
+    kind = CRITERIA.get(name)
+    wanted = name == STATUS or _scale(name) is not None or (kind is not None and kind.unit == "money")
     is_there = any((name, wanted, version) in sums for version in collected.versions)
     is_whole = wanted if is_there else not wanted
     own = [sums.get((name, is_whole, version)) for version in collected.versions]

@@ -205,7 +205,9 @@ def _of_litellm(row: JsonObject) -> JsonObject:
 
 
 def _of_posthog(event: JsonObject) -> JsonObject:
-    """Returns an event of a generation as an exchange."""
+    """Returns an event of a generation as an exchange; the others stand beside them."""
+    if event.get("event") != "$ai_generation":
+        raise registry.NoConversation(f"an event of the type {event.get('event')} is not read")
     held = as_object(decoded(event.get("properties")))
     replies = decoded(held.get("$ai_output_choices"))
     usage = {
@@ -344,7 +346,7 @@ _register_log(
     "posthog_generations",
     "PostHog's events of generations; those of one session or trace are joined",
     ("event", "timestamp", "properties"),
-    lambda event: event.get("event") == "$ai_generation" and "properties" in event,
+    lambda event: str(event.get("event")).startswith("$ai_") and "properties" in event,
     _of_posthog,
     "timestamp",
 )

@@ -82,7 +82,7 @@ KEYS = key_set(
     "type id role content status call_id name arguments output input error namespace server_label phase "
     "summary encrypted_content tools results queries action actions code outputs result operation "
     "container_id caller agent pending_safety_checks acknowledged_safety_checks provider_data "
-    "approval_request_id"
+    "approval_request_id metrics extra tools_added tools_removed"
 )
 _CALLS = ("function_call", "custom_tool_call")
 _CALL_KEYS = KEYS | {*VALUES}

@@ -397,6 +397,34 @@ def _leaves(path: str, value: JsonValue, depth: int) -> Iterator[tuple[str, Json
         yield path, value
 
 
+# Rows of Azure's Application Insights, whose attributes are the JSON text of `customDimensions`.
+
+
+def is_insights_row(record: JsonObject) -> bool:
+    """Returns whether a record is a row with the attributes of a step of an agent."""
+    return record.keys() >= {"operation_Id", "customDimensions"} and "gen_ai." in str(
+        record["customDimensions"]
+    )
+
+
+def insights_spans(record: JsonObject) -> Iterator[TraceSpan]:
+    """Yields the span of a row, whose duration is in milliseconds."""
+    trace, parent = as_id(record.get("operation_Id")), as_id(record.get("operation_ParentId"))
+    start, length = as_nanos(record.get("timestamp")), as_number(record.get("duration"))
+    attributes, version = loaded(record["customDimensions"]), record.get("application_Version")
+    yield TraceSpan(
+        trace=trace,
+        id=as_id(record.get("id")),
+        parent="" if parent == trace else parent,
+        name=as_text(record.get("name")) or "",
+        start=start,
+        end=start + round(length * 1e6) if start and length is not None and 0 <= length < 1e12 else 0,
+        attributes=key_values(attributes),
+        error=str(record.get("success")).lower() == "false",
+        resource={"service.version": version} if version else {},
+    )
+
+
 # The attributes of one span, without the span.
 
 _OWN_KEYS = ("gen_ai.", "llm.", "openinference.", "ai.operationId", "traceloop.")

@@ -118,7 +118,13 @@ def is_span(record: JsonObject) -> bool:
     has_ids = first_of(holder, _TRACE) is not None and first_of(holder, _ID) is not None
     attributes = loaded(first_of(record, _ATTRIBUTES))
     has_content = isinstance(attributes, dict | list) or first_of(record, _EVENTS) is not None
-    return has_ids and has_content and first_of(record, (*_STARTS, *_FLAT_NAMES, *_EVENTS)) is not None
+    is_named = first_of(record, (*_STARTS, *_FLAT_NAMES, *_EVENTS)) is not None
+    return has_ids and ((has_content and is_named) or _is_log(record))
+
+
+def _is_log(record: JsonObject) -> bool:
+    """Returns whether a record is a log record that stands alone, as CloudWatch keeps them beside spans."""
+    return "body" in record and bool(record.keys() & {"timeUnixNano", "observedTimeUnixNano"})
 
 
 def is_span_list(record: JsonObject) -> bool:
@@ -149,6 +155,11 @@ def flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
 def _flat_span(held: JsonObject) -> TraceSpan:
     held = unfolded(held)
     context = _context(held)
+    if _is_log(held):
+        resource = as_object(held.get("resource"))
+        names = as_id(first_of(context, _TRACE)), as_id(first_of(context, _ID))
+        scope = as_text(as_object(held.get("scope")).get("name")) or ""
+        return _log(held, *names, scope, key_values(resource.get("attributes")))
     status = loaded(first_of(held, _STATUSES))
     code = first_of(status, ("code", "status_code")) if isinstance(status, dict) else status
     said = first_of(status, _MESSAGES) if isinstance(status, dict) else first_of(held, _MESSAGES[2:])

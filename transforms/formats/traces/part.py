@@ -315,6 +315,12 @@ _register_export(
     ("event_type", "session_id", "invocation_id", "content"),
     places=containers.OF_AGENT_EVENTS, source="spans (adk_events",
 )  # fmt: skip
+# For example {"operation_Id": "1", "id": "2", "name": "chat", "customDimensions": "{...}", "duration": 30}
+_register_export(
+    "app_insights", 76, "rows of Azure's Application Insights with steps of agents",
+    containers.is_insights_row, containers.insights_spans,
+    ("operation_Id", "operation_ParentId", "id", "customDimensions"),
+)  # fmt: skip
 # For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
 _register_export(
     "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",

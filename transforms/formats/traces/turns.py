@@ -86,6 +86,7 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
         tool_ms=_total_ms(line.tools),
         inference_calls=len(models) or None,
         usage=_usage(models),
+        span=next((f"{node.span.trace}/{node.span.id}" for node in (*line.tops[-1:], *line.main[-1:])), None),
     )
     _add_times(turn, line)
     _losses(line, calls, turn).add_to(turn)

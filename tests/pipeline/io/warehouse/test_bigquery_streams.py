@@ -229,7 +229,10 @@ def test_stores_that_take_no_stream(logs, goes_on, store):
     given = [*arguments(logs)[:-1], store]
     done = goes_on(logs.parent / "out", *given)
     assert done.status == 2 and not (logs.parent / "out").exists()
-    assert "takes no stream; one goes to bigquery://PROJECT/DATASET, or into JSON Lines" in done.err
+    assert (
+        "takes no stream; one goes to bigquery://PROJECT/DATASET, otlp://HOST:PORT, or into JSON Lines"
+        in done.err
+    )
 
 
 PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))

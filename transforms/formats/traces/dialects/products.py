@@ -64,12 +64,18 @@ def _reader(
             # MLflow states the name apart for LlamaIndex; DSPy calls a span `Tool.NAME`.
             named = loaded(held.get("name")) if "mlflow.spanType" in held else None
             named = named if isinstance(named, str) and named else span.name.removeprefix("Tool.")
-            step.name = named or None
+            step.name = text_at(held, *_OF_TOOLS) or named or None
         entered, left = value_at(held, *given), value_at(held, *back)
         if entered == _KEYS_ALONE:
             entered, step.unread = None, _UNREAD
         if step.kind == "tool":
-            step.call_id = text_at(held, "langsmith.call_id")
+            call, answer = _message_of(entered), _message_of(left)
+            if call and len(call.calls) == 1:
+                # The model's message stands in place of the arguments.
+                step.name, step.call_id, entered = call.calls[0].name, call.calls[0].id, call.calls[0].args
+            if answer and len(answer.results) == 1:
+                step.call_id, left = answer.results[0].id or step.call_id, answer.results[0].response
+            step.call_id = text_at(held, "langsmith.call_id", "gen_ai.tool.call.id") or step.call_id
             is_wrapped = kind_key == _OF_LANGSMITH and isinstance(left, dict) and left.keys() == {"output"}
             is_missing = left == {} and span.error
             only = value_at(entered, "input") if isinstance(entered, dict) and len(entered) == 1 else None
@@ -82,6 +88,14 @@ def _reader(
     return read
 
 
+def _message_of(value: JsonValue) -> SpanMessage | None:
+    """Returns the message that a list of one message holds."""
+    is_one = isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "role" in value[0]
+    found = json_messages_at(value, USER) if is_one else None
+    return found[0] if found and len(found) == 1 else None
+
+
+_OF_TOOLS = ("gen_ai.tool.name", "tool.name")
 _LANGSMITH = _reader(
     _OF_LANGSMITH,
     ("langsmith.inputs", "gen_ai.prompt"),
@@ -91,8 +105,8 @@ _LANGSMITH = _reader(
 )
 _LANGFUSE = _reader(
     "langfuse.observation.type",
-    ("langfuse.observation.input", "input.value"),
-    ("langfuse.observation.output", "output.value"),
+    ("langfuse.observation.input", "input.value", "gen_ai.prompt"),
+    ("langfuse.observation.output", "output.value", "gen_ai.completion"),
     ("langfuse.observation.model.name", "gen_ai.request.model"),
     "langfuse.observation.usage_details",
     messages_at,

@@ -64,7 +64,7 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
         step.input = with_system(held["gen_ai.system_instructions"], step.input)
     for event in span.events:
         _add_event(event, step)
-    if step.kind == "model":
+    if step.kind in ("model", "agent"):
         step.input = messages_at(held.get("gen_ai.prompt"), USER) if step.input is None else step.input
         step.output = (
             messages_at(held.get("gen_ai.completion"), AGENT) if step.output is None else step.output
@@ -93,10 +93,10 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
     step.call_id = text_at(held, "gen_ai.tool.call.id")
-    step.args = value_at(held, "gen_ai.tool.call.arguments", "input")
+    step.args = value_at(held, "gen_ai.tool.call.arguments", "input", "gen_ai.prompt")
     if isinstance(step.args, dict) and "input_str" in step.args:
         step.args = call_arguments(step.args)
-    result = value_at(held, "gen_ai.tool.call.result", "output")
+    result = value_at(held, "gen_ai.tool.call.result", "output", "gen_ai.completion")
     if step.input and step.args is None:
         call = next((call for message in step.input for call in message.calls), None)
         step.args = loaded(call.args if call else _first_content(step.input))
@@ -409,7 +409,8 @@ register_dialect(SpanDialect(name="aws_distro", prefixes=_WORDS, read=_read_llo,
 # Spans without a word for what they are: by the keys of their content.
 
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "gen_ai.input.messages", "gen_ai.prompt.0.role",
-          "gen_ai.completion.0.role", "llm.model_name", "llm.input_messages.0.message.role")  # fmt: skip
+          "gen_ai.prompt", "gen_ai.completion", "gen_ai.completion.0.role", "llm.model_name",
+          "llm.input_messages.0.message.role")  # fmt: skip
 _TOOL = ("gen_ai.tool.name", "gen_ai.tool.call.id")
 
 

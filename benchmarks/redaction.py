@@ -1,0 +1,47 @@
+"""Measures what redaction costs a turn, on the benchmark's text and where every conversation holds values.
+
+Usage: python -m benchmarks.redaction [--conversations N] [--rounds N]
+"""
+
+import argparse
+import time
+from typing import Any
+
+import turnwise
+from benchmarks.data import TURNS_EACH, conversation
+
+CONFIG: dict[str, Any] = {"criteria": {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}}
+VALUES = " Write to jo.miller@example.org, call +49 170 5550123, my card is 4111 1111 1111 1111."
+
+
+def with_values(record: dict[str, Any]) -> dict[str, Any]:
+    """Returns a conversation whose first message holds a mail address, a phone and a card number."""
+    first, *others = record["turns"]
+    return {**record, "turns": [{**first, "user": first["user"] + VALUES}, *others]}
+
+
+def seconds(logs: list[dict[str, Any]], config: dict[str, Any]) -> float:
+    """Returns the CPU time of an evaluation."""
+    start = time.process_time()
+    turnwise.evaluate(logs, config=config, judge="none")
+    return time.process_time() - start
+
+
+def main() -> None:
+    """Prints the figures, of the best of several rounds."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--conversations", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    plain = [conversation(index) for index in range(options.conversations)]
+    for name, logs in (("the benchmark's text", plain), ("with values", [*map(with_values, plain)])):
+        times: dict[bool, list[float]] = {False: [], True: []}
+        for _ in range(options.rounds + 1):
+            for is_redacted, found in times.items():
+                found.append(seconds(logs, {**CONFIG, "redact": {}} if is_redacted else CONFIG))
+        off, on = (min(found[1:]) / len(logs) / TURNS_EACH * 1e6 for found in times.values())
+        print(f"{name}: {off:.0f} µs a turn, redacted {on:.0f} µs: {on / off - 1:+.1%}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Implements `turnwise labels`: what to label next, and the labels of several people. Without Beam."""
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import msgspec
+
+from turnwise.pipeline.io.terminal import counted, printable, say
+from turnwise.pipeline.runs.directory import open_run
+from turnwise.pipeline.settings.options import FORMAT, OptionParser, OptionRows
+from turnwise.schemas.calibration import HumanLabel
+from turnwise.schemas.config import STATUS, ConfigError
+from turnwise.schemas.conversation import turn_name
+from turnwise.schemas.jsonio import JsonObject
+
+if TYPE_CHECKING:
+    from turnwise.transforms.decisions.calibration.people import PeopleAgreement
+
+_MOST_SHOWN = 20
+
+
+def manage_labels(argv: Sequence[str]) -> int:
+    """Runs a subcommand, and returns its exit status; raises ConfigError."""
+    if not argv or argv[0] in ("-h", "--help"):
+        lines = "\n".join(f"  {name:<10} {command.summary}" for name, command in LABEL_COMMANDS.items())
+        say(f"usage: turnwise labels COMMAND [options]\n\ncommands:\n{lines}")
+        return 0 if argv else 2
+    if argv[0] not in LABEL_COMMANDS:
+        raise ConfigError(f"unknown command labels {argv[0]} (commands: {', '.join(LABEL_COMMANDS)})")
+    return LABEL_COMMANDS[argv[0]].run(labels_parser(argv[0]).parse_args(argv[1:]))
+
+
+def labels_parser(name: str) -> OptionParser:
+    """Returns the parser of a subcommand."""
+    command = LABEL_COMMANDS[name]
+    about = f"{command.summary[0].upper()}{command.summary[1:]}."
+    return OptionParser(command.options, prog=f"turnwise labels {name}", description=about)
+
+
+def _write(path: str, labels: Sequence[HumanLabel]) -> None:
+    lines = b"".join(msgspec.json.encode(_plain(label)) + b"\n" for label in labels)
+    Path(path).write_bytes(lines)
+
+
+def _plain(label: HumanLabel) -> JsonObject:
+    """Returns a label with `label` and what it states."""
+    stated: JsonObject = msgspec.to_builtins(label)
+    return {
+        key: value for key, value in stated.items() if value is not None or key in ("label", "turn_index")
+    }
+
+
+def _queue(options: Namespace) -> int:
+    from turnwise.pipeline.report.calibration import criterion_rows
+    from turnwise.transforms.decisions.calibration.people import is_disputed, label_queue, unit_of
+
+    if not 0 <= options.random <= options.size or options.size < 1:
+        raise ConfigError("--random must be 0 or more, and not more than --size")
+    run, criterion = open_run(options.out), options.criterion
+    rows = [
+        cast(JsonObject, row)
+        for row in criterion_rows(run, {criterion})
+        if (row["turn_index"] is None) is (options.level == "conversation")
+    ]
+    if not rows:
+        raise ConfigError(f"--criterion {criterion}: the run has no scores of it (--level {options.level})")
+    scores = (cast(JsonObject, row) for row in run.scores() if criterion in (STATUS, row["criterion"]))
+    disputed = {unit_of(row) for row in scores if is_disputed(row)}
+    queue = label_queue(rows, disputed, options.size, options.random, options.seed)
+    _write(options.output, queue.lines)
+    picked = sum(queue.picked.values())
+    drawn = f"{queue.drawn} drawn at random, by which turnwise calibrate corrects figures"
+    say(f"{queue.drawn + picked} of {counted(queue.of, 'conversation')} to label: {drawn}, {picked} picked")
+    for (version, outcome), count in sorted(queue.picked.items(), key=str):
+        say(printable(f"  picked of {version or '(no version)'}, {outcome or 'no score'}: {count}"))
+    say(f"  the judge's votes differ about {queue.disputed} of the picked ones\nfile: {options.output}")
+    return 0
+
+
+def _merge(options: Namespace) -> int:
+    from turnwise.pipeline.report.calibration import read_labels
+    from turnwise.transforms.decisions.calibration.people import merged_labels, people_agreement
+
+    stems = [Path(path).stem for path in options.files]
+    labels = []
+    for path, stem in zip(options.files, stems, strict=True):
+        rater = stem if stems.count(stem) == 1 else path
+        for line in read_labels([path], ""):
+            labels.append(msgspec.structs.replace(line.label, rater=line.label.rater or rater))
+    merged, found = merged_labels(labels), people_agreement(labels)
+    _write(options.output, merged)
+    if options.format == "json":
+        say(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        return 0
+    for own in found:
+        say("\n".join(map(printable, _agreement_lines(own))))
+    say(f"{counted(len(merged), 'line')} of {counted(len(options.files), 'file')}\nfile: {options.output}")
+    return 0
+
+
+def _agreement_lines(own: "PeopleAgreement") -> Iterator[str]:
+    level = "turns" if own.level == "turn" else "whole conversations"
+    kappa, alpha = ("-" if value is None else f"{value:.3f}" for value in (own.kappa, own.alpha))
+    yield f"{own.criterion}, {level}: {own.labelled} scores are labelled, {own.shared} by two people or more"
+    yield f"  all agree on {own.agreed}; Cohen's kappa {kappa}, Krippendorff's alpha {alpha}"
+    for one in own.disagreements[:_MOST_SHOWN]:
+        turn = "" if one.turn_index is None else f" {turn_name(one.turn_index)}"
+        version = f" ({one.app_version})" if one.app_version else ""
+        said = ", ".join(f"{rater} {label}" for rater, label in one.labels.items())
+        yield f"  {one.conversation_id}{turn}{version}: {said}"
+    if (more := len(own.disagreements) - _MOST_SHOWN) > 0:
+        yield f"  and {more} more; --format json lists them"
+
+
+class LabelCommand(NamedTuple):
+    """A subcommand: help line, options, and what runs it."""
+
+    summary: str
+    options: OptionRows
+    run: Callable[[Namespace], int]
+
+
+_OUTPUT = (
+    "--output",
+    {"required": True, "metavar": "FILE"},
+    "file of labels to write, as JSON Lines (required)",
+)
+LABEL_COMMANDS = {
+    "queue": LabelCommand(
+        "choose what to label next: a random part, and what tells most by version, verdict and judge votes",
+        (
+            ("out", {"metavar": "OUT"}, "output directory of a finished run"),
+            _OUTPUT,
+            ("--criterion", {"default": STATUS, "metavar": "NAME"}, "criterion (default: verdict)"),
+            ("--level", {"choices": ("conversation", "turn"), "default": "conversation"},
+             "scores of whole conversations or of turns (default: conversation)"),
+            ("--size", {"type": int, "default": 50, "metavar": "N"}, "conversations to label (default: 50)"),
+            ("--random", {"type": int, "default": 30, "metavar": "N"}, "those drawn at random (default: 30)"),
+            ("--seed", {"default": "1", "metavar": "TEXT"}, "another one draws another sample (default: 1)"),
+        ),
+        _queue,
+    ),
+    "merge": LabelCommand(
+        "make one file of the labels of several people, and say how far they agree",
+        (
+            ("files", {"nargs": "+", "metavar": "FILE"}, "labels as JSON Lines, a file a person"),
+            _OUTPUT,
+            ("--format", FORMAT, "output (default: text)"),
+        ),
+        _merge,
+    ),
+}  # fmt: skip
+"""Subcommands by name."""

@@ -1,0 +1,273 @@
+"""Nothing that leaves the process holds personal data, whichever way it leaves."""
+
+import gzip
+import io
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import fastavro
+import pyarrow.parquet
+import pytest
+
+MAIL, PHONE, CARD, IBAN = (
+    "kim.canary@example.org",
+    "+49 170 5550123",
+    "4111 1111 1111 1111",
+    "DE89370400440532013000",
+)
+IP, SECRET, IDENTITY = "198.51.100.77", "ghp_aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ2kLm", "123-45-6789"
+CUSTOMER, PASSWORD, ID = "K-123456", "horse-battery", "bo.canary@example.net"
+WORDS = (
+    f"I am {MAIL}, {PHONE}, card {CARD}, account {IBAN}, from {IP}, key {SECRET}, SSN {IDENTITY}, {CUSTOMER}"
+)
+VALUES = (MAIL, PHONE, CARD, IBAN, IP, SECRET, IDENTITY, CUSTOMER, PASSWORD, ID)
+NEEDLES = (
+    *VALUES, *("canary", "5550123", "4111111111111111", "1111 1111", "0440532", "198.51.100", "aB3dE6gH9"),
+    *("456789", "45-6789", "٥٥٥٠١٢٣", "horse", "20130"),
+)  # fmt: skip
+KEEP = "4000 0000 0000 0002"
+REDACT = {
+    "patterns": {"CUSTOMER": "K-[0-9]{6}"},
+    "paths": ["tool_calls.args.password"],
+    "keep": ["tool_calls.args.order_id"],
+}
+CRITERIA = {
+    **{"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8, "tool_effects_v1": 1.0, "raises": {}},
+    **{"expectations_met": {}, "turn_latency": {}, "quotes": 1.0},
+}
+PLUGIN = '''
+import turnwise
+
+class Raises(turnwise.MeasuredCriterion):
+    """Raises."""
+    name = "raises"
+
+    def score(self, sample, turn):
+        raise ValueError(f"{turn.actual.user!r} of {sample.record.data.decode()[:90]}...")
+
+class Quotes(turnwise.MeasuredCriterion):
+    """Quotes."""
+    name = "quotes"
+    scale = (0.0, 1.0)
+
+    def score(self, sample, turn):
+        said = turn.actual.user or ""
+        details = {said: [said[:16] + "…"]}
+        return turnwise.Score(0.0, explanation=said[:27] + "...", label=said[:40], details=details)
+'''
+
+
+def conversation(name: str, version: str) -> dict[str, Any]:
+    args = {
+        "to": MAIL, "card": int(CARD.replace(" ", "")), "password": PASSWORD, "order_id": KEEP,
+        "note": json.dumps({"mail": MAIL, "phone": PHONE}, ensure_ascii=True), MAIL: {"ip": IP},
+    }  # fmt: skip
+    long = "word " * 4000
+    answer = {"error": f"no {MAIL} in {long}{CARD} {long}"}
+    expected = {"name": "pay", "args": {"to": MAIL, "iban": IBAN}}
+    said = f"{MAIL.upper()}, {CARD.replace(' ', '-')} at +٤٩ ١٧٠ ٥٥٥٠١٢٣"
+    first = {
+        "user": WORDS,
+        "agent": f"Thanks {said} is deleted with {PASSWORD}.",
+        "tool_calls": [{"name": "delete_account", "args": args}],
+        "tool_responses": [{"name": "delete_account", "response": answer}],
+        "expected": {"response": f"Mail to {MAIL}.", "tool_calls": [expected]},
+    }
+    ids = {"conversation_id": name, "app_version": version, "user_id": MAIL}
+    tags = [f"user:{MAIL}", "skipped:NO"]
+    return {**ids, "tags": tags, "turns": [first, {"user": f"{'x' * 140} {CARD} {MAIL}", "agent": "Done."}]}
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    """Returns a folder with a log whose name is personal data, too, and records that cannot be read."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    records = [conversation(name, version) for name in ("c1", ID) for version in ("v1", "v2")]
+    broken = [
+        {"conversation_id": ID, "turns": WORDS},
+        {"conversation_id": "x", "turns": [{"user": 1, "password": PASSWORD, "parts": [CARD[:9], CARD[9:]]}]},
+    ]
+    lines = [*map(json.dumps, [*records, *broken]), json.dumps(conversation("cut", "v1"))[:1500]]
+    (folder / f"{MAIL}.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a file with criteria that quote what they read."""
+    path = tmp_path_factory.mktemp("plugin") / "quoting_criteria.py"
+    path.write_text(PLUGIN)
+    return path
+
+
+def left(*places: Path | str) -> Iterator[tuple[str, str]]:
+    """Yields all that was written or said, decompressed."""
+    for place in places:
+        if isinstance(place, str):
+            yield "text", place
+            continue
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if not path.is_file():
+                continue
+            data = path.read_bytes()
+            if path.suffix == ".avro":
+                data = repr(list(fastavro.reader(io.BytesIO(data)))).encode()
+            elif path.suffix == ".parquet":
+                data = repr(pyarrow.parquet.read_table(path).to_pylist()).encode()
+            elif data[:2] == b"\x1f\x8b":
+                data = gzip.decompress(data)
+            elif data[:15] == b"SQLite format 3":
+                with sqlite3.connect(path) as base:
+                    data += "\n".join(base.iterdump()).encode("utf-8", "replace")
+            elif data[:2] == b"PK":
+                data = b"".join(map(ZipFile(path).read, ZipFile(path).namelist()))
+            yield str(path.relative_to(place.parent)), data.decode("utf-8", "replace")
+
+
+def leaks(*places: Path | str) -> list[tuple[str, str]]:
+    found = []
+    for name, text in left(*places):
+        plain = re.sub(r"\\+u([0-9a-f]{4})", lambda each: chr(int(each[1], 16)), text)
+        for needle in NEEDLES:
+            at = plain.lower().find(needle.lower())
+            if at >= 0:
+                found.append((name, plain[max(at - 60, 0) : at + 60]))
+    return found
+
+
+def config_file(tmp_path: Path, **more: Any) -> Path:
+    path = tmp_path / "config.json"
+    more.setdefault("gate", {"rules": [{"rule": "all_pass"}]})
+    path.write_text(json.dumps({"criteria": CRITERIA, "redact": REDACT, **more}))
+    return path
+
+
+def test_the_canaries_are_found_where_nothing_is_redacted(turnwise, inputs, tmp_path):
+    done = turnwise("run", "--input", inputs, "--judge", "none", output=tmp_path / "out")
+    found = {needle for _, text in left(done.directory) for needle in VALUES if needle in text}
+    assert found == set(VALUES)
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2"), ("--output_format", "avro")])
+def test_a_batch(turnwise, inputs, plugin, tmp_path, options):
+    args = ("--plugin", plugin, "--config", config_file(tmp_path), "--judge", "none")
+    store = f"sqlite:///{tmp_path}/store.db"
+    out = tmp_path / "out"
+    done = turnwise("run", "--input", inputs / f"{MAIL}.jsonl", "--store", store, *args, *options, output=out)
+    assert done.status == 1, done.err  # no conversation passes
+    assert leaks(out, tmp_path / "store.db", done.out, done.err) == []
+    everything = "".join(text for _, text in left(out))
+    assert KEEP in everything  # a kept path
+    counts = done.document("run.json")["redacted"]
+    assert {"EMAIL", "PHONE", "CARD", "IBAN", "IP", "SECRET", "NATIONAL_ID", "CUSTOMER", "PASSWORD"} <= set(
+        counts
+    )
+    folder = tmp_path / "parquet"
+    done = turnwise("run", "--input", inputs, "--store", f"parquet:{folder}", *args, output=tmp_path / "out2")
+    assert done.status == 1, done.err  # no conversation passes
+    assert leaks(folder, done.directory, done.out, done.err) == [] and any(folder.rglob("*.parquet"))
+    with_config = args[:4]
+    for command in (
+        ("report", out, "--html", tmp_path / "report.html"),
+        ("compare", out, "--baseline", "v1", "--candidate", "v2"),
+        (
+            "compare",
+            out,
+            tmp_path / "out2",
+            "--baseline",
+            "v1",
+            "--candidate",
+            "v2",
+            "--output",
+            tmp_path / "compared",
+        ),
+        (
+            "gate",
+            out,
+            "--markdown",
+            tmp_path / "gate.md",
+            "--json",
+            tmp_path / "gate.json",
+            "--junit",
+            tmp_path / "gate.xml",
+        ),
+        ("status", out),
+        ("cases", "--from", out, "--select", "failed", "--to", tmp_path / "cases.json"),
+        ("convert", out, tmp_path / "converted.evalset_result.json", "--to", "adk_eval_result"),
+        ("store", "runs", "--store", store),
+        ("inspect", inputs, *with_config),
+        ("inspect", inputs, "--json", *with_config),
+        ("tools", inputs, *with_config),
+        ("convert", inputs, tmp_path / "logs.jsonl", "--to", "turnwise", *with_config),
+        ("cases", "--from", inputs, "--select", "sample", "--to", tmp_path / "logged.json", *with_config),
+    ):
+        done = turnwise(*command)
+        assert done.status in (0, 1), (command, done.err)
+        texts = [text.replace(str(inputs), "") for text in (done.out, done.err)]
+        assert leaks(*texts) == [], command
+    for place in (
+        "report.html",
+        "compared",
+        "gate.md",
+        "gate.json",
+        "gate.xml",
+        "cases.json",
+        "logged.json",
+        "logs.jsonl",
+    ):
+        assert leaks(tmp_path / place) == [], place
+
+
+JUDGED = {
+    "final_response_match_v2": 0.5,
+    "hallucinations_v1": 0.5,
+    "rubric_based_final_response_quality_v1": {
+        "rubrics": [{"rubric_id": "r", "rubric_content": {"text_property": "It is kind."}}]
+    },
+}
+
+
+@pytest.mark.usefixtures("with_credentials")
+def test_what_a_judge_is_asked(turnwise, inputs, server, tmp_path):
+    quoted = {"reason": "It says <EMAIL_1> and <CARD_1>.", "quote": "Thanks <EMAIL_1>"}
+    server.script({"values": quoted})
+    judge = {"base_url": server.url, "retry_delay_s": 0.01, "cache": f"{tmp_path}/cache.sqlite"}
+    config = config_file(tmp_path, criteria=JUDGED, judge=judge)
+    out = tmp_path / "out"
+    done = turnwise("run", "--input", inputs, "--config", config, "--judge", "gemini", output=out)
+    assert done.status == 1, done.err  # no conversation passes
+    bodies = server.last()["bodies"]
+    assert len(bodies) > 10 and any("<EMAIL_1>" in body for body in bodies)
+    assert leaks(*bodies, out, tmp_path / "cache.sqlite", done.out, done.err) == []
+
+
+@pytest.mark.parametrize("form", ["whole", "events"])
+def test_a_stream(turnwise, inputs, plugin, tmp_path, form):
+    if form == "events":
+        turns = conversation(ID, "v1")["turns"]
+        events = [
+            {"session_id": ID, "turn_index": i, "app_version": "v1", "timestamp": 1.6e9 + i, **turn}
+            for i, turn in enumerate(turns)
+        ]
+        (inputs / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    alerts = [{"name": "low", "criterion": "quotes", "measure": "mean", "below": 1.0, "min_count": 1}]
+    out = tmp_path / "out"
+    args = ("--plugin", plugin, "--config", config_file(tmp_path, alerts=alerts), "--judge", "none")
+    options = ("--streaming", "--max_run_time", "5", "--session_gap", "1")
+    done = turnwise("run", "--input", inputs, *args, *options, output=out)
+    assert done.status == 1, done.err  # no conversation passes
+    assert any('"rule":"low"' in text for name, text in left(out) if "alerts" in name)
+    texts = [text.replace(str(inputs), "") for text in (done.out, done.err)]
+    found = [
+        each
+        for each in leaks(out, *texts)
+        if "progress.sqlite" not in each[0] or MAIL + ".jsonl" not in each[1]
+    ]
+    assert found == []
+    assert done.document("run.json")["redacted"]["CARD"] > 1

@@ -1,0 +1,511 @@
+"""The border of the process: what leaves it of a conversation holds markers in place of personal data.
+
+Criteria that measure see the words as they were. Score rows, results, conversations and failures pass
+`redact_rows` and `redact_failure` on their way out, and questions to a judge pass `RedactedAsk`. A value has
+the same marker (`<EMAIL_1>`) wherever it stands in a conversation, in what was expected as well. Ids, which
+join tables, have markers that are the same in all conversations.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from hashlib import blake2b
+from itertools import chain
+from math import isfinite
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from turnwise.schemas.config import RedactConfig
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
+from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure
+from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.text.patterns import compiled
+from turnwise.transforms.text.personal import MAYBE, Finding, find, folded, is_secret_key
+from turnwise.transforms.text.personal_services import check_backend, service_findings
+
+REDACTED = "redacted "
+"""Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""
+
+_OF_DOCUMENT = ("input", "eval_cases", "input_files", "problems", "unread", "no_version")
+T = TypeVar("T", bound=msgspec.Struct)
+_MARKER = re.compile(r"<[A-Z][A-Z0-9_]*_(?:\d+|[0-9a-f]{12})>")
+_HALVES = re.compile("[\ud800-\udfff]")
+_CUT = re.compile(r"\.\.\.|…|\[")
+_PHONE_KEY = r"(?i)phone|mobile|\bfax|whats_?app|\btel\b|telef|handy|msisdn"
+_ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
+_SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
+_SHORTEST, _SHORT = 6, 60
+_LEFT_OF_CUT = 200
+_MEMORY = 64 << 20
+"""Bytes for the pattern of all kinds; with less, RE2 takes a hundred times as long."""
+_Mark = Callable[[str, str, str], str]
+_PLAIN_COLUMNS = frozenset(
+    (
+        *("run_id", "app_version", "criterion", "outcome", "verdict", "language", "event_time", "score_id"),
+        *("case_digest", "case_etag", "name", "severity", "severity_reason", "judge", "sampled_out", "ended"),
+        *("createTime", "evaluationRun", "executionState", "goldenRunMethod", "appVersion", "stage"),
+        *(
+            "evaluationStatus",
+            "evaluationMetricsThresholds",
+            "worst_criterion",
+            "error_type",
+            "startTime",
+            "endTime",
+        ),
+    )
+)
+"""Columns and fields that hold no words of a conversation."""
+_ID_COLUMNS = frozenset(
+    (
+        *("conversation_id", "user_id", "eval_id", "eval_set_id", "task", "source", "tags"),
+        *("conversation", "sessionId", "displayName"),
+    )
+)
+
+
+class Redactor:
+    """Replaces values in the texts of one conversation by markers.
+
+    Attributes:
+        counts: Kind -> values that were replaced.
+    """
+
+    def __init__(self, config: RedactConfig) -> None:
+        self.counts: Counter[str] = Counter()
+        self._config = config
+        self._paths, self._keep = (
+            [tuple(path.split(".")) for path in paths] for paths in (config.paths, config.keep)
+        )
+        self._markers: dict[tuple[str, str], str] = {}
+        self._raw: dict[str, str] = {}
+        self._spelled: dict[str, str] = {}
+        self._literals: dict[str, str] = {}
+        self._kept: set[str] = set()
+        self._shortest = 1 if config.patterns or config.backend != "builtin" else _SHORTEST
+        self._texts: dict[tuple[str, bool | None], str] = {}
+
+    def learn(self, values: Iterable[JsonValue]) -> None:
+        """Gives the values of canonical objects their markers: those of paths first, then in order."""
+        built = [msgspec.to_builtins(value, enc_hook=str) for value in values]
+        for value in built:
+            self._learn_paths(value, ())
+        for value in built:
+            self.redact(value)
+
+    def _learn_paths(self, value: JsonValue, path: tuple[str, ...]) -> None:
+        if _ends(path, self._keep):
+            self._kept.update(str(leaf) for leaf in _leaves(value))
+        elif _ends(path, self._paths):
+            for leaf in _leaves(value):
+                self._literal(leaf, path[-1])
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                self._learn_paths(item, (*path, key))
+        elif isinstance(value, list):
+            for item in value:
+                self._learn_paths(item, path)
+        elif path and "secret" in self._config.kinds and is_secret_key(path[-1]) and _is_secret(value):
+            self._literal(value, "secret")
+
+    def _literal(self, value: JsonValue, name: str) -> str:
+        """Returns the marker of a whole value, which is replaced wherever it stands."""
+        text = str(value)
+        known = self._literals.get(text)
+        if known is None:
+            kind = re.sub(r"\W", "_", name.upper(), flags=re.ASCII) or "VALUE"
+            known = self._literals[text] = self._marker(kind if kind[0].isalpha() else "VALUE", text, text)
+            self._texts.clear()
+        return known
+
+    def redact(self, value: JsonValue, path: tuple[str, ...] = ()) -> JsonValue:
+        """Returns a JSON value, keys included, with markers."""
+        key = path[-1] if path else ""
+        if path and self._paths and _ends(path, self._paths):
+            return _mapped(value, lambda leaf: self._literal(leaf, key))
+        if isinstance(value, str):
+            return self.text(value, key)
+        if isinstance(value, dict):
+            return self._object(value, path)
+        if isinstance(value, list):
+            return self._parts([self.redact(item, path) for item in value])
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or (abs(value) < 1e6 and not self._literals) or not isfinite(value):
+            return value
+        text = repr(int(value)) if value == int(value) else repr(value)
+        if abs(value) < 1e6 and text not in self._literals:
+            return value
+        # Numbers are times, amounts and places more often than phone numbers.
+        done = self.text(text, key, is_number=True)
+        return value if done == text else done
+
+    def _object(self, value: dict[str, JsonValue], path: tuple[str, ...]) -> JsonValue:
+        done: dict[str, JsonValue] = {}
+        for key, item in value.items():
+            name = self.text(key) if len(key) > 5 or key in self._literals else key
+            while name in done:  # two keys with one marker
+                name += "'"
+            if "secret" in self._config.kinds and is_secret_key(key) and _is_secret(item):
+                done[name] = self._literal(item, "secret") if str(item) not in self._kept else item
+            else:
+                done[name] = self.redact(item, (*path, key))
+        return done
+
+    def _parts(self, items: list[JsonValue]) -> list[JsonValue]:
+        """Replaces values that begin in one part of a text and end in the next one."""
+        texts = [item.get("text") if isinstance(item, dict) else item for item in items]
+        for place in range(len(items) - 1):
+            first, second = texts[place], texts[place + 1]
+            if not isinstance(first, str) or not isinstance(second, str):
+                continue
+            tail, head = first[-80:], second[:80]
+            whole = tail + head
+            spans = [span for span in self._spans(whole, False) if span[0] < len(tail) < span[1]]
+            for start, end, marker in spans[:1]:
+                texts[place] = first[: len(first) - len(tail)] + tail[:start] + marker
+                texts[place + 1] = second[end - len(tail) :]
+        return [
+            {**item, "text": text}
+            if isinstance(item, dict) and "text" in item
+            else item
+            if isinstance(item, dict)
+            else text
+            for item, text in zip(items, texts, strict=True)
+        ]
+
+    def text(self, text: str, key: str = "", is_number: bool = False) -> str:
+        """Returns a text with markers, of a value under a key."""
+        if len(text) < self._shortest:
+            return self._literals.get(text, text)
+        hint: bool | None = bool(key) and _says_phone(key)
+        if is_number and not hint:
+            hint = None
+        done = self._texts.get((text, hint))
+        if done is None:
+            done = self._texts[text, hint] = self._redacted(text, hint)
+        return done
+
+    def _redacted(self, text: str, hint: bool | None) -> str:
+        if text in self._kept:
+            return text
+        if text in self._literals:
+            return self._literals[text]
+        structure = json_structure(text) if text[:200].lstrip()[:1] in ("{", "[") else None
+        if structure is not None:
+            done = self.redact(structure)
+            if done != structure:
+                return dump_json(done).decode()
+        return self._cut(_replaced(text, self._spans(text, hint)))
+
+    def _spans(self, text: str, hint: bool | None, mark: _Mark | None = None) -> list[tuple[int, int, str]]:
+        """Returns the places of values and their markers, in order."""
+        mark = mark or self._marker
+        plain = folded(text)
+        taken, spans = bytearray(len(text)), list[tuple[int, int, str]]()
+        for found in _MARKER.finditer(text) if "<" in text else ():
+            taken[found.start() : found.end()] = b"\1" * len(found[0])
+        kept = [span for value in self._kept for span in _places(text, value)]
+        for literal, marker in self._literals.items():
+            spans += [
+                (*place, marker)
+                for start, end in _places(text, literal)
+                for place in _take(taken, start, end)
+            ]
+        findings = service_findings(self._config, text)
+        if bool(_may_hold(plain) if len(plain) <= _SHORT else _candidates((), ()).search(plain)):
+            findings = chain(find(plain, self._config.kinds, self._config.regions, hint), findings)
+        for start, end, kind, key in chain(self._own(text), findings):
+            if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
+                marker = mark(kind, key, text[start:end])
+                spans += [(*place, marker) for place in places]
+        return sorted(spans)
+
+    def _own(self, text: str) -> Iterator[Finding]:
+        """Yields what the patterns of the config match."""
+        readable = text if text.isascii() else _HALVES.sub("?", text)
+        for name, pattern in self._config.patterns.items():
+            for found in compiled(pattern).finditer(readable):
+                yield Finding(found.start(), found.end(), name, found[0])
+
+    def _marker(self, kind: str, key: str, raw: str) -> str:
+        marker = self._markers.get((kind, key))
+        if marker is None:
+            self.counts[kind] += 1
+            marker = self._markers[kind, key] = f"<{kind}_{self.counts[kind]}>"
+            self._raw[marker] = raw
+        self._spelled.setdefault(raw, marker)
+        return marker
+
+    def _cut(self, text: str) -> str:
+        """Replaces what is left of values where a text was cut."""
+        if not self._spelled or not ("…" in text or "..." in text or "[" in text):
+            return text
+        for found in reversed(list(_CUT.finditer(text))[:20]):
+            before, after = text[: found.start()], text[found.end() :]
+            for raw, marker in self._spelled.items():
+                size = next(
+                    (n for n in range(len(raw), _SHORTEST_PIECE - 1, -1) if before.endswith(raw[:n])), 0
+                )
+                if size:
+                    text = f"{before[:-size]}{marker}{found[0]}{after}"
+                    break
+        return text
+
+    def identity(self, text: str) -> str:
+        """Returns an id with markers that are the same in all conversations, so that tables can be joined."""
+        return _replaced(text, self._spans(text, False, _lasting_marker))
+
+    def name_ids(self, ids: Iterable[str | None]) -> None:
+        """Gives ids that are personal data their markers, for wherever they stand."""
+        for name in filter(None, ids):
+            marker = self.identity(name)
+            if marker != name:
+                self._literals[name] = marker
+                self._texts.clear()
+
+    def row(self, row: Any) -> Any:
+        """Returns a row, or the message of a result, with markers."""
+        return {
+            name: value
+            if name in _PLAIN_COLUMNS or value is None
+            else _mapped(value, lambda leaf: self.identity(leaf) if isinstance(leaf, str) else leaf)
+            if name in _ID_COLUMNS
+            else self.row(value)
+            if name == "result"
+            else self.redact(value, (name,))
+            for name, value in row.items()
+        }
+
+    def restore(self, value: JsonValue) -> JsonValue:
+        """Returns a value with the words in place of their markers, for what stays in this process."""
+        if isinstance(value, str) and "<" in value:
+            return _MARKER.sub(lambda found: self._raw.get(found[0], found[0]), value)
+        if isinstance(value, dict):
+            return {self.restore(key): self.restore(item) for key, item in value.items()}
+        return [self.restore(item) for item in value] if isinstance(value, list | tuple) else value
+
+    def has_values(self, source: str) -> bool:
+        """Returns whether anything is to be replaced in what was learnt, or in a name of a file."""
+        return bool(self._markers or self._literals or self.identity(source) != source)
+
+    def known(self, text: str) -> str:
+        """Returns a text of the config with markers for the values of the conversation alone."""
+        for raw, marker in self._spelled.items():
+            if len(raw) > _SHORTEST_LITERAL and raw in text:
+                text = text.replace(raw, marker)
+        return text
+
+
+def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
+    at = text.find(value) if len(value) >= _SHORTEST_LITERAL else -1
+    while at >= 0:
+        yield at, at + len(value)
+        at = text.find(value, at + len(value))
+
+
+def _take(taken: bytearray, start: int, end: int) -> list[tuple[int, int]]:
+    """Marks a range as taken; returns the parts of it that were not."""
+    free: list[tuple[int, int]] = []
+    at = taken.find(0, start, end)
+    while at >= 0:
+        last = taken.find(1, at, end)
+        last = end if last < 0 else last
+        free.append((at, last))
+        at = taken.find(0, last, end)
+    taken[start:end] = b"\1" * (end - start)
+    return free
+
+
+def _replaced(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
+    pieces, last = [], 0
+    for start, end, marker in spans:
+        pieces += [text[last:start], marker]
+        last = end
+    return f"{''.join(pieces)}{text[last:]}" if pieces else text
+
+
+def _lasting_marker(kind: str, key: str, raw: str) -> str:
+    return f"<{kind}_{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}>"
+
+
+def _ends(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> bool:
+    return any(path[-len(each) :] == each for each in paths)
+
+
+def _is_secret(value: JsonValue) -> bool:
+    is_word = isinstance(value, str) and len(value) > 2 and not _MARKER.fullmatch(value)
+    return is_word or (isinstance(value, int) and not isinstance(value, bool) and value > 99)
+
+
+def _leaves(value: JsonValue) -> Iterator[JsonValue]:
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(item)
+    elif value is not None and value != "" and not (isinstance(value, str) and _MARKER.fullmatch(value)):
+        yield value
+
+
+def _mapped(value: JsonValue, marker: Callable[[JsonValue], JsonValue]) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _mapped(item, marker) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_mapped(item, marker) for item in value]
+    return next(map(marker, _leaves(value)), value)
+
+
+@lru_cache(maxsize=4096)
+def _says_phone(key: str) -> bool:
+    return compiled(_PHONE_KEY).search(key) is not None
+
+
+@lru_cache(maxsize=16384)
+def _may_hold(text: str) -> bool:
+    return _candidates((), ()).search(text) is not None
+
+
+@cache
+def _candidates(patterns: tuple[str, ...], keys: tuple[str, ...]) -> Any:
+    """Returns a pattern that anything in JSON has that may hold a value."""
+    forms = [MAYBE, *(f"(?:{one})" for one in patterns), *(f'"{re.escape(key)}"' for key in keys)]
+    return compiled("|".join(forms), _MEMORY)
+
+
+def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) -> Redactor | None:
+    """Returns the redactor of a conversation; None: neither it nor its case, nor its scores, hold a value.
+
+    Most conversations are searched once, as JSON, and that is all.
+    """
+    conversation, case = sample.conversation, sample.eval_case
+    pattern = _candidates(
+        tuple(config.patterns.values()), tuple(path.rpartition(".")[2] for path in config.paths)
+    )
+    parts = (conversation, case, sample.record.source, scored)
+    if config.backend == "builtin":
+        try:
+            data = msgspec.json.encode(parts)
+            # Scores are nobody's numbers.
+            if pattern.search(data) is None or all(m[0][:2] == b"0." for m in pattern.finditer(data)):
+                return None
+        except (TypeError, ValueError, OverflowError):  # what JSON has no room for: every text is searched
+            pass
+    redactor = Redactor(config)
+    redactor.name_ids(
+        (conversation.conversation_id, case.eval_id if case else None, case.eval_set_id if case else None)
+    )
+    redactor.learn([conversation, *([case] if case else []), scored])
+    return redactor if redactor.has_values(sample.record.source) else None
+
+
+def redacted(value: T, config: RedactConfig, ids: Iterable[str | None] = ()) -> T:
+    """Returns a conversation, a case, or what files hold, with markers; `ids` keep theirs everywhere."""
+    redactor = Redactor(config)
+    redactor.name_ids(ids)
+    redactor.learn([value])
+    return msgspec.convert(redactor.redact(msgspec.to_builtins(value)), type(value))
+
+
+def check_redaction(config: RedactConfig | None) -> None:
+    """Raises ValueError, in one line, for a pattern that is none, or a backend that cannot be used."""
+    if config is None:
+        return
+    check_backend(config)
+    for name, pattern in config.patterns.items():
+        try:
+            matches_nothing = compiled(pattern).search("") is not None
+        except ValueError as error:
+            raise ValueError(f"redact: patterns.{name}: {error}") from None
+        if matches_nothing:
+            raise ValueError(f"redact: patterns.{name}: matches an empty text")
+
+
+class RedactedAsk:
+    """A judge that reads markers in place of values; its replies are returned with the values."""
+
+    def __init__(self, ask: Ask, redactor: Redactor) -> None:
+        self._ask, self._redactor = ask, redactor
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Asks; see Ask."""
+        prompt, redactor = question.prompt, self._redactor
+        shown = replace(
+            prompt, instructions=redactor.known(prompt.instructions), evidence=redactor.text(prompt.evidence)
+        )
+        return [
+            self._restored(sample) for sample in await self._ask(replace(question, prompt=shown), samples)
+        ]
+
+    def _restored(self, sample: JudgeSample[R]) -> JudgeSample[R]:
+        reply = sample.reply
+        if reply is None or not _MARKER.search(reply.model_dump_json()):
+            return sample
+        words = self._redactor.restore(reply.model_dump(by_alias=True))
+        return replace(sample, reply=type(reply).model_validate(words))
+
+
+def redact_rows(
+    redactor: Redactor,
+    scores: Sequence[ScoreRow],
+    results: Sequence[ResultRow],
+    conversations: Sequence[ConversationRow],
+) -> tuple[list[ScoreRow], list[ResultRow], list[ConversationRow]]:
+    """Returns the rows of a conversation with markers."""
+    rows: list[Any] = [*scores]
+    for place, row in enumerate(rows):
+        rows[place] = replace(row, **redactor.row(msgspec.structs.asdict(row)))
+    kept: list[Any] = []
+    for result in results:
+        eval_id = result["eval_id"]
+        message = redactor.row(result)
+        if eval_id and message["eval_id"] != eval_id:
+            marked = re.sub("[<>]", "", message["eval_id"])
+            message["name"] = result["name"].replace(eval_id, marked)
+            message["result"]["name"] = message["name"]
+        kept.append(message)
+    return rows, kept, [redactor.row(row) for row in conversations]
+
+
+def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | None = None) -> Counter[str]:
+    """Replaces values in a failure, its raw record included; returns their number by kind.
+
+    A record of any form is searched, so a path counts wherever its last key stands.
+    """
+    loose = config.model_copy(
+        update={"paths": (*config.paths, *(path.rpartition(".")[2] for path in config.paths))}
+    )
+    redactor = redactor or Redactor(loose)
+    record = failure.record
+    redactor.name_ids([failure.conversation_id])
+    if record is not None:
+        if len(record.encode("utf-8", "replace")) >= KEPT_RECORD_BYTES:
+            record = record[:-_LEFT_OF_CUT]  # a value that is cut there has no form to tell it by
+        structure = json_structure(record)
+        if structure is not None:
+            redactor.learn([structure])
+            done = redactor.redact(structure)
+            record = record if done == structure else dump_json(done).decode()
+        else:
+            record = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), record)
+            for key in {path.rpartition(".")[2] for path in config.paths}:
+                form = rf'"{re.escape(key)}"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",}}\]]+))'
+                for found in compiled(form).finditer(record):
+                    redactor.learn([{key: found[1] or found[2]}])
+            record = redactor.text(record)
+        failure.record = record
+    failure.message = redactor.text(failure.message)
+    failure.conversation_id = failure.conversation_id and redactor.identity(failure.conversation_id)
+    failure.source = failure.source and redactor.identity(failure.source)
+    return redactor.counts
+
+
+def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonObject:
+    """Returns a `run.json` whose names of files and cases, and texts about them, have markers."""
+    if config is None:
+        return document
+    redactor = Redactor(config)
+    texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}
+    marked = _mapped(texts, lambda leaf: redactor.identity(leaf) if isinstance(leaf, str) else leaf)
+    return document | marked
