@@ -25,6 +25,8 @@ FOLDERS = [
 ALLOWED = {
     **{name: {"schemas/config.py"} for name in DEFAULT_CRITERIA},
     # Words of the wire formats, and of CES's own results.
+    "evaluation_expectations": {"transforms/formats/exports.py"},
+    "gemini": {"transforms/formats/exports.py"},
     "hallucination": {"transforms/ces/"},
     "semantic_similarity": {"transforms/formats/ces_cases.py"},
     "tool_invocation_score": {"schemas/config.py", "schemas/ces/"},
@@ -32,7 +34,14 @@ ALLOWED = {
     "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/"},
     # Where the conversations of a format say that they come from.
-    "openai_chat": {"transforms/formats/chat.py", "transforms/decisions/targets.py"},
+    "openai_chat": {
+        "transforms/formats/chat.py",
+        "transforms/formats/exports.py",
+        "transforms/decisions/targets.py",
+    },
+    # The messages that exports hold.
+    "openai_responses": {"transforms/formats/exports.py"},
+    "azure_messages": {"transforms/formats/exports.py"},
     # The format of a target.
     "adk_eval_result": {"transforms/decisions/targets.py"},
     "adk_eval_set": {"transforms/decisions/targets.py"},
@@ -44,7 +53,7 @@ ALLOWED = {
     # Where the declaration of a tool comes from.
     "openai": {"transforms/decisions/targets.py", "transforms/formats/endings.py"},
     # The key of the config.
-    "mapping": {"pipeline/cli/tools.py", "pipeline/report/inspection.py"},
+    "mapping": {"pipeline/cli/tools.py", "pipeline/report/inspection.py", "transforms/formats/exports.py"},
 }
 ORDINARY_WORDS = {"turnwise", "none"}
 

@@ -176,6 +176,9 @@ class AgentCost(Figure):
     that has no price, and for its conversation.
 
     When to use: Limit or compare what conversations cost.
+
+    Attributes:
+        prices: Model, as the log names it, or a glob -> price of a million tokens; by default the config's.
     """
 
     name: ClassVar[str] = "agent_cost"

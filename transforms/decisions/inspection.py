@@ -22,6 +22,17 @@ from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, N
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.criteria.claimed_actions import ClaimedActions
+from turnwise.transforms.criteria.figures import (
+    AgentCost,
+    EndedNormally,
+    TokenUsage,
+    ToolCallCount,
+    ToolCallLatency,
+    TurnLatency,
+)
+from turnwise.transforms.criteria.hallucinations import Hallucinations
+from turnwise.transforms.criteria.safety import Safety
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.messages.kinds import role_of, snake
@@ -29,6 +40,7 @@ from turnwise.transforms.formats.messages.messages_base import dialects_of
 from turnwise.transforms.formats.messages.streams import decoded, objects_in
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
 from turnwise.transforms.judging.ask import NoJudge
+from turnwise.transforms.judging.judges import LOCAL
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.sample import Sample, inline_case, played_case, recorded_case
 from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open_pairs
@@ -358,9 +370,9 @@ class FileCollector:
             found.criteria = list(self._uses.values())
 
 
-DECIDING = ("hallucinations_v1", "safety_v1", "claimed_actions_v1", "ended_normally")
+DECIDING = (Hallucinations.name, Safety.name, ClaimedActions.name, EndedNormally.name)
 """Criteria of a starter config that decide verdicts, in its order; the others inform."""
-_SHOWN_ONLY = ("turn_latency", "tool_call_latency", "token_usage_v1", "tool_call_count_v1", "agent_cost")
+_SHOWN_ONLY = tuple(c.name for c in (TurnLatency, ToolCallLatency, TokenUsage, ToolCallCount, AgentCost))
 _MOST_CALLS = 1_000
 
 
@@ -375,17 +387,17 @@ def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonOb
     for use in chain.from_iterable(file.criteria for file in files):
         if use.applies in ("scored", "judge"):
             fed[use.criterion] = fed.get(use.criterion, 0) + use.conversations
-    backend = given.judge.backend or "local"
+    backend = given.judge.backend or LOCAL
     criteria: JsonObject = {}
-    if "hallucinations_v1" in fed and (any(file.results for file in files) or backend != "local"):
-        criteria["hallucinations_v1"] = 0.5
-    if backend != "local":
-        criteria |= {name: {} for name in ("safety_v1", "claimed_actions_v1") if name in fed}
-    if fed.get("ended_normally") == sum(file.tried for file in files):
-        criteria["ended_normally"] = 1.0
+    if Hallucinations.name in fed and (any(file.results for file in files) or backend != LOCAL):
+        criteria[Hallucinations.name] = 0.5
+    if backend != LOCAL:
+        criteria |= {name: {} for name in (Safety.name, ClaimedActions.name) if name in fed}
+    if fed.get(EndedNormally.name) == sum(file.tried for file in files):
+        criteria[EndedNormally.name] = 1.0
     criteria |= {name: {} for name in _SHOWN_ONLY if name in fed}
     stated = given.model_dump(mode="json", exclude_unset=True)
-    budget = {} if backend == "local" else {"max_calls": _MOST_CALLS}
+    budget = {} if backend == LOCAL else {"max_calls": _MOST_CALLS}
     judge = {"backend": backend, **budget, **stated.get("judge", {})}
     return {**stated, "criteria": criteria, "judge": judge}
 

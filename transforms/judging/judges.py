@@ -184,9 +184,10 @@ class LocalJudge:
         return [JudgeSample(question.local(), model=LOCAL_MODEL)] * len(samples)
 
 
+LOCAL = "local"
 register_judge(
     JudgeKind(
-        name="local",
+        name=LOCAL,
         help="rules, without network or model",
         answer=LocalJudge,
         note="judge: local, rules without a model; what they cannot decide has no score",

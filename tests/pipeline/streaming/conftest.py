@@ -155,7 +155,7 @@ def _outcome(
     `events` make it one that was joined; it is rejected if it is not scored.
     """
     before, after = ("r", name, None, version), ("match", *[None] * 10, [])
-    rows = [MadeScoreRow(*before, n, *after, revision, f"{name} {n}") for n in range(size)]
+    rows = [MadeScoreRow(*before, n, *after, revision, f"{name} {n}", None) for n in range(size)]
     rejected = {
         "stage": "score" if is_scored else "parse",
         "error_type": "ValueError",
