@@ -60,8 +60,10 @@ _TURN_KEYS = _TURN_FIELDS | {"agents"}
 
 
 def looks_canonical(data: bytes) -> bool:
-    """Returns by three keys whether a record is probably a canonical conversation; a hint, not a check."""
-    return b'"conversation_id"' in data and b'"turns"' in data and b'"messages"' not in data
+    """Returns by a few keys whether a record is probably a canonical conversation; a hint, not a check."""
+    is_near = b'"conversation_id"' in data and b'"turns"' in data and b'"messages"' not in data
+    # Turns with roles are messages.
+    return is_near and b'"role"' not in data[:1000]
 
 
 def read_conversation(data: bytes) -> Conversation:
@@ -425,6 +427,13 @@ def _is_turn_event(record: JsonObject) -> bool:
     return "conversation_id" in record and bool(record.keys() & _OF_TURN_EVENTS) and not holds_messages
 
 
+def _is_recording(record: JsonObject) -> bool:
+    turns = record.get("turns")
+    first = turns[0] if isinstance(turns, list) and turns else None
+    holds_messages = isinstance(first, dict) and first.keys() >= {"role", "content"}
+    return "conversation_id" in record and "turns" in record and not holds_messages
+
+
 # For example {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello", "tool_calls": []}]}
 register_format(
     Format(
@@ -433,7 +442,7 @@ register_format(
         help="turnwise's own canonical JSON",
         keys=("conversation_id", "turns"),
         rank=10,
-        recognises=lambda record: "conversation_id" in record and "turns" in record,
+        recognises=_is_recording,
         recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
         looks_right=looks_canonical,
         read_text=_read_recording,

@@ -598,7 +598,7 @@ def _of_deepeval(value: JsonValue) -> Iterator[JsonObject]:
 # For example {"turns": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 _register(
     "deepeval",
-    "conversational test cases of DeepEval, as logs",
+    "conversational test cases of DeepEval, and other messages under turns",
     ("turns", "scenario", "chatbot_role"),
     lambda record: _first(record, "turns").keys() >= {"role", "content"},
     _of_deepeval,
