@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from glob import escape, glob
 from itertools import islice
 from shlex import quote
 from textwrap import wrap
@@ -217,8 +218,13 @@ def _with_note(files: Sequence[FileInspection], kind: type[ValueError]) -> list[
 
 
 def _paths(paths: Sequence[str]) -> str:
-    shown = [printable(quote(path)) for path in paths[:_PATHS_SHOWN]]
-    return " ".join([*shown, "..."] if len(paths) > _PATHS_SHOWN else shown)
+    """Returns paths as a command takes them: many by a pattern that means these alone, if there is one."""
+    if len(paths) > _PATHS_SHOWN:
+        start, suffix = os.path.commonprefix(paths), os.path.splitext(paths[0])[1]  # noqa: RUF071
+        for end in (f"*{suffix}", "*"):
+            if sorted(glob(f"{escape(start)}{end}")) == sorted(paths):
+                return f"{printable(quote(start)) if start else ''}{end}"
+    return " ".join(printable(quote(path)) for path in paths)
 
 
 def _copied(command: str, width: int) -> list[str]:

@@ -160,7 +160,15 @@ function differenceCell(comparison, row) {
   const reach = Math.max(...[difference, ...(bounds ?? [])].map(Math.abs), 0.001);
   const range = bounds ? `(${text(bounds[0]).replace(" points", "")} to ${text(bounds[1]).replace(" points", "")}) ` : "";
   return [word(said), h("span", { class: "figure" }, text(difference)), intervalBar(difference, bounds, [-reach, reach]),
-    h("small", null, `${range}${own.p_adjusted === null ? "" : `adjusted p ${pValue(own.p_adjusted)}`}`)];
+    h("small", null, `${range}${own.p_adjusted === null ? "" : `adjusted p ${pValue(own.p_adjusted)}`}`),
+    h("small", null, restsOn(own))];
+}
+
+// The figures of the columns beside a difference are of all conversations, its own of the compared ones.
+function restsOn({ measure, unit, overall: { baseline_value: before, candidate_value: after, pairs, baseline_count: own, candidate_count: other } }) {
+  const value = (each) => (measure === "pass_rate" ? `${(100 * each).toFixed(1)}%` : quantity(each, unit));
+  const cases = pairs ? counted(pairs, "case") : `${number(own)} and ${number(other)} conversations`;
+  return ` ${value(after)} against ${value(before)}, ${cases}`;
 }
 
 function signed(value, unit) {
