@@ -8,7 +8,7 @@ import traceback
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from textwrap import wrap
 from typing import TextIO
 
@@ -21,6 +21,7 @@ LONGEST_LINE = 4000
 LONGEST_PLACE = 160
 _NAMES_SHOWN = 20
 _NARROWEST = 20
+_NARROWEST_CELL = 8
 
 
 def printable(text: str, width: int = LONGEST_LINE) -> str:
@@ -100,6 +101,16 @@ def aligned(rows: Sequence[Sequence[str]], widths: Sequence[int] | None = None) 
     """Returns the lines of a table of printable cells, in columns of `widths`; None: as wide as they are."""
     sizes = widths or [max(map(columns, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(padded, row, sizes)).rstrip() for row in rows]
+
+
+def fitted(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Returns the lines of a table, whose cells but the first of a row are wrapped where it is too wide."""
+    lines = aligned(rows)
+    if max(map(columns, lines)) <= width:
+        return lines
+    size = max((width - max(columns(row[0]) for row in rows)) // (len(rows[0]) - 1) - 2, _NARROWEST_CELL)
+    split = ([[row[0]], *(wrap(cell, size) or [""] for cell in row[1:])] for row in rows)
+    return aligned([parts for row in split for parts in zip_longest(*row, fillvalue="")])
 
 
 def say(text: str, file: TextIO | None = None) -> None:

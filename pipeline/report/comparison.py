@@ -60,8 +60,8 @@ def comparison_text(found: Comparison, width: int) -> str:
         *(f"note: {note}" for note in found.notes),
     ]
     lines += [line for part in parts for line in wrapped(printable(part), width)]
-    first = reading_text(found.page.read_first).split("\n") if found.page and found.page.read_first else ()
-    return "\n".join([*lines, *(cut(line, width) for line in first), *_flips(found, width)])
+    first = reading_text(found.page.read_first if found.page else (), width)
+    return "\n".join([*lines, *first.split("\n"), *_flips(found, width)])
 
 
 def side_text(side: Side) -> str:
@@ -304,7 +304,7 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
         return EndComparison(text=f"\n{printable(f'not compared: {why}')}")
     difference = f"difference: {found.candidate.name} less {found.baseline.name}; {pairing_text(found)}"
     missing = (printable(f"{name}: not compared: {why}", width) for name, why in found.not_compared.items())
-    lines = [printable(difference, width), *criteria_table(found, width), *missing]
+    lines = [*wrapped(printable(difference), width), *criteria_table(found, width), *missing]
     more = [printable(f"more: {command}")] if runs[-1].directory else []
     text = "\n".join(["", *lines, *more])
     return EndComparison(first_page(found, runs[-1], sides.candidate_version, sides.how), text, found)

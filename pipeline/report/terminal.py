@@ -10,7 +10,15 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
-from turnwise.pipeline.io.terminal import LONGEST_NAME, aligned, counted, cut, printable, wrapped
+from turnwise.pipeline.io.terminal import (
+    LONGEST_NAME,
+    columns,
+    counted,
+    cut,
+    fitted,
+    printable,
+    wrapped,
+)
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.comparison import FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, JudgeConfig
@@ -191,17 +199,17 @@ _WIDTH = 110
 _LONGEST_ID = 40
 
 
-def reading_text(rows: Sequence[ListedConversation]) -> str:
-    """Returns the lines about the first three conversations to read, at most 110 columns each; "": none."""
-    lines = [_line(row) for row in rows[:_SHOWN]]
+def reading_text(rows: Sequence[ListedConversation], width: int = _WIDTH) -> str:
+    """Returns the lines about the first three conversations to read, which fit into `width`; "": none."""
+    lines = [_line(row, width) for row in rows[:_SHOWN]]
     return "\n".join(["\nread first:", *lines]) if lines else ""
 
 
-def _line(row: ListedConversation) -> str:
+def _line(row: ListedConversation, width: int) -> str:
     name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
     version = (row.app_version or "").rsplit("/", 1)[-1]
     shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
-    return cut(f"  {name}{shown}: {printable(row.why or '')}", _WIDTH)
+    return cut(f"  {name}{shown}: {printable(row.why or '')}", width)
 
 
 _FIRST_AFTER = 3.0
@@ -433,6 +441,7 @@ def version_table(
     criteria: Sequence[str],
     failures: dict[str, int],
     has_means: bool = True,
+    width: int = _WIDTH,
 ) -> str:
     """Returns a table with one column an app version: the last ones by name, with a line about the others.
 
@@ -458,7 +467,7 @@ def version_table(
     if criteria:
         lines.append(["no score", *(_total(by_key, version, criteria) for version in versions)])
     lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
-    return "\n".join(aligned([[printable(cell) for cell in line] for line in lines])) + (
+    return "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width)) + (
         _others(others, by_key, failures) if others else ""
     )
 
@@ -717,27 +726,35 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
     return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]
 
 
-def summary_text(settings: RunSettings, figures: Figures) -> str:
-    """Returns the table of app versions, what became of every record, and what the judge did."""
+def summary_text(settings: RunSettings, figures: Figures, width: int = _WIDTH) -> str:
+    """Returns the table of app versions, what became of every record, and what the judge did.
+
+    Its lines fit into `width` columns.
+    """
     counts, rows = figures.counts, figures.rows
     # The table of differences has the criteria: no page shows two numbers under one name.
     is_compared = figures.page is not None and figures.page.baseline is not None
     parts = [
-        "\n".join(first_page_lines(figures.page, _WIDTH)) if figures.page else "",
-        version_table(rows, settings.criteria_names, counts["failures_by_version"], not is_compared)
+        "\n".join(first_page_lines(figures.page, width)) if figures.page else "",
+        version_table(rows, settings.criteria_names, counts["failures_by_version"], not is_compared, width)
         if rows
         else "no conversation was scored",
         figures.difference,
-        reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ())),
+        reading_text(figures.page.read_first if figures.page else listed(figures.to_read or ()), width),
         f"\n{balance_text(counts)}",
         judge_text(settings, figures.usage, rows),
         joint_text(figures.joint or {}),
         idle_text(settings, rows) if rows else "",
-        "\n".join(wrapped(printable(no_version_line(settings, counts, rows)), _WIDTH, "  ")),
+        no_version_line(settings, counts, rows),
         custom_text(settings.criteria),
         guesses_text(figures.guesses) if figures.guesses else "",
     ]
-    return "\n".join(part for part in parts if part)
+    found: list[str] = []
+    for line in "\n".join(part for part in parts if part).split("\n"):
+        # Commands stay whole, so that they can be copied.
+        is_whole = columns(line) <= width or line.startswith(("more: ", "not compared"))
+        found += [line] if is_whole else wrapped(line, width)
+    return "\n".join(found)
 
 
 _INCOMPLETE = f": {IncompleteReadError.__name__}"

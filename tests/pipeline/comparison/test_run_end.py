@@ -190,6 +190,15 @@ def test_the_lines_fit_the_terminal(run, width):
     assert len(lines) >= 4 and max(map(columns, lines)) <= width and "\u202e" not in text
 
 
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_a_run_fits_the_terminal(run, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = [*logs("a" * 90, 12, 5), *logs("版" * 60, 12), *logs("v3", 12, 9), *logs(None, 2), {"foo": 1}]
+    _, text, _ = run(rows)
+    lines = [line for line in text.splitlines() if not line.startswith(("more: ", "files: ", "read them: "))]
+    assert "rejected 1" in text and [line for line in lines if columns(line) > width] == []
+
+
 def test_an_evaluation_in_python_is_compared():
     rows = [row for version in ("v1", "v2") for row in logs(version, 3)]
     assert "\ndifference: v2 less v1; 3 pairs" in turnwise.evaluate(rows).summary

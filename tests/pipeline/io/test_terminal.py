@@ -71,7 +71,7 @@ def metric(version: str) -> dict[str, Any]:
 
 def test_versions_that_look_alike_are_told_apart_and_stand_in_columns():
     long = [f"agent-{'x' * 500}-{number}-{'y' * 500}" for number in (1, 2)]
-    text = version_table([metric(version) for version in (EVIL, *long, "서울")], [], {})
+    text = version_table([metric(version) for version in (EVIL, *long, "서울")], [], {}, width=300)
     lines = text.split("\n")
     assert len(lines) == len(version_table([metric("v")], [], {}).split("\n"))
     assert "#" in lines[0] and columns(lines[0]) < 250
