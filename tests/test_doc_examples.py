@@ -311,7 +311,8 @@ def test_an_example_imports_what_its_functions_use(block):
 SHOWN = [block for block in blocks("text") if block.page == "README.md"]
 
 
-def test_the_sample_prints_what_the_readme_shows(tmp_path, capsys):
+def test_the_sample_prints_what_the_readme_shows(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "110")
     script = (ROOT / "run_local.sh").read_text(encoding="utf-8")
     names = {"input": "conversations", "eval_cases": "cases", "config": "config.json"}
     assert all(f"--{name} $data/{path}" in script for name, path in names.items())

@@ -43,7 +43,6 @@ from turnwise.transforms.formats.reading import (
     distinct_case,
     parse_case,
 )
-from turnwise.transforms.scoring.redaction import redact_failure, redacted
 from turnwise.transforms.text.patterns import path_glob_matches
 
 if TYPE_CHECKING:
@@ -336,9 +335,13 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
 
 def _redacted(items: Sequence[F], config: RedactConfig | None) -> Sequence[F]:
     """Returns what records hold with markers; for commands that write it without scoring it."""
+    if config is None:
+        return items
+    # Imported late: the help and runs without redaction do not load its detectors.
+    from turnwise.transforms.scoring.redaction import redact_failure, redacted
+
     done = list[Any](items)
-    for place, item in enumerate(done) if config else ():
-        assert config is not None
+    for place, item in enumerate(done):
         if isinstance(item, Failure):
             redact_failure(item, config)
         elif isinstance(item, LoggedConversation):

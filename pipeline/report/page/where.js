@@ -113,9 +113,9 @@ const KINDS = { regressed: "regressed", fixed: "fixed", newly_missing: "no verdi
 const FLIP_CLASS = { regressed: "fail", fixed: "pass" };
 
 // Cases whose outcome differs, regressed ones first.
-function flips({ flips: all, a, b }) {
+function flips({ flips: all, baseline, candidate }) {
   if (!all.length) return null;
-  const title = shown(`${b.name} against ${a.name}`);
+  const title = shown(`${candidate.name} against ${baseline.name}`);
   const names = shortNames(all.map((one) => one.case));
   const rows = all.slice(0, MOST).map((one) => [
     h("a", { href: fresh({ view: "conversations", text: names.get(one.case) }), dir: "auto" }, shown(names.get(one.case))),

@@ -93,6 +93,7 @@ def score(row: Row, turn_index: int | None, value: float | None, **changes: Any)
         "details": None,
         "judge": None,
         "event_time": row["event_time"],
+        "span": None,
         **changes,
     }
 
