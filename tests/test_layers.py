@@ -3,6 +3,8 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 LAYERS = ("schemas", "transforms", "pipeline")
 MAX_FUNCTION_LINES = 60
@@ -23,7 +25,7 @@ def imports_of(tree):
             assert node.level == 0, f"line {node.lineno}: imports are absolute"
             module = node.module.removeprefix("turnwise.")
             yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            yield from (f"{module}.{alias.name}".removeprefix("turnwise.") for alias in node.names)
 
 
 MODULES = {str(path.relative_to(ROOT)): path for path in modules()}
@@ -185,3 +187,9 @@ def test_the_layers_are_there():
     assert all(any(name.startswith(f"{layer}/") for name in MODULES) for layer in LAYERS)
     assert any(uses(name, "apache_beam") for name in MODULES)
     assert any(uses(name, "apache_beam.io") or "io" in beam_names(name) for name in MODULES)
+
+
+@pytest.mark.parametrize(("layer", "most"), [("transforms", 14), ("pipeline", 10)])
+def test_a_layer_has_few_rooms(layer, most):
+    rooms = {path.relative_to(ROOT / layer).parts[0] for path in (ROOT / layer).glob("*/**/*.py")}
+    assert len(rooms) <= most, sorted(rooms)
