@@ -134,8 +134,8 @@ def report(settings: RunSettings, figures: Figures, document: JsonObject) -> int
         if settings.is_streaming and figures.counts["results"] <= MOST_CONVERSATIONS:
             figures = figures._replace(to_read=to_read(run.conversations()))
         figures = with_first_page(settings, figures, run)
+    say(summary_text(settings, figures))
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
-    say(summary_text(settings, figures, width))
     for first in _first_failures(settings, document):
         say("\n".join(wrapped(first, width)))
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"

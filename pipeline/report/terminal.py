@@ -1,5 +1,6 @@
 """The report at the end of a run: the judge, what to read, progress, counts, the table, and its problems."""
 
+import shutil
 import sys
 import threading
 import time
@@ -726,11 +727,12 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
     return [*(part for line in lines if line for part in wrapped(printable(line), width, "")), ""]
 
 
-def summary_text(settings: RunSettings, figures: Figures, width: int = _WIDTH) -> str:
+def summary_text(settings: RunSettings, figures: Figures) -> str:
     """Returns the table of app versions, what became of every record, and what the judge did.
 
-    Its lines fit into `width` columns.
+    Its lines fit into the terminal.
     """
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
     counts, rows = figures.counts, figures.rows
     # The table of differences has the criteria: no page shows two numbers under one name.
     is_compared = figures.page is not None and figures.page.baseline is not None
