@@ -298,7 +298,10 @@ def keep_inputs(settings: RunSettings) -> None:
 
         check_baseline(settings)
     output = Path(settings.output).resolve()
-    for path in (*settings.input, *settings.eval_cases, *filter(None, (settings.baseline,))):
+    # A baseline may be DIR#VERSION.
+    baseline = settings.baseline or ""
+    places = filter(None, (baseline, baseline.rpartition("#")[0]))
+    for path in (*settings.input, *settings.eval_cases, *places):
         place = Path(path).resolve()
         may_remove = settings.overwrite or settings.date
         if may_remove and is_local(path) and output in (place, *place.parents):

@@ -12,7 +12,7 @@ from shlex import join
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say, wrapped
 from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS
-from turnwise.pipeline.report.gate import page_of_version, rule_problems, unknown_baseline
+from turnwise.pipeline.report.gate import page_of_version, rule_problems, unknown_sides
 from turnwise.pipeline.report.terminal import (
     Figures,
     RunCounts,
@@ -62,7 +62,7 @@ def end_run(
     problems = [
         *figures.problems,
         *gate_problems(settings, figures.counts, figures.rows),
-        *unknown_baseline(settings, figures.rows),
+        *unknown_sides(settings, figures.rows),
     ]
     document = begun_document(settings) | {
         "end_time": time_text(datetime.now(UTC)),

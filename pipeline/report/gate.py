@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.terminal import LONGEST_LINE, LONGEST_PLACE, complain, names_text, printable, say
 from turnwise.pipeline.report.comparison import (
+    NO_VERSION,
     NOT_NAMED,
     NamedSides,
     compared_runs,
@@ -287,13 +288,16 @@ def check_baseline(settings: RunSettings) -> None:
                 raise ConfigError(f"--baseline {settings.baseline}: the run has no such version: {names}")
 
 
-def unknown_baseline(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
-    """Returns the problem of a run whose baseline is neither one of its versions nor another run, or none."""
-    baseline, stated = settings.baseline, [row["app_version"] or "" for row in rows]
-    if baseline is None or not may_name_version(baseline) or names_version(baseline, stated):
-        return []
+def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+    """Returns why the baseline is neither a version of the run nor a run, or the candidate no version."""
+    stated = [row["app_version"] or "" for row in rows]
     names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
-    return [f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"]
+    baseline, candidate, problems = settings.baseline, settings.candidate, []
+    if baseline is not None and may_name_version(baseline) and not names_version(baseline, stated):
+        problems = [f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"]
+    if candidate is not None and not names_version(candidate, [*stated, NO_VERSION]):
+        problems.append(f"--candidate {candidate}: is no app version of this run ({names})")
+    return problems
 
 
 _READING_CASES = ("read", "parse_case")

@@ -181,7 +181,7 @@ def _headline(own: CriterionComparison, found: Comparison, destructive: int | No
     return said
 
 
-def headline(own: CriterionComparison, a: str, b: str, margin: float, may_advise: bool = True) -> str:
+def headline(own: CriterionComparison, a: str, b: str, margin: float, may_advise: bool) -> str:
     """Returns what a difference means for the decision, in one sentence with its numbers.
 
     The numbers are those of the table of criteria; `margin`: a share of the scale that does not matter;

@@ -134,6 +134,11 @@ def test_a_baseline_that_names_nothing_is_no_silence(run):
     assert status == 1 and "not compared" in text
     [problem] = json.loads(Path(out, "run.json").read_text())["problems"]
     assert problem == "--baseline v9: is neither an app version of this run (v2) nor a directory"
+    status, _, out = run(logs("v2"), "--candidate", "v9", name="candidate")
+    [problem] = json.loads(Path(out, "run.json").read_text())["problems"]
+    assert status == 1 and problem == "--candidate v9: is no app version of this run (v2)"
+    assert run(logs("v2"), "--baseline", f"{base}#v1", "--overwrite", name="base")[0] == 2
+    assert (base / "run.json").is_file(), "the baseline is not removed"
 
 
 def test_what_cannot_be_compared_is_one_line_and_changes_no_status(run):
