@@ -267,7 +267,7 @@ def compare_page(service: Service, app: str, baseline: str, candidate: str) -> R
         compared = sum(int((~records.is_result).sum()) for records in sides.records)
         if sum(run.document.counts.get("results", 0) for run in runs) > compared:
             found = replace(found, notes=[*found.notes, _LEFT_OUT])
-        return runs, Compared([found], [], two_versions(found, sides.primary, sides.to_read, NAMED))
+        return runs, Compared([found], [], [two_versions(found, sides.primary, sides.to_read, NAMED)])
 
     service.keep_summaries(app)
     return _report(service, read, app)

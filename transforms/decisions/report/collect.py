@@ -174,17 +174,24 @@ def tools_of(row: ConversationRow) -> list[str]:
 # Short names of app versions, unique in a report.
 
 
-def short_names(versions: Sequence[VersionKey]) -> Iterator[str]:
-    """Yields the last segments of the versions; with a number of the run where two are the same."""
+def days_of(runs: Sequence[Run]) -> list[str]:
+    """Returns what tells runs apart for a reader: their dates, or else their numbers."""
+    dates = [run.document.date for run in runs]
+    numbered = [f"run {number}" for number in range(1, len(runs) + 1)]
+    return [date for date in dates if date] if len({*dates} - {None}) == len(runs) else numbered
+
+
+def short_names(versions: Sequence[VersionKey], days: Sequence[str]) -> Iterator[str]:
+    """Yields the last segments of the versions; with the day of the run where two are the same."""
     short = [version.app_version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
     for name, version in zip(short, versions, strict=True):
         same = [other for other, seen in zip(versions, short, strict=True) if seen == name]
         if len(same) == 1:
             yield name
         elif len({other.run for other in same}) == len(same):
-            yield f"{name} (run {version.run + 1})"
+            yield f"{name} ({days[version.run]})"
         else:
-            yield f"{version.app_version} (run {version.run + 1})"
+            yield f"{version.app_version} ({days[version.run]})"
 
 
 # JSON for the page, in which integers stay exact that a number of JavaScript cannot hold.
