@@ -637,7 +637,8 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
     texts = {
         whole: "Every conversation passed.",
         write_run(tmp_path / "pairs", pairs): "Every conversation of v2 passed.",
-        rejected: "Nothing was scored, so that there is no conversation to read. This run rejected 5 records.",
+        rejected: "Nothing was scored, so that there is no conversation to read. "
+        "This run rejected 5 records.",
     }
     for run, text in texts.items():
         assert main(["report", str(run)]) == 0
