@@ -21,9 +21,9 @@ from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.first_page import NAMED
 from turnwise.transforms.decisions.report.collect import (
     VersionKey,
-    days_of,
     exact_json,
     in_display_order,
+    run_names,
     short_names,
 )
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
@@ -241,7 +241,7 @@ def compare_versions(
     for run in runs:
         run.check_results()
     read = [read_versions(run) for run in runs]
-    keyed = list(_sides(read, days_of(runs)))
+    keyed = list(_sides(read, run_names(runs)))
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
     for option, name, place in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
@@ -281,12 +281,12 @@ def _pairs(versions: int, how: str) -> dict[tuple[int, int], str]:
     return pairs | {(0, other): _CHOSEN for other in others}
 
 
-def _sides(runs: Sequence[RunVersions], days: Sequence[str]) -> Iterator[tuple[VersionKey, ComparedSide]]:
+def _sides(runs: Sequence[RunVersions], names: Sequence[str]) -> Iterator[tuple[VersionKey, ComparedSide]]:
     """Yields the stated versions; all of them where no log states one."""
     found = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.conversations]
     keys = in_display_order(found, [run.first_times for run in runs])
     stated = any(key.app_version for key in keys)
-    for key, name in zip(keys, short_names(keys, days), strict=True):
+    for key, name in zip(keys, short_names(keys, names), strict=True):
         if key.app_version or not stated:
             yield key, runs[key.run].side(key.app_version or None, name)
 

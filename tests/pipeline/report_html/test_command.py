@@ -46,10 +46,22 @@ def test_several_runs_are_columns_of_one_report(tmp_path):
     data = report(one, two).data("report")
     assert isinstance(data, dict)
     assert [(version["name"], version["passed"], version["failed"]) for version in data["versions"]] == [
-        ("v1 (run 1)", 1, 0),
-        ("v1 (run 2)", 0, 1),
+        ("v1 (one)", 1, 0),
+        ("v1 (two)", 0, 1),
     ]
     assert [run["run_id"] for run in data["runs"]] == ["run-1", "run-2"]
+
+
+def test_runs_of_a_directory_are_columns_by_their_start(tmp_path):
+    """The names of directories, in another order, stand for conversations without a version."""
+    for name, day in (("before", "01"), ("after", "02")):
+        own = {"run_id": name, "create_time": f"2026-11-{day}T00:00:00Z"}
+        write_run(tmp_path / name, [conversation("a", eval_id="e", app_version=None)], **own)
+    data = report(tmp_path).data("report")
+    assert isinstance(data, dict)
+    (comparison,) = data["comparisons"]
+    assert [version["name"] for version in data["versions"]] == ["before", "after"]
+    assert (comparison["baseline"]["name"], comparison["candidate"]["name"]) == ("before", "after")
 
 
 def test_the_share_of_one_version_is_that_of_the_run(tmp_path, capsys):

@@ -29,8 +29,8 @@ from turnwise.transforms.decisions.report.collect import (
     Entry,
     VersionKey,
     collect,
-    days_of,
     exact_json,
+    run_names,
     short_names,
     tools_of,
     turns_of,
@@ -204,7 +204,7 @@ def _versions(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportVersi
             no_verdict=verdicts[version, None],
         )
         for version, name in zip(
-            collected.versions, short_names(collected.versions, days_of(runs)), strict=True
+            collected.versions, short_names(collected.versions, run_names(runs)), strict=True
         )
     ]
 
