@@ -193,5 +193,5 @@ def test_a_browser_is_asked_for_the_token(start, sqlite_url):
     assert code == 200 and "turnwise report" in page
     assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
     code, _, page = ask(f"{view}/report?run={LOCAL_APP}/evaluationRuns/gone", **signed)
-    assert code == 400 and "No page" in page
+    assert code == 400 and "This page cannot be shown" in page
     assert given not in server.stop()
