@@ -40,7 +40,7 @@ const WORDS = {
   p95: "95 % of the values are at most this one.",
   p99: "99 % of the values are at most this one.",
   errors: "Calls whose answer is an error, and their share.",
-  "arguments most often wrong": "Arguments that were missing, extra or different from the expected ones, and how often.",
+  "wrong arguments": "Those that were missing, extra or different from the expected ones, and how often.",
   "not logged": "Turns or conversations without a value.",
   reason: "Why there is no score or no verdict, or why it fails whatever its scores.",
   questions: "What the judges of the criterion were asked.",

@@ -42,8 +42,15 @@ function firstPage(page) {
     h("ul", { class: "counts", "aria-label": "Counts" }, counts.filter(([, value]) => value !== null).map(([name, value, href]) =>
       h("li", null, h("a", { href, title: meaning(name) }, h("strong", null, number(value)), ` ${name}`)))),
     page.destructive ? h("p", { class: "problem" }, h("a", { href: list({ version: page.candidate, severity: "destructive" }) }, counted(page.destructive, "conversation")), ` of ${shown(page.candidate)} with an unexpected destructive call.`) : null,
+    mostOften(page),
     page.baseline === null ? null : h("div", { class: "actions" }, pairChoice(), h("span", { class: "hint" }, `${shown(page.chosen)}.`)),
   ];
+}
+
+// Why conversations of the candidate most often have no verdict, with the next step that the reason names.
+function mostOften(page) {
+  const why = page.no_verdict && report.no_score.find(({ criterion, version }) => criterion === VERDICT && versionName(version) === page.candidate);
+  return why ? h("p", null, `No verdict, most often (${number(why.count)}): ${shown(why.reason)}.`) : null;
 }
 
 // Says that nothing is wrong only where every conversation (of the candidate) is here and has a verdict.
@@ -104,7 +111,7 @@ function criteriaTable() {
   const difference = comparison ? [[versionHead(versionAt(page.candidate)), " − ", versionHead(versionAt(page.baseline)), explained("", "difference")]] : [];
   const columns = ["criterion", ...versions.map(versionHead), ...difference, explained("by turn"), explained("no score")];
   return [
-    rest ? h("p", { class: "hint" }, `Of ${counted(rest, "other version")}, the screens Where and Trend have figures; \`turnwise report\` compares others with --baseline and --candidate.`) : null,
+    rest ? h("p", { class: "hint" }, `${counted(rest, "other version")} of the report: see Trend, or choose another pair; \`turnwise report\` compares any with --baseline and --candidate.`) : null,
     table("Criteria by version, with 95 % intervals", columns, report.criteria.map((row) => criterionRow(row, versions, page, comparison)), { class: "criteria stack" }),
   ];
 }

@@ -19,7 +19,7 @@ export function where() {
   const isOfOne = report.versions.length === 1;
   return [
     h("h1", null, "Where it goes wrong"),
-    h("div", { class: "filters" }, pairChoice(),
+    h("div", { class: "actions" }, pairChoice(),
       isOfOne || !name ? null : choice("criterion", names.map((one) => [one, label(one)]), name, (value) => go(link({ criterion: value })))),
     h("section", { "aria-labelledby": "slices" }, h("h2", { id: "slices" }, "Slices"),
       !report.slices.length ? h("p", null, "All conversations are in the same slice: there is nothing to compare.") : isOfOne ? allCriteria() : besideEachOther(name, comparison)),
@@ -95,13 +95,14 @@ function cell(slice, name, version) {
   const own = heldBy(slice.figures, name)?.[version];
   if (!own) return NONE;
   const decided = own.passed + own.failed;
-  if (!decided) return h("span", { class: "cell open" }, `${number(own.no_score)} no score`);
+  const missing = name === "verdict" ? "no verdict" : "no score";
+  if (!decided) return h("span", { class: "cell open" }, `${number(own.no_score)} ${missing}`);
   const kind = own.stands_out ? (own.difference < 0 ? "bad" : "good") : "";
   const filter = { view: "conversations", [FILTER[slice.kind]]: slice.value, version: versionName(version), outcome: "FAIL",
     ...(name === "verdict" ? {} : { criterion: name }) };
   return h("a", { class: `cell ${kind}`, href: fresh(filter) },
     h("span", { class: "figure", title: seen(own) }, percent(own.passed / decided)), h("small", null, ` ${own.passed}/${decided}`),
-    own.no_score ? h("small", null, ` +${own.no_score} no score`) : null,
+    own.no_score ? h("small", null, ` +${own.no_score} ${missing}`) : null,
     own.stands_out ? h("small", null, ` ${points(own.shrunk)} from the others`) : null);
 }
 
