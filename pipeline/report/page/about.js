@@ -9,7 +9,7 @@ const VERDICT = "Whether the conversation passes: the rules of its eval case, or
 const WORDS = {
   verdict: VERDICT,
   outcome: "Pass or fail of each version on this case; a question mark: no verdict.",
-  "what is wrong": "The most severe of what went wrong; the number counts the conversations with the same thing wrong.",
+  "what is wrong": "The most severe of what went wrong; the number counts the conversations of the same problem type.",
   conversation: "The last part of its id, with language and tags. “Copy id” on its page copies the whole id.",
   turns: "A turn is one message of the user and everything up to the next.",
   latency: "Seconds of all turns together, as logged.",
@@ -24,7 +24,7 @@ const WORDS = {
   differs: "The difference is beyond chance, and neither side is the better one.",
   regressed: "Passes in the baseline and fails in the candidate.",
   fixed: "Fails in the baseline and passes in the candidate.",
-  "still failing": "Fails in the candidate, and did not pass in the baseline.",
+  "still failing": "Fails in the baseline and in the candidate.",
   failed: "The verdict is FAIL.",
   "no verdict": "Neither passed nor failed, because a score is missing.",
   rejected: "Records, conversations or eval cases that could not be read, matched or scored.",
