@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from turnwise.pipeline.io.records import oversized_error
 from turnwise.pipeline.io.sinks.base import plain_row
 from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.options import RowsAddress, parse_address
@@ -14,7 +13,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.run import InputFile
-from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, record_failure
+from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, oversized_error, record_failure
 
 if TYPE_CHECKING:
     from google.cloud.bigquery import Client, QueryJob, Table
