@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import (
     CallValue,
     ValueVerdict,
@@ -24,7 +25,7 @@ from turnwise.transforms.effects.call_values import (
 from turnwise.transforms.effects.changes import call_text, without_repeats
 from turnwise.transforms.effects.equivalence import equivalent
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, normalized, read_passage
+from turnwise.transforms.effects.mentions import normalized, read_passage
 from turnwise.transforms.effects.prose import compare_names, is_prose
 from turnwise.transforms.effects.prose_values import (
     NUMBERS_IN_WORDS,

@@ -124,8 +124,10 @@ def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) ->
     """
     findings = record_findings(sample) if sample.has_findings or sample.has_gaps else []
     scored = ScoredConversation(sample, [], findings)
+    case = sample.eval_case
     for criterion in criteria:
-        scored.scores.append(_score(criterion.applied_to(sample), sample, scored.failures))
+        applied = criterion if case is None or case.actions is None else criterion.with_actions(case)
+        scored.scores.append(_score(applied, sample, scored.failures))
     return scored
 
 

@@ -49,9 +49,9 @@ from turnwise.transforms.decisions.report.figures import (
     without_score,
 )
 from turnwise.transforms.decisions.run import REJECTED, Run
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.matching.calls import parameter_score
-from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import reading_key, to_read
 
 
