@@ -30,8 +30,7 @@ from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.run import RUN_FILE, InputFiles, RunDocument, files_changed
-from turnwise.transforms.beam.scoring import JUDGE_USAGE, UNUSABLE
-from turnwise.transforms.beam.steps import NAMESPACE
+from turnwise.transforms.beam.steps import JUDGE_USAGE, NAMESPACE, UNUSABLE
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.routes import JUDGING

@@ -59,8 +59,7 @@ from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import PROGRESS
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.scoring import JUDGE_USAGE
-from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
+from turnwise.transforms.beam.steps import JUDGE_USAGE, OF_RUN, InspectedDoFn
 from turnwise.transforms.formats.events import ConversationEvent, may_hold_events
 from turnwise.transforms.formats.reading import LogReader, parse_record
 from turnwise.transforms.formats.registry import AUTO

@@ -141,9 +141,10 @@ class Sample:
             self.tags = [*self.tags, *(tag for tag in case.tags if tag not in known)]
         if stated_case(conversation) is not None:
             self.unit = self.run_of = case.key.text
-        elif case.digest is not None:
-            said = [turn.user for turn in turns]
-            self.unit = f"\0{case.digest}\0{msgspec.json.encode(said).decode()}"
+            return
+        said = [turn.user for turn in turns]
+        if case.digest is not None:
+            self.unit = f"\0{case.digest}\0{said!r}"
 
     def calls(self, pair: TurnPair) -> PairedCalls:
         """Returns the expected and the made calls of a pair, paired once."""

@@ -198,6 +198,12 @@ async def _settle(
 
 def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]) -> CriterionScores:
     result = CriterionScores(criterion)
+    whole: object = None
+    try:
+        if not (criterion.needs_answers and sample.unanswered):
+            whole = criterion.score_conversation(sample)
+    except RAISED as error:
+        whole = error
     for pair in sample.evaluable:
         try:
             returned = criterion.score(sample, pair)
@@ -212,12 +218,6 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
         gaps = [turn_gap(criterion, sample, sample.pairs[i]) for i, _ in result.turns]
         scores = zip(result.turns, gaps, strict=True)
         result.turns = [(i, withheld(score, gap) if gap else score) for (i, score), gap in scores]
-    whole: object = None
-    try:
-        if not (criterion.needs_answers and sample.unanswered):
-            whole = criterion.score_conversation(sample)
-    except RAISED as error:
-        whole = error
     return _with_overall(result, sample, failures, whole)
 
 
