@@ -4,7 +4,6 @@ A stream appends by the Storage Write API, to the default stream of a table: a r
 answer was lost. Views count it once.
 """
 
-import os
 import random
 import re
 import time
@@ -18,7 +17,7 @@ from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
 
-from turnwise.pipeline.io.bigquery_source import open_client, patient, told
+from turnwise.pipeline.io.bigquery_source import open_client, patient, storage_options, told
 from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange
 from turnwise.pipeline.io.staging import (
     VERSION,
@@ -192,8 +191,6 @@ def refused(url: str) -> Iterator[None]:
         raise ConfigError(f"--store {url}: cannot be used: {told(error)}") from None
 
 
-EMULATOR = "BIGQUERY_STORAGE_EMULATOR_HOST"
-"""Variable of the environment with the address of another service, HOST:PORT without TLS."""
 _FAILURES = "failures"
 _STAGE: Stage = "write"
 _LARGEST = 8_000_000
@@ -336,15 +333,11 @@ def try_stream(place: SinkPlace) -> None:
 def open_writer() -> "BigQueryWriteClient":
     """Returns a client with the credentials of the process."""
     from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
+    from google.cloud.bigquery_storage_v1.services.big_query_write.transports import (
+        BigQueryWriteGrpcTransport,
+    )
 
-    if host := os.environ.get(EMULATOR):
-        import grpc
-        from google.cloud.bigquery_storage_v1.services.big_query_write.transports import (
-            BigQueryWriteGrpcTransport,
-        )
-
-        return BigQueryWriteClient(transport=BigQueryWriteGrpcTransport(channel=grpc.insecure_channel(host)))
-    return BigQueryWriteClient()
+    return BigQueryWriteClient(**storage_options(BigQueryWriteGrpcTransport))
 
 
 def _stream_name(dataset: Dataset, name: str) -> str:
