@@ -1,5 +1,7 @@
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,10 +9,13 @@ from typing import Any
 import duckdb
 import pytest
 
+from benchmarks.engines.engines import CACHE
 from tests.documentation import page
-from tests.pipeline.io.warehouse.conftest import conversation, place, staged
+from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place, staged
 from turnwise.pipeline.io.parquet_sink import complete_dataset
+from turnwise.pipeline.io.sinks.base import prepare_service
 from turnwise.pipeline.io.staging import StagedRows
+from turnwise.schemas.rows import WAREHOUSE_TABLES
 
 TEXT = page("warehouse").split("## BigQuery")
 VIEWS = TEXT[0].split("```sql\n")[1].split("```")[0]
@@ -177,3 +182,37 @@ def test_every_field_of_looker_has_its_figure(database):
     assert conversations == {"none": (3, 3, 3), "FAIL": (3, 3, 3)}
     rejected = selected("failures", ("number", "rejected"), "stage")
     assert rejected["parse"] == (2, 2)
+
+
+def test_googles_own_analyzer_takes_all_statements(score, bigquery, appends, tmp_path):
+    analyzer = shutil.which("googlesql", path=str(CACHE))
+    if analyzer is None:
+        pytest.skip(f"{CACHE}/googlesql is missing: see benchmarks/googlesql/main.go")
+    lkml = pytest.importorskip("lkml")
+    prepare_service(place(f"bigquery://{PROJECT}/{DATASET}", tmp_path)._replace(is_streaming=True))
+    whole = f"{PROJECT}.{DATASET}."
+    tables = {"stream_current": [("change_id", "STRING"), ("date", "DATE")]}
+    for name, resource in bigquery.tables.items():
+        if fields := resource["schema"]["fields"]:
+            columns = [("REPEATED_" * (field["mode"] == "REPEATED") + field["type"]) for field in fields]
+            tables[name] = [(field["name"], kind) for field, kind in zip(fields, columns, strict=True)]
+    for name in WAREHOUSE_TABLES:
+        tables[name] = [
+            column for column in tables[f"stream_{name}"] if column[0] not in ("change_id", "change_row")
+        ]
+    views = dict(enumerate(bigquery.views))
+    statements = {f"view {i}": sql for i, sql in views.items()} | {"wrong": "SELECT nothing FROM scores"}
+    statements |= {f"query {i}": sql for i, sql in enumerate(QUERIES)}
+    for title, panel in PANELS.items():
+        sql = panel["targets"][0]["rawSql"].replace("${dataset}.", whole)
+        statements[title] = re.sub(r"\$\{__\w+:date:YYYY-MM-DD\}", "2026-11-21", sql)
+    for view in lkml.load((BOARDS / "turnwise.model.lkml").read_text())["views"]:
+        for name, sql in looker_sql(view).items():
+            statements[f"{view['name']}.{name}"] = (
+                f"SELECT {sql} FROM {view['sql_table_name']} AS {view['name']}"
+            )
+    known = tables | {f"{whole}{name}": columns for name, columns in tables.items()}
+    given = json.dumps({"tables": known, "statements": statements})
+    done = subprocess.run([analyzer], input=given, capture_output=True, text=True, check=True)
+    assert len(views) == 1 + len(WAREHOUSE_TABLES) and len(statements) > 60
+    assert json.loads(done.stdout) == {"wrong": "Unrecognized name: nothing [at 1:8]"}
