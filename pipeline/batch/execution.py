@@ -182,13 +182,15 @@ def log_source(settings: RunSettings) -> Source:
     if not rows:
         return files
     # Imported late: it needs Google's libraries.
-    from turnwise.pipeline.io.bigquery_source import prepare_query
+    from turnwise.pipeline.io.bigquery_source import bounded, prepare_query
     from turnwise.pipeline.io.sources import BigQuerySource
 
     try:
-        queries = [prepare_query(path) for path in dict.fromkeys(rows)]
+        queries = bounded([prepare_query(path) for path in dict.fromkeys(rows)], settings.max_bigquery_gb)
     except ConfigError as error:
         raise ConfigError(f"--input: {error}") from None
+    for query in queries:
+        complain(query.plan)
     return BigQuerySource(queries, files if patterns else None, limit, _REJECTED, spread)
 
 

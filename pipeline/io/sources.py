@@ -453,7 +453,8 @@ class BigQuerySource:
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that run the queries and read their results."""
         queries = root | f"{name}Queries" >> beam.Create(self._queries, reshuffle=False)
-        parts = queries | f"{name}RunQueries" >> beam.FlatMap(result_parts)
+        most = 0 if self._is_distributed else 1
+        parts = queries | f"{name}RunQueries" >> beam.FlatMap(partial(result_parts, most=most))
         if self._is_distributed:
             parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
         read = _ReadPartFn(self._limit, self._rejected, frozenset())
