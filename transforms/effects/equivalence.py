@@ -254,8 +254,7 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
         return compare_texts(*texts, name)
     if isinstance(left, bool) or isinstance(right, bool):
         truth = _truth(left)
-        is_open = _NORWAY in (left, right)
-        return "different" if truth is None or truth != _truth(right) else "unclear" if is_open else "same"
+        return "different" if truth is None or truth != _truth(right) else "same"
     if texts and is_version(name):
         return "same" if texts[0].strip() == texts[1].strip() else "different"
     first, second = _amount(left), _amount(right)

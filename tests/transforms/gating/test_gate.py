@@ -464,13 +464,11 @@ def test_a_baseline_that_says_nothing_is_no_pass():
     assert applied(rule, fewer, NOTHING_REJECTED, allowed).status == "passed"
 
 
-@pytest.mark.parametrize(
-    ("high", "baseline_only", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "inconclusive")]
-)
-def test_what_was_not_compared_may_have_been_gained(high, baseline_only, status):
-    gated = version(
-        conversations([P]), comparison=comparison(compared(-0.5, high), baseline_only=baseline_only)
-    )
+@pytest.mark.parametrize(("low", "high", "better_is"), [(-0.5, -0.4, "more"), (0.4, 0.5, "less")])
+@pytest.mark.parametrize(("baseline_only", "status"), [(1, "failed"), (5, "inconclusive")])
+def test_what_was_not_compared_may_have_been_gained(low, high, better_is, baseline_only, status):
+    share = compared(low, high, better_is=better_is)
+    gated = version(conversations([P]), comparison=comparison(share, baseline_only=baseline_only))
     assert applied(NOT_WORSE, gated).status == status
 
 

@@ -93,6 +93,7 @@ def banded(rows, columns, similarity, width=16):
 SHARES = st.sampled_from([0.0, 1.0, 1.0, 1.0, 2 / 3, 1 / 3, 0.1, 0.7]) | st.floats(0, 1)
 
 
+@example(2, 2, 0, [0.1, 0.1, 0.0, 0.0, 0.0, 1.0])  # as good off the diagonal as the bound allows
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 4), st.lists(SHARES, min_size=1, max_size=40))
 def test_a_band_gives_what_the_whole_table_gives(rows, columns, width, shares):
     def similarity(i, j):
